@@ -1,0 +1,98 @@
+"""Feature selection that knows what features cost, and shows the whole path of its choices."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from secateur._data.costs import FeatureCosts
+    from secateur.path import (
+        AtMost,
+        Best,
+        CostBudget,
+        Elbow,
+        MaxFeatures,
+        OneStandardError,
+        Patience,
+        Score,
+        Selection,
+        SelectionPath,
+        Step,
+        StopReason,
+        TimeLimit,
+        WithinBudget,
+    )
+    from secateur.selectors.boosted import (
+        AGBMClassifier,
+        AGBMRegressor,
+        GBFSClassifier,
+        GBFSRegressor,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AGBMClassifier",
+    "AGBMRegressor",
+    "AtMost",
+    "Best",
+    "CostBudget",
+    "Elbow",
+    "FeatureCosts",
+    "GBFSClassifier",
+    "GBFSRegressor",
+    "MaxFeatures",
+    "OneStandardError",
+    "Patience",
+    "Score",
+    "Selection",
+    "SelectionPath",
+    "Step",
+    "StopReason",
+    "TimeLimit",
+    "WithinBudget",
+]
+
+# Where each public name lives. A name is imported when it is first asked for, so that
+# `import secateur` stays quick and loads neither numba nor scikit-learn.
+_HOMES = {
+    "secateur._data.costs": ("FeatureCosts",),
+    "secateur.path": (
+        "AtMost",
+        "Best",
+        "CostBudget",
+        "Elbow",
+        "MaxFeatures",
+        "OneStandardError",
+        "Patience",
+        "Score",
+        "Selection",
+        "SelectionPath",
+        "Step",
+        "StopReason",
+        "TimeLimit",
+        "WithinBudget",
+    ),
+    "secateur.selectors.boosted": (
+        "AGBMClassifier",
+        "AGBMRegressor",
+        "GBFSClassifier",
+        "GBFSRegressor",
+    ),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its module when it is first asked for."""
+    if name not in _HOME_OF:
+        message = f"module 'secateur' has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value  # the next access does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

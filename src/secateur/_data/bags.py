@@ -1,0 +1,143 @@
+"""Bags of features that are bought together: which feature is in which bag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from secateur._data.categories import is_missing, missing_in
+from secateur._data.lookup import FeatureIndex
+from secateur._data.wording import some_of
+from secateur.exceptions import InputError
+from secateur.typing import AnyArray, IntArray
+
+_COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray)
+
+
+def read_bags(groups: Any, index: FeatureIndex) -> Any:
+    """Give the membership of features in bags.
+
+    Parameters
+    ----------
+    groups : None, sequence, dict or matrix
+        One label per feature, where None and NaN mean a bag of its own; a dict from feature to
+        label; a dict from label to a list of features; or a boolean or sparse matrix of shape
+        (n_features, n_bags). Features are called by name or index.
+    index : FeatureIndex
+        The features.
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (n_features, n_bags), or None
+        1 where the feature is in the bag; None without groups.
+
+    Examples
+    --------
+    >>> index = FeatureIndex(("age", "na", "k"))
+    >>> read_bags({"blood": ["na", "k"]}, index).toarray()
+    array([[0],
+           [1],
+           [1]], dtype=int32)
+    """
+    if groups is None:
+        return None
+    if isinstance(groups, Mapping):
+        return _bags_of_dict(groups, index)
+    import scipy.sparse as sp
+
+    if sp.issparse(groups) or _is_matrix(groups):
+        return _bags_of_matrix(groups, len(index.names))
+    return _bags_of_labels(groups, len(index.names))
+
+
+def _is_matrix(groups: Any) -> bool:
+    if len(getattr(groups, "shape", ())) == 2:
+        return True
+    return bool(isinstance(groups, list) and groups and isinstance(groups[0], list))
+
+
+def _bags_of_matrix(groups: Any, n_features: int) -> Any:
+    import scipy.sparse as sp
+
+    matrix = groups if sp.issparse(groups) else np.asarray(groups)
+    if matrix.ndim != 2 or matrix.shape[0] != n_features:
+        raise InputError(
+            f"'groups' as a matrix must have one row per feature, {n_features}. Got shape "
+            f"{matrix.shape}. Use groups.T if rows are bags."
+        )
+    if not sp.issparse(matrix) and not np.isin(matrix, (0, 1)).all():
+        raise InputError(
+            f"'groups' as a matrix must be boolean: rows are features, columns are bags. Got dtype "
+            f"{matrix.dtype}. Use one label per feature instead if each has one bag."
+        )
+    rows, bags = matrix.nonzero()
+    return _membership(rows, bags, (n_features, matrix.shape[1]))
+
+
+def _bags_of_labels(groups: Any, n_features: int) -> Any:
+    labels = groups if isinstance(groups, np.ndarray) else _object_vector(groups)
+    if labels.shape != (n_features,):
+        raise InputError(
+            f"'groups' must have one label per feature, {n_features}. Got shape {labels.shape}. "
+            "Use None for features without a bag, or a dict for a few features."
+        )
+    rows = np.flatnonzero(~missing_in(labels))
+    bags, n_bags = _number_labels(labels[rows])
+    return _membership(rows, bags, (n_features, n_bags))
+
+
+def _object_vector(groups: Any) -> AnyArray:
+    try:
+        return np.fromiter(groups, dtype=object)
+    except TypeError as error:
+        raise InputError(
+            "'groups' must be a sequence of labels, a dict or a matrix. Got "
+            f"{type(groups).__name__}. Give one label per feature."
+        ) from error
+
+
+def _number_labels(labels: AnyArray) -> tuple[IntArray, int]:
+    if labels.dtype.kind != "O":
+        values, bags = np.unique(labels, return_inverse=True)
+        return bags, len(values)
+    known: dict[Any, int] = {}
+    try:
+        numbers = [known.setdefault(label, len(known)) for label in labels.tolist()]
+    except TypeError as error:
+        raise InputError(
+            f"'groups' must hold plain labels such as text or numbers. Got another kind ({error}). "
+            "Use a dict from label to features, or a matrix, if features are in several bags."
+        ) from error
+    return np.array(numbers, dtype=np.int64), len(known)
+
+
+def _bags_of_dict(groups: Mapping[Any, Any], index: FeatureIndex) -> Any:
+    holds_lists = [isinstance(value, _COLLECTIONS) for value in groups.values()]
+    if any(holds_lists) and not all(holds_lists):
+        single = [key for key, is_list in zip(groups, holds_lists, strict=True) if not is_list]
+        raise InputError(
+            "'groups' as a dict must go from feature to label or from label to a list of features. "
+            f"Got both: {some_of(single)} have no list. Put single features into a list."
+        )
+    if all(holds_lists):
+        found = [index.find(features, parameter="groups") for features in groups.values()]
+        bags = np.repeat(np.arange(len(found)), [len(features) for features in found])
+        rows = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        return _membership(rows, bags, (len(index.names), len(found)))
+    labelled = {key: label for key, label in groups.items() if not is_missing(label)}
+    # the keys of the missing labels must be features as well
+    index.find(list(groups), parameter="groups")
+    rows = index.find(list(labelled), parameter="groups")
+    bags, n_bags = _number_labels(np.fromiter(labelled.values(), dtype=object))
+    return _membership(rows, bags, (len(index.names), n_bags))
+
+
+def _membership(rows: IntArray, bags: IntArray, shape: tuple[int, int]) -> Any:
+    import scipy.sparse as sp
+
+    membership = sp.csr_array((np.ones(len(rows), dtype=np.int32), (rows, bags)), shape=shape)
+    membership.sum_duplicates()
+    membership.data[:] = 1
+    return membership

@@ -1,0 +1,214 @@
+"""Columns as codes: each cell one byte, the bin of its value in its column."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from secateur._data.table import Table
+from secateur._kernels.binning import cut_sorted, encode, merge_zero
+from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
+from secateur._kernels.threads import Threads
+from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
+
+COLUMNS_AT_ONCE = 8
+"""Columns copied to floats together: one cache line of a row, little memory."""
+
+SAMPLE_ROWS = 200_000
+"""Above so many rows the cuts are chosen on a sample of that size."""
+
+
+class BinnedColumns(NamedTuple):
+    """What a tree engine sees of X.
+
+    Feature j has ``n_bins[j]`` bins and one more for missing values; in histograms it begins at
+    ``offset[j]``. The cuts of a feature are ``cuts[j]``: bin b holds values up to ``cuts[j][b]``.
+    """
+
+    codes: DenseCodes | SparseCodes
+    n_rows: int
+    n_bins: IntArray
+    offset: IntArray
+    cuts: tuple[FloatArray, ...]
+    is_categorical: BoolArray
+    has_missing: BoolArray
+
+    @property
+    def n_features(self) -> int:
+        return len(self.n_bins)
+
+    @property
+    def varying(self) -> IntArray:
+        """The features on which rows can differ at all."""
+        found: IntArray = np.flatnonzero(self.n_bins + self.has_missing > 1)
+        return found
+
+
+class _Cells(NamedTuple):
+    """What binning fills in, column by column."""
+
+    n_bins: IntArray
+    cuts: list[FloatArray]
+    has_missing: BoolArray
+
+
+def bin_table(
+    table: Table,
+    weight: FloatArray,
+    *,
+    max_bins: int = 255,
+    threads: Threads | None = None,
+    random_state: int = 0,
+) -> BinnedColumns:
+    """Bin all columns of a table; sparse ones stay sparse.
+
+    Parameters
+    ----------
+    table : Table
+    weight : array of shape (n_rows,)
+        Bins hold about equal weight, so that a row of weight 2 counts as two rows.
+    max_bins : int, default=255
+        Columns with no more distinct values get a bin for each.
+    threads : Threads, optional
+    random_state : int, default=0
+        For the sample of rows that chooses the cuts of very long tables.
+    """
+    threads = threads or Threads(1)
+    cells = _Cells(
+        np.zeros(table.n_features, np.int64),
+        [np.empty(0)] * table.n_features,
+        np.zeros(table.n_features, np.bool_),
+    )
+    sample = _sample_rows(table.n_rows, random_state)
+    is_categorical = np.zeros(table.n_features, np.bool_)
+    is_categorical[list(table.categories)] = True
+    bin_codes = _bin_sparse if table.is_sparse else _bin_dense
+    codes = bin_codes(table, weight, max_bins, sample, cells, threads)
+    offset = np.concatenate([[0], np.cumsum(cells.n_bins + 1)])
+    return BinnedColumns(
+        codes,
+        table.n_rows,
+        cells.n_bins,
+        offset,
+        tuple(cells.cuts),
+        is_categorical,
+        cells.has_missing,
+    )
+
+
+def _sample_rows(n_rows: int, random_state: int) -> IntArray | None:
+    """Rows that choose the cuts, or None for all of them."""
+    if n_rows <= SAMPLE_ROWS:
+        return None
+    rng = np.random.default_rng(random_state)
+    rows: IntArray = np.sort(rng.choice(n_rows, SAMPLE_ROWS, replace=False))
+    return rows
+
+
+def _bin_dense(
+    table: Table,
+    weight: FloatArray,
+    max_bins: int,
+    sample: IntArray | None,
+    cells: _Cells,
+    threads: Threads,
+) -> DenseCodes:
+    codes = np.empty((table.n_features, table.n_rows), np.uint8)
+
+    def some_columns(start: int, stop: int) -> None:
+        for first in range(start, stop, COLUMNS_AT_ONCE):
+            block = table.block(first, min(first + COLUMNS_AT_ONCE, stop))
+            for j in range(block.shape[1]):
+                _bin_column(
+                    table, first + j, block[:, j], weight, max_bins, sample, cells, codes[first + j]
+                )
+
+    threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
+    return DenseCodes(codes)
+
+
+def _bin_column(
+    table: Table,
+    j: int,
+    values: FloatArray,
+    weight: FloatArray,
+    max_bins: int,
+    sample: IntArray | None,
+    cells: _Cells,
+    codes_out: CodeArray,
+) -> None:
+    """Choose the cuts of one dense column and write its codes."""
+    if j in table.categories:
+        cells.n_bins[j] = max(1, len(table.categories[j]))
+        missing = np.isnan(values)
+        codes_out[:] = np.where(missing, MISSING, values).astype(np.uint8)
+        cells.has_missing[j] = missing.any()
+        return
+    seen, its_weight = (values, weight) if sample is None else (values[sample], weight[sample])
+    cells.cuts[j] = _cuts(seen, its_weight, max_bins)
+    cells.n_bins[j] = len(cells.cuts[j]) + 1
+    cells.has_missing[j] = encode(values, cells.cuts[j], codes_out)
+
+
+def _cuts(values: FloatArray, weight: FloatArray, max_bins: int) -> FloatArray:
+    """The cuts of one column given in any order, NaN allowed."""
+    ordered, its_weight = _sort_column(values, weight)
+    cuts = np.empty(max_bins)
+    return cuts[: cut_sorted(ordered, its_weight, max_bins, cuts)].copy()
+
+
+def _sort_column(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sorted values without NaN, and their weights."""
+    if len(weight) and weight[0] == weight[-1] and (weight == weight[0]).all():
+        # Equal weights need no permutation, and a plain sort is several times as fast.
+        ordered = np.sort(values)
+        n = int(np.searchsorted(ordered, np.nan))
+        return ordered[:n], weight[:n]
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    n = int(np.searchsorted(ordered, np.nan))
+    return ordered[:n], weight[order[:n]]
+
+
+def _bin_sparse(
+    table: Table,
+    weight: FloatArray,
+    max_bins: int,
+    sample: IntArray | None,
+    cells: _Cells,
+    threads: Threads,
+) -> SparseCodes:
+    matrix = table.csc
+    indptr = matrix.indptr.astype(np.int64)
+    indices = matrix.indices.astype(np.int32)
+    codes = np.empty(len(indices), np.uint8)
+    zero_code = np.zeros(table.n_features, np.uint8)
+    counts = weight if sample is None else _sampled_weight(weight, sample)
+    total = float(counts.sum())
+
+    def some_columns(start: int, stop: int) -> None:
+        for j in range(start, stop):
+            cell = slice(indptr[j], indptr[j + 1])
+            values = matrix.data[cell].astype(np.float64)
+            its_weight = counts[indices[cell]]
+            ordered, heavy = _sort_column(values, its_weight)
+            # What is not stored is zero; a missing value is stored.
+            zero_weight = total - float(its_weight.sum())
+            if zero_weight > 0:
+                ordered, heavy = merge_zero(ordered, heavy, zero_weight)
+            cuts = np.empty(max_bins)
+            cells.cuts[j] = cuts[: cut_sorted(ordered, heavy, max_bins, cuts)].copy()
+            cells.n_bins[j] = len(cells.cuts[j]) + 1
+            cells.has_missing[j] = encode(values, cells.cuts[j], codes[cell])
+            zero_code[j] = np.searchsorted(cells.cuts[j], 0.0, side="left")
+
+    threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
+    return SparseCodes(indptr, indices, codes, zero_code)
+
+
+def _sampled_weight(weight: FloatArray, sample: IntArray) -> FloatArray:
+    """Weights that are zero outside the sample."""
+    counts = np.zeros_like(weight)
+    counts[sample] = weight[sample]
+    return counts

@@ -1,0 +1,1 @@
+"""The selection algorithms: generators of steps, and the one loop that drives them."""

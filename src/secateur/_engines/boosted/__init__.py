@@ -1,0 +1,1 @@
+"""Boosted trees that pay for each new feature: GBFS and A-GBM."""

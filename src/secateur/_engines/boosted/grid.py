@@ -1,0 +1,187 @@
+"""Many fits on one binning: a falling grid of penalties, judged by folds, one step for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from secateur._data.binned import BinnedColumns
+from secateur._data.prices import Prices
+from secateur._engines.boosted import rows
+from secateur._engines.boosted.given import GivenRows
+from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.trace import trace_boosted
+from secateur._execution.blocks import RowBlock
+from secateur._execution.local import LocalExecutor
+from secateur._kernels.threads import Threads
+from secateur.evaluation.cross_trace import Verdict, best_state, pool
+from secateur.evaluation.folds import Fold
+from secateur.path.step import Score, Step
+from secateur.typing import FloatArray, IntArray, Loss
+
+GRID_POINTS = 8
+"""Penalties that "auto" tries."""
+
+GRID_TOP = 0.25
+"""The largest of them, as a share of the best gain that any single split has at the start."""
+
+GRID_BOTTOM = 0.002
+"""The smallest, likewise."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoostedData:
+    """Binned rows and everything that does not change from fit to fit."""
+
+    columns: BinnedColumns
+    target: FloatArray
+    weight: FloatArray
+    loss: Loss
+    prices: Prices
+    threads: Threads
+    given: GivenRows | None = None
+
+    @property
+    def everything(self) -> Fold:
+        """All rows train, none judges."""
+        n = len(self.target)
+        return Fold(np.arange(n), np.empty(0, np.int64))
+
+    def run(self, fold: Fold, params: BoostingParams) -> BoostedRun:
+        """A fit on one fold, not yet begun."""
+        return BoostedRun(self, fold, params)
+
+
+class BoostedRun:
+    """One fit: its steps, and the verdict of the rows that do not train."""
+
+    def __init__(self, data: BoostedData, fold: Fold, params: BoostingParams) -> None:
+        self._data = data
+        self._weight = data.weight[fold.test]
+        block = RowBlock(
+            data.columns,
+            data.target,
+            data.weight,
+            fold.train.astype(np.uint32),
+            fold.test.astype(np.uint32),
+            data.loss.n_outputs,
+            data.threads,
+        )
+        self._executor = LocalExecutor([block])
+        self.steps: Iterator[Step] = trace_boosted(
+            self._executor, data.columns, data.loss, data.prices, params, data.threads
+        )
+
+    def verdict(self, step: Step) -> Verdict:
+        """What the rows that judge say of the latest step."""
+        if self._data.given is not None:
+            return self._data.given.verdict(step, self._data.loss, self._data.threads)
+        losses = np.concatenate(self._executor.each(rows.held_losses, self._data.loss))
+        return Verdict(losses, self._weight)
+
+    def score(self, step: Step) -> Score:
+        """The inner score of the latest step."""
+        return pool([self.verdict(step)], origin="inner", metric=self._data.loss.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How penalties are tried: the folds that judge, and when a fold has seen enough rounds."""
+
+    penalties: Sequence[float]
+    folds: Sequence[Fold]
+    patience: int
+    on_round: Callable[[], None] = lambda: None
+
+
+def trace_grid(data: BoostedData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
+    """One step per penalty, from dear to cheap, each with its held-out score.
+
+    Every penalty is traced in each fold; the number of rounds is the one that the folds together like best, and all
+    rows then train for so many rounds. A single held-out part stays out: the step is the fit on the others, at its
+    best round. Without folds all rows train to the end and nothing is scored.
+    """
+    for penalty in grid.penalties:
+        priced = replace(params, penalty=penalty)
+        if not grid.folds:
+            yield _train(data, priced, grid)
+            continue
+        runs = [_judge(data, priced, fold, grid) for fold in grid.folds]
+        state = best_state([verdicts for _, verdicts in runs])
+        if len(runs) == 1:
+            step = runs[0][0][state]
+        else:
+            step = _train(data, replace(priced, n_rounds=state + 1), grid)
+        judged = [verdicts[state] for _, verdicts in runs]
+        yield replace(step, score=pool(judged, origin="held_out", metric=data.loss.name))
+
+
+def _judge(
+    data: BoostedData, params: BoostingParams, fold: Fold, grid: Grid
+) -> tuple[list[Step], list[Verdict]]:
+    """A fold's steps and verdicts, until the verdict has not improved for a while."""
+    run = data.run(fold, params)
+    steps: list[Step] = []
+    verdicts: list[Verdict] = []
+    best = 0
+    for step in run.steps:
+        steps.append(step)
+        verdicts.append(run.verdict(step))
+        grid.on_round()
+        if verdicts[-1].mean < verdicts[best].mean:
+            best = len(verdicts) - 1
+        elif len(verdicts) - 1 - best >= grid.patience:
+            break  # the rounds after this would only fit noise
+    return steps, verdicts
+
+
+def _train(data: BoostedData, params: BoostingParams, grid: Grid) -> Step:
+    """The last step of a fit on all rows."""
+    for step in data.run(data.everything, params).steps:
+        grid.on_round()
+    return step
+
+
+def penalty_grid(data: BoostedData, params: BoostingParams) -> list[float]:
+    """Falling penalties, as shares of the best gain that one split has at the start.
+
+    There every feature is new. The gain is set against what a feature costs on average.
+    """
+    stump = replace(
+        params,
+        penalty=0.0,
+        max_depth=1,
+        n_rounds=1,
+        max_features=None,
+        cost_budget=None,
+        subsample=1.0,
+    )
+    step = next(data.run(data.everything, stump).steps)
+    gains = [float(tree.gain[0]) for tree in step.model.ensemble.rounds[0]]
+    units = _root_errors(data, step.model.ensemble.baseline)
+    if params.criterion == "gbfs":
+        units = np.full(len(gains), 2.0)
+    top = max((g / u for g, u in zip(gains, units, strict=True) if u > 0.0), default=0.0)
+    if top <= 0.0:
+        return [0.0]
+    top /= _typical_price(data.prices)
+    return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, GRID_POINTS)]
+
+
+def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
+    """The squared error of the gradients of each output at the baseline."""
+    raw = np.repeat(baseline[:, None], len(data.target), axis=1)
+    gradient, hessian = np.empty_like(raw), np.empty_like(raw)
+    data.loss.gradients(data.target, raw, gradient, hessian)
+    centred = gradient - np.average(gradient, axis=1, weights=data.weight)[:, None]
+    errors: FloatArray = (centred * centred) @ data.weight
+    return errors
+
+
+def _typical_price(prices: Prices) -> float:
+    """What a feature that is not free costs on average."""
+    now = prices.prices(prices.keep)
+    paid = now[now > 0.0]
+    return float(paid.mean()) if len(paid) else 1.0

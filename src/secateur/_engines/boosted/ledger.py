@@ -1,0 +1,52 @@
+"""The account of a fit: which features are in, what was paid, what the others cost now."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from secateur._data.costs import Prices
+from secateur.typing import BoolArray, FloatArray, IntArray
+
+ROUNDING = 1e-12
+"""A purchase may pass the budget by the rounding of a sum of prices."""
+
+
+class Ledger:
+    """Books purchases; a feature is free from the moment it is bought (F_ft of GBFS is binary)."""
+
+    def __init__(
+        self, prices: Prices, max_features: int | None = None, cost_budget: float | None = None
+    ) -> None:
+        self._prices = prices
+        self._max_features = np.inf if max_features is None else max_features
+        self._budget = np.inf if cost_budget is None else cost_budget
+        self.used: BoolArray = prices.keep.copy()
+        self.order: list[int] = [int(j) for j in np.flatnonzero(prices.keep)]
+        self.spent = 0.0
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self.prices: FloatArray = self._prices.prices(self.used)
+        self.allowed: BoolArray = self._allowed()
+
+    def _allowed(self) -> BoolArray:
+        """Features that a split may use: those that are in, and those that can be paid for."""
+        if len(self.order) >= self._max_features:
+            return self.used.copy()
+        affordable: BoolArray = self.spent + self.prices <= self._budget + ROUNDING
+        return self.used | affordable
+
+    def use(self, feature: int) -> bool:
+        """Buy the feature if it is new; returns whether it was."""
+        if self.used[feature]:
+            return False
+        self.spent += float(self.prices[feature])
+        self.used[feature] = True
+        self.order.append(feature)
+        self._refresh()
+        return True
+
+    @property
+    def entered(self) -> IntArray:
+        """The features that are in, in the order of their entry."""
+        return np.array(self.order, dtype=np.int64)

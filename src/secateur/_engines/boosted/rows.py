@@ -1,0 +1,301 @@
+"""What a tree asks of a block of rows: gradients, sums, histograms, partition, leaves.
+
+Each function takes a block and small things and gives back small things; an executor runs it on all
+blocks. Sums are of integers, so that they are the same however the rows are cut into blocks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from secateur._execution.blocks import RowBlock
+from secateur._engines.boosted.tree import Tree, WordArray
+from secateur._kernels.fixed_point import add_leaf_values, largest_terms, pack_rows, sum_leaves
+from secateur._kernels.histogram import dense_histograms, sparse_histograms
+from secateur._kernels.partition import gather, split_dense
+from secateur._kernels.prediction import add_trees_binned
+from secateur._kernels.records import DenseCodes
+from secateur.typing import FloatArray, IntArray, Loss
+
+ROWS_PER_THREAD = 8192
+"""Loops over fewer rows than this are not worth a second thread."""
+
+CELLS_PER_THREAD = 50_000
+"""Histograms of fewer cells than this are not worth a second thread."""
+
+
+class RowSplit(NamedTuple):
+    """A node to be parted: its number, its left child's (the right one follows), the question."""
+
+    node: int
+    left: int
+    feature: int
+    words: WordArray
+
+
+def set_baseline(block: RowBlock, baseline: FloatArray, weight_scale: float) -> None:
+    """Begin at the constant prediction; round the weights, none to zero."""
+    block.raw[:] = baseline[:, None]
+    scaled = np.rint(block.weight * weight_scale).astype(np.int64)
+    block.quantised_weight[:] = np.maximum(scaled, 1)
+
+
+def training_rows(block: RowBlock) -> tuple[FloatArray, FloatArray]:
+    """Target and weight of the rows that train."""
+    return block.target[block.rows], block.weight[block.rows]
+
+
+def begin_round(block: RowBlock, loss: Loss) -> None:
+    """Gradients of all outputs at the prediction so far."""
+    if block.n_outputs > 1:
+        loss.gradients(block.target, block.raw, block.gradient, block.hessian)
+        return
+
+    def part(start: int, stop: int) -> None:
+        cut = slice(start, stop)
+        loss.gradients(
+            block.target[cut], block.raw[:, cut], block.gradient[:, cut], block.hessian[:, cut]
+        )
+
+    block.threads.run(part, len(block.target), ROWS_PER_THREAD)
+
+
+def begin_tree(block: RowBlock, k: int, subsample: float, seed: int) -> tuple[FloatArray, int]:
+    """Put all rows (or a sample) into the root; gives the largest terms and the number of rows."""
+    rows = block.rows
+    if subsample < 1.0:
+        rows = rows[_draw(rows.astype(np.int64) + block.first_row, seed) < subsample]
+    block.order = np.resize(block.order, len(rows))
+    block.order[:] = rows
+    block.bounds = {0: (0, len(rows))}
+    found: list[tuple[float, float, float]] = []
+
+    def part(start: int, stop: int) -> None:
+        found.append(
+            largest_terms(block.gradient[k], block.hessian[k], block.weight, rows, start, stop)
+        )
+
+    block.threads.run(part, len(rows), ROWS_PER_THREAD)
+    return np.max(found, axis=0), len(rows)
+
+
+def _draw(numbers: IntArray, seed: int) -> FloatArray:
+    """A number in [0, 1) for each row, from its place in the whole table (splitmix64)."""
+    with np.errstate(over="ignore"):
+        z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    share: FloatArray = (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return share
+
+
+def pack(block: RowBlock, k: int, scales: tuple[float, float, float]) -> IntArray:
+    """Round and pack the rows of the tree; gives the sums of ``pack_rows``."""
+    found: list[tuple[int, int, int, int]] = []
+
+    def part(start: int, stop: int) -> None:
+        found.append(
+            pack_rows(
+                block.gradient[k],
+                block.weight,
+                block.quantised_weight,
+                block.order,
+                scales,
+                start,
+                stop,
+                block.packed_by_row,
+            )
+        )
+
+    n = len(block.order)
+    block.threads.run(part, n, ROWS_PER_THREAD)
+    if not block.is_sparse:
+        gather(block.packed_by_row, block.order, 0, n, block.packed)
+    sums: IntArray = np.sum(np.array(found, dtype=np.int64), axis=0)
+    return sums
+
+
+def histograms(block: RowBlock, nodes: list[int], totals: IntArray, features: IntArray) -> IntArray:
+    """Histograms of some nodes for the features asked for; see ``_kernels.histogram``."""
+    out = block.buffer(len(nodes))
+    if isinstance(block.columns.codes, DenseCodes):
+        for place, node in enumerate(nodes):
+            _dense_node(block, node, features, out[place])
+    else:
+        _sparse_nodes(block, nodes, features, out)
+    return out
+
+
+def _dense_node(block: RowBlock, node: int, features: IntArray, out: IntArray) -> None:
+    codes = block.columns.codes.codes  # type: ignore[union-attr]  # the caller asked which it is
+    start, stop = block.bounds[node]
+    in_order = stop - start == block.columns.n_rows
+    order, packed = block.order[start:stop], block.packed[start:stop]
+    columns = block.columns
+
+    def part(first: int, last: int) -> None:
+        dense_histograms(
+            codes,
+            order,
+            packed,
+            in_order,
+            features,
+            columns.offset,
+            columns.n_bins,
+            first,
+            last,
+            out,
+        )
+
+    grain = max(4, CELLS_PER_THREAD // max(1, stop - start) // 4 * 4)
+    block.threads.run(part, len(features), grain)
+
+
+def _sparse_nodes(block: RowBlock, nodes: list[int], features: IntArray, out: IntArray) -> None:
+    columns = block.columns
+    slot_of_row = np.full(columns.n_rows, -1, np.int32)
+    totals = np.empty((len(nodes), 2), np.int64)
+    for slot, node in enumerate(nodes):
+        start, stop = block.bounds[node]
+        rows = block.order[start:stop]
+        slot_of_row[rows] = slot
+        packed = block.packed_by_row[rows]
+        totals[slot] = (packed >> 32).sum(), (packed & 0xFFFFFFFF).sum()
+
+    def part(first: int, last: int) -> None:
+        sparse_histograms(
+            *columns.codes,
+            slot_of_row,
+            block.packed_by_row,
+            totals,
+            features,
+            columns.offset,
+            columns.n_bins,
+            first,
+            last,
+            out,
+        )
+
+    cells = max(1, len(columns.codes.codes) // max(1, columns.n_features))
+    block.threads.run(part, len(features), max(4, CELLS_PER_THREAD // cells))
+
+
+def partition(block: RowBlock, splits: list[RowSplit]) -> None:
+    """Part the rows of the nodes, each into its two children."""
+    for split in splits:
+        block.codes_of(split.feature)
+
+    def part(first: int, last: int) -> None:
+        for split in splits[first:last]:
+            start, stop = block.bounds[split.node]
+            middle = split_dense(
+                block.codes_of(split.feature),
+                split.words,
+                block.order,
+                start,
+                stop,
+                block.spare[start:stop],
+            )
+            block.bounds[split.left] = (start, middle)
+            block.bounds[split.left + 1] = (middle, stop)
+            if not block.is_sparse:
+                gather(block.packed_by_row, block.order, start, stop, block.packed)
+
+    busy = len(block.order) > ROWS_PER_THREAD
+    block.threads.run(part, len(splits), 1 if busy else max(1, len(splits)))
+
+
+def leaf_sums(
+    block: RowBlock, k: int, leaves: list[int], scales: tuple[float, float, float]
+) -> IntArray:
+    """Exact sums of w g, w h, w of the leaves, from unrounded gradients."""
+    bounds = np.array([block.bounds[leaf] for leaf in leaves], dtype=np.int64)
+    out = np.empty((len(leaves), 3), np.int64)
+
+    def part(first: int, last: int) -> None:
+        sum_leaves(
+            block.gradient[k],
+            block.hessian[k],
+            block.weight,
+            block.order,
+            bounds,
+            scales,
+            first,
+            last,
+            out,
+        )
+
+    block.threads.run(part, len(leaves))
+    return out
+
+
+def leaf_residuals(block: RowBlock, k: int, leaf: int) -> tuple[FloatArray, FloatArray]:
+    """Residuals and weights of a leaf, for losses whose leaves are quantiles."""
+    start, stop = block.bounds[leaf]
+    rows = block.order[start:stop]
+    return block.target[rows] - block.raw[k, rows], block.weight[rows]
+
+
+def finish_tree(block: RowBlock, k: int, leaves: list[int], tree: Tree) -> None:
+    """Add the tree to the predictions: of its own rows by leaf, of all others by its questions."""
+    bounds = np.array([block.bounds[leaf] for leaf in leaves], dtype=np.int64)
+    values = tree.value[leaves]
+    block.threads.run(
+        lambda first, last: add_leaf_values(block.order, bounds, values, first, last, block.raw[k]),
+        len(leaves),
+    )
+    if len(block.order) < len(block.rows):
+        inside = np.zeros(len(block.target), np.bool_)
+        inside[block.order] = True
+        outside = block.rows[~inside[block.rows]]
+        _add_tree(block, k, tree, outside)
+    if len(block.held):
+        _add_tree(block, k, tree, block.held)
+
+
+def _add_tree(block: RowBlock, k: int, tree: Tree, rows: IntArray) -> None:
+    """Add a tree to the predictions of rows that did not grow it."""
+    features = np.unique(tree.feature[tree.left >= 0])
+    if len(features) == 0:
+        block.raw[k, rows] += tree.value[0]
+        return
+    if isinstance(block.columns.codes, DenseCodes):
+        codes, column = block.columns.codes.codes, tree.feature
+    else:
+        codes = np.stack([block.codes_of(int(j)) for j in features])
+        column = np.searchsorted(features, tree.feature)
+    roots = np.zeros(1, np.int64)
+    block.threads.run(
+        lambda start, stop: add_trees_binned(
+            codes, column, tree.words, tree.left, tree.value, roots, rows, start, stop, block.raw[k]
+        ),
+        len(rows),
+        ROWS_PER_THREAD,
+    )
+
+
+def loss_terms(block: RowBlock, loss: Loss) -> tuple[float, int]:
+    """Weighted losses of the rows, kept for ``sum_of_terms``; gives the largest and the number."""
+    # The gradients are done with: the next round begins by making them anew.
+    terms = block.gradient[0]
+
+    def part(start: int, stop: int) -> None:
+        cut = slice(start, stop)
+        terms[cut] = block.weight[cut] * loss.pointwise(block.target[cut], block.raw[:, cut])
+
+    block.threads.run(part, len(terms), ROWS_PER_THREAD)
+    own = terms if len(block.rows) == len(terms) else terms[block.rows]
+    return float(np.abs(own).max(initial=0.0)), len(own)
+
+
+def sum_of_terms(block: RowBlock, scale: float) -> int:
+    """The exact sum of what ``loss_terms`` kept, each rounded to a multiple of 1 / scale."""
+    return int(np.rint(block.gradient[0, block.rows] * scale).astype(np.int64).sum())
+
+
+def held_losses(block: RowBlock, loss: Loss) -> FloatArray:
+    """The losses of the rows that do not train."""
+    return loss.pointwise(block.target[block.held], block.raw[:, block.held])

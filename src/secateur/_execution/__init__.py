@@ -1,0 +1,1 @@
+"""Where rows live and who computes on them: blocks of rows, and executors over the blocks."""

@@ -1,0 +1,1 @@
+"""Compiled loops over arrays: numba lives here and nowhere else."""

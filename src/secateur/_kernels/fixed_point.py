@@ -1,0 +1,85 @@
+"""Rows in fixed point: sums of integers do not depend on the order of the rows.
+
+Notation: ``i`` row, ``g`` negative gradient, ``h`` hessian, ``w`` weight; ``q`` a rounded number. A row's
+weighted gradient (16 bits with its sign) and weight (16 bits) share one int64, gradient high:
+
+    packed[i] = (rint(w g * gradient_scale) << 32) + rint(w * weight_scale)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def largest_terms(g, h, w, rows, start, stop):
+    """The largest |w g|, w g g and w h of some rows: what the scales are made of."""
+    most_g = 0.0
+    most_gg = 0.0
+    most_h = 0.0
+    for i in range(start, stop):
+        r = rows[i]
+        wg = w[r] * g[r]
+        most_g = max(most_g, abs(wg))
+        most_gg = max(most_gg, wg * g[r])
+        most_h = max(most_h, abs(w[r] * h[r]))
+    return most_g, most_gg, most_h
+
+
+@njit(cache=True, nogil=True)
+def pack_rows(g, w, quantised_weight, rows, scales, start, stop, packed_out):
+    """Pack some rows, by row; returns four exact sums over them.
+
+    ``scales`` = (of the packed gradient, of w g, of w g g). The sums: packed gradients, packed weights, w g and
+    w g g, the last two each rounded to a multiple of 1 / scale.
+    """
+    packed_g = np.int64(0)
+    packed_w = np.int64(0)
+    sum_g = np.int64(0)
+    sum_gg = np.int64(0)
+    for i in range(start, stop):
+        r = rows[i]
+        wg = w[r] * g[r]
+        q = np.int64(np.rint(wg * scales[0]))
+        packed_out[r] = (q << 32) + quantised_weight[r]
+        packed_g += q
+        packed_w += quantised_weight[r]
+        sum_g += np.int64(np.rint(wg * scales[1]))
+        sum_gg += np.int64(np.rint(wg * g[r] * scales[2]))
+    return packed_g, packed_w, sum_g, sum_gg
+
+
+@njit(cache=True, nogil=True)
+def sum_fixed(v, w, rows, scale, start, stop):
+    """The exact sum of w v over some rows, each term rounded to a multiple of 1 / scale."""
+    total = np.int64(0)
+    for i in range(start, stop):
+        r = rows[i]
+        total += np.int64(np.rint(w[r] * v[r] * scale))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sum_leaves(g, h, w, rows, bounds, scales, first, last, sums_out):
+    """Exact sums of w g, w h and w of each leaf; ``bounds[l] = (start, stop)`` in ``rows``."""
+    for leaf in range(first, last):
+        sum_g = np.int64(0)
+        sum_h = np.int64(0)
+        sum_w = np.int64(0)
+        for i in range(bounds[leaf, 0], bounds[leaf, 1]):
+            r = rows[i]
+            sum_g += np.int64(np.rint(w[r] * g[r] * scales[0]))
+            sum_h += np.int64(np.rint(w[r] * h[r] * scales[1]))
+            sum_w += np.int64(np.rint(w[r] * scales[2]))
+        sums_out[leaf, 0] = sum_g
+        sums_out[leaf, 1] = sum_h
+        sums_out[leaf, 2] = sum_w
+
+
+@njit(cache=True, nogil=True)
+def add_leaf_values(rows, bounds, values, first, last, raw_out):
+    """Add each leaf's value to the prediction of its rows."""
+    for leaf in range(first, last):
+        for i in range(bounds[leaf, 0], bounds[leaf, 1]):
+            raw_out[rows[i]] += values[leaf]

@@ -1,0 +1,35 @@
+"""The shared alphabet of the tree kernels: codes, and the two ways of holding binned columns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+N_CODES = 256
+"""Distinct values of one uint8 code."""
+
+MISSING = 255
+"""The code of a missing value; values themselves have the codes 0 .. 254."""
+
+MAX_BINS = 255
+"""The most bins that values can have."""
+
+FLUSH_ROWS = 65_536
+"""Packed sums are emptied after so many rows, before either half can overflow."""
+
+
+class DenseCodes(NamedTuple):
+    """Codes of every cell, feature-major: ``codes[j, i]`` of feature j and row i."""
+
+    codes: npt.NDArray[np.uint8]
+
+
+class SparseCodes(NamedTuple):
+    """Codes of the stored cells of each column; all others have the column's ``zero_code``."""
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.uint8]
+    zero_code: npt.NDArray[np.uint8]

@@ -1,0 +1,8 @@
+"""Problems with known truth, and the small set of the demonstration."""
+
+from __future__ import annotations
+
+from secateur.datasets.demo import Demo, load_demo
+from secateur.datasets.synthetic import Generated, make_nonlinear_pair, make_wide
+
+__all__ = ["Demo", "Generated", "load_demo", "make_nonlinear_pair", "make_wide"]

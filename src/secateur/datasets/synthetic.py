@@ -1,0 +1,218 @@
+"""Generators of problems whose relevant features are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from secateur.exceptions import ParameterError
+from secateur.typing import AnyArray, FloatArray, IntArray
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generated:
+    """A problem together with its truth.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        The features, float64.
+    y : ndarray of shape (n_rows,)
+        The target: class codes (int64) or numbers (float64).
+    feature_names : tuple of str
+        One name per column; the name tells the role of the column.
+    relevant : ndarray of int
+        Sorted indices of the features that the target was made from.
+    redundant : ndarray of int
+        Sorted indices of the features that are combinations of relevant ones.
+    """
+
+    X: FloatArray
+    y: AnyArray
+    feature_names: tuple[str, ...]
+    relevant: IntArray
+    redundant: IntArray
+
+
+def make_nonlinear_pair(n_rows: int = 500, random_state: int | None = 0) -> Generated:
+    """Make two classes that only x and y together tell apart; z = 0.6 x + 0.4 y adds nothing.
+
+    One class fills a square around the origin, the other a square frame around it, with a gap
+    between them. No line separates them, in two or three dimensions, but a tree on x and y does
+    so without error. The idea is Figure 1 of the paper on GBFS (Xu et al., 2014).
+
+    Parameters
+    ----------
+    n_rows : int, default=500
+        Number of rows; half of them, rounded down, are in the frame (class 0).
+    random_state : int or None, default=0
+        Seed; None draws a new problem each time.
+
+    Returns
+    -------
+    Generated
+        Columns x, y and z; ``relevant`` is [0, 1].
+
+    Examples
+    --------
+    >>> from secateur.datasets import make_nonlinear_pair
+    >>> problem = make_nonlinear_pair(n_rows=200)
+    >>> problem.X.shape, problem.feature_names
+    ((200, 3), ('x', 'y', 'z'))
+    """
+    _require_at_least("n_rows", n_rows, 2)
+    rng = np.random.default_rng(random_state)
+    n_frame = n_rows // 2
+    points = np.vstack([_frame(rng, n_frame), rng.uniform(-0.7, 0.7, (n_rows - n_frame, 2))])
+    order = rng.permutation(n_rows)
+    x, y = points[order].T
+    return Generated(
+        X=np.column_stack([x, y, 0.6 * x + 0.4 * y]),
+        y=(order >= n_frame).astype(np.int64),
+        feature_names=("x", "y", "z"),
+        relevant=np.array([0, 1]),
+        redundant=np.array([2]),
+    )
+
+
+def make_wide(
+    n_rows: int = 15_000,
+    n_features: int = 300,
+    n_informative: int = 15,
+    n_redundant: int = 30,
+    random_state: int | None = 0,
+    task: Task = "classification",
+) -> Generated:
+    """Make a wide table of which a few columns matter, some repeat them, and most are noise.
+
+    The target is a sum of effects of the informative features, straight, bent and in pairs, plus
+    noise; for classification it is whether that sum is above its median. Redundant features are
+    random mixtures of three informative ones with a little noise. Columns are in random order.
+
+    Parameters
+    ----------
+    n_rows : int, default=15000
+        Number of rows.
+    n_features : int, default=300
+        Number of columns in all.
+    n_informative : int, default=15
+        Number of columns that the target is made from.
+    n_redundant : int, default=30
+        Number of columns that are mixtures of the informative ones.
+    random_state : int or None, default=0
+        Seed; None draws a new problem each time.
+    task : {"classification", "regression"}, default="classification"
+        Kind of target.
+
+    Returns
+    -------
+    Generated
+        Columns named ``informative_i``, ``redundant_i`` and ``noise_i``.
+
+    Examples
+    --------
+    >>> from secateur.datasets import make_wide
+    >>> problem = make_wide(n_rows=100, n_features=20, n_informative=3, n_redundant=2)
+    >>> problem.X.shape, len(problem.relevant), len(problem.redundant)
+    ((100, 20), 3, 2)
+    """
+    _check_wide(n_rows, n_features, n_informative, n_redundant, task)
+    rng = np.random.default_rng(random_state)
+    n_noise = n_features - n_informative - n_redundant
+    informative = rng.standard_normal((n_rows, n_informative))
+    signal = _signal(rng, informative)
+    noisy = signal + 0.3 * rng.standard_normal(n_rows)
+    names, place = _shuffled_names(rng, n_informative, n_redundant, n_noise)
+    X = rng.standard_normal((n_rows, n_features))
+    X[:, place[:n_informative]] = informative
+    X[:, place[n_informative : n_informative + n_redundant]] = _mixtures(
+        rng, informative, n_redundant
+    )
+    return Generated(
+        X=X,
+        y=(noisy > np.median(noisy)).astype(np.int64) if task == "classification" else noisy,
+        feature_names=names,
+        relevant=np.sort(place[:n_informative]),
+        redundant=np.sort(place[n_informative : n_informative + n_redundant]),
+    )
+
+
+def _frame(rng: np.random.Generator, n_rows: int) -> FloatArray:
+    """Points on squares around the origin, of half-width 1.3 to 2.3."""
+    radius = rng.uniform(1.3, 2.3, n_rows)
+    on_side = radius * rng.choice([-1.0, 1.0], n_rows)
+    along_side = radius * rng.uniform(-1.0, 1.0, n_rows)
+    is_vertical = rng.random(n_rows) < 0.5
+    return np.where(
+        is_vertical[:, None],
+        np.column_stack([on_side, along_side]),
+        np.column_stack([along_side, on_side]),
+    )
+
+
+def _signal(rng: np.random.Generator, informative: FloatArray) -> FloatArray:
+    """Sum the effects of the informative features, scaled to variance one."""
+    n_informative: int = informative.shape[1]
+    sizes = rng.uniform(0.5, 1.0, n_informative)
+    bends = (np.positive, np.tanh, np.sin, np.abs)  # feature k takes the shape k mod 4
+    signal: FloatArray = np.zeros(len(informative))
+    for k in range(n_informative):
+        signal += sizes[k] * bends[k % len(bends)](informative[:, k])
+    # each feature also acts together with its neighbour, so that no single column tells it all
+    for k in range(0, n_informative - 1, 2):
+        signal += 0.5 * informative[:, k] * informative[:, k + 1]
+    signal -= signal.mean()
+    spread = float(signal.std())
+    return signal / spread if spread > 0 else signal
+
+
+def _mixtures(rng: np.random.Generator, informative: FloatArray, n_redundant: int) -> FloatArray:
+    n_rows, n_informative = informative.shape
+    n_mixed = min(3, n_informative)
+    weights = np.zeros((n_informative, n_redundant))
+    for r in range(n_redundant):
+        weights[rng.choice(n_informative, n_mixed, replace=False), r] = rng.standard_normal(n_mixed)
+    mixed: FloatArray = informative @ weights
+    return mixed + 0.1 * rng.standard_normal((n_rows, n_redundant))
+
+
+def _shuffled_names(
+    rng: np.random.Generator, n_informative: int, n_redundant: int, n_noise: int
+) -> tuple[tuple[str, ...], IntArray]:
+    """Return the names in column order, and the column of each feature in order of roles."""
+    by_role = [f"informative_{k}" for k in range(n_informative)]
+    by_role += [f"redundant_{k}" for k in range(n_redundant)]
+    by_role += [f"noise_{k}" for k in range(n_noise)]
+    place: IntArray = rng.permutation(len(by_role))
+    names = [""] * len(by_role)
+    for name, column in zip(by_role, place, strict=True):
+        names[column] = name
+    return tuple(names), place
+
+
+def _check_wide(
+    n_rows: int, n_features: int, n_informative: int, n_redundant: int, task: Task
+) -> None:
+    _require_at_least("n_rows", n_rows, 2)
+    _require_at_least("n_informative", n_informative, 1)
+    _require_at_least("n_redundant", n_redundant, 0)
+    if n_features < n_informative + n_redundant:
+        message = (
+            "'n_features' must hold the informative and the redundant features. "
+            f"Got {n_features} for {n_informative} + {n_redundant}. "
+            f"Use at least {n_informative + n_redundant}."
+        )
+        raise ParameterError(message)
+    if task not in ("classification", "regression"):
+        message = f"'task' must be 'classification' or 'regression'. Got {task!r}. Use one of them."
+        raise ParameterError(message)
+
+
+def _require_at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        message = f"{name!r} must be >= {least}. Got {value!r}. Use {least} or more."
+        raise ParameterError(message)

@@ -1,0 +1,1 @@
+"""Honest scores: which rows judge, and what their verdict is worth."""

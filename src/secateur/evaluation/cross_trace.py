@@ -1,0 +1,67 @@
+"""Held-out scores: the whole trace repeated inside each fold, judged on rows it never saw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from secateur.path.step import Origin, Score
+from secateur.typing import FloatArray
+
+Curve = Sequence["Verdict"]
+"""What one fold says of state after state."""
+
+
+class Verdict:
+    """What some rows say of one state: enough for the mean of all folds and its spread.
+
+    Parameters
+    ----------
+    losses : array of shape (n_rows,)
+    weight : array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> Verdict(np.array([1.0, 3.0]), np.ones(2)).mean
+    2.0
+    """
+
+    __slots__ = ("mean", "moments", "weight")
+
+    def __init__(self, losses: FloatArray, weight: FloatArray) -> None:
+        self.weight = float(weight.sum())
+        self.mean = float(weight @ losses) / self.weight
+        heavy = weight * weight
+        # For the sum of w^2 (loss - m)^2 at a mean m that is known only later.
+        self.moments = np.array([heavy @ (losses * losses), heavy @ losses, heavy.sum()])
+
+
+def pool(verdicts: Sequence[Verdict], *, origin: Origin, metric: str) -> Score:
+    """One score of the verdicts of all folds.
+
+    The spread is the standard error of the mean over rows: folds are few, and share their training rows.
+
+    Examples
+    --------
+    >>> folds = [Verdict(np.array([1.0, 3.0]), np.ones(2)), Verdict(np.array([4.0]), np.ones(1))]
+    >>> score = pool(folds, origin="held_out", metric="loss")
+    >>> score.folds, round(score.mean, 4)
+    ((2.0, 4.0), 2.6667)
+    """
+    total = sum(verdict.weight for verdict in verdicts)
+    mean = sum(verdict.mean * verdict.weight for verdict in verdicts) / total
+    squares, firsts, heavies = np.sum([verdict.moments for verdict in verdicts], axis=0)
+    variance = max(0.0, squares - 2.0 * mean * firsts + mean * mean * heavies)
+    folds = tuple(verdict.mean for verdict in verdicts)
+    return Score(mean, math.sqrt(variance) / total, folds, origin, metric)
+
+
+def best_state(curves: Sequence[Curve]) -> int:
+    """The state that all folds together like best, among those that every fold reached."""
+    n_states = min(len(curve) for curve in curves)
+    losses = np.array([[verdict.mean for verdict in curve[:n_states]] for curve in curves])
+    weights = [curve[0].weight for curve in curves]
+    means = np.average(losses, axis=0, weights=weights)
+    return int(np.nanargmin(means)) if np.isfinite(means).any() else n_states - 1

@@ -1,0 +1,43 @@
+"""The errors and warnings of secateur: one root, few children, each saying when it is raised."""
+
+from __future__ import annotations
+
+
+class SecateurError(Exception):
+    """The root of every error that secateur raises on purpose."""
+
+
+class InputError(SecateurError, ValueError):
+    """The data cannot be used as given: shapes, missing targets, infinities, unknown names."""
+
+
+class ParameterError(SecateurError, ValueError):
+    """A parameter is out of its range or does not fit the others."""
+
+
+class InputTypeError(SecateurError, TypeError):
+    """The data is of a kind that secateur does not read."""
+
+
+class StorageError(SecateurError, ValueError):
+    """A saved result cannot be read: not JSON, another kind of file, or a newer version."""
+
+
+class ComparisonError(SecateurError, ValueError):
+    """Two results cannot be set side by side, for instance scores of different origin."""
+
+
+class MissingDependencyError(SecateurError, ImportError):
+    """An optional package is needed for this; the message names the extra to install."""
+
+
+class SecateurWarning(UserWarning):
+    """The root of secateur's warnings."""
+
+
+class UnknownCategoryWarning(SecateurWarning):
+    """A category at predict time was not there at fit time and counts as missing."""
+
+
+class InterruptedWarning(SecateurWarning):
+    """A fit was stopped from outside; what was found up to then is kept."""

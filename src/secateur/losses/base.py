@@ -1,0 +1,144 @@
+"""What all losses share: sums that do not depend on the order of rows, and the common face."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from secateur.exceptions import InputError
+from secateur.typing import FloatArray
+
+
+def fixed_point_exponent(values: FloatArray) -> int:
+    """Largest safe power of two by which to scale ``values`` before rounding to int64.
+
+    The sum of ``n`` numbers, each at most ``2**(61 - n.bit_length())``, stays below ``2**61``.
+
+    Examples
+    --------
+    >>> fixed_point_exponent(np.array([0.75, 0.5, 0.25]))
+    59
+    """
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return 61 - math.frexp(largest)[1] - len(values).bit_length()
+
+
+def fixed_point_sum(values: FloatArray, exponent: int | None = None) -> float:
+    """Sum that is the same bit for bit in every order of the rows.
+
+    Each value is rounded to a multiple of ``2**-exponent``; integers are then summed, and integer
+    sums have no order.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+    exponent : int, default: :func:`fixed_point_exponent` of ``values``
+        Give the exponent of all rows when summing over some of them, so that parts add up exactly.
+
+    Examples
+    --------
+    >>> fixed_point_sum(np.array([0.5, 1.0, -0.25]))
+    1.25
+    """
+    power = fixed_point_exponent(values) if exponent is None else exponent
+    whole = np.rint(np.ldexp(values, power)).astype(np.int64)
+    return math.ldexp(float(whole.sum()), -power)
+
+
+def exact_mean(values: FloatArray, weights: FloatArray) -> float:
+    """Weighted mean that does not depend on the order of the rows.
+
+    Examples
+    --------
+    >>> exact_mean(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
+    2.0
+    """
+    total = fixed_point_sum(weights)
+    if not total > 0.0:
+        raise InputError(
+            f"The row weights must have a positive sum. Got {total}. "
+            "Give a positive weight to at least one row."
+        )
+    mean = fixed_point_sum(values * weights) / total
+    # A mean never leaves the range; so a constant is its own mean, without a rounding error.
+    return min(max(mean, float(values.min())), float(values.max()))
+
+
+def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> float:
+    """Lower weighted quantile: the smallest value that has ``level`` of the weight at or below it.
+
+    Rows are taken in the order of (value, weight), so that their order in the data has no say.
+
+    Examples
+    --------
+    >>> weighted_quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), 0.5)
+    2.0
+    """
+    order = np.lexsort((weights, values))
+    cumulative = np.cumsum(weights[order])
+    # The first place where cumulative >= level * total.
+    place = int(np.searchsorted(cumulative, level * cumulative[-1], side="left"))
+    return float(values[order[place]])
+
+
+class LossBase:
+    """Facts and defaults of a loss; one raw output, the identity as link.
+
+    Attributes
+    ----------
+    name : str
+    n_outputs : int
+        Rows of the raw predictions, gradients and hessians: their shape is (n_outputs, n_rows).
+    constant_hessian : bool
+        True if the hessian is 1 for all rows.
+    leaf_quantile : float or None
+        If not None, the value of a leaf is this weighted quantile of its residuals, because a
+        Newton step says nothing where the curvature is zero.
+    """
+
+    name: str
+    n_outputs: int = 1
+    constant_hessian: bool = False
+    leaf_quantile: float | None = None
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key}={value!r}" for key, value in self._settings().items())
+        return f"{type(self).__name__}({settings})"
+
+    def baseline(self, target: FloatArray, weight: FloatArray) -> FloatArray:
+        """Best constant raw prediction, shape (n_outputs,); the same in every order of rows."""
+        self.check_target(target)
+        return np.atleast_1d(np.asarray(self._best_constant(target, weight), dtype=np.float64))
+
+    def check_target(self, target: FloatArray) -> None:
+        """Raise InputError if this loss is not defined for the target."""
+        if target.size == 0:
+            raise InputError("The target must have rows. Got none. Give at least one row.")
+        n_bad = int(np.count_nonzero(~np.isfinite(target)))
+        if n_bad:
+            raise InputError(
+                f"The target must be finite. Got {n_bad} missing or infinite values. "
+                "Drop these rows or fill them in."
+            )
+
+    def response(self, raw: FloatArray) -> FloatArray:
+        """Prediction on the scale of the target, shape (n_rows,)."""
+        prediction: FloatArray = raw[0].copy()
+        return prediction
+
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float | FloatArray:
+        raise NotImplementedError
+
+    def _settings(self) -> dict[str, object]:
+        return {}
+
+
+def check_class_codes(target: FloatArray, n_classes: int) -> None:
+    """Raise InputError unless the target holds whole numbers from 0 to ``n_classes - 1``."""
+    wrong = (target != np.floor(target)) | (target < 0) | (target >= n_classes)
+    if wrong.any():
+        raise InputError(
+            f"The target must hold class codes 0 to {n_classes - 1}. "
+            f"Got {float(target[wrong][0])}. Encode the labels first."
+        )

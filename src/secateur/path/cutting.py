@@ -1,0 +1,238 @@
+"""Rules that choose one step of a path: the best, the thriftiest, at most so many, the elbow.
+
+A rule is any object with two methods: ``choose(path)`` returns the index of a step, and
+``sentence(path, index)`` tells in one plain sentence why that step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from secateur.exceptions import ParameterError
+from secateur.path import wording
+from secateur.path.ranking import best_among, last_largest, require_steps, smallest_among, usable
+from secateur.path.values import BUDGET_SLACK, real_number, whole_number
+from secateur.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from secateur.path.path import SelectionPath
+
+
+@runtime_checkable
+class CuttingRule(Protocol):
+    """What ``SelectionPath.cut`` asks of a rule."""
+
+    def choose(self, path: SelectionPath) -> int:
+        """Return the index of the chosen step."""
+        ...
+
+    def sentence(self, path: SelectionPath, index: int) -> str:
+        """Tell why step `index` was chosen."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best score; ties go to fewer features. Without scores, the last step.
+
+    Examples
+    --------
+    >>> Best() == as_rule("best")
+    True
+    """
+
+    def choose(self, path: SelectionPath) -> int:
+        """Return the index of the chosen step."""
+        require_steps(path)
+        return best_among(path, _all(path)) if path.has_scores else len(path) - 1
+
+    def sentence(self, path: SelectionPath, index: int) -> str:
+        """Tell why step `index` was chosen."""
+        score = path[index].score
+        why = f"the best {wording.measured(score)}" if score else _LAST_STEP
+        return f"{wording.share(path, index)}: {why}."
+
+
+@dataclass(frozen=True, slots=True)
+class OneStandardError:
+    """The fewest features whose score is within a standard error of the best.
+
+    Ties go to the lower cost, then to the better score. Where the spread of the best score is
+    unknown, this is `Best`.
+
+    Parameters
+    ----------
+    multiple : float, default=1.0
+        How many standard errors a step may be worse than the best.
+
+    Examples
+    --------
+    >>> OneStandardError() == as_rule(None) == as_rule("one_se")
+    True
+    """
+
+    multiple: float = 1.0
+
+    def __post_init__(self) -> None:
+        advice = "Use 1 for the usual rule, 0 for the best score."
+        object.__setattr__(self, "multiple", real_number("multiple", self.multiple, advice=advice))
+
+    def choose(self, path: SelectionPath) -> int:
+        """Return the index of the chosen step."""
+        best = Best().choose(path)
+        slack = self._slack(path, best)
+        if math.isnan(slack):
+            return best
+        scored = usable(path)
+        near = scored[path.utilities[scored] >= path.utilities[best] - slack]
+        return smallest_among(path, near)
+
+    def sentence(self, path: SelectionPath, index: int) -> str:
+        """Tell why step `index` was chosen."""
+        best = Best().choose(path)
+        top, score, slack = path[best].score, path[index].score, self._slack(path, best)
+        plain = Best().sentence(path, index)
+        if top is None or score is None:
+            return plain
+        if math.isnan(slack):
+            return (
+                f"{plain[:-1]}; its standard error is unknown, so nothing less was traded for it."
+            )
+        within = _standard_errors(self.multiple)
+        return (
+            f"{wording.share(path, index)}: the fewest whose {wording.measured(score)} is within "
+            f"{within} ({wording.number(slack)}) of the best "
+            f"({wording.number(top.mean)}, at {wording.features(path[best].n_features)})."
+        )
+
+    def _slack(self, path: SelectionPath, best: int) -> float:
+        score = path[best].score
+        return self.multiple * score.spread if score else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """The best score with at most so many features; without scores, the largest such support.
+
+    Examples
+    --------
+    >>> as_rule(12)
+    AtMost(n_features=12)
+    """
+
+    n_features: int
+
+    def __post_init__(self) -> None:
+        advice = "Use 'best' for no limit."
+        n_features = whole_number("n_features", self.n_features, least=1, advice=advice)
+        object.__setattr__(self, "n_features", n_features)
+
+    def choose(self, path: SelectionPath) -> int:
+        """Return the index of the chosen step."""
+        require_steps(path)
+        sizes = path.n_features
+        fitting = np.flatnonzero(sizes <= self.n_features)
+        if fitting.size == 0:
+            raise ParameterError(
+                f"No step has at most {wording.features(self.n_features)}. "
+                f"Got a path whose smallest step has {sizes.min()}. "
+                "Allow that many, or trace with a higher penalty."
+            )
+        return _best_or_largest(path, fitting, sizes)
+
+    def sentence(self, path: SelectionPath, index: int) -> str:
+        """Tell why step `index` was chosen."""
+        return _limited(path, index, f"with at most {wording.features(self.n_features)}")
+
+
+@dataclass(frozen=True, slots=True)
+class WithinBudget:
+    """The best score at no more than this cost; without scores, the costliest such step.
+
+    Examples
+    --------
+    >>> WithinBudget(2.5)
+    WithinBudget(cost=2.5)
+    """
+
+    cost: float
+
+    def __post_init__(self) -> None:
+        advice = "Use 'best' for no limit."
+        object.__setattr__(self, "cost", real_number("cost", self.cost, advice=advice))
+
+    def choose(self, path: SelectionPath) -> int:
+        """Return the index of the chosen step."""
+        require_steps(path)
+        costs = path.costs
+        if np.isnan(costs).all():
+            raise ParameterError(
+                "A budget needs a path with costs. Got a path without them. "
+                "Give feature costs to the run, or use AtMost."
+            )
+        fitting = np.flatnonzero(costs <= self.cost * (1 + BUDGET_SLACK))
+        if fitting.size == 0:
+            raise ParameterError(
+                f"No step costs at most {wording.money(path, self.cost)}. "
+                f"Got a path whose cheapest step costs {wording.money(path, np.nanmin(costs))}. "
+                "Allow that much, or trace with a higher penalty."
+            )
+        return _best_or_largest(path, fitting, costs)
+
+    def sentence(self, path: SelectionPath, index: int) -> str:
+        """Tell why step `index` was chosen."""
+        budget, cost = wording.money(path, self.cost), wording.money(path, path[index].cost)
+        return _limited(path, index, f"at a cost of at most {budget} (it costs {cost})")
+
+
+def as_rule(value: Any) -> CuttingRule:
+    """Turn what a user may write into a rule.
+
+    Parameters
+    ----------
+    value : CuttingRule, {"best", "one_se", "elbow"}, int or None
+        A number means at most so many features; None means ``OneStandardError()``.
+    """
+    from secateur.path.elbow import Elbow
+
+    shorthand = {"best": Best, "one_se": OneStandardError, "elbow": Elbow}
+    if value is None:
+        return OneStandardError()
+    if isinstance(value, str) and value in shorthand:
+        rule: CuttingRule = shorthand[value]()
+        return rule
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return AtMost(int(value))
+    # A class has the methods too, but cannot be asked.
+    if isinstance(value, CuttingRule) and not isinstance(value, type):
+        return value
+    raise ParameterError(
+        "'rule' must be a cutting rule, 'best', 'one_se', 'elbow', a number of features or None. "
+        f"Got {value!r}. Use for instance 'one_se', 12, or WithinBudget(2.5)."
+    )
+
+
+_LAST_STEP = "the last step, since the path has no scores"
+
+
+def _all(path: SelectionPath) -> IntArray:
+    return np.arange(len(path), dtype=np.int64)
+
+
+def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | IntArray) -> int:
+    return best_among(path, fitting) if path.has_scores else last_largest(size, fitting)
+
+
+def _limited(path: SelectionPath, index: int, limit: str) -> str:
+    score = path[index].score
+    if score is None:
+        return f"{wording.share(path, index)}: the most {limit}; the path has no scores."
+    return f"{wording.share(path, index)}: the best {wording.measured(score)} {limit}."
+
+
+def _standard_errors(multiple: float) -> str:
+    return "one standard error" if multiple == 1 else f"{multiple:g} standard errors"

@@ -1,0 +1,267 @@
+"""`SelectionPath`: the steps of one run in order, and why they ended."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from secateur.exceptions import ComparisonError, MissingDependencyError, ParameterError
+from secateur.path.cutting import CuttingRule, as_rule
+from secateur.path.ranking import require_steps
+from secateur.path.selection import Selection
+from secateur.path.step import Step
+from secateur.path.values import frozen_mapping, thawed_json
+from secateur.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+    from rich.console import RenderableType
+
+
+class StopReason(StrEnum):
+    """Why a path ended."""
+
+    FINISHED = "finished"
+    MAX_FEATURES = "max_features"
+    COST_BUDGET = "cost_budget"
+    PATIENCE = "patience"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SelectionPath:
+    """The steps of one run in order, why they ended, and the names and units to read them by.
+
+    A path without steps is allowed (a limit may be crossed by the first step); cutting it is not.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    stop_reason : StopReason
+    feature_names : sequence of str
+        A name for every feature of the problem, used or not.
+    algorithm : str
+    control_name : str, default="penalty"
+        What ``Step.control`` is called.
+    cost_unit : str, default=""
+    parameters : mapping of str to JSON value, default={}
+    versions : mapping of str to str, default={}
+        Which versions made the path.
+
+    Examples
+    --------
+    >>> path = SelectionPath(
+    ...     [Step.of([2]), Step.of([2, 0])], StopReason.FINISHED, ["age", "size", "sex"], "demo"
+    ... )
+    >>> path
+    SelectionPath('demo', 2 steps, 1 to 2 of 3 features, finished)
+    >>> print(path.cut("best"))
+    2 of 3 features: the last step, since the path has no scores.
+    """
+
+    steps: tuple[Step, ...]
+    stop_reason: StopReason
+    feature_names: tuple[str, ...]
+    algorithm: str
+    control_name: str = "penalty"
+    cost_unit: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "stop_reason", StopReason(self.stop_reason))
+        object.__setattr__(self, "feature_names", tuple(map(str, self.feature_names)))
+        object.__setattr__(self, "parameters", frozen_mapping("parameters", self.parameters))
+        object.__setattr__(self, "versions", frozen_mapping("versions", self.versions))
+        _check_names(self)
+        _check_scores(self)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
+        return self.steps[index]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    @property
+    def n_features_in(self) -> int:
+        """How many features there were to choose from."""
+        return len(self.feature_names)
+
+    @property
+    def n_features(self) -> IntArray:
+        """How many features each step uses."""
+        return np.array([step.n_features for step in self.steps], dtype=np.int64)
+
+    @property
+    def costs(self) -> FloatArray:
+        """What each step costs, NaN where nobody asked."""
+        return np.array([step.cost for step in self.steps], dtype=np.float64)
+
+    @property
+    def scores(self) -> FloatArray:
+        """The mean score of each step, NaN where there is none."""
+        return np.array([s.score.mean if s.score else math.nan for s in self.steps], dtype=float)
+
+    @property
+    def spreads(self) -> FloatArray:
+        """The standard error of each score, NaN where it is unknown."""
+        return np.array([s.score.spread if s.score else math.nan for s in self.steps], dtype=float)
+
+    @property
+    def utilities(self) -> FloatArray:
+        """The scores, signed so that larger is better."""
+        return np.array([s.score.utility if s.score else math.nan for s in self.steps], dtype=float)
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether any step carries a score."""
+        return any(step.score is not None for step in self.steps)
+
+    def names_of(self, step: Step) -> tuple[str, ...]:
+        """Return the names of the features of `step`, aligned with its support."""
+        return self._names(step.support)
+
+    def entered(self, index: int) -> tuple[str, ...]:
+        """Return the names that step `index` has and the one before had not, in order of entry."""
+        order = self.steps[index].order
+        return self._names(order[~np.isin(order, self._support_before(index))])
+
+    def left(self, index: int) -> tuple[str, ...]:
+        """Return the names that the step before `index` had and this one has not."""
+        before = self._support_before(index)
+        return self._names(before[~np.isin(before, self.steps[index].support)])
+
+    def cut(self, rule: CuttingRule | str | int | None = None) -> Selection:
+        """Choose one step.
+
+        Parameters
+        ----------
+        rule : CuttingRule, {"best", "one_se", "elbow"}, int or None, default=None
+            A number means at most so many features; None means ``OneStandardError()``.
+        """
+        chooser = as_rule(rule)
+        require_steps(self)
+        index = operator.index(chooser.choose(self))
+        if not 0 <= index < len(self):
+            raise ParameterError(
+                f"A cutting rule must choose a step from 0 to {len(self) - 1}. "
+                f"Got {index} from {chooser!r}. Mend its method 'choose'."
+            )
+        step = self.steps[index]
+        return Selection(
+            index=index,
+            support=step.support,
+            names=self.names_of(step),
+            rule=repr(chooser),
+            sentence=chooser.sentence(self, index),
+            score=step.score,
+            cost=step.cost,
+            n_features_in=self.n_features_in,
+        )
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return one plain dict for each step."""
+        from secateur.path.rendering import row_of
+
+        return [row_of(self, index) for index in range(len(self))]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows as a pandas data frame."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingDependencyError(
+                "A data frame needs pandas. Got no such package. "
+                "Install it with 'pip install pandas', or use to_rows()."
+            ) from error
+        return pd.DataFrame(self.to_rows())
+
+    def to_json(self) -> str:
+        """Return the path as strict JSON, without its models."""
+        from secateur.path.storing import path_to_json
+
+        return path_to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> SelectionPath:
+        """Read what `to_json` wrote."""
+        from secateur.path.storing import path_from_json
+
+        return path_from_json(text)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the path to a file, whole or not at all, without its models."""
+        from secateur.path.storing import save_path
+
+        save_path(self, file)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> SelectionPath:
+        """Read what `save` wrote."""
+        from secateur.path.storing import load_path
+
+        return load_path(file)
+
+    def __repr__(self) -> str:
+        from secateur.path.rendering import summary
+
+        return f"SelectionPath({summary(self)})"
+
+    def __rich__(self) -> RenderableType:
+        from secateur.path.rendering import path_to_rich
+
+        return path_to_rich(self)
+
+    def _repr_html_(self) -> str:
+        from secateur.path.rendering import path_to_html
+
+        return path_to_html(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Read-only mappings do not pickle; the constructor freezes plain ones again.
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        values["parameters"] = thawed_json(self.parameters)
+        values["versions"] = thawed_json(self.versions)
+        return type(self), tuple(values.values())
+
+    def _names(self, features: IntArray) -> tuple[str, ...]:
+        return tuple(self.feature_names[feature] for feature in features)
+
+    def _support_before(self, index: int) -> IntArray:
+        position = range(len(self))[index]  # counts negative indices from the end
+        return self.steps[position - 1].support if position else np.empty(0, dtype=np.int64)
+
+
+def _check_names(path: SelectionPath) -> None:
+    most = max((int(step.support[-1]) for step in path if step.n_features), default=-1)
+    if most >= path.n_features_in:
+        raise ParameterError(
+            f"Every feature must have a name. Got {path.n_features_in} names and feature {most}. "
+            "Pass a name for every feature of the problem, used or not."
+        )
+
+
+def _check_scores(path: SelectionPath) -> None:
+    kinds = {(s.score.origin, s.score.metric, s.score.greater_is_better) for s in path if s.score}
+    if len(kinds) > 1:
+        raise ComparisonError(
+            "The scores of one path must be of one metric and one origin. "
+            f"Got {sorted(kinds)}. Score all steps in the same way."
+        )

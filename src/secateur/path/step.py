@@ -1,0 +1,217 @@
+"""One state of a selection algorithm: `Step`, and how well it did: `Score`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from secateur.exceptions import ParameterError
+from secateur.path.values import frozen_floats, frozen_integers, frozen_mapping, thawed_json
+from secateur.typing import FloatArray, IntArray
+
+Origin = Literal["inner", "held_out"]
+ORIGINS: tuple[Origin, ...] = ("inner", "held_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How well a step predicts, how sure that is, and on which rows it was measured.
+
+    Parameters
+    ----------
+    mean : float
+        The score.
+    spread : float
+        Standard error of the mean; NaN if unknown.
+    folds : tuple of float
+        The score of each fold; empty if there were none.
+    origin : {"inner", "held_out"}
+        ``"inner"``: measured on rows that took part in choosing the support, so optimistic.
+        ``"held_out"``: the whole selection was repeated without these rows.
+    metric : str, default="loss"
+    greater_is_better : bool, default=False
+
+    Examples
+    --------
+    >>> score = Score.of([0.25, 0.75], origin="held_out", metric="log_loss")
+    >>> score.mean, score.spread, score.utility
+    (0.5, 0.25, -0.5)
+    """
+
+    mean: float
+    spread: float
+    folds: tuple[float, ...]
+    origin: Origin
+    metric: str = "loss"
+    greater_is_better: bool = False
+
+    def __post_init__(self) -> None:
+        if self.origin not in ORIGINS:
+            raise ParameterError(
+                f"'origin' must be one of {ORIGINS}. Got {self.origin!r}. "
+                "Use 'held_out' only for rows that took no part in the selection."
+            )
+        object.__setattr__(self, "mean", float(self.mean))
+        object.__setattr__(self, "spread", float(self.spread))
+        object.__setattr__(self, "folds", tuple(float(fold) for fold in self.folds))
+        object.__setattr__(self, "greater_is_better", bool(self.greater_is_better))
+
+    @classmethod
+    def of(
+        cls,
+        folds: Sequence[float] | npt.NDArray[np.float64],
+        *,
+        origin: Origin,
+        metric: str = "loss",
+        greater_is_better: bool = False,
+    ) -> Score:
+        """Make a score of its folds: their mean, and the standard error of that mean."""
+        values = np.asarray(folds, dtype=np.float64)
+        if values.size == 0:
+            raise ParameterError(
+                "'folds' must not be empty. Got no folds. Use None where there is no score."
+            )
+        # One fold says nothing about the spread.
+        n = values.size
+        spread = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+        return cls(float(values.mean()), spread, tuple(values), origin, metric, greater_is_better)
+
+    @property
+    def utility(self) -> float:
+        """The mean, signed so that larger is better."""
+        return self.mean if self.greater_is_better else -self.mean
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the mean is finite, so that it may be compared and chosen."""
+        return math.isfinite(self.mean)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Step:
+    """One state of an algorithm: which features it uses and what that gives.
+
+    Parameters
+    ----------
+    support : array of int, shape (n_features,)
+        The features in use, sorted.
+    order : array of int, shape (n_features,)
+        The same features in order of entry.
+    weight : array of float, shape (n_features,)
+        Importance of each feature, aligned with `support`, for instance the total gain.
+    control : float
+        What steers the algorithm at this step, for instance the penalty.
+    objective : float
+        Training loss.
+    cost : float, default=nan
+        What the support costs; NaN if nobody asked.
+    score : Score or None, default=None
+    seconds : float, default=0.0
+        Time from the start of the trace to the end of this step.
+    model : object, default=None
+        A handle that can predict at this step. It is never saved.
+    details : mapping of str to JSON scalar, default={}
+        Facts of the algorithm's own, for instance ``{"round": 12}``.
+
+    Examples
+    --------
+    >>> step = Step.of([7, 2], [0, 0, 1.5, 0, 0, 0, 0, 3.0], control=0.1)
+    >>> step.support, step.weight
+    (array([2, 7]), array([1.5, 3. ]))
+    """
+
+    support: IntArray
+    order: IntArray
+    weight: FloatArray
+    control: float
+    objective: float
+    cost: float = math.nan
+    score: Score | None = None
+    seconds: float = 0.0
+    model: Any = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "support", frozen_integers("support", self.support))
+        object.__setattr__(self, "order", frozen_integers("order", self.order))
+        object.__setattr__(self, "weight", frozen_floats("weight", self.weight))
+        for name in ("control", "objective", "cost", "seconds"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        object.__setattr__(self, "details", _frozen_details(self.details))
+        _check_support(self.support, self.order, self.weight)
+
+    @classmethod
+    def of(
+        cls,
+        order: npt.ArrayLike,
+        weight_by_feature: npt.ArrayLike | None = None,
+        *,
+        control: float = math.nan,
+        objective: float = math.nan,
+        cost: float = math.nan,
+        score: Score | None = None,
+        model: Any = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> Step:
+        """Make a step from the order of entry and a weight for every feature of the problem.
+
+        Without `weight_by_feature` all features of the support weigh one.
+        """
+        entered = frozen_integers("order", order)
+        support = np.sort(entered)
+        if weight_by_feature is None:
+            weight = np.ones(support.size)
+        else:
+            weight = np.asarray(weight_by_feature, dtype=np.float64)[support]
+        return cls(
+            support, entered, weight, control, objective, cost, score, 0.0, model, details or {}
+        )
+
+    @property
+    def n_features(self) -> int:
+        """How many features are in use."""
+        return int(self.support.size)
+
+    def __repr__(self) -> str:
+        score = "" if self.score is None else f", {self.score.metric}={self.score.mean:.6g}"
+        return f"Step(n_features={self.n_features}, control={self.control:.6g}{score})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Unpickled arrays are writable; going through the constructor freezes them again.
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        values["details"] = thawed_json(self.details)
+        return type(self), tuple(values.values())
+
+
+def _frozen_details(details: Mapping[str, Any]) -> Any:
+    frozen = frozen_mapping("details", details)
+    for key, value in frozen.items():
+        if isinstance(value, tuple | Mapping):
+            raise ParameterError(
+                f"'details' must hold JSON scalars. Got {value!r} at {key!r}. "
+                "Keep collections on the model, or give each item its own key."
+            )
+    return frozen
+
+
+def _check_support(support: IntArray, order: IntArray, weight: FloatArray) -> None:
+    if weight.size != support.size:
+        raise ParameterError(
+            f"'weight' must have one value for each feature of 'support'. Got {weight.size} "
+            f"weights for {support.size} features. Use Step.of to pick them from a full vector."
+        )
+    if support.size and (support[0] < 0 or not np.all(support[1:] > support[:-1])):
+        raise ParameterError(
+            f"'support' must be sorted, without repeats and not negative. Got {support}. "
+            "Use Step.of to sort it from the order of entry."
+        )
+    if not np.array_equal(np.sort(order), support):
+        raise ParameterError(
+            f"'order' and 'support' must hold the same features. Got {order} and {support}. "
+            "Use Step.of to make one from the other."
+        )

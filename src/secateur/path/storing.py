@@ -1,0 +1,195 @@
+"""Paths as versioned, strict JSON: readable without the data or the models that made them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from secateur.exceptions import SecateurError, StorageError
+from secateur.path.path import SelectionPath
+from secateur.path.step import Score, Step
+from secateur.path.values import thawed_json
+
+FORMAT = "secateur.path"
+VERSION = 1
+
+
+def save_path(path: SelectionPath, file: str | os.PathLike[str]) -> None:
+    """Write `path` to `file`, whole or not at all: a reader never sees half a file."""
+    # A link is followed, so that what it points to is replaced and not the link.
+    target = Path(file).resolve()
+    # In the same folder, because a file can only be renamed in one go within one file system.
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    text = path_to_json(path)
+    try:
+        with draft.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.write("\n")
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def load_path(file: str | os.PathLike[str]) -> SelectionPath:
+    """Read a path that `save_path` wrote."""
+    try:
+        return path_from_json(Path(file).read_bytes())
+    except StorageError as error:
+        raise StorageError(f"{os.fspath(file)}: {error}") from error
+
+
+def path_to_json(path: SelectionPath) -> str:
+    """Return `path` as strict JSON, without its models."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "algorithm": path.algorithm,
+        "stop_reason": path.stop_reason.value,
+        "control_name": path.control_name,
+        "cost_unit": path.cost_unit,
+        "parameters": _encoded(path.parameters),
+        "versions": _encoded(path.versions),
+        "feature_names": list(path.feature_names),
+        "steps": [_step_to_document(step) for step in path],
+    }
+    return json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+
+def path_from_json(text: str | bytes) -> SelectionPath:
+    """Read a path from what `path_to_json` returned. Keys it does not know are ignored."""
+    document = _checked_document(text)
+    try:
+        return _path_from_document(document)
+    except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
+        raise StorageError(
+            f"The path is damaged. Got {type(error).__name__}: {error}. "
+            "Save it again from the run that made it."
+        ) from error
+
+
+def _checked_document(text: str | bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError too
+        raise StorageError(
+            f"A path must be JSON. Got text that breaks off or is something else ({error}). "
+            "Save it again, or check that this is the right file."
+        ) from error
+    found = document.get("format") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or found != FORMAT:
+        raise StorageError(
+            f"A path must have the format {FORMAT!r}. Got {found!r}. "
+            "Check that this is a file written by SelectionPath.save."
+        )
+    version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise StorageError(
+            f"A path must have a whole number >= 1 as its version. Got {version!r}. Save it again."
+        )
+    if version > VERSION:
+        raise StorageError(
+            f"The path must be of version {VERSION} or older. Got version {version}. "
+            "Install a newer secateur to read it."
+        )
+    return document
+
+
+def _path_from_document(document: Mapping[str, Any]) -> SelectionPath:
+    names = document["feature_names"]
+    if not isinstance(names, list):
+        raise TypeError("'feature_names' is not a list")
+    return SelectionPath(
+        steps=tuple(_step_from_document(step) for step in document["steps"]),
+        stop_reason=document["stop_reason"],
+        feature_names=tuple(names),
+        algorithm=str(document["algorithm"]),
+        control_name=str(document["control_name"]),
+        cost_unit=str(document["cost_unit"]),
+        parameters=_decoded(document["parameters"]),
+        versions=_decoded(document["versions"]),
+    )
+
+
+def _step_to_document(step: Step) -> dict[str, Any]:
+    # The support is the sorted order, so only the order is written.
+    return {
+        "order": step.order.tolist(),
+        "weight": [_float_out(value) for value in step.weight.tolist()],
+        "control": _float_out(step.control),
+        "objective": _float_out(step.objective),
+        "cost": _float_out(step.cost),
+        "seconds": _float_out(step.seconds),
+        "score": None if step.score is None else _score_to_document(step.score),
+        "details": _encoded(step.details),
+    }
+
+
+def _step_from_document(document: Mapping[str, Any]) -> Step:
+    order = np.array(document["order"])
+    score = document["score"]
+    return Step(
+        support=np.sort(order),
+        order=order,
+        weight=np.array([float(value) for value in document["weight"]], dtype=np.float64),
+        control=float(document["control"]),
+        objective=float(document["objective"]),
+        cost=float(document["cost"]),
+        score=None if score is None else _score_from_document(score),
+        seconds=float(document["seconds"]),
+        details=_decoded(document["details"]),
+    )
+
+
+def _score_to_document(score: Score) -> dict[str, Any]:
+    return {
+        "mean": _float_out(score.mean),
+        "spread": _float_out(score.spread),
+        "folds": [_float_out(fold) for fold in score.folds],
+        "origin": score.origin,
+        "metric": score.metric,
+        "greater_is_better": score.greater_is_better,
+    }
+
+
+def _score_from_document(document: Mapping[str, Any]) -> Score:
+    return Score(
+        mean=float(document["mean"]),
+        spread=float(document["spread"]),
+        folds=tuple(float(fold) for fold in document["folds"]),
+        origin=document["origin"],
+        metric=str(document["metric"]),
+        greater_is_better=bool(document["greater_is_better"]),
+    )
+
+
+def _float_out(value: float) -> float | str:
+    # Strict JSON has no NaN and no infinity. float() reads "nan", "inf" and "-inf" back.
+    return value if math.isfinite(value) else repr(value)
+
+
+def _encoded(value: Any) -> Any:
+    """Write a frozen JSON value; where anything may stand, a special float needs a mark."""
+    if isinstance(value, Mapping):
+        return {key: _encoded(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_encoded(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": repr(value)}
+    return thawed_json(value)
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {"$float"}:
+            return float(value["$float"])
+        return {key: _decoded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    return value

@@ -1,0 +1,122 @@
+"""Values as results keep them: read-only arrays, frozen JSON values, checked numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from secateur.exceptions import ParameterError
+from secateur.typing import AnyArray, FloatArray, IntArray
+
+# Costs are sums of floats: three features at 0.1 cost 0.30000000000000004. A budget of 0.3 must pay
+# for them, so budgets are held with this relative slack.
+BUDGET_SLACK = 1e-12
+
+
+def frozen_integers(name: str, values: Any) -> IntArray:
+    """Return `values` as a flat read-only int64 array, copied if the caller could write to it."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise ParameterError(
+            f"{name!r} must hold whole numbers. Got dtype {array.dtype}. Pass feature indices."
+        )
+    return _frozen(name, array, np.dtype(np.int64))
+
+
+def frozen_floats(name: str, values: Any) -> FloatArray:
+    """Return `values` as a flat read-only float64 array, copied if the caller could write to it."""
+    return _frozen(name, np.asarray(values), np.dtype(np.float64))
+
+
+def _frozen(name: str, array: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
+    if array.ndim != 1:
+        raise ParameterError(
+            f"{name!r} must have one dimension. Got shape {array.shape}. Pass a flat array."
+        )
+    if array.dtype == dtype and not array.flags.writeable and array.base is None:
+        return array  # nobody can write to it any more: no need to copy
+    # The copy leaves the engine's own array writable.
+    copy = array.astype(dtype, copy=True)
+    copy.flags.writeable = False
+    return copy
+
+
+def frozen_json(name: str, value: Any) -> Any:
+    """Return a JSON value that nobody can change: lists become tuples, mappings read-only.
+
+    Examples
+    --------
+    >>> frozen_json("parameters", {"depth": [1, 2]})
+    mappingproxy({'depth': (1, 2)})
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        frozen = {_key(name, key): frozen_json(f"{name}.{key}", v) for key, v in value.items()}
+        return MappingProxyType(frozen)
+    if isinstance(value, list | tuple):
+        return tuple(frozen_json(f"{name}[{i}]", item) for i, item in enumerate(value))
+    raise ParameterError(
+        f"{name!r} must be a JSON value. Got {type(value).__name__}. Pass its name or its repr."
+    )
+
+
+def frozen_mapping(name: str, value: Any) -> Any:
+    """Return a mapping of JSON values that nobody can change."""
+    if not isinstance(value, Mapping):
+        raise ParameterError(
+            f"{name!r} must be a mapping. Got {type(value).__name__}. Use {{}} for none."
+        )
+    return frozen_json(name, value)
+
+
+def _key(name: str, key: Any) -> str:
+    if not isinstance(key, str):
+        raise ParameterError(
+            f"The keys of {name!r} must be strings. Got {key!r}. Use str(key) as the key."
+        )
+    return key
+
+
+def thawed_json(value: Any) -> Any:
+    """Return the plain dicts and lists of a value made by `frozen_json`."""
+    if isinstance(value, Mapping):
+        return {key: thawed_json(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [thawed_json(item) for item in value]
+    return value
+
+
+def whole_number(name: str, value: Any, *, least: int, advice: str) -> int:
+    """Return `value` as an int of at least `least`, or say what is wrong with it."""
+    # True is an int to Python, but nobody who writes True means one feature.
+    number = None if isinstance(value, bool | np.bool_) else _index(value)
+    if number is None or number < least:
+        raise ParameterError(f"{name!r} must be a whole number >= {least}. Got {value!r}. {advice}")
+    return number
+
+
+def _index(value: Any) -> int | None:
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def real_number(name: str, value: Any, *, advice: str, above_zero: bool = False) -> float:
+    """Return `value` as a float, not negative (or above zero) and not NaN."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number) or number < 0 or (above_zero and number == 0):
+        sign = ">" if above_zero else ">="
+        raise ParameterError(f"{name!r} must be a number {sign} 0. Got {value!r}. {advice}")
+    return number

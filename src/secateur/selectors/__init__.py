@@ -1,0 +1,1 @@
+"""The estimators that users meet: thin classes with scikit-learn's conventions."""

@@ -1,0 +1,283 @@
+"""Boosted trees that pay for their features: GBFS and A-GBM, for classes and for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from secateur._data.problem import Problem
+from secateur._data.target import Task
+from secateur.losses import get_loss
+from secateur.losses.base import weighted_quantile
+from secateur.selectors.boosted_base import CONSTRAINTS, BoostedSelector
+from secateur.selectors.boosted_doc import with_parameters
+from secateur.selectors.constraints import number, one_of
+from secateur.typing import AnyArray, FloatArray, Loss
+
+HUBER_LEVEL = 0.9
+"""Residuals from the median beyond this quantile count as outliers by default."""
+
+
+class _BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc]
+    """Priced boosted trees for classes: one tree per round, one per class beyond two classes."""
+
+    _task: ClassVar[Task] = "classification"
+
+    def __init__(
+        self,
+        *,
+        penalty: Any = "auto",
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        max_depth: int = 4,
+        max_bins: int = 255,
+        min_samples_leaf: Any = "auto",
+        l2_regularization: float = 0.0,
+        leaf: str = "newton",
+        subsample: float = 1.0,
+        costs: Any = None,
+        groups: Any = None,
+        keep: Any = None,
+        max_features: int | None = None,
+        cost_budget: float | None = None,
+        cut: Any = None,
+        cv: Any = None,
+        early_stopping: Any = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        categorical_features: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_depth = max_depth
+        self.max_bins = max_bins
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.leaf = leaf
+        self.subsample = subsample
+        self.costs = costs
+        self.groups = groups
+        self.keep = keep
+        self.max_features = max_features
+        self.cost_budget = cost_budget
+        self.cut = cut
+        self.cv = cv
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.categorical_features = categorical_features
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _loss(self, problem: Problem) -> Loss:
+        return get_loss("log_loss", n_classes=problem.target.n_classes)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class, in the order of ``classes_``."""
+        return self._response(X)
+
+    def predict(self, X: Any) -> AnyArray:
+        """The likeliest class of each row."""
+        return self._labels(self._response(X))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log odds of the second of two classes, or a raw score per class."""
+        raw = self._raw(X)
+        return raw[0] if len(raw) == 1 else raw.T
+
+    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
+        """The classes predicted at each step of the path."""
+        return self._staged(X, self._labels)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """The probabilities predicted at each step of the path."""
+        return self._staged(X, lambda probabilities: probabilities)
+
+    def _labels(self, probabilities: FloatArray) -> AnyArray:
+        labels: AnyArray = self.classes_[probabilities.argmax(axis=1)]
+        return labels
+
+
+class _BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc]
+    """Priced boosted trees for numbers."""
+
+    _task: ClassVar[Task] = "regression"
+    _constraints = CONSTRAINTS | {
+        "loss": one_of(
+            "squared_error",
+            "absolute_error",
+            "huber",
+            "poisson",
+            "quantile",
+            advice="Use 'squared_error' for the mean.",
+        ),
+        "quantile": number(
+            0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
+        ),
+        "huber_delta": number(
+            0, above=True, or_none=True, advice="Use None to have it chosen from y."
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        penalty: Any = "auto",
+        loss: str = "squared_error",
+        quantile: float | None = None,
+        huber_delta: float | None = None,
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        max_depth: int = 4,
+        max_bins: int = 255,
+        min_samples_leaf: Any = "auto",
+        l2_regularization: float = 0.0,
+        leaf: str = "newton",
+        subsample: float = 1.0,
+        costs: Any = None,
+        groups: Any = None,
+        keep: Any = None,
+        max_features: int | None = None,
+        cost_budget: float | None = None,
+        cut: Any = None,
+        cv: Any = None,
+        early_stopping: Any = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        categorical_features: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.quantile = quantile
+        self.huber_delta = huber_delta
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_depth = max_depth
+        self.max_bins = max_bins
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.leaf = leaf
+        self.subsample = subsample
+        self.costs = costs
+        self.groups = groups
+        self.keep = keep
+        self.max_features = max_features
+        self.cost_budget = cost_budget
+        self.cut = cut
+        self.cv = cv
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _loss(self, problem: Problem) -> Loss:
+        delta = self.huber_delta
+        if self.loss == "huber" and delta is None:
+            target, weight = problem.target.values, problem.weight
+            residuals = np.abs(target - weighted_quantile(target, weight, 0.5))
+            delta = weighted_quantile(residuals, weight, HUBER_LEVEL) or 1.0
+        return get_loss(self.loss, quantile=self.quantile, delta=delta)
+
+    def predict(self, X: Any) -> FloatArray:
+        """The predicted number of each row."""
+        return self._response(X)
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """The numbers predicted at each step of the path."""
+        return self._staged(X, lambda values: values)
+
+
+@with_parameters
+class GBFSClassifier(_BoostedClassifier):
+    """Gradient boosted feature selection for classes.
+
+    A split on a new feature must reduce half the squared error of the gradients by more than the penalty (Eq. 14 of
+    Xu, Huang, Weinberger and Zheng, KDD 2014). The penalty is in units of the loss; see AGBMClassifier for a penalty without
+    units.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> selector = GBFSClassifier(penalty=2.0, random_state=0).fit(X, y)
+    >>> bool(selector.support_.sum() < 15)
+    True
+    """
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "gbfs"
+
+
+@with_parameters
+class GBFSRegressor(_BoostedRegressor):
+    """Gradient boosted feature selection for numbers.
+
+    A split on a new feature must reduce half the squared error of the gradients by more than the penalty (Eq. 14 of
+    Xu, Huang, Weinberger and Zheng, KDD 2014). The penalty is in units of the loss; see AGBMRegressor for a penalty without
+    units.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> selector = GBFSRegressor(max_features=3, random_state=0).fit(X, y)
+    >>> bool(selector.support_.sum() <= 3)
+    True
+    """
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "gbfs"
+
+
+@with_parameters
+class AGBMClassifier(_BoostedClassifier):
+    """Boosted trees with a scaled price for new features, for classes.
+
+    A split on a new feature must reduce the squared error of the gradients by more than the penalty, as a share of the
+    tree's own (A-GBM of Han, Rao, Sorokina and Subbian, AISTATS 2020): the penalty has no units and means the same in
+    every round.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> selector = AGBMClassifier(random_state=0).fit(X, y)
+    >>> selector.transform(X).shape[1] == selector.support_.sum()
+    np.True_
+    """
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
+
+
+@with_parameters
+class AGBMRegressor(_BoostedRegressor):
+    """Boosted trees with a scaled price for new features, for numbers.
+
+    A split on a new feature must reduce the squared error of the gradients by more than the penalty, as a share of the
+    tree's own (A-GBM of Han, Rao, Sorokina and Subbian, AISTATS 2020): the penalty has no units and means the same in
+    every round.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> selector = AGBMRegressor(penalty=0.02, random_state=0).fit(X, y)
+    >>> bool(selector.score(X, y) > 0.4)
+    True
+    """
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"

@@ -1,0 +1,87 @@
+"""What values a parameter may have, declared once and told in one form.
+
+'penalty' must be >= 0. Got -1.0. Use 0 for no penalty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from secateur.exceptions import ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A test of a value, what it asks for in words, and what to do instead."""
+
+    accepts: Callable[[Any], bool]
+    must: str
+    advice: str
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise ParameterError in the house form unless the value passes."""
+        if not self.accepts(value):
+            raise ParameterError(f"'{name}' must be {self.must}. Got {value!r}. {self.advice}")
+
+
+def number(
+    least: float,
+    most: float = math.inf,
+    *,
+    advice: str,
+    above: bool = False,
+    below: bool = False,
+    or_none: bool = False,
+    words: tuple[str, ...] = (),
+    whole: bool = False,
+) -> Constraint:
+    """A number in a range; ``above`` and ``below`` leave the ends out.
+
+    >>> number(0, advice="Use 0 for no penalty.").check("penalty", 0.5)
+    """
+
+    def accepts(value: Any) -> bool:
+        if value is None:
+            return or_none
+        if isinstance(value, str):
+            return value in words
+        kind = Integral if whole else Real
+        if not isinstance(value, kind) or isinstance(value, bool) or math.isnan(value):
+            return False
+        low = value > least if above else value >= least
+        high = value < most if below else value <= most
+        return low and high
+
+    kind = "an int" if whole else "a number"
+    span = f"{kind} {'>' if above else '>='} {least:g}"
+    if most < math.inf:
+        span += f" and {'<' if below else '<='} {most:g}"
+    return Constraint(accepts, _join([span, *map(repr, words)], or_none), advice)
+
+
+def one_of(*options: Any, advice: str) -> Constraint:
+    """One of a few values."""
+
+    def accepts(value: Any) -> bool:
+        return any(
+            value is option or (type(value) is type(option) and value == option)
+            for option in options
+        )
+
+    return Constraint(accepts, _join([repr(option) for option in options], False), advice)
+
+
+def _join(parts: list[str], or_none: bool) -> str:
+    options = [*parts, "None"] if or_none else parts
+    return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
+
+
+def check_parameters(constraints: Mapping[str, Constraint], values: Mapping[str, Any]) -> None:
+    """Check each value that has a constraint."""
+    for name, constraint in constraints.items():
+        if name in values:
+            constraint.check(name, values[name])

@@ -1,0 +1,57 @@
+"""Array aliases and the protocols that parts of secateur ask of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+CodeArray = npt.NDArray[np.uint8]
+AnyArray = npt.NDArray[Any]
+
+Result = TypeVar("Result")
+
+
+class Loss(Protocol):
+    """What an engine needs to know of a loss: facts as attributes, rows as arrays.
+
+    Raw predictions, gradients and hessians have the shape (n_outputs, n_rows). ``gradient`` is the
+    *negative* gradient of the loss, the direction in which the prediction should move.
+    """
+
+    name: str
+    n_outputs: int
+    constant_hessian: bool
+    leaf_quantile: float | None
+
+    def baseline(self, target: FloatArray, weight: FloatArray) -> FloatArray: ...
+
+    def gradients(
+        self,
+        target: FloatArray,
+        raw: FloatArray,
+        gradient_out: FloatArray,
+        hessian_out: FloatArray,
+    ) -> None: ...
+
+    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray: ...
+
+    def response(self, raw: FloatArray) -> FloatArray: ...
+
+
+class Executor(Protocol):
+    """Runs functions over blocks of rows; the only way an engine touches rows."""
+
+    def sum(self, function: Callable[..., Any], *small: Any) -> Any: ...
+
+    def each(self, function: Callable[..., Result], *small: Any) -> list[Result]: ...
+
+    def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]: ...
+
+
+Sequences = Sequence[Any]

@@ -1,0 +1,242 @@
+"""Paths on disk: exact, strict, whole or not at all, and old ones still load."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from secateur.exceptions import StorageError
+from secateur.path import Score, SelectionPath, Step, StopReason, explain_difference
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "path_v1.json"
+ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True)
+SCALAR = st.one_of(st.none(), st.booleans(), st.integers(), ANY_FLOAT, st.text())
+VALUE = st.recursive(
+    SCALAR,
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
+    max_leaves=8,
+)
+
+
+@st.composite
+def scores(draw, origin="held_out"):
+    folds = draw(st.lists(ANY_FLOAT, max_size=3))
+    return Score(draw(ANY_FLOAT), draw(ANY_FLOAT), tuple(folds), origin, "log_loss", False)
+
+
+@st.composite
+def steps(draw):
+    order = draw(st.permutations(range(6)))[: draw(st.integers(0, 6))]
+    weight = draw(st.lists(ANY_FLOAT, min_size=6, max_size=6))
+    return Step.of(
+        order,
+        weight,
+        control=draw(ANY_FLOAT),
+        objective=draw(ANY_FLOAT),
+        cost=draw(ANY_FLOAT),
+        score=draw(st.one_of(st.none(), scores())),
+        details=draw(st.dictionaries(st.text(), SCALAR, max_size=2)),
+        model=object(),
+    )
+
+
+@given(st.lists(steps(), max_size=4), st.dictionaries(st.text(), VALUE, max_size=3), st.text())
+def test_round_trip_is_exact_and_the_json_strict(raw, parameters, name):
+    path = SelectionPath(
+        raw,
+        StopReason.PATIENCE,
+        [name, "b", "c", "d", "e", "f"],
+        "demo",
+        "alpha",
+        "ms",
+        parameters,
+        {"numpy": "2"},
+    )
+    text = path.to_json()
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    json.loads(text, parse_constant=refuse)
+    again = SelectionPath.from_json(text)
+    assert explain_difference(path, again) == ""
+    assert again.versions == path.versions
+    assert all(step.model is None for step in again)
+
+
+def test_seconds_are_kept(make_path):
+    path = SelectionPath([Step([0], [0], [1.0], 0.1, 0.2, seconds=1.25)], "finished", ["a"], "demo")
+    assert SelectionPath.from_json(path.to_json())[0].seconds == 1.25
+
+
+def test_loaded_arrays_are_frozen_and_typed(make_path):
+    step = SelectionPath.from_json(make_path([0, 2]).to_json())[0]
+    assert step.support.dtype == np.int64
+    assert not step.order.flags.writeable
+
+
+def test_save_and_load(make_path, tmp_path):
+    path = make_path([1, 2], [0.5, math.nan])
+    file = tmp_path / "path.json"
+    path.save(file)
+    assert explain_difference(path, SelectionPath.load(str(file))) == ""
+    assert [entry.name for entry in tmp_path.iterdir()] == ["path.json"]
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_litter(make_path, tmp_path, monkeypatch):
+    file = tmp_path / "path.json"
+    make_path([1]).save(file)
+    before = file.read_bytes()
+
+    def fail(self, target):
+        raise OSError("disk is gone")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="disk is gone"):
+        make_path([1, 2]).save(file)
+    assert file.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["path.json"]
+
+
+def test_saving_through_a_link_keeps_the_link(make_path, tmp_path):
+    file, link = tmp_path / "path.json", tmp_path / "link.json"
+    make_path([1]).save(file)
+    try:
+        link.symlink_to(file)
+    except OSError:
+        pytest.skip("no links here")
+    make_path([1, 2]).save(link)
+    assert link.is_symlink()
+    assert len(SelectionPath.load(file)) == 2
+
+
+def test_a_missing_file_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        SelectionPath.load(tmp_path / "nothing.json")
+
+
+def test_the_error_names_the_file(tmp_path):
+    file = tmp_path / "broken.json"
+    file.write_text("{")
+    with pytest.raises(StorageError, match=r"broken\.json: A path must be JSON"):
+        SelectionPath.load(file)
+
+
+def test_a_truncated_file_is_told(make_path, tmp_path):
+    text = make_path([1, 2, 3], [0.5, 0.4, 0.3]).to_json()
+    for end in range(0, len(text), 17):
+        with pytest.raises(StorageError, match=r"must be JSON\. Got .*\. Save it again"):
+            SelectionPath.from_json(text[:end])
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe\x00\x01\xff", b"PK\x03\x04", "[" * 100_000, ""])
+def test_what_is_not_json_is_told(text):
+    with pytest.raises(StorageError, match="must be JSON"):
+        SelectionPath.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", "{}", '{"format": "other", "version": 1}'])
+def test_another_kind_of_file_is_told(text):
+    with pytest.raises(StorageError, match=r"must have the format 'secateur\.path'\. Got"):
+        SelectionPath.from_json(text)
+
+
+def document():
+    return json.loads(GOLDEN.read_text())
+
+
+def test_a_newer_version_is_told():
+    with pytest.raises(StorageError, match=r"Got version 2\. Install a newer secateur"):
+        SelectionPath.from_json(json.dumps(document() | {"version": 2, "steps": "new"}))
+
+
+@pytest.mark.parametrize("version", [None, "1", 0, -1, 1.0, True])
+def test_a_senseless_version_is_told(version):
+    with pytest.raises(StorageError, match="as its version"):
+        SelectionPath.from_json(json.dumps(document() | {"version": version}))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"steps": None},
+        {"steps": {"a": 1}},
+        {"steps": [1]},
+        {"feature_names": "abc"},
+        {"feature_names": ["a"]},
+        {"stop_reason": "bored"},
+        {"parameters": [1]},
+        {"parameters": {"a": {"$float": "x"}}},
+    ],
+)
+def test_damage_is_told(damage):
+    with pytest.raises(StorageError, match=r"damaged\. Got .*\. Save it again"):
+        SelectionPath.from_json(json.dumps(document() | damage))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"order": [0, 0]},
+        {"order": ["a"]},
+        {"order": [10**30]},
+        {"order": [2**63]},
+        {"order": [0.5]},
+        {"order": 3},
+        {"weight": []},
+        {"weight": ["x", "y"]},
+        {"control": None},
+        {"details": [1]},
+        {"score": 3},
+        {"score": {"mean": 1}},
+    ],
+)
+def test_a_damaged_step_is_told(damage):
+    facts = document()
+    facts["steps"][1] |= damage
+    with pytest.raises(StorageError, match="damaged"):
+        SelectionPath.from_json(json.dumps(facts))
+
+
+def test_every_missing_key_is_told():
+    for key in document():
+        facts = document()
+        del facts[key]
+        with pytest.raises(StorageError):
+            SelectionPath.from_json(json.dumps(facts))
+
+
+def test_an_unknown_key_is_ignored():
+    facts = document() | {"mood": "good"}
+    facts["steps"][0]["mood"] = "better"
+    assert explain_difference(SelectionPath.from_json(json.dumps(facts)), golden_path()) == ""
+
+
+def golden_path():
+    folds = (0.25, 0.125, 0.1)
+    score = Score(0.15833333333333333, 0.046398036, folds, "held_out", "log_loss", False)
+    steps = [
+        Step.of([2], [0, 0, 3.5, 0], control=0.1, objective=0.5, details={"round": 3}),
+        Step.of([2, 0], [0.1, 0, 4.25, 0], control=0.1, objective=1 / 3, cost=2.5, score=score),
+        Step.of([], control=math.inf, objective=-0.0, details={"gain": math.nan, "note": "ä"}),
+    ]
+    parameters = {"penalty": 0.1, "depth": [1, 2], "loss": {"name": None}, "limit": math.inf}
+    versions = {"secateur": "0.1.0", "numpy": "2.0.0", "python": "3.11.0"}
+    names = ("age", "größe", "<b>", "x3")
+    reason = StopReason.MAX_FEATURES
+    return SelectionPath(steps, reason, names, "golden", "penalty", "ms", parameters, versions)
+
+
+def test_a_file_of_version_1_still_loads():
+    assert explain_difference(SelectionPath.load(GOLDEN), golden_path()) == ""
+    assert dict(SelectionPath.load(GOLDEN).versions) == dict(golden_path().versions)
+
+
+def test_version_1_is_still_what_is_written():
+    assert json.loads(golden_path().to_json()) == document()

@@ -1,0 +1,301 @@
+"""Naive boosted trees with prices on features: slow, plain, and the definition of the fast ones.
+
+Notation: i row, j feature, b bin, k class; G and W are integer sums of the rounded w*g and w over
+the rows of a node. Everything that decides a split is computed from G and W, in float64, in
+exactly the order written here.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from reference.losses import fixed_point_exponent, fixed_point_sum, weighted_quantile
+
+MISSING = 255
+
+
+class Node(NamedTuple):
+    """A leaf has feature -1 and a value; a split has everything else."""
+
+    feature: int = -1
+    bin: int = -1  # rows with code <= bin go left; -1 for categorical splits and leaves
+    missing_left: bool = False
+    left_set: frozenset = frozenset()  # categorical splits: the bins that go left
+    left: int = -1
+    right: int = -1
+    value: float = 0.0
+    gain: float = 0.0  # less the price
+    dsse: float = 0.0
+
+
+class Split(NamedTuple):
+    """The best way to cut a node by one feature; scores is score(left) + score(right)."""
+
+    scores: float
+    bin: int
+    missing_left: bool
+    left_set: frozenset
+
+
+@dataclass
+class Market:
+    """The used features, what the others cost now, and what is still allowed."""
+
+    used: np.ndarray
+    prices: object
+    max_features: float
+    cost_budget: float
+    spent: float = 0.0
+    purchases: list = field(default_factory=list)
+
+    def price(self, j):
+        return 0.0 if self.used[j] else float(self.prices(self.used.copy())[j])
+
+    def may_use(self, j):
+        if self.used[j]:
+            return True
+        fits_number = self.used.sum() + 1 <= self.max_features
+        return bool(fits_number and self.spent + self.price(j) <= self.cost_budget + 1e-12)
+
+    def take(self, j):
+        if not self.used[j]:
+            self.spent += self.price(j)
+            self.used[j] = True
+            self.purchases.append(j)
+
+
+@dataclass
+class Table:
+    """What does not change during the fit: the binned rows and their weights."""
+
+    codes: np.ndarray
+    n_bins: np.ndarray
+    is_categorical: np.ndarray
+    target: np.ndarray
+    w: np.ndarray
+
+    def __post_init__(self):
+        is_whole = bool(np.all(self.w == np.floor(self.w)))
+        largest = float(self.w.max())
+        sw = 1.0 if is_whole and largest <= 65535 else 65535.0 / largest
+        self.qw = np.maximum(np.rint(self.w * sw).astype(int), 1)
+        self.sw, self.inv_sw = sw, 1.0 / sw
+        # Whole weights count rows; others are relative, as if scaled to a mean of one.
+        self.mean = 1.0 if is_whole else fixed_point_sum(self.w) / len(self.w)
+
+    def least_weight(self, min_samples_leaf):
+        """The smallest W of a side; the 1e-9 forgives the rounding of the mean."""
+        return max(1, math.ceil(min_samples_leaf * (1 - 1e-9) * self.mean * self.sw))
+
+
+@dataclass
+class Params:
+    criterion: str
+    penalty: float
+    max_depth: int
+    min_samples_leaf: float
+    l2: float
+    leaf: str
+
+
+@dataclass
+class Tree:
+    """One tree while it grows: its targets, rounded, and the scores of sets of rows."""
+
+    table: Table
+    params: Params
+    g: np.ndarray
+    h: np.ndarray
+    residual: np.ndarray
+    leaf_quantile: float | None
+
+    def __post_init__(self):
+        w, g = self.table.w, self.g
+        self.wg, self.wh = w * g, w * self.h
+        largest = float(np.abs(self.wg).max())
+        self.has_signal = largest > 0.0
+        if self.has_signal:
+            sg = 32767.0 / largest
+            self.qg = np.rint(self.wg * sg).astype(int)
+            self.inv_sg = 1.0 / sg
+        self.least = self.table.least_weight(self.params.min_samples_leaf)
+        A, B, C = fixed_point_sum(self.wg * g), fixed_point_sum(self.wg), fixed_point_sum(w)
+        self.sse_root = A - B * B / C
+        # At or below it the targets are one constant but for rounding: a single leaf.
+        self.has_signal = self.has_signal and self.sse_root > 1e-9 * A
+        self.unit = self.sse_root if self.params.criterion == "agbm" else 2.0
+
+    def sums(self, rows):
+        """G and W of some rows, as Python integers."""
+        return int(self.qg[rows].sum()), int(self.table.qw[rows].sum())
+
+    def score(self, G, W):
+        total = G * self.inv_sg
+        return total * total / (W * self.table.inv_sw)
+
+    # ---------------------------------------------------------------- splits of one feature
+
+    def scan(self, rows, j):
+        """Yield (bin, missing_left, left_set, mask of rows going left), in scanning order."""
+        codes = self.table.codes[rows, j]
+        has_missing = bool((codes == MISSING).any())
+        n_bins = int(self.table.n_bins[j])
+        if self.table.is_categorical[j]:
+            order = self.order_of_categories(rows, j)
+            cuts = [(-1, frozenset(order[:m])) for m in range(1, len(order) + 1)]
+        else:
+            cuts = [(b, frozenset(range(b + 1))) for b in range(n_bins)]
+        for number, (b, left_set) in enumerate(cuts, start=1):
+            goes_left = np.isin(codes, list(left_set))
+            is_last = number == len(cuts)
+            if not is_last or has_missing:  # the last cut: all values left, missing right
+                yield b, False, left_set, goes_left
+            if not is_last and has_missing:
+                yield b, True, left_set, goes_left | (codes == MISSING)
+
+    def order_of_categories(self, rows, j):
+        codes = self.table.codes[rows, j]
+        means = []
+        for b in range(int(self.table.n_bins[j])):
+            G, W = self.sums(rows[codes == b])
+            if W > 0:
+                means.append(((G * self.inv_sg) / (W * self.table.inv_sw), b))
+        return [b for _, b in sorted(means)]
+
+    def best_split(self, rows, j):
+        """Split with the largest sum of scores; the first in scanning order if there are ties."""
+        best = None
+        for b, missing_left, left_set, goes_left in self.scan(rows, j):
+            GL, WL = self.sums(rows[goes_left])
+            GR, WR = self.sums(rows[~goes_left])
+            if not (WL >= self.least and WR >= self.least):
+                continue
+            scores = self.score(GL, WL) + self.score(GR, WR)
+            if best is None or scores > best.scores:
+                remembered = left_set if self.table.is_categorical[j] else frozenset()
+                best = Split(scores, b, missing_left, remembered)
+        return best
+
+    # ---------------------------------------------------------------- the choice in a node
+
+    def choose(self, rows, market):
+        """Feature, split, gain and dsse of a node, or None for a leaf."""
+        node_score = self.score(*self.sums(rows))
+        best, best_key = None, None
+        for j in range(self.table.codes.shape[1]):
+            split = self.best_split(rows, j) if market.may_use(j) else None
+            if split is None:
+                continue
+            dsse = split.scores - node_score
+            gain = dsse / self.unit - self.params.penalty * market.price(j)
+            if not (dsse > 1e-9 * self.sse_root and gain > 0.0):
+                continue
+            key = (gain, bool(market.used[j]), -j)  # ties: the used feature, then the first
+            if best is None or key > best_key:
+                best, best_key = (j, split, gain, dsse), key
+        return best
+
+    def goes_left(self, rows, j, split):
+        codes = self.table.codes[rows, j]
+        if self.table.is_categorical[j]:
+            left = np.isin(codes, list(split.left_set))
+        else:
+            left = codes <= split.bin
+        return np.where(codes == MISSING, split.missing_left, left)
+
+    def leaf_value(self, rows):
+        if self.leaf_quantile is not None:
+            return weighted_quantile(self.residual[rows], self.table.w[rows], self.leaf_quantile)
+        B = fixed_point_sum(self.wg[rows], fixed_point_exponent(self.wg))
+        if self.params.leaf == "mean":
+            w = self.table.w
+            return B / fixed_point_sum(w[rows], fixed_point_exponent(w))
+        H = fixed_point_sum(self.wh[rows], fixed_point_exponent(self.wh)) + self.params.l2
+        return B / H if H > 1e-300 else 0.0
+
+    # ---------------------------------------------------------------- breadth-first growth
+
+    def grow(self, market):
+        """Nodes in breadth-first order, and the step of each row."""
+        step = np.zeros(len(self.g))
+        nodes, waiting = [None], [(0, 0, np.arange(len(self.g)))]
+        while waiting:
+            index, depth, rows = waiting.pop(0)
+            may_split = self.has_signal and depth < self.params.max_depth
+            choice = self.choose(rows, market) if may_split else None
+            if choice is None:
+                nodes[index] = Node(value=self.leaf_value(rows))
+                step[rows] = nodes[index].value
+                continue
+            j, split, gain, dsse = choice
+            market.take(j)
+            left, right = len(nodes), len(nodes) + 1
+            nodes[index] = Node(
+                j, split.bin, split.missing_left, split.left_set, left, right, 0.0, gain, dsse
+            )
+            goes_left = self.goes_left(rows, j, split)
+            nodes += [None, None]
+            waiting.append((left, depth + 1, rows[goes_left]))
+            waiting.append((right, depth + 1, rows[~goes_left]))
+        return nodes, step
+
+
+class Boosted(NamedTuple):
+    rounds: list  # rounds[t][k] is the list of Nodes of round t and class k
+    purchases: list  # features in the order in which they were bought
+    raw: np.ndarray  # raw predictions after the last round, shape (n_outputs, n_rows)
+    spent: float  # sum of the prices paid
+
+
+def boost(
+    codes,
+    n_bins,
+    is_categorical,
+    target,
+    weight,
+    loss,
+    *,
+    criterion="agbm",
+    penalty=0.0,
+    learning_rate=0.1,
+    n_rounds=10,
+    max_depth=4,
+    min_samples_leaf=1,
+    l2=0.0,
+    leaf="newton",
+    prices=None,
+    used=None,
+    max_features=None,
+    cost_budget=None,
+):
+    """Fit boosted trees; see Boosted for what comes back.
+
+    codes is (n_rows, n_features) with MISSING for missing values; prices takes the mask of the
+    used features and gives a price per feature (default: 1); used is the mask of features that
+    are free from the beginning. The spent sum starts at zero, without the price of these.
+    """
+    codes, target = np.asarray(codes, dtype=int), np.asarray(target, dtype=float)
+    n_features = codes.shape[1]
+    table = Table(codes, n_bins, is_categorical, target, np.asarray(weight, dtype=float))
+    params = Params(criterion, penalty, max_depth, min_samples_leaf, l2, leaf)
+    market = Market(
+        used=np.zeros(n_features, bool) if used is None else np.array(used, dtype=bool),
+        prices=prices if prices is not None else lambda used: np.where(used, 0.0, 1.0),
+        max_features=np.inf if max_features is None else max_features,
+        cost_budget=np.inf if cost_budget is None else cost_budget,
+    )
+    raw = np.repeat(loss.baseline(target, table.w)[:, None], len(target), axis=1)
+    rounds = []
+    for _ in range(n_rounds):
+        g, h = np.empty_like(raw), np.empty_like(raw)
+        loss.gradients(target, raw, g, h)
+        trees, new_raw = [], raw.copy()
+        for k in range(loss.n_outputs):
+            tree = Tree(table, params, g[k], h[k], target - raw[k], loss.leaf_quantile)
+            nodes, step = tree.grow(market)
+            new_raw[k] = raw[k] + learning_rate * step
+            trees.append(nodes)
+        raw = new_raw
+        rounds.append(trees)
+    return Boosted(rounds, market.purchases, raw, market.spent)

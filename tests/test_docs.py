@@ -1,0 +1,112 @@
+"""Every Python block in the documents runs, and every example does."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+BLOCK = re.compile(
+    r"^(?:<!--\s*skip:?\s*(?P<reason>[^>]*?)\s*-->\n)?"
+    r"(?P<indent>[ ]*)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```",
+    re.MULTILINE | re.DOTALL,
+)
+SKIP = re.compile(r"<!--\s*skip")
+
+
+class Block(NamedTuple):
+    """One block of code in a document; ``skip`` is the reason not to run it, or None."""
+
+    line: int
+    code: str
+    skip: str | None
+
+
+def blocks_of(text: str) -> list[Block]:
+    found = []
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("code")) + 1
+        indent = match["indent"]
+        code = "".join(part.removeprefix(indent) for part in match["code"].splitlines(True))
+        found.append(Block(line, code, match["reason"]))
+    return found
+
+
+def run_blocks(file: Path) -> dict[str, Any]:
+    """Run the blocks of a document one after another, in one namespace."""
+    namespace: dict[str, Any] = {"__name__": file.stem}
+    for block in blocks_of(file.read_text(encoding="utf-8")):
+        if block.skip is None:
+            padding = "\n" * (block.line - 1)  # tracebacks then show the line of the document
+            exec(compile(padding + block.code, str(file), "exec"), namespace)  # noqa: S102
+    return namespace
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
+def test_documents_run(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # what a document writes does not land in the project
+    run_blocks(file)
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
+def test_every_skip_has_its_block_and_its_reason(file):
+    text = file.read_text(encoding="utf-8")
+    skipped = [block for block in blocks_of(text) if block.skip is not None]
+    assert len(skipped) == len(SKIP.findall(text))
+    assert all(block.skip for block in skipped), "say why: <!-- skip: needs a cluster -->"
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_examples_run(file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(file), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+def test_links_between_documents_lead_somewhere():
+    files = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "changes").glob("*.md")]
+    broken = [
+        f"{file.name}: {target}"
+        for file in files
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", file.read_text(encoding="utf-8"))
+        if "://" not in target and not (file.parent / target).exists()
+    ]
+    assert broken == []
+
+
+# ---- the reader of blocks ---------------------------------------------------------------------
+
+
+def test_blocks_share_one_namespace_and_other_languages_are_left(tmp_path):
+    file = tmp_path / "a.md"
+    file.write_text("```python\nx = 1\n```\ntext\n```sh\nfalse\n```\n```python\ny = x + 1\n```\n")
+    assert run_blocks(file)["y"] == 2
+
+
+def test_a_failing_block_fails_at_its_line(tmp_path):
+    file = tmp_path / "a.md"
+    file.write_text("text\n\n```python\nx = 1\nx.nothing\n```\n")
+    with pytest.raises(AttributeError) as caught:
+        run_blocks(file)
+    assert caught.traceback[-1].lineno + 1 == 5
+
+
+def test_a_skipped_block_does_not_run(tmp_path):
+    text = "<!-- skip: needs a cluster -->\n```python\n1 / 0\n```\n"
+    file = tmp_path / "a.md"
+    file.write_text(text)
+    run_blocks(file)
+    assert blocks_of(text)[0].skip == "needs a cluster"
+
+
+def test_indented_blocks_run(tmp_path):
+    file = tmp_path / "a.md"
+    file.write_text("- item\n\n  ```python\n  if True:\n      z = 3\n  ```\n")
+    assert run_blocks(file)["z"] == 3

@@ -1,0 +1,105 @@
+"""What is loaded when: ``import secateur`` is light, and no data frame library brings another."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+
+import pytest
+
+import secateur
+
+HEAVY = ("numba", "pandas", "polars", "pyarrow", "dask", "matplotlib", "plotly", "sklearn", "scipy")
+
+
+def loaded_after(code: str) -> set[str]:
+    """Top-level modules that a fresh Python has loaded after running ``code``."""
+    listing = f"{code}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-c", listing],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+@pytest.mark.parametrize("library", ["numba", "sklearn", "pandas"])
+def test_the_probe_sees_a_library_that_is_loaded(library):
+    assert library in loaded_after(f"import {library}")
+
+
+def test_import_secateur_loads_nothing_heavy():
+    loaded = loaded_after("import secateur")
+    assert "secateur" in loaded
+    assert loaded.isdisjoint(HEAVY)
+    assert "numpy" not in loaded
+
+
+def test_looking_around_loads_nothing_heavy():
+    code = "import secateur; dir(secateur); secateur.__version__; hasattr(secateur, 'nothing')"
+    assert loaded_after(code).isdisjoint(HEAVY)
+
+
+def test_paths_need_no_numba_and_no_scikit_learn():
+    code = "import secateur.path; secateur.SelectionPath; secateur.OneStandardError"
+    assert loaded_after(code).isdisjoint(HEAVY)
+
+
+def test_datasets_are_light():
+    assert loaded_after("import secateur.datasets").isdisjoint(HEAVY)
+
+
+FIT = """
+from secateur import AGBMClassifier
+from secateur.datasets import make_nonlinear_pair
+problem = make_nonlinear_pair(n_rows=80)
+{frame}
+model = AGBMClassifier(max_iter=3, penalty=0.01, early_stopping=False, random_state=0)
+model.fit(X, problem.y).predict(X)
+"""
+
+
+def test_fitting_an_array_loads_no_data_frame_library():
+    loaded = loaded_after(FIT.format(frame="X = problem.X"))
+    assert loaded.isdisjoint({"pandas", "polars", "pyarrow", "matplotlib", "dask", "plotly"})
+
+
+def test_fitting_a_polars_frame_does_not_load_pandas():
+    pytest.importorskip("polars")
+    frame = "import polars\nX = polars.DataFrame(problem.X, schema=list(problem.feature_names))"
+    loaded = loaded_after(FIT.format(frame=frame))
+    assert "polars" in loaded
+    assert "pandas" not in loaded
+
+
+@pytest.mark.parametrize("name", secateur.__all__)
+def test_every_public_name_resolves(name):
+    assert getattr(secateur, name).__name__ == name
+    assert name in dir(secateur)
+
+
+def test_public_names_are_sorted_and_unique():
+    assert secateur.__all__ == sorted(set(secateur.__all__))
+    assert set(secateur.__all__) == set(secateur._HOME_OF)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'GBFS'"):
+        secateur.GBFS  # noqa: B018 - the access is the test
+
+
+def test_version_is_that_of_the_installed_package():
+    try:
+        installed = importlib.metadata.version("secateur")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("secateur runs from its source folder, not installed")
+    assert secateur.__version__ == installed
