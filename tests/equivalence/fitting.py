@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def make_blocks(task: Task, columns: BinnedColumns, threads: Threads, cuts=(), h
     is_held[list(held)] = True
     bounds = [0, *sorted(cuts), n_rows]
     blocks = []
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in pairwise(bounds):
         inside = is_held[start:stop]
         blocks.append(
             RowBlock(
@@ -129,6 +130,8 @@ def cut_columns(columns: BinnedColumns, start: int, stop: int) -> BinnedColumns:
             codes.indices[inside] - np.int32(start),
             codes.codes[inside],
             codes.zero_code,
+            codes.row_start[start : stop + 1] - codes.row_start[start],
+            codes.row_bins[codes.row_start[start] : codes.row_start[stop]],
         )
     return columns._replace(codes=part, n_rows=stop - start)
 

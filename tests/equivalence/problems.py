@@ -125,6 +125,7 @@ def _costs(rng, n_features):
         {},
         {"costs": own},
         {"groups": bags},
+        {"costs": 3.0 * own, "groups": bags},
         {"costs": own, "neighbours": (1, n_features), "discount": 0.3},
         {"costs": own, "groups": bags, "neighbours": (n_features, 1), "discount": 0.0},
         {"rule": dearer_by_number},

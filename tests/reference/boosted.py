@@ -76,13 +76,16 @@ class Table:
     w: np.ndarray
 
     def __post_init__(self):
+        n_rows, largest, total = len(self.w), float(self.w.max()), fixed_point_sum(self.w)
         is_whole = bool(np.all(self.w == np.floor(self.w)))
-        largest = float(self.w.max())
-        sw = 1.0 if is_whole and largest <= 65535 else 65535.0 / largest
+        # All W together must stay below 2**32, also after rounding up.
+        room = (2**32 - 1 - 2 * n_rows) / total
+        is_exact = is_whole and largest <= 65535 and room >= 1
+        sw = 1.0 if is_exact else min(65535.0 / largest, room)
         self.qw = np.maximum(np.rint(self.w * sw).astype(int), 1)
         self.sw, self.inv_sw = sw, 1.0 / sw
         # Whole weights count rows; others are relative, as if scaled to a mean of one.
-        self.mean = 1.0 if is_whole else fixed_point_sum(self.w) / len(self.w)
+        self.mean = 1.0 if is_whole else total / n_rows
 
     def least_weight(self, min_samples_leaf):
         """The smallest W of a side; the 1e-9 forgives the rounding of the mean."""
@@ -116,7 +119,9 @@ class Tree:
         largest = float(np.abs(self.wg).max())
         self.has_signal = largest > 0.0
         if self.has_signal:
-            sg = 32767.0 / largest
+            # All |G| together must stay below 2**31; below 65,536 rows they always do.
+            room = (2**31 - 1 - len(g)) * largest / fixed_point_sum(np.abs(self.wg))
+            sg = min(32767, math.floor(room)) / largest
             self.qg = np.rint(self.wg * sg).astype(int)
             self.inv_sg = 1.0 / sg
         self.least = self.table.least_weight(self.params.min_samples_leaf)
@@ -169,7 +174,7 @@ class Tree:
         for b, missing_left, left_set, goes_left in self.scan(rows, j):
             GL, WL = self.sums(rows[goes_left])
             GR, WR = self.sums(rows[~goes_left])
-            if not (WL >= self.least and WR >= self.least):
+            if min(WL, WR) < self.least:
                 continue
             scores = self.score(GL, WL) + self.score(GR, WR)
             if best is None or scores > best.scores:

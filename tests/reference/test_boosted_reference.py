@@ -111,6 +111,33 @@ def test_fractional_weights_count_relative_to_their_mean():
     assert held.rounds[0][0][0].bin == 1
 
 
+def test_weights_that_are_equal_but_for_rounding_count_as_rows():
+    # Tenths have no exact mean; a side of two rows must count as two all the same.
+    codes = np.array([[0], [0], [1], [1], [2], [2]])
+    target = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0])
+    for weight in (0.1, 0.7, 1e-3, 1.0 / 3.0):
+        held = {"n_rounds": 1, "max_depth": 1, "min_samples_leaf": 2}
+        assert fit(codes, target, np.full(6, weight), **held).purchases == [0]
+        held["min_samples_leaf"] = 3.001
+        assert fit(codes, target, np.full(6, weight), **held).purchases == []
+
+
+def test_gradients_that_are_one_constant_but_for_rounding_make_a_single_leaf():
+    class FarBaseline(SquaredError):
+        def baseline(self, target, weight):
+            return np.array([-distance])
+
+    codes, target = np.array([[0], [0], [1], [1]]), np.array([0.0, 0.0, 1.0, 1.0])
+    params = {"loss": FarBaseline(), "n_rounds": 1, "learning_rate": 1.0}
+    # SSE of the root is 1, the sum of squares 4 * distance ** 2: the limit is a share of 1e-9.
+    distance = 1e4
+    assert len(fit(codes, target, **params).rounds[0][0]) == 3
+    distance = 2e4
+    (nodes,) = fit(codes, target, **params).rounds[0]
+    assert len(nodes) == 1
+    assert nodes[0].value == pytest.approx(2e4 + 0.5, rel=1e-12)
+
+
 def test_a_bag_is_paid_once():
     # Feature 0 explains the first cut; then 1 (same bag) and 2 (another) are equal for the rest.
     codes = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 0], [1, 1, 1]] * 5)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from secateur._data.table import Table
-from secateur._kernels.binning import cut_sorted, encode, merge_zero
+from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
-from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
+from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
 COLUMNS_AT_ONCE = 8
 """Columns copied to floats together: one cache line of a row, little memory."""
@@ -85,7 +85,7 @@ def bin_table(
     is_categorical[list(table.categories)] = True
     bin_codes = _bin_sparse if table.is_sparse else _bin_dense
     codes = bin_codes(table, weight, max_bins, sample, cells, threads)
-    offset = np.concatenate([[0], np.cumsum(cells.n_bins + 1)])
+    offset = _offset(cells.n_bins)
     return BinnedColumns(
         codes,
         table.n_rows,
@@ -182,33 +182,63 @@ def _bin_sparse(
     matrix = table.csc
     indptr = matrix.indptr.astype(np.int64)
     indices = matrix.indices.astype(np.int32)
+    data = matrix.data.astype(np.float64, copy=False)
     codes = np.empty(len(indices), np.uint8)
     zero_code = np.zeros(table.n_features, np.uint8)
-    counts = weight if sample is None else _sampled_weight(weight, sample)
-    total = float(counts.sum())
+    is_seen = _as_mask(sample, table.n_rows)
+    # A column has a cut less than distinct values, zero among them.
+    n_most = np.minimum(np.diff(indptr), max_bins - 1)
+    cut_start = np.concatenate([[0], np.cumsum(n_most)])
+    cuts = np.empty(cut_start[-1])
+    n_cuts = np.empty(table.n_features, np.int64)
+    n_seen, seen_weight = int(is_seen.sum()), float(weight[is_seen].sum())
 
     def some_columns(start: int, stop: int) -> None:
-        for j in range(start, stop):
-            cell = slice(indptr[j], indptr[j + 1])
-            values = matrix.data[cell].astype(np.float64)
-            its_weight = counts[indices[cell]]
-            ordered, heavy = _sort_column(values, its_weight)
-            # What is not stored is zero; a missing value is stored.
-            zero_weight = total - float(its_weight.sum())
-            if zero_weight > 0:
-                ordered, heavy = merge_zero(ordered, heavy, zero_weight)
-            cuts = np.empty(max_bins)
-            cells.cuts[j] = cuts[: cut_sorted(ordered, heavy, max_bins, cuts)].copy()
-            cells.n_bins[j] = len(cells.cuts[j]) + 1
-            cells.has_missing[j] = encode(values, cells.cuts[j], codes[cell])
-            zero_code[j] = np.searchsorted(cells.cuts[j], 0.0, side="left")
+        bin_sparse_columns(
+            indptr,
+            indices,
+            data,
+            weight,
+            is_seen,
+            n_seen,
+            seen_weight,
+            max_bins,
+            cut_start,
+            start,
+            stop,
+            cuts,
+            n_cuts,
+            codes,
+            zero_code,
+            cells.has_missing,
+        )
 
-    threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
-    return SparseCodes(indptr, indices, codes, zero_code)
+    threads.run(some_columns, table.n_features, 256)
+    cells.n_bins[:] = n_cuts + 1
+    cells.cuts[:] = [cuts[a : a + n] for a, n in zip(cut_start, n_cuts, strict=False)]
+    row_start, row_bins = _by_row(indptr, indices, codes, cells.n_bins, table.n_rows)
+    return SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins)
 
 
-def _sampled_weight(weight: FloatArray, sample: IntArray) -> FloatArray:
-    """Weights that are zero outside the sample."""
-    counts = np.zeros_like(weight)
-    counts[sample] = weight[sample]
-    return counts
+def _by_row(
+    indptr: IntArray, indices: AnyArray, codes: CodeArray, n_bins: IntArray, n_rows: int
+) -> tuple[IntArray, AnyArray]:
+    """The stored cells in the order of rows, as places in a histogram."""
+    per_row = np.bincount(indices, minlength=n_rows)
+    row_start = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int64)
+    row_bins = np.empty(len(indices), np.int32)
+    bins_by_row(indptr, indices, codes, _offset(n_bins), n_bins, row_start, row_bins)
+    return row_start, row_bins
+
+
+def _offset(n_bins: IntArray) -> IntArray:
+    """Where each feature begins in a histogram; one bin more than values for the missing."""
+    return np.concatenate([[0], np.cumsum(n_bins + 1)])
+
+
+def _as_mask(sample: IntArray | None, n_rows: int) -> BoolArray:
+    """Whether each row is in the sample; all are where there is none."""
+    mask = np.full(n_rows, sample is None)
+    if sample is not None:
+        mask[sample] = True
+    return mask

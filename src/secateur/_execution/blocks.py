@@ -21,9 +21,10 @@ PackedArray = npt.NDArray[np.int64]
 class RowBlock:
     """Some rows of a binned table with their target, weight, prediction and place in the tree.
 
-    ``rows`` are the block's rows that train, ``held`` those that only get predictions. ``first_row`` is the
-    number of the block's first row in the whole table. ``order`` lists the rows of the growing tree, node
-    after node; ``packed`` goes with it, position by position, and ``packed_by_row`` with the rows themselves.
+    ``rows`` are the block's rows that train, ``held`` those that only get predictions.
+    ``first_row`` is the number of the block's first row in the whole table. ``order`` lists the
+    rows of the growing tree, node after node; ``packed`` goes with it, position by position, and
+    ``packed_by_row`` with the rows themselves.
 
         order = [c e f | a b d g h]        one run of rows per node
     """
@@ -44,7 +45,11 @@ class RowBlock:
     packed: PackedArray = field(init=False)
     packed_by_row: PackedArray = field(init=False)
     quantised_weight: PackedArray = field(init=False)
-    histograms: PackedArray = field(init=False)
+    histogram: PackedArray = field(init=False)
+    tree_rows: RowArray = field(init=False)
+    cell_start: RowArray = field(init=False)
+    cell_packed: PackedArray = field(init=False)
+    cell_buffer: PackedArray = field(init=False)
     bounds: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
     expanded: dict[int, CodeArray] = field(init=False, default_factory=dict)
 
@@ -57,26 +62,27 @@ class RowBlock:
         self.spare = np.empty(len(self.rows), np.uint32)
         self.packed_by_row = np.zeros(n, np.int64)
         self.packed = np.empty(0 if self.is_sparse else len(self.rows), np.int64)
+        self.tree_rows = self.rows
+        self.cell_start = np.empty(0, np.uint32)
+        self.cell_packed = self.cell_buffer = np.empty(0, np.int64)
         self.quantised_weight = np.ones(n, np.int64)
-        self.histograms = np.empty((0, int(self.columns.offset[-1]), 2), np.int64)
+        self.histogram = np.empty(int(self.columns.offset[-1]), np.int64)
 
     @property
     def is_sparse(self) -> bool:
+        """Whether only the stored cells have codes."""
         return not isinstance(self.columns.codes, DenseCodes)
 
     def codes_of(self, feature: int) -> CodeArray:
         """One feature's codes of all rows; a sparse column is written out once and kept."""
         codes = self.columns.codes
         if isinstance(codes, DenseCodes):
-            return codes.codes[feature]
+            column: CodeArray = codes.codes[feature]
+            return column
         if feature not in self.expanded:
             column = np.empty(self.columns.n_rows, np.uint8)
-            sparse_column(*codes, feature, column)
+            sparse_column(
+                codes.indptr, codes.indices, codes.codes, codes.zero_code, feature, column
+            )
             self.expanded[feature] = column
         return self.expanded[feature]
-
-    def buffer(self, n_nodes: int) -> PackedArray:
-        """Room for the histograms of some nodes, used again and again."""
-        if len(self.histograms) < n_nodes:
-            self.histograms = np.empty((n_nodes, *self.histograms.shape[1:]), np.int64)
-        return self.histograms[:n_nodes]

@@ -14,8 +14,9 @@ Block = TypeVar("Block")
 class LocalExecutor(Generic[Block]):
     """Runs functions over blocks of rows in this process.
 
-    ``sum`` adds what a function returns for each block (arrays or tuples of them), ``each`` gives the list, ``map``
-    runs independent tasks. A function must not keep a reference to what it is given.
+    ``sum`` adds what a function returns for each block (arrays or tuples of them), ``each`` gives
+    the list, ``map`` runs independent tasks. A function must not keep a reference to what it is
+    given.
 
     >>> LocalExecutor([1, 2, 3]).sum(lambda block, factor: block * factor, 10)
     60

@@ -1,7 +1,7 @@
 """Values to bins: where to cut a sorted column, and the code of each value.
 
-Notation: ``v`` value, ``w`` weight, ``b`` bin, ``i`` row. A column with the cuts c_0 < c_1 < ... has
-bin b = the number of cuts below the value, so that ``v <= c_b`` is the question "bin <= b".
+Notation: ``v`` value, ``w`` weight, ``b`` bin, ``i`` row. A column with the cuts c_0 < c_1 < ...
+has bin b = the number of cuts below the value, so that ``v <= c_b`` is the question "bin <= b".
 """
 
 from __future__ import annotations
@@ -102,3 +102,97 @@ def encode(v, cuts, codes_out):
         has_missing |= missing
         codes_out[i] = MISSING if missing else b
     return has_missing
+
+
+@njit(cache=True, nogil=True)
+def sort_pairs(v, w):
+    """Sort values and take their weights along; by insertion where they are few."""
+    n = v.shape[0]
+    if n > 64:
+        order = np.argsort(v)
+        v[:] = v[order]
+        w[:] = w[order]
+        return
+    for i in range(1, n):
+        x = v[i]
+        y = w[i]
+        k = i
+        while k > 0 and v[k - 1] > x:
+            v[k] = v[k - 1]
+            w[k] = w[k - 1]
+            k -= 1
+        v[k] = x
+        w[k] = y
+
+
+@njit(cache=True, nogil=True)
+def seen_cells(data, indices, weight, is_seen, first, last):
+    """The stored cells of a column that choose its cuts: values, weights, number and weight.
+
+    Sorted and without NaN; the count has the NaN in it, for what is not stored is zero.
+    """
+    v = np.empty(last - first)
+    w = np.empty(last - first)
+    n = 0
+    n_cells = 0
+    stored_weight = 0.0
+    for i in range(first, last):
+        r = indices[i]
+        if is_seen[r]:
+            n_cells += 1
+            stored_weight += weight[r]
+            if data[i] == data[i]:
+                v[n] = data[i]
+                w[n] = weight[r]
+                n += 1
+    v = v[:n]
+    w = w[:n]
+    sort_pairs(v, w)
+    return v, w, n_cells, stored_weight
+
+
+@njit(cache=True, nogil=True)
+def bin_sparse_columns(
+    indptr,
+    indices,
+    data,
+    weight,
+    is_seen,
+    n_seen,
+    seen_weight,
+    max_bins,
+    cut_start,
+    start,
+    stop,
+    cuts_out,
+    n_cuts_out,
+    codes_out,
+    zero_code_out,
+    has_missing_out,
+):
+    """Cuts and codes of the columns start .. stop; column j's cuts begin at ``cut_start[j]``."""
+    cuts = np.empty(max_bins)
+    for j in range(start, stop):
+        first, last = indptr[j], indptr[j + 1]
+        v, w, n_cells, stored_weight = seen_cells(data, indices, weight, is_seen, first, last)
+        if n_cells < n_seen:
+            v, w = merge_zero(v, w, max(0.0, seen_weight - stored_weight))
+        n_cuts = cut_sorted(v, w, max_bins, cuts)
+        n_cuts_out[j] = n_cuts
+        cuts_out[cut_start[j] : cut_start[j] + n_cuts] = cuts[:n_cuts]
+        zero = 0
+        while zero < n_cuts and cuts[zero] < 0.0:
+            zero += 1
+        zero_code_out[j] = zero
+        has_missing_out[j] = encode(data[first:last], cuts[:n_cuts], codes_out[first:last])
+
+
+@njit(cache=True, nogil=True)
+def bins_by_row(indptr, indices, codes, offset, n_bins, row_start, row_bins_out):
+    """The stored cells row after row, each as its place in a histogram."""
+    place = row_start[:-1].copy()
+    for j in range(indptr.shape[0] - 1):
+        for i in range(indptr[j], indptr[j + 1]):
+            r = indices[i]
+            row_bins_out[place[r]] = offset[j] + min(np.int64(codes[i]), n_bins[j])
+            place[r] += 1

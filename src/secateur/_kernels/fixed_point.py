@@ -1,9 +1,13 @@
 """Rows in fixed point: sums of integers do not depend on the order of the rows.
 
-Notation: ``i`` row, ``g`` negative gradient, ``h`` hessian, ``w`` weight; ``q`` a rounded number. A row's
-weighted gradient (16 bits with its sign) and weight (16 bits) share one int64, gradient high:
+Notation: ``i`` row, ``g`` negative gradient, ``h`` hessian, ``w`` weight; ``q`` a rounded number.
+A row's weighted gradient and its weight (16 bits each at the most) share one int64, gradient high:
 
     packed[i] = (rint(w g * gradient_scale) << 32) + rint(w * weight_scale)
+
+The scales are such that the halves of the sum over all rows stay below 2^31 and 2^32: no sum over
+any rows can then overflow into the other half, and packed sums are added and subtracted as they
+are.
 """
 
 from __future__ import annotations
@@ -28,35 +32,30 @@ def largest_terms(g, h, w, rows, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def pack_rows(g, w, quantised_weight, rows, scales, start, stop, packed_out):
-    """Pack some rows, by row; returns four exact sums over them.
-
-    ``scales`` = (of the packed gradient, of w g, of w g g). The sums: packed gradients, packed weights, w g and
-    w g g, the last two each rounded to a multiple of 1 / scale.
-    """
-    packed_g = np.int64(0)
-    packed_w = np.int64(0)
+def sum_terms(g, w, rows, scale_g, scale_gg, start, stop):
+    """Exact sums of |w g|, w g and w g g, each term rounded to a multiple of 1 / scale."""
+    sum_abs = np.int64(0)
     sum_g = np.int64(0)
     sum_gg = np.int64(0)
     for i in range(start, stop):
         r = rows[i]
         wg = w[r] * g[r]
-        q = np.int64(np.rint(wg * scales[0]))
-        packed_out[r] = (q << 32) + quantised_weight[r]
-        packed_g += q
-        packed_w += quantised_weight[r]
-        sum_g += np.int64(np.rint(wg * scales[1]))
-        sum_gg += np.int64(np.rint(wg * g[r] * scales[2]))
-    return packed_g, packed_w, sum_g, sum_gg
+        q = np.int64(np.rint(wg * scale_g))
+        sum_abs += abs(q)
+        sum_g += q
+        sum_gg += np.int64(np.rint(wg * g[r] * scale_gg))
+    return sum_abs, sum_g, sum_gg
 
 
 @njit(cache=True, nogil=True)
-def sum_fixed(v, w, rows, scale, start, stop):
-    """The exact sum of w v over some rows, each term rounded to a multiple of 1 / scale."""
+def pack_rows(g, w, quantised_weight, rows, scale, start, stop, packed_out):
+    """Pack some rows, by row; returns their packed sum."""
     total = np.int64(0)
     for i in range(start, stop):
         r = rows[i]
-        total += np.int64(np.rint(w[r] * v[r] * scale))
+        q = np.int64(np.rint(w[r] * g[r] * scale))
+        packed_out[r] = (q << 32) + quantised_weight[r]
+        total += packed_out[r]
     return total
 
 

@@ -1,11 +1,12 @@
-"""Histograms of nodes: for each feature and bin, the sums of gradients and of weights.
+"""Histograms of nodes: for each feature and bin, the packed sum of its rows.
 
-Notation: ``i`` position in the node, ``r`` row, ``j`` feature, ``b`` bin, ``s`` node. All features of a
-node lie in one array of pairs; feature j begins at ``offset[j]``, has ``n_bins[j]`` bins and one more, the
-last, for missing values:
+Notation: ``i`` position in the node, ``r`` row, ``j`` feature, ``b`` bin, ``s`` node. All features
+of a node lie in one array; feature j begins at ``offset[j]``, has ``n_bins[j]`` bins and one more,
+the last, for missing values:
 
-    histogram[s, offset[j] + b] = (sum of gradients, sum of weights)          int64 both
+    histogram[s, offset[j] + b] = (sum of gradients << 32) + sum of weights
 
+The scales of ``fixed_point`` are such that neither half can overflow, whatever rows are summed.
 Only the features asked for are written; the rest of the array holds what it held before.
 """
 
@@ -14,22 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from secateur._kernels.records import FLUSH_ROWS, MISSING, N_CODES
-
-
-@njit(cache=True, nogil=True)
-def flush(packed_bins, n_bins, first, histogram_out):
-    """Empty packed sums into their two halves; the first time what was there is overwritten."""
-    for b in range(n_bins + 1):
-        c = b if b < n_bins else MISSING
-        p = packed_bins[c]
-        packed_bins[c] = 0
-        if first:
-            histogram_out[b, 0] = p >> 32
-            histogram_out[b, 1] = p & 0xFFFFFFFF
-        else:
-            histogram_out[b, 0] += p >> 32
-            histogram_out[b, 1] += p & 0xFFFFFFFF
+from secateur._kernels.records import MISSING, N_CODES
 
 
 @njit(cache=True, nogil=True)
@@ -68,7 +54,6 @@ def dense_histograms(
 
     ``packed`` is in the order of ``rows``. ``in_order`` says that ``rows`` is 0, 1, 2, ...
     """
-    n = rows.shape[0]
     bins = np.zeros((4, N_CODES), np.int64)
     group = np.zeros(4, np.int64)
     for f in range(start, stop, 4):
@@ -76,65 +61,46 @@ def dense_histograms(
         for q in range(4):
             group[q] = features[min(f + q, stop - 1)]
         c0, c1, c2, c3 = codes[group[0]], codes[group[1]], codes[group[2]], codes[group[3]]
-        # A node without rows still needs its zeros.
-        for begin in range(0, max(n, 1), FLUSH_ROWS):
-            end = min(begin + FLUSH_ROWS, n)
-            part = packed[begin:end]
-            if in_order:
-                add_four_in_order(
-                    c0[begin:end], c1[begin:end], c2[begin:end], c3[begin:end], part, bins
-                )
-            else:
-                add_four(c0, c1, c2, c3, rows[begin:end], part, bins)
-            for q in range(4):
-                if f + q < stop:
-                    j = group[q]
-                    flush(bins[q], n_bins[j], begin == 0, histogram_out[offset[j] :])
-                else:
-                    bins[q] = 0
+        bins[:] = 0
+        if in_order:
+            add_four_in_order(c0, c1, c2, c3, packed, bins)
+        else:
+            add_four(c0, c1, c2, c3, rows, packed, bins)
+        for q in range(min(4, stop - f)):
+            j = group[q]
+            histogram_out[offset[j] : offset[j] + n_bins[j]] = bins[q, : n_bins[j]]
+            histogram_out[offset[j] + n_bins[j]] = bins[q, MISSING]
 
 
 @njit(cache=True, nogil=True)
-def sparse_histograms(
-    indptr,
-    indices,
-    codes,
-    zero_code,
-    slot_of_row,
-    packed,
-    totals,
-    features,
-    offset,
-    n_bins,
-    start,
-    stop,
-    histogram_out,
-):
-    """Histograms of several nodes at once: one pass over the stored cells of each column.
+def sparse_rows(row_start, row_bins, rows, packed, histogram_out):
+    """Add the stored cells of some rows, for all features at once; ``packed`` is by row."""
+    for i in range(rows.shape[0]):
+        r = rows[i]
+        p = packed[r]
+        for q in range(row_start[r], row_start[r + np.uint32(1)]):
+            histogram_out[row_bins[q]] += p
 
-    ``slot_of_row[r]`` is the node's place in the output, or -1; ``packed`` is by row; ``totals[s]`` are
-    the two sums of the node. Rows without a stored cell make the zero bin: the totals less the rest.
-    """
-    n_slots = totals.shape[0]
-    rest = np.empty_like(totals)
-    for f in range(start, stop):
+
+@njit(cache=True, nogil=True)
+def sparse_columns(
+    indptr, indices, codes, packed, is_inside, features, offset, n_bins, histogram_out
+):
+    """As ``sparse_rows`` column by column, where few features are asked for."""
+    for f in range(features.shape[0]):
         j = features[f]
-        first = offset[j]
-        for s in range(n_slots):
-            histogram_out[s, first : first + n_bins[j] + 1] = 0
-        rest[:] = totals
         for i in range(indptr[j], indptr[j + 1]):
             r = indices[i]
-            s = slot_of_row[r]
-            if s < 0:
-                continue
-            g = packed[r] >> 32
-            w = packed[r] & 0xFFFFFFFF
-            b = first + min(np.int64(codes[i]), n_bins[j])
-            histogram_out[s, b, 0] += g
-            histogram_out[s, b, 1] += w
-            rest[s, 0] -= g
-            rest[s, 1] -= w
-        for s in range(n_slots):
-            histogram_out[s, first + zero_code[j], 0] += rest[s, 0]
-            histogram_out[s, first + zero_code[j], 1] += rest[s, 1]
+            if is_inside[r]:
+                histogram_out[offset[j] + min(np.int64(codes[i]), n_bins[j])] += packed[r]
+
+
+@njit(cache=True, nogil=True)
+def fill_zero_bins(features, offset, n_bins, zero_code, total, histogram_out):
+    """Rows without a stored cell make the zero bin: the node's total less the other bins."""
+    for f in range(features.shape[0]):
+        j = features[f]
+        rest = total
+        for b in range(offset[j], offset[j] + n_bins[j] + 1):
+            rest -= histogram_out[b]
+        histogram_out[offset[j] + zero_code[j]] += rest

@@ -139,3 +139,11 @@ def multinomial_probabilities(raw, probability_out):
             total += probability_out[i, k]
         for k in range(n_classes):
             probability_out[i, k] /= total
+
+
+@njit(cache=True, nogil=True)
+def logistic_losses(y, raw, loss_out):
+    """log(1 + exp(-margin)), margin positive where the sign of raw is right."""
+    for i in range(y.shape[0]):
+        x = (1.0 - 2.0 * y[i]) * raw[0, i]
+        loss_out[i] = max(x, 0.0) + math.log1p(math.exp(-abs(x)))

@@ -2,7 +2,8 @@
 
     rows = [c e f | a b d g h]   each node is a run of ``rows``; a split makes two runs of one
 
-Notation: ``i`` position, ``r`` row. A split asks ``code in left set``, the set being 256 bits in four words.
+Notation: ``i`` position, ``r`` row. A split asks ``code in left set``, the set being 256 bits in
+four words.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def goes_left(code, words):
 
 @njit(cache=True, nogil=True)
 def split_dense(codes, words, rows, start, stop, scratch):
-    """Partition ``rows[start:stop]`` in place by one feature's codes; returns where the right begins."""
+    """Partition ``rows[start:stop]`` in place by its codes; returns where the right begins."""
     table = np.empty(256, np.uint8)
     for c in range(256):
         table[c] = goes_left(c, words)

@@ -1,7 +1,7 @@
 """Sums of trees for raw rows and for binned rows.
 
-Trees lie in flat arrays; node q asks ``value <= threshold[q]`` (or whether its code is in a set), the left
-child is ``left[q]`` and the right one follows it. A leaf has ``left[q] == -1``.
+Trees lie in flat arrays; node q asks ``value <= threshold[q]`` (or whether its code is in a set),
+the left child is ``left[q]`` and the right one follows it. A leaf has ``left[q] == -1``.
 """
 
 from __future__ import annotations

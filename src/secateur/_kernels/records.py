@@ -16,9 +16,6 @@ MISSING = 255
 MAX_BINS = 255
 """The most bins that values can have."""
 
-FLUSH_ROWS = 65_536
-"""Packed sums are emptied after so many rows, before either half can overflow."""
-
 
 class DenseCodes(NamedTuple):
     """Codes of every cell, feature-major: ``codes[j, i]`` of feature j and row i."""
@@ -27,9 +24,15 @@ class DenseCodes(NamedTuple):
 
 
 class SparseCodes(NamedTuple):
-    """Codes of the stored cells of each column; all others have the column's ``zero_code``."""
+    """Codes of the stored cells alone; all others have the column's ``zero_code``.
+
+    Twice: by column, where splits look, and by row, where histograms are made. There a cell is its
+    place in a node's histogram, ``row_bins`` = offset of its feature + its bin.
+    """
 
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
     codes: npt.NDArray[np.uint8]
     zero_code: npt.NDArray[np.uint8]
+    row_start: npt.NDArray[np.int64]
+    row_bins: npt.NDArray[np.int32]

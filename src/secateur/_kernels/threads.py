@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
+from typing import Self
 
 from secateur.exceptions import ParameterError
 
@@ -35,8 +36,8 @@ def available_cores() -> int:
 class Threads:
     """A few threads that share loops over features or rows; the caller's thread is one of them.
 
-    The parts of a loop are independent (integer sums, or disjoint output), so results never depend on
-    the number of threads. A pool belongs to one fit: fits in several threads do not meet.
+    The parts of a loop are independent (integer sums, or disjoint output), so results never depend
+    on the number of threads. A pool belongs to one fit: fits in several threads do not meet.
     """
 
     def __init__(self, n_threads: int = 1) -> None:
@@ -69,7 +70,7 @@ class Threads:
         if self._pool is not None:
             self._pool.shutdown(wait=True)
 
-    def __enter__(self) -> Threads:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -21,6 +21,8 @@ class Verdict:
     ----------
     losses : array of shape (n_rows,)
     weight : array of shape (n_rows,)
+    counts : bool, default=False
+        Whether a weight of 2 means two rows, which say more than one row that counts twice.
 
     Examples
     --------
@@ -30,18 +32,19 @@ class Verdict:
 
     __slots__ = ("mean", "moments", "weight")
 
-    def __init__(self, losses: FloatArray, weight: FloatArray) -> None:
+    def __init__(self, losses: FloatArray, weight: FloatArray, *, counts: bool = False) -> None:
         self.weight = float(weight.sum())
         self.mean = float(weight @ losses) / self.weight
-        heavy = weight * weight
-        # For the sum of w^2 (loss - m)^2 at a mean m that is known only later.
+        # For the sum of w^2 (loss - m)^2 at a mean m that is known only later; w of counted rows.
+        heavy = weight if counts else weight * weight
         self.moments = np.array([heavy @ (losses * losses), heavy @ losses, heavy.sum()])
 
 
 def pool(verdicts: Sequence[Verdict], *, origin: Origin, metric: str) -> Score:
     """One score of the verdicts of all folds.
 
-    The spread is the standard error of the mean over rows: folds are few, and share their training rows.
+    The spread is the standard error of the mean over rows: folds are few, and share their training
+    rows.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,9 @@ MANY_ROWS = 20_000
 FEW_ROWS = 40
 """Below so many rows folds are too small to judge anything."""
 
+SMALLEST_CLASS = 6
+"""A class with fewer rows would be missing from some fold, or nearly so."""
+
 
 class Fold(NamedTuple):
     """Row numbers of one fold: those that train and those that judge."""
@@ -24,47 +28,67 @@ class Fold(NamedTuple):
     test: IntArray
 
 
-def make_folds(
-    target: Target, cv: Any, *, random_state: int, fraction: float = 0.2, X: Any = None
+def all_rows(n_rows: int) -> Fold:
+    """All rows train, none judges."""
+    return Fold(np.arange(n_rows), np.empty(0, np.int64))
+
+
+def is_drawn(cv: Any) -> bool:
+    """Whether folds are ours to draw: for None and numbers, not for splitters and lists of folds.
+
+    >>> is_drawn(5), is_drawn([([0, 1], [2])])
+    (True, False)
+    """
+    is_text = isinstance(cv, str)
+    return is_text or not (hasattr(cv, "split") or isinstance(cv, Iterable))
+
+
+def draw_folds(
+    target: Target, cv: int | None, *, random_state: int, fraction: float = 0.2
 ) -> list[Fold]:
-    """The folds of a fit; an empty list where there are too few rows for any.
+    """Folds drawn at random, classes in proportion; none where there are too few rows for any.
 
     Parameters
     ----------
     target : Target
-        Classes are kept in proportion.
-    cv : None, int or a splitter with ``split(X, y)``
-        None: five folds up to 2,000 rows, three up to 20,000, one held-out part above.
+    cv : None or int
+        None: five folds up to 2,000 rows, three up to 20,000, one held-out part above; no folds
+        below 40 rows, or where a class has fewer than 6. 1 is one held-out part, 0 no folds.
     random_state : int
     fraction : float, default=0.2
         The share of rows of a single held-out part.
-    X : array, optional
-        Handed on to a splitter of the user's own.
 
     Examples
     --------
     >>> from secateur._data.target import read_target
     >>> target = read_target(list(range(100)), task="regression")
-    >>> [len(fold.test) for fold in make_folds(target, None, random_state=0)]
+    >>> [len(fold.test) for fold in draw_folds(target, None, random_state=0)]
     [20, 20, 20, 20, 20]
     """
-    if hasattr(cv, "split"):
-        places = np.arange(len(target.values)) if X is None else X
-        return [Fold(train, test) for train, test in cv.split(places, target.values)]
     n_folds = _default_folds(target) if cv is None else cv
     if not isinstance(n_folds, int | np.integer) or isinstance(n_folds, bool) or n_folds < 0:
-        msg = f"'cv' must be None, an int >= 2 or a splitter. Got {cv!r}. Use 5 for five folds."
+        msg = (
+            "'cv' must be None, an int >= 0, a splitter or a list of (train, test) rows. Got "
+            f"{cv!r}. Use 5 for five folds."
+        )
+        raise ParameterError(msg)
+    if n_folds > len(target.values):
+        msg = (
+            f"'cv' must not be more than the number of rows. Got {n_folds} folds for "
+            f"{len(target.values)} rows. Use fewer folds."
+        )
         raise ParameterError(msg)
     if n_folds == 0:
         return []
     if n_folds == 1:
         return [hold_out(target, fraction, random_state)]
-    return _split_evenly(target, int(n_folds), random_state)
+    place = _places(target, random_state)
+    return [_fold(place, int(n_folds), fold) for fold in range(n_folds)]
 
 
 def _default_folds(target: Target) -> int:
     n = len(target.values)
-    if n < FEW_ROWS or _smallest_class(target) < 6:
+    if n < FEW_ROWS or _smallest_class(target) < SMALLEST_CLASS:
         return 0
     if n > MANY_ROWS:
         return 1
@@ -74,28 +98,22 @@ def _default_folds(target: Target) -> int:
 def _smallest_class(target: Target) -> int:
     if target.classes is None:
         return len(target.values)
-    return int(np.bincount(target.values.astype(np.int64)).min())
+    counts = np.bincount(target.values.astype(np.int64))
+    return int(counts[counts > 0].min())
 
 
 def hold_out(target: Target, fraction: float, random_state: int) -> Fold:
-    """One part of the rows, drawn at random and in each class alike."""
-    parts = max(2, round(1.0 / fraction)) if fraction <= 0.5 else 2
-    place = _places(target, random_state)
-    if fraction > 0.5:
-        test = place / len(place) < fraction
-        return Fold(np.flatnonzero(~test), np.flatnonzero(test))
-    return _fold(place, parts, 0)
+    """One part of the rows, drawn at random and in each class alike.
 
-
-def _split_evenly(target: Target, n_folds: int, random_state: int) -> list[Fold]:
-    if n_folds > len(target.values):
-        msg = (
-            f"'cv' must not be more than the number of rows. Got {n_folds} folds for "
-            f"{len(target.values)} rows. Use fewer folds."
-        )
-        raise ParameterError(msg)
+    Of two rows or more, at least one trains and one judges; a single row trains.
+    """
+    n = len(target.values)
     place = _places(target, random_state)
-    return [_fold(place, n_folds, fold) for fold in range(n_folds)]
+    n_test = min(max(1, round(fraction * n)), n - 1)
+    # Evenly spread over the places: a class that comes first does not give more than its share.
+    test = np.zeros(n, np.bool_)
+    test[(np.arange(n_test) * n) // max(1, n_test)] = True
+    return Fold(np.flatnonzero(~test[place]), np.flatnonzero(test[place]))
 
 
 def _fold(place: IntArray, n_folds: int, fold: int) -> Fold:
@@ -111,3 +129,84 @@ def _places(target: Target, random_state: int) -> IntArray:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return place
+
+
+def read_folds(cv: Any, target: Target, kept: IntArray) -> list[Fold]:
+    """The user's own folds, in the numbers of the rows that are kept.
+
+    Parameters
+    ----------
+    cv : splitter with ``split(X, y)``, or iterable of (train, test)
+        Speaks of all rows.
+    target : Target
+        Of all rows.
+    kept : array of int
+        The rows that the fit sees, sorted.
+
+    Examples
+    --------
+    >>> from secateur._data.target import read_target
+    >>> target = read_target([1, 2, 3, 4], task="regression")
+    >>> read_folds([([0, 1], [2, 3])], target, kept=np.array([0, 2, 3]))
+    [Fold(train=array([0]), test=array([1, 2]))]
+    """
+    n_rows = len(target.values)
+    labels = target.values if target.classes is None else target.values.astype(np.int64)
+    pairs = cv.split(np.zeros((n_rows, 1)), labels) if hasattr(cv, "split") else cv
+    number = np.full(n_rows, -1, np.int64)
+    number[kept] = np.arange(len(kept))
+    folds = []
+    for pair in pairs:
+        train, test = _read_pair(pair, n_rows)
+        folds.append(Fold(_renumbered(train, number), _renumbered(test, number)))
+    _check_folds(folds)
+    return folds
+
+
+def _read_pair(pair: Any, n_rows: int) -> tuple[IntArray, IntArray]:
+    """The rows of one fold: numbers or masks, each row in one part at most."""
+    try:
+        train, test = (_row_numbers(part, n_rows) for part in pair)
+        everyone = np.concatenate([train, test])
+    except (TypeError, ValueError, IndexError) as error:
+        msg = (
+            f"'cv' must give pairs of row numbers (train, test) from 0 to {n_rows - 1}. Got "
+            f"something else: {error}. Use 5 for five folds."
+        )
+        raise ParameterError(msg) from error
+    if len(np.unique(everyone)) < len(everyone):
+        msg = (
+            "'cv' must give each row to one part of a fold, once. Got rows that train and judge, "
+            "or that come twice. Use 5 for five folds."
+        )
+        raise ParameterError(msg)
+    return train, test
+
+
+def _row_numbers(part: Any, n_rows: int) -> IntArray:
+    given = np.asarray(part)
+    if given.size and given.dtype.kind not in "iub":
+        raise TypeError(f"rows of type {given.dtype}")
+    if given.ndim != 1 or (given.dtype.kind == "b" and len(given) != n_rows):
+        raise ValueError(f"rows of shape {given.shape}")
+    # numbers below 0 count from the end, as everywhere in numpy; those beyond it raise
+    rows: IntArray = np.arange(n_rows)[given if given.size else given.astype(np.int64)]
+    return rows
+
+
+def _renumbered(rows: IntArray, number: IntArray) -> IntArray:
+    found = number[np.sort(rows)]
+    return found[found >= 0]
+
+
+def _check_folds(folds: list[Fold]) -> None:
+    if not folds:
+        msg = "'cv' must give at least one fold. Got none. Use None to have folds drawn."
+        raise ParameterError(msg)
+    empty = [k for k, fold in enumerate(folds) if not (len(fold.train) and len(fold.test))]
+    if empty:
+        msg = (
+            "'cv' must give every fold rows of positive weight that train, and some that judge. "
+            f"Got none in fold {empty[0]}. Use fewer folds, or leave that one out."
+        )
+        raise ParameterError(msg)

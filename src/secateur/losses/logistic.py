@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from secateur._kernels.losses import logistic_gradients, logistic_probabilities
+from secateur._kernels.losses import logistic_gradients, logistic_losses, logistic_probabilities
 from secateur.losses.base import LossBase, check_class_codes, exact_mean
 from secateur.typing import FloatArray
 
@@ -38,8 +38,8 @@ class Logistic(LossBase):
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
         """Loss per row, shape (n_rows,)."""
-        # log(1 + exp(-margin)): no difference of two large numbers, as the usual form has.
-        value: FloatArray = np.logaddexp(0.0, (1.0 - 2.0 * target) * raw[0])
+        value = np.empty(len(target))
+        logistic_losses(target, raw, value)
         return value
 
     def response(self, raw: FloatArray) -> FloatArray:

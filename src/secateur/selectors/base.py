@@ -7,14 +7,17 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from secateur._data.checks import check_shape
 from secateur._data.frames import as_frame, read_table, select_columns
 from secateur._data.table import Table, TableSchema
-from secateur.exceptions import InterruptedWarning
+from secateur.exceptions import InputError, InterruptedWarning, SecateurError, SecateurWarning
 from secateur.path import Selection, SelectionPath, StopReason, as_rule
+from secateur.path.cutting import CuttingRule
 from secateur.selectors.constraints import Constraint, check_parameters
 from secateur.selectors.progress import CallbackSupportMixin
 from secateur.typing import BoolArray, IntArray
@@ -23,7 +26,9 @@ from secateur.typing import BoolArray, IntArray
 class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer that keeps the columns of one step of its path.
 
-    A subclass traces a path in ``fit`` and calls ``_set_path``; everything here works on the path.
+    A subclass traces a path in ``fit`` and calls ``_remember`` and ``_set_path``, last of all:
+    a fit that fails leaves the one before it whole. Only where no step suits the rule, the path is
+    kept for ``with_cut`` to choose from, and the selector counts as not fitted.
 
     Attributes
     ----------
@@ -33,32 +38,50 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         The step that was chosen; ``print(selector.selection_)`` tells how.
     support_ : array of bool, shape (n_features_in_,)
     ranking_ : array of int, shape (n_features_in_,)
-        1 for the selected features; then the others by their entry into later steps of the path.
+        1 for the selected features; then the others by their entry into the path, and last those
+        that never entered.
     """
 
     _constraints: dict[str, Constraint]
     _schema: TableSchema
+    cut: Any
 
     def _check_parameters(self) -> None:
         check_parameters(self._constraints, self.get_params(deep=False))
+        as_rule(self.cut)
 
-    def _read(self, X: Any, **how: Any) -> Table:
-        """X of a fit; names and width are remembered as scikit-learn does."""
-        table = read_table(X, **how)
-        validate_data(self, X, skip_check_array=True)
-        self.n_features_in_ = table.n_features
-        self._schema = table.schema
-        return table
+    def _remember(self, schema: TableSchema) -> None:
+        """Names and width of the table, as scikit-learn keeps them."""
+        self._schema = schema
+        self.n_features_in_ = schema.n_features
+        if schema.has_names:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
-    def _read_again(self, X: Any, only: IntArray | None = None) -> Table:
-        """X of a later call, held against that of the fit."""
+    def _read_again(self, X: Any, only: IntArray) -> Table:
+        """Some columns of the X of a later call, held against that of the fit."""
         check_is_fitted(self)
-        if as_frame_or_none(X) is not None or hasattr(X, "shape"):
-            validate_data(self, X, reset=False, skip_check_array=True)
+        if hasattr(X, "shape"):  # lists are asked for their shape once they are arrays
+            check_shape(tuple(X.shape))
+            self._check_names(X)
         return read_table(X, like=self._schema, only=only)
 
-    def _set_path(self, path: SelectionPath, cut: Any) -> None:
+    def _check_names(self, X: Any) -> None:
+        """Refuse other columns or another order, in scikit-learn's words and ours."""
+        try:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        except ValueError as error:
+            msg = (
+                f"{str(error).strip()}\nGot columns that are not those of fit time, in that order. "
+                "Give X[list(selector.feature_names_in_)] if they have names."
+            )
+            raise InputError(msg) from error
+
+    def _set_path(self, path: SelectionPath) -> None:
         self.path_ = path
+        for name in ("selection_", "support_", "ranking_"):
+            self.__dict__.pop(name, None)
         if path.stop_reason is StopReason.INTERRUPTED:
             warnings.warn(
                 f"{type(self).__name__} was interrupted. It keeps the {len(path)} steps that were "
@@ -66,7 +89,19 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
                 InterruptedWarning,
                 stacklevel=3,
             )
-        self._set_selection(path.cut(as_rule(cut)))
+        try:
+            self._choose()
+        except SecateurError as error:
+            error.add_note("The path is kept: with_cut(...) can choose another of its steps.")
+            raise
+
+    def _choose(self) -> None:
+        """Cut the path by the rule, and keep what it chose."""
+        rule = self._default_rule() if self.cut is None else as_rule(self.cut)
+        self._set_selection(self.path_.cut(rule))
+
+    def _default_rule(self) -> CuttingRule:
+        return as_rule(None)
 
     def _set_selection(self, selection: Selection) -> None:
         self.selection_ = selection
@@ -78,14 +113,21 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
 
         Parameters
         ----------
-        cut : cutting rule, "best", "one_se", "elbow" or int
+        cut : None, cutting rule, "best", "one_se", "elbow" or int
             As the parameter ``cut``; a number is the most features.
+
+        Returns
+        -------
+        A new selector; the one that is asked stays as it is.
         """
-        check_is_fitted(self)
-        other = copy.copy(self)
+        check_is_fitted(self, "path_")
+        other: PathSelector = copy.copy(self)
         other.cut = cut
-        other._set_selection(other.path_.cut(as_rule(cut)))
+        PathSelector._choose(other)
         return other
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "selection_")
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
@@ -105,11 +147,18 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         self._read_again(X, only=np.empty(0, np.int64))
         if not self.support_.any():
             warnings.warn(
-                "No features were selected. Lower the penalty, or raise the budget.",
-                UserWarning,
+                "No features were selected. Got a penalty or a budget that leaves none worth its "
+                "price. Lower the penalty, or raise the budget.",
+                SecateurWarning,
                 stacklevel=2,
             )
-        return select_columns(X, np.flatnonzero(self.support_))
+        taken = select_columns(X, np.flatnonzero(self.support_))
+        return _converted(taken, self._wanted_container())
+
+    def _wanted_container(self) -> str:
+        """What ``set_output`` asks for, of this selector or of all."""
+        own: dict[str, str] = getattr(self, "_sklearn_output_config", {})
+        return own.get("transform", get_config()["transform_output"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -119,9 +168,14 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         return tags
 
 
-def as_frame_or_none(X: Any) -> Any:
-    """The wrapped data frame, or None if X is none."""
-    return None if isinstance(X, np.ndarray | list | tuple) else as_frame(X)
+def _converted(taken: Any, wanted: str) -> Any:
+    """A frame of another library, types kept; scikit-learn would go through objects."""
+    if isinstance(taken, np.ndarray) or wanted not in {"pandas", "polars"}:
+        return taken
+    frame = as_frame(taken)
+    if frame is None:
+        return taken
+    return frame.to_pandas() if wanted == "pandas" else frame.to_polars()
 
 
 def _ranking(path: SelectionPath, selection: Selection) -> IntArray:
@@ -130,9 +184,8 @@ def _ranking(path: SelectionPath, selection: Selection) -> IntArray:
     rank[selection.support] = 1
     place = 2
     for step in path:
-        for feature in step.order:
-            if rank[feature] == 0:
-                rank[feature] = place
-                place += 1
+        for feature in step.order[rank[step.order] == 0]:
+            rank[feature] = place
+            place += 1
     rank[rank == 0] = place
     return rank

@@ -12,9 +12,9 @@ from secateur._data.problem import Problem
 from secateur._data.target import Task
 from secateur.losses import get_loss
 from secateur.losses.base import weighted_quantile
-from secateur.selectors.boosted_base import CONSTRAINTS, BoostedSelector
+from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_doc import with_parameters
-from secateur.selectors.constraints import number, one_of
+from secateur.selectors.boosted_parameters import CONSTRAINTS, LOSS_CONSTRAINTS
 from secateur.typing import AnyArray, FloatArray, Loss
 
 HUBER_LEVEL = 0.9
@@ -112,22 +112,7 @@ class _BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc]
     """Priced boosted trees for numbers."""
 
     _task: ClassVar[Task] = "regression"
-    _constraints = CONSTRAINTS | {
-        "loss": one_of(
-            "squared_error",
-            "absolute_error",
-            "huber",
-            "poisson",
-            "quantile",
-            advice="Use 'squared_error' for the mean.",
-        ),
-        "quantile": number(
-            0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
-        ),
-        "huber_delta": number(
-            0, above=True, or_none=True, advice="Use None to have it chosen from y."
-        ),
-    }
+    _constraints = CONSTRAINTS | LOSS_CONSTRAINTS
 
     def __init__(
         self,
@@ -207,9 +192,9 @@ class _BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc]
 class GBFSClassifier(_BoostedClassifier):
     """Gradient boosted feature selection for classes.
 
-    A split on a new feature must reduce half the squared error of the gradients by more than the penalty (Eq. 14 of
-    Xu, Huang, Weinberger and Zheng, KDD 2014). The penalty is in units of the loss; see AGBMClassifier for a penalty without
-    units.
+    A split on a new feature must reduce half the squared error of the gradients by more than the
+    penalty (Eq. 14 of Xu, Huang, Weinberger and Zheng, KDD 2014). The penalty is in units of the
+    loss; see AGBMClassifier for a penalty without units.
 
     Examples
     --------
@@ -227,9 +212,9 @@ class GBFSClassifier(_BoostedClassifier):
 class GBFSRegressor(_BoostedRegressor):
     """Gradient boosted feature selection for numbers.
 
-    A split on a new feature must reduce half the squared error of the gradients by more than the penalty (Eq. 14 of
-    Xu, Huang, Weinberger and Zheng, KDD 2014). The penalty is in units of the loss; see AGBMRegressor for a penalty without
-    units.
+    A split on a new feature must reduce half the squared error of the gradients by more than the
+    penalty (Eq. 14 of Xu, Huang, Weinberger and Zheng, KDD 2014). The penalty is in units of the
+    loss; see AGBMRegressor for a penalty without units.
 
     Examples
     --------
@@ -247,9 +232,9 @@ class GBFSRegressor(_BoostedRegressor):
 class AGBMClassifier(_BoostedClassifier):
     """Boosted trees with a scaled price for new features, for classes.
 
-    A split on a new feature must reduce the squared error of the gradients by more than the penalty, as a share of the
-    tree's own (A-GBM of Han, Rao, Sorokina and Subbian, AISTATS 2020): the penalty has no units and means the same in
-    every round.
+    A split on a new feature must reduce the squared error of the gradients by more than the
+    penalty, as a share of the tree's own (A-GBM of Han, Rao, Sorokina and Subbian, AISTATS 2020):
+    the penalty has no units and means the same in every round.
 
     Examples
     --------
@@ -267,9 +252,9 @@ class AGBMClassifier(_BoostedClassifier):
 class AGBMRegressor(_BoostedRegressor):
     """Boosted trees with a scaled price for new features, for numbers.
 
-    A split on a new feature must reduce the squared error of the gradients by more than the penalty, as a share of the
-    tree's own (A-GBM of Han, Rao, Sorokina and Subbian, AISTATS 2020): the penalty has no units and means the same in
-    every round.
+    A split on a new feature must reduce the squared error of the gradients by more than the
+    penalty, as a share of the tree's own (A-GBM of Han, Rao, Sorokina and Subbian, AISTATS 2020):
+    the penalty has no units and means the same in every round.
 
     Examples
     --------

@@ -15,15 +15,18 @@ PENALTY = {
     tree; from 0 to below 1. 0.01 buys what explains one part in a hundred.""",
 }
 
-AFTER_PENALTY = """    "auto" tries a falling grid, scores each value on rows that took no part, and lets ``cut``
-    choose; a sequence is a grid of your own."""
+AFTER_PENALTY = """\
+    "auto" tries a falling grid, scores each value on rows that took no part, and lets ``cut``
+    choose; a sequence is a grid of your own. Where there are too few rows to judge by (see
+    ``cv``), "auto" is one middling value."""
 
 REGRESSION = """loss : str, default="squared_error"
     Also "absolute_error", "huber", "poisson" and "quantile".
 quantile : float, default=None
     The level, for ``loss="quantile"``.
 huber_delta : float, default=None
-    Where the Huber loss turns linear; None takes the 0.9 quantile of the distances to the median."""
+    Where the Huber loss turns linear; None takes the 0.9 quantile of the distances to the
+    median."""
 
 CLASSIFICATION = """class_weight : None, "balanced" or dict, default=None
     Weights of the classes, times those of the rows."""
@@ -54,9 +57,9 @@ cost_budget : float, default=None
 cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
     Which step of the path is chosen. None is the fewest features within one standard error of the
     best along a grid, and the best step of a single fit.
-cv : None, int or splitter, default=None
+cv : None, int, splitter or list of (train, test), default=None
     The folds by which a grid is judged. None is five up to 2,000 rows, three up to 20,000, and one
-    held-out fifth above.
+    held-out fifth above; none below 40 rows, or where a class has fewer than 6.
 early_stopping : bool or "auto", default="auto"
     With a single penalty: hold rows out and stop when they gain nothing; "auto" does so above
     10,000 rows.
@@ -92,9 +95,10 @@ classes_ : array
 def with_parameters(cls: Class) -> Class:
     """Put the parameters and attributes into a class's docstring, before its examples."""
     head, _, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-    own = CLASSIFICATION if cls._task == "classification" else REGRESSION  # type: ignore[attr-defined]
+    task = cls._task  # type: ignore[attr-defined]
     penalty = PENALTY[cls._criterion]  # type: ignore[attr-defined]
-    parameters = "\n".join([penalty, AFTER_PENALTY, own, COMMON])
+    own = CLASSIFICATION if task == "classification" else REGRESSION
+    parameters = f"{penalty}\n{AFTER_PENALTY}\n{own}\n{COMMON}"
     cls.__doc__ = (
         f"{head.rstrip()}\n\nParameters\n----------\n{parameters}\n\n"
         f"Attributes\n----------\n{ATTRIBUTES}\n\nExamples\n--------\n{examples}"

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from secateur.exceptions import ParameterError
 
 
@@ -43,23 +45,22 @@ def number(
 
     >>> number(0, advice="Use 0 for no penalty.").check("penalty", 0.5)
     """
+    kind = "an int" if whole else "a finite number" if below and most == math.inf else "a number"
+    span = kind if least == -math.inf else f"{kind} {'>' if above else '>='} {least:g}"
+    if most < math.inf:
+        span += f" and {'<' if below else '<='} {most:g}"
 
     def accepts(value: Any) -> bool:
         if value is None:
             return or_none
         if isinstance(value, str):
             return value in words
-        kind = Integral if whole else Real
-        if not isinstance(value, kind) or isinstance(value, bool) or math.isnan(value):
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Integral if whole else Real):
             return False
-        low = value > least if above else value >= least
-        high = value < most if below else value <= most
-        return low and high
+        size = float(value)
+        low = size > least if above else size >= least
+        return low and (size < most if below else size <= most)
 
-    kind = "an int" if whole else "a number"
-    span = f"{kind} {'>' if above else '>='} {least:g}"
-    if most < math.inf:
-        span += f" and {'<' if below else '<='} {most:g}"
     return Constraint(accepts, _join([span, *map(repr, words)], or_none), advice)
 
 
@@ -67,15 +68,14 @@ def one_of(*options: Any, advice: str) -> Constraint:
     """One of a few values."""
 
     def accepts(value: Any) -> bool:
-        return any(
-            value is option or (type(value) is type(option) and value == option)
-            for option in options
-        )
+        plain = value.item() if isinstance(value, np.generic) else value
+        # by type as well: 1 is not True
+        return any(type(plain) is type(option) and plain == option for option in options)
 
-    return Constraint(accepts, _join([repr(option) for option in options], False), advice)
+    return Constraint(accepts, _join([repr(option) for option in options]), advice)
 
 
-def _join(parts: list[str], or_none: bool) -> str:
+def _join(parts: list[str], or_none: bool = False) -> str:
     options = [*parts, "None"] if or_none else parts
     return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
 

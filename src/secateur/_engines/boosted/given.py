@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from secateur._data.table import Table
+from secateur._data.weights import are_counts
 from secateur._engines.boosted.ensemble import BoostedModel, Ensemble
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict
@@ -26,6 +27,7 @@ class GivenRows:
         self._table = table
         self._target = target
         self._weight = weight
+        self._counts = are_counts(weight)
         self._ensemble: Ensemble | None = None
         self._n_rounds = 0
         self._raw: FloatArray = np.empty((0, 0))
@@ -41,4 +43,5 @@ class GivenRows:
         newest = Ensemble(loss, np.zeros(len(self._raw)), fresh)
         self._raw += newest.at(len(fresh)).raw(self._table, threads)
         self._n_rounds = model.n_rounds
-        return Verdict(loss.pointwise(self._target, self._raw), self._weight)
+        losses = loss.pointwise(self._target, self._raw)
+        return Verdict(losses, self._weight, counts=self._counts)

@@ -9,6 +9,7 @@ import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._data.prices import Prices
+from secateur._data.weights import are_counts
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.given import GivenRows
 from secateur._engines.boosted.params import BoostingParams
@@ -17,9 +18,9 @@ from secateur._execution.blocks import RowBlock
 from secateur._execution.local import LocalExecutor
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, best_state, pool
-from secateur.evaluation.folds import Fold
+from secateur.evaluation.folds import Fold, all_rows
 from secateur.path.step import Score, Step
-from secateur.typing import FloatArray, IntArray, Loss
+from secateur.typing import FloatArray, Loss
 
 GRID_POINTS = 8
 """Penalties that "auto" tries."""
@@ -46,8 +47,7 @@ class BoostedData:
     @property
     def everything(self) -> Fold:
         """All rows train, none judges."""
-        n = len(self.target)
-        return Fold(np.arange(n), np.empty(0, np.int64))
+        return all_rows(len(self.target))
 
     def run(self, fold: Fold, params: BoostingParams) -> BoostedRun:
         """A fit on one fold, not yet begun."""
@@ -60,6 +60,7 @@ class BoostedRun:
     def __init__(self, data: BoostedData, fold: Fold, params: BoostingParams) -> None:
         self._data = data
         self._weight = data.weight[fold.test]
+        self._counts = are_counts(data.weight)
         block = RowBlock(
             data.columns,
             data.target,
@@ -79,7 +80,7 @@ class BoostedRun:
         if self._data.given is not None:
             return self._data.given.verdict(step, self._data.loss, self._data.threads)
         losses = np.concatenate(self._executor.each(rows.held_losses, self._data.loss))
-        return Verdict(losses, self._weight)
+        return Verdict(losses, self._weight, counts=self._counts)
 
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
@@ -99,9 +100,10 @@ class Grid:
 def trace_grid(data: BoostedData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
     """One step per penalty, from dear to cheap, each with its held-out score.
 
-    Every penalty is traced in each fold; the number of rounds is the one that the folds together like best, and all
-    rows then train for so many rounds. A single held-out part stays out: the step is the fit on the others, at its
-    best round. Without folds all rows train to the end and nothing is scored.
+    Every penalty is traced in each fold; the number of rounds is the one that the folds together
+    like best, and all rows then train for so many rounds. A single held-out part stays out: the
+    step is the fit on the others, at its best round. Without folds all rows train to the end and
+    nothing is scored.
     """
     for penalty in grid.penalties:
         priced = replace(params, penalty=penalty)
@@ -139,9 +141,13 @@ def _judge(
 
 def _train(data: BoostedData, params: BoostingParams, grid: Grid) -> Step:
     """The last step of a fit on all rows."""
-    for step in data.run(data.everything, params).steps:
+    steps = data.run(data.everything, params).steps
+    last = next(steps)
+    grid.on_round()
+    for step in steps:
+        last = step
         grid.on_round()
-    return step
+    return last
 
 
 def penalty_grid(data: BoostedData, params: BoostingParams) -> list[float]:

@@ -1,16 +1,14 @@
-"""Nodes of a growing tree, and their histograms: build the smaller child, subtract for its sibling."""
+"""Nodes of a growing tree and their histograms: build the smaller child, subtract for the other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
-from secateur._engines.boosted.rows import histograms
-from secateur._kernels.records import DenseCodes
-from secateur._kernels.splitting import copy_features, search_node, subtract_features
+from secateur._engines.boosted.rows import histogram
+from secateur._kernels.splitting import LOW, search_built, search_rest
 from secateur._kernels.threads import Threads
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
@@ -20,51 +18,64 @@ STORE_SHARE = 0.2
 STORE_LEAST = 1 << 25
 """... or so many bytes, if that is more."""
 
-FEATURES_PER_THREAD = 64
-"""Searching fewer features than this is not worth a second thread."""
+BINS_PER_THREAD = 20_000
+"""Searching fewer bins than this is not worth a second thread."""
 
-
-Question = tuple[int, bytes]
-"""A split as a key: the feature and the codes that go left."""
-
-Path = tuple[tuple[int, bytes, int], ...]
-"""The questions that lead to a node and the side taken at each: equal paths, equal rows."""
+NOWHERE = np.empty(0, np.int64)
+"""Where the histogram of a node goes that need not be kept."""
 
 
 @dataclass(slots=True, eq=False)
 class Node:
     """A node while its tree grows: what is known of each feature's best split in it.
 
-    ``gain[j]`` is dSSE, ``split[j]`` = (last position of the left side, missing left, G left, W left), both valid where
-    ``known[j]``. ``slot`` is the place of its histograms in the store, or -1.
+    ``gain[j]`` is dSSE, ``split[j]`` = (last position of the left side, missing left, packed left
+    sum); both are valid where the family knows feature j. ``divisible[j]`` is whether any split of
+    the node or below it can use feature j. ``total`` is the packed sum of the rows, ``slot`` the
+    place of the histogram in the store, ``left`` the number of the left child, or -1.
     """
 
     number: int
     depth: int
-    totals: tuple[int, int]
+    total: int
     gain: FloatArray
     split: IntArray
-    known: BoolArray
-    path: Path = ()
+    divisible: BoolArray
     slot: int = -1
     feature: int = -1
+    left: int = -1
+
+    @property
+    def weight(self) -> int:
+        """The integer weight of the rows."""
+        return self.total & LOW
 
 
 @dataclass(slots=True, eq=False)
 class Family:
-    """The two children of a split (or the root alone), which share their parent's histograms."""
+    """The two children of a split, or the root alone: always evaluated together.
+
+    ``known`` are the features evaluated so far, ``inherited`` those whose histograms of the parent
+    are in ``parent_slot``, ``divisible`` those that a node here could perhaps be split on.
+    """
 
     nodes: list[Node]
+    known: BoolArray
+    divisible: BoolArray
     parent_slot: int = -1
-    parent_known: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
+    inherited: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     @property
     def smaller(self) -> Node:
-        return min(self.nodes, key=lambda node: node.totals[1])
+        """The lighter of the two, the left one of equals."""
+        left, right = self.nodes
+        return left if left.weight <= right.weight else right
 
     @property
     def larger(self) -> Node:
-        return self.nodes[0] if self.smaller is self.nodes[-1] else self.nodes[-1]
+        """The other one."""
+        left, right = self.nodes
+        return right if left.weight <= right.weight else left
 
 
 class NodeHistograms:
@@ -85,169 +96,156 @@ class NodeHistograms:
     ) -> None:
         self._executor = executor
         self._columns = columns
+        self._shape = (columns.offset, columns.n_bins, columns.is_categorical)
         self._depth = depth
         self._threads = threads
-        self._one_by_one = isinstance(columns.codes, DenseCodes)
         width = int(columns.offset[-1])
+        self._grain = max(1, BINS_PER_THREAD * columns.n_features // max(1, width))
         room = max(STORE_LEAST, int(STORE_SHARE * columns.n_rows * columns.n_features))
-        self._n_slots = int(min(2 ** max(0, depth - 2), max(1, room // (16 * width + 1)), 64))
-        self._store = np.empty((self._n_slots, width, 2), np.int64)
-        self._spare = np.empty((width, 2), np.int64)
-        self.cells = 0
-        self.begin((1.0, 1.0), 1)
+        self._n_slots = int(min(2 ** max(0, depth - 2), max(1, room // (8 * width + 1)), 64))
+        self._store = np.empty((self._n_slots, width), np.int64)
+        self._spare = np.empty(width, np.int64)
+        self._free: list[int] = []
+        self._room: list[tuple[FloatArray, IntArray, BoolArray]] = []
+        self._n_nodes = 0
+        self._root_weight = 1
+        self.cells = 0.0
+        self.unit = (1.0, 1.0)
+        self.least = np.int64(1)
 
     def begin(self, unit: tuple[float, float], least: int) -> None:
         """Forget the last tree; set the scales and the least weight of a side."""
         self.unit = unit
-        self._least = np.int64(least)
+        self.least = np.int64(least)
         self._free = list(range(self._n_slots))
+        self._n_nodes = 0
 
-    def root(self, totals: tuple[int, int]) -> Family:
+    def root(self, total: int) -> Family:
         """The family of the root."""
-        node = self._node(0, 0, totals, ())
+        node = self._node(0, 0, total)
+        self._root_weight = node.weight
         node.slot = self._take() if self._depth > 1 else -1
-        return Family([node], -1, np.zeros(self._columns.n_features, np.bool_))
-
-    def children(self, parent: Node, left_number: int, question: Question) -> Family:
-        """The family of a split node; the parent's slot goes to the larger child."""
-        _, _, g, w = (int(x) for x in parent.split[parent.feature])
-        total_g, total_w = parent.totals
-        nodes = [
-            self._node(left_number, parent.depth + 1, (g, w), (*parent.path, (*question, 0))),
-            self._node(
-                left_number + 1,
-                parent.depth + 1,
-                (total_g - g, total_w - w),
-                (*parent.path, (*question, 1)),
-            ),
-        ]
-        family = Family(nodes, parent.slot, parent.known)
-        if parent.depth + 2 < self._depth:
-            family.larger.slot = parent.slot if parent.slot >= 0 else self._take()
-            family.smaller.slot = self._take()
-        return family
-
-    def _node(self, number: int, depth: int, totals: tuple[int, int], path: Path) -> Node:
         d = self._columns.n_features
-        return Node(
-            number,
-            depth,
-            totals,
-            np.full(d, -1.0),
-            np.zeros((d, 4), np.int64),
-            np.zeros(d, np.bool_),
-            path,
-        )
+        return Family([node], np.zeros(d, np.bool_), np.ones(d, np.bool_))
+
+    def children(self, family: Family, parent: Node) -> Family:
+        """The family of a split node; the parent's slot goes to the larger child."""
+        left = int(parent.split[parent.feature, 2])
+        nodes = [
+            self._node(parent.left + side, parent.depth + 1, total)
+            for side, total in enumerate((left, parent.total - left))
+        ]
+        known = np.zeros(self._columns.n_features, np.bool_)
+        # Of what was not for sale when the parent was evaluated nothing is known yet.
+        divisible = parent.divisible | ~family.known
+        young = Family(nodes, known, divisible, parent.slot, family.known)
+        if parent.depth + 2 < self._depth:
+            young.larger.slot = parent.slot if parent.slot >= 0 else self._take()
+            young.smaller.slot = self._take()
+        return young
+
+    def _node(self, number: int, depth: int, total: int) -> Node:
+        """A new node, in arrays that a node of an earlier tree has left."""
+        if self._n_nodes == len(self._room):
+            d = self._columns.n_features
+            self._room.append((np.empty(d), np.empty((d, 3), np.int64), np.empty(d, np.bool_)))
+        gain, split, divisible = self._room[self._n_nodes]
+        self._n_nodes += 1
+        gain.fill(-1.0)
+        divisible.fill(False)
+        return Node(number, depth, total, gain, split, divisible)
 
     def _take(self) -> int:
         return self._free.pop() if self._free else -1
 
     def release(self, slot: int) -> None:
-        """A node that is a leaf, or whose children are searched, needs its histograms no more."""
+        """A node that is a leaf, or whose children are searched, needs its histogram no more."""
         if slot >= 0:
             self._free.append(slot)
 
-    def evaluate(self, families: Sequence[Family], features: IntArray) -> None:
-        """Find the best split of each feature in each node of the families."""
-        if len(features) == 0 or not families:
+    def evaluate(self, family: Family, features: IntArray) -> None:
+        """Find the best split of each of the features in each node of the family."""
+        family.known[features] = True
+        features = features[family.divisible[features]]
+        if len(features) == 0:
             return
-        for family in families:
-            for node in family.nodes:
-                node.known[features] = True
-        batches = [[family] for family in families] if self._one_by_one else [list(families)]
-        for batch in batches:
-            known = np.logical_and.reduce([self._has_parent(f, features) for f in batch])
-            self._from_parents(batch, features[known])
-            self._directly(batch, features[~known])
-
-    def _has_parent(self, family: Family, features: IntArray) -> BoolArray:
         if family.parent_slot < 0:
-            return np.zeros(len(features), np.bool_)
-        known: BoolArray = family.parent_known[features]
-        return known
+            self._directly(family, features)
+            return
+        inherited = family.inherited[features]
+        if inherited.all():
+            self._from_parent(family, features)
+            return
+        self._from_parent(family, features[inherited])
+        self._directly(family, features[~inherited])
 
-    def _build(self, nodes: list[Node], features: IntArray) -> IntArray:
-        self.cells += len(features) * sum(node.totals[1] for node in nodes)
-        totals = np.array([node.totals for node in nodes], dtype=np.int64)
-        built: IntArray = self._executor.sum(
-            histograms, [node.number for node in nodes], totals, features
-        )
+    def _build(self, node: Node, features: IntArray) -> IntArray:
+        self.count(len(features), node.weight)
+        built: IntArray = self._executor.sum(histogram, node.number, features)
         return built
 
-    def _directly(self, batch: list[Family], features: IntArray) -> None:
-        """Build every node of the families."""
-        nodes = [node for family in batch for node in family.nodes]
+    def count(self, n_features: int, weight: int) -> None:
+        """Book work done: the cells of the table that were added up."""
+        self.cells += n_features * self._columns.n_rows * weight / self._root_weight
+
+    def _directly(self, family: Family, features: IntArray) -> None:
+        """Build every node of the family."""
+        for node in family.nodes:
+            self._search_built(node, self._build(node, features), features)
+
+    def _from_parent(self, family: Family, features: IntArray) -> None:
+        """Build the smaller node; the larger is the parent less the smaller."""
         if len(features) == 0:
             return
-        groups = [[node] for node in nodes] if self._one_by_one else [nodes]
-        for group in groups:
-            for node, histogram in zip(group, self._build(group, features), strict=True):
-                self._search_built(node, histogram, features)
-
-    def _from_parents(self, batch: list[Family], features: IntArray) -> None:
-        """Build the smaller node of each family; the larger is the parent less the smaller."""
-        if len(features) == 0:
-            return
-        built = self._build([family.smaller for family in batch], features)
-        for family, histogram in zip(batch, built, strict=True):
-            larger, parent = family.larger, self._store[family.parent_slot]
-            rest = parent if larger.slot >= 0 else self._spare
-            self._subtract_and_search(larger, parent, histogram, rest, features)
-            self._search_built(family.smaller, histogram, features)
-
-    def _search_built(self, node: Node, histogram: IntArray, features: IntArray) -> None:
-        columns = self._columns
+        smaller, larger = family.smaller, family.larger
+        built = self._build(smaller, features)
+        parent = self._store[family.parent_slot]
+        rest = parent if larger.slot >= 0 else self._spare
 
         def part(start: int, stop: int) -> None:
-            self._search(node, histogram, features, start, stop)
-            if node.slot >= 0:
-                copy_features(
-                    histogram,
-                    features,
-                    columns.offset,
-                    columns.n_bins,
-                    start,
-                    stop,
-                    self._store[node.slot],
-                )
-
-        self._threads.run(part, len(features), FEATURES_PER_THREAD)
-
-    def _subtract_and_search(
-        self, node: Node, parent: IntArray, child: IntArray, rest: IntArray, features: IntArray
-    ) -> None:
-        columns = self._columns
-
-        def part(start: int, stop: int) -> None:
-            subtract_features(
-                parent, child, features, columns.offset, columns.n_bins, start, stop, rest
+            search_rest(
+                parent,
+                built,
+                rest,
+                features,
+                self._shape,
+                larger.total,
+                self.unit,
+                self.least,
+                start,
+                stop,
+                larger.gain,
+                larger.split,
+                larger.divisible,
             )
-            self._search(node, rest, features, start, stop)
 
-        self._threads.run(part, len(features), FEATURES_PER_THREAD)
+        self._threads.run(part, len(features), self._grain)
+        self._search_built(smaller, built, features)
 
-    def _search(
-        self, node: Node, histogram: IntArray, features: IntArray, start: int, stop: int
-    ) -> None:
-        columns = self._columns
-        search_node(
-            histogram,
-            features,
-            columns.offset,
-            columns.n_bins,
-            columns.is_categorical,
-            node.totals,
-            self.unit,
-            self._least,
-            start,
-            stop,
-            node.gain,
-            node.split,
-        )
+    def _search_built(self, node: Node, built: IntArray, features: IntArray) -> None:
+        kept = self._store[node.slot] if node.slot >= 0 else NOWHERE
+
+        def part(start: int, stop: int) -> None:
+            search_built(
+                built,
+                kept,
+                features,
+                self._shape,
+                node.total,
+                self.unit,
+                self.least,
+                start,
+                stop,
+                node.gain,
+                node.split,
+                node.divisible,
+            )
+
+        self._threads.run(part, len(features), self._grain)
 
     def histogram_of(self, node: Node, feature: int) -> IntArray:
-        """The sums of one feature's bins in a node, missing last."""
-        built = self._build([node], np.array([feature]))[0]
+        """The packed sums of one feature's bins in a node, missing last."""
+        built = self._build(node, np.array([feature]))
         first = int(self._columns.offset[feature])
-        pairs: IntArray = built[first : first + int(self._columns.n_bins[feature]) + 1]
-        return pairs.copy()
+        bins: IntArray = built[first : first + int(self._columns.n_bins[feature]) + 1]
+        return bins.copy()

@@ -13,7 +13,8 @@ NOISE = 1e-9
 class BoostingParams:
     """Limits and rates of boosting with priced features.
 
-    ``criterion`` is "gbfs" (dSSE / 2 less the price, Eq. 14 of GBFS) or "agbm" (dSSE / SSE of the root less the price).
+    ``criterion`` is "gbfs" (dSSE / 2 less the price, Eq. 14 of GBFS) or "agbm" (dSSE / SSE of the
+    root less the price).
     """
 
     criterion: Literal["gbfs", "agbm"] = "agbm"

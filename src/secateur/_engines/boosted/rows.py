@@ -10,13 +10,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secateur._execution.blocks import RowBlock
 from secateur._engines.boosted.tree import Tree, WordArray
-from secateur._kernels.fixed_point import add_leaf_values, largest_terms, pack_rows, sum_leaves
-from secateur._kernels.histogram import dense_histograms, sparse_histograms
+from secateur._execution.blocks import RowArray, RowBlock
+from secateur._kernels.confirming import dense_cells
+from secateur._kernels.fixed_point import (
+    add_leaf_values,
+    largest_terms,
+    pack_rows,
+    sum_leaves,
+    sum_terms,
+)
+from secateur._kernels.histogram import (
+    dense_histograms,
+    fill_zero_bins,
+    sparse_columns,
+    sparse_rows,
+)
 from secateur._kernels.partition import gather, split_dense
 from secateur._kernels.prediction import add_trees_binned
-from secateur._kernels.records import DenseCodes
+from secateur._kernels.records import N_CODES, DenseCodes, SparseCodes
 from secateur.typing import FloatArray, IntArray, Loss
 
 ROWS_PER_THREAD = 8192
@@ -24,6 +36,10 @@ ROWS_PER_THREAD = 8192
 
 CELLS_PER_THREAD = 50_000
 """Histograms of fewer cells than this are not worth a second thread."""
+
+
+COLUMN_PRICE = 3
+"""A stored cell costs about so many times as much by column, where rows must be looked up."""
 
 
 class RowSplit(NamedTuple):
@@ -67,7 +83,8 @@ def begin_tree(block: RowBlock, k: int, subsample: float, seed: int) -> tuple[Fl
     rows = block.rows
     if subsample < 1.0:
         rows = rows[_draw(rows.astype(np.int64) + block.first_row, seed) < subsample]
-    block.order = np.resize(block.order, len(rows))
+    block.tree_rows = rows
+    block.order = rows.copy() if len(rows) != len(block.order) else block.order
     block.order[:] = rows
     block.bounds = {0: (0, len(rows))}
     found: list[tuple[float, float, float]] = []
@@ -92,9 +109,23 @@ def _draw(numbers: IntArray, seed: int) -> FloatArray:
     return share
 
 
-def pack(block: RowBlock, k: int, scales: tuple[float, float, float]) -> IntArray:
-    """Round and pack the rows of the tree; gives the sums of ``pack_rows``."""
-    found: list[tuple[int, int, int, int]] = []
+def term_sums(block: RowBlock, k: int, scale_g: float, scale_gg: float) -> IntArray:
+    """Exact sums of |w g|, w g and w g g over the rows of the tree."""
+    found: list[tuple[int, int, int]] = []
+
+    def part(start: int, stop: int) -> None:
+        found.append(
+            sum_terms(block.gradient[k], block.weight, block.order, scale_g, scale_gg, start, stop)
+        )
+
+    block.threads.run(part, len(block.order), ROWS_PER_THREAD)
+    sums: IntArray = np.sum(np.array(found, dtype=np.int64), axis=0)
+    return sums
+
+
+def pack(block: RowBlock, k: int, scale: float) -> int:
+    """Round and pack the rows of the tree; gives their packed sum."""
+    found: list[int] = []
 
     def part(start: int, stop: int) -> None:
         found.append(
@@ -103,34 +134,51 @@ def pack(block: RowBlock, k: int, scales: tuple[float, float, float]) -> IntArra
                 block.weight,
                 block.quantised_weight,
                 block.order,
-                scales,
+                scale,
                 start,
                 stop,
                 block.packed_by_row,
             )
         )
 
-    n = len(block.order)
-    block.threads.run(part, n, ROWS_PER_THREAD)
+    block.threads.run(part, len(block.order), ROWS_PER_THREAD)
+    _order_packed(block, 0, len(block.order))
+    return sum(int(total) for total in found)
+
+
+def _order_packed(block: RowBlock, start: int, stop: int) -> None:
+    """Bring packed rows into the order of the nodes; sparse columns are asked by row instead."""
     if not block.is_sparse:
-        gather(block.packed_by_row, block.order, 0, n, block.packed)
-    sums: IntArray = np.sum(np.array(found, dtype=np.int64), axis=0)
-    return sums
+        gather(block.packed_by_row, block.order, start, stop, block.packed)
 
 
-def histograms(block: RowBlock, nodes: list[int], totals: IntArray, features: IntArray) -> IntArray:
-    """Histograms of some nodes for the features asked for; see ``_kernels.histogram``."""
-    out = block.buffer(len(nodes))
+def reset_tree(block: RowBlock) -> None:
+    """All rows of the tree back into its root."""
+    n = len(block.tree_rows)
+    block.order[:] = block.tree_rows
+    block.bounds = {0: (0, n)}
+    _order_packed(block, 0, n)
+
+
+def bin_weights(block: RowBlock) -> IntArray:
+    """The weight of each bin of each feature over all training rows."""
+    block.order = block.rows.copy()
+    block.bounds = {0: (0, len(block.rows))}
+    block.packed_by_row[:] = block.quantised_weight
+    _order_packed(block, 0, len(block.rows))
+    return histogram(block, 0, np.arange(block.columns.n_features))
+
+
+def histogram(block: RowBlock, node: int, features: IntArray) -> IntArray:
+    """The histogram of a node for the features asked for; see ``_kernels.histogram``."""
     if isinstance(block.columns.codes, DenseCodes):
-        for place, node in enumerate(nodes):
-            _dense_node(block, node, features, out[place])
+        _dense_node(block, block.columns.codes, node, features)
     else:
-        _sparse_nodes(block, nodes, features, out)
-    return out
+        _sparse_node(block, block.columns.codes, node, features)
+    return block.histogram
 
 
-def _dense_node(block: RowBlock, node: int, features: IntArray, out: IntArray) -> None:
-    codes = block.columns.codes.codes  # type: ignore[union-attr]  # the caller asked which it is
+def _dense_node(block: RowBlock, held: DenseCodes, node: int, features: IntArray) -> None:
     start, stop = block.bounds[node]
     in_order = stop - start == block.columns.n_rows
     order, packed = block.order[start:stop], block.packed[start:stop]
@@ -138,7 +186,7 @@ def _dense_node(block: RowBlock, node: int, features: IntArray, out: IntArray) -
 
     def part(first: int, last: int) -> None:
         dense_histograms(
-            codes,
+            held.codes,
             order,
             packed,
             in_order,
@@ -147,40 +195,37 @@ def _dense_node(block: RowBlock, node: int, features: IntArray, out: IntArray) -
             columns.n_bins,
             first,
             last,
-            out,
+            block.histogram,
         )
 
     grain = max(4, CELLS_PER_THREAD // max(1, stop - start) // 4 * 4)
     block.threads.run(part, len(features), grain)
 
 
-def _sparse_nodes(block: RowBlock, nodes: list[int], features: IntArray, out: IntArray) -> None:
-    columns = block.columns
-    slot_of_row = np.full(columns.n_rows, -1, np.int32)
-    totals = np.empty((len(nodes), 2), np.int64)
-    for slot, node in enumerate(nodes):
-        start, stop = block.bounds[node]
-        rows = block.order[start:stop]
-        slot_of_row[rows] = slot
-        packed = block.packed_by_row[rows]
-        totals[slot] = (packed >> 32).sum(), (packed & 0xFFFFFFFF).sum()
-
-    def part(first: int, last: int) -> None:
-        sparse_histograms(
-            *columns.codes,
-            slot_of_row,
+def _sparse_node(block: RowBlock, held: SparseCodes, node: int, features: IntArray) -> None:
+    columns, out = block.columns, block.histogram
+    start, stop = block.bounds[node]
+    rows = block.order[start:stop]
+    n_by_column = int((held.indptr[features + 1] - held.indptr[features]).sum())
+    out[:] = 0
+    if n_by_column * COLUMN_PRICE < len(held.row_bins) * (stop - start) / columns.n_rows:
+        is_inside = np.zeros(columns.n_rows, np.bool_)
+        is_inside[rows] = True
+        sparse_columns(
+            held.indptr,
+            held.indices,
+            held.codes,
             block.packed_by_row,
-            totals,
+            is_inside,
             features,
             columns.offset,
             columns.n_bins,
-            first,
-            last,
             out,
         )
-
-    cells = max(1, len(columns.codes.codes) // max(1, columns.n_features))
-    block.threads.run(part, len(features), max(4, CELLS_PER_THREAD // cells))
+    else:
+        sparse_rows(held.row_start, held.row_bins, rows, block.packed_by_row, out)
+    total = block.packed_by_row[rows].sum()
+    fill_zero_bins(features, columns.offset, columns.n_bins, held.zero_code, total, out)
 
 
 def partition(block: RowBlock, splits: list[RowSplit]) -> None:
@@ -201,8 +246,7 @@ def partition(block: RowBlock, splits: list[RowSplit]) -> None:
             )
             block.bounds[split.left] = (start, middle)
             block.bounds[split.left + 1] = (middle, stop)
-            if not block.is_sparse:
-                gather(block.packed_by_row, block.order, start, stop, block.packed)
+            _order_packed(block, start, stop)
 
     busy = len(block.order) > ROWS_PER_THREAD
     block.threads.run(part, len(splits), 1 if busy else max(1, len(splits)))
@@ -228,8 +272,18 @@ def leaf_sums(
             out,
         )
 
-    block.threads.run(part, len(leaves))
+    block.threads.run(part, len(leaves), _leaves_at_once(block, leaves))
     return out
+
+
+def _leaves_at_once(block: RowBlock, leaves: list[int]) -> int:
+    """One leaf at a time where rows are many, all together where a second thread would not pay."""
+    return 1 if len(block.order) > ROWS_PER_THREAD else len(leaves)
+
+
+def n_tree_rows(block: RowBlock) -> int:
+    """How many of the block's rows are in the tree."""
+    return len(block.order)
 
 
 def leaf_residuals(block: RowBlock, k: int, leaf: int) -> tuple[FloatArray, FloatArray]:
@@ -246,6 +300,7 @@ def finish_tree(block: RowBlock, k: int, leaves: list[int], tree: Tree) -> None:
     block.threads.run(
         lambda first, last: add_leaf_values(block.order, bounds, values, first, last, block.raw[k]),
         len(leaves),
+        _leaves_at_once(block, leaves),
     )
     if len(block.order) < len(block.rows):
         inside = np.zeros(len(block.target), np.bool_)
@@ -256,7 +311,7 @@ def finish_tree(block: RowBlock, k: int, leaves: list[int], tree: Tree) -> None:
         _add_tree(block, k, tree, block.held)
 
 
-def _add_tree(block: RowBlock, k: int, tree: Tree, rows: IntArray) -> None:
+def _add_tree(block: RowBlock, k: int, tree: Tree, rows: RowArray) -> None:
     """Add a tree to the predictions of rows that did not grow it."""
     features = np.unique(tree.feature[tree.left >= 0])
     if len(features) == 0:
@@ -277,25 +332,55 @@ def _add_tree(block: RowBlock, k: int, tree: Tree, rows: IntArray) -> None:
     )
 
 
-def loss_terms(block: RowBlock, loss: Loss) -> tuple[float, int]:
-    """Weighted losses of the rows, kept for ``sum_of_terms``; gives the largest and the number."""
-    # The gradients are done with: the next round begins by making them anew.
-    terms = block.gradient[0]
-
-    def part(start: int, stop: int) -> None:
-        cut = slice(start, stop)
-        terms[cut] = block.weight[cut] * loss.pointwise(block.target[cut], block.raw[:, cut])
-
-    block.threads.run(part, len(terms), ROWS_PER_THREAD)
-    own = terms if len(block.rows) == len(terms) else terms[block.rows]
-    return float(np.abs(own).max(initial=0.0)), len(own)
-
-
-def sum_of_terms(block: RowBlock, scale: float) -> int:
-    """The exact sum of what ``loss_terms`` kept, each rounded to a multiple of 1 / scale."""
-    return int(np.rint(block.gradient[0, block.rows] * scale).astype(np.int64).sum())
+def loss_terms(block: RowBlock, loss: Loss, stride: int) -> tuple[FloatArray, FloatArray]:
+    """Weighted losses and weights of every stride-th training row of the whole table."""
+    rows = block.rows
+    if stride > 1:
+        rows = rows[(rows.astype(np.int64) + block.first_row) % stride == 0]
+    weight = block.weight[rows]
+    return weight * loss.pointwise(block.target[rows], block.raw[:, rows]), weight
 
 
 def held_losses(block: RowBlock, loss: Loss) -> FloatArray:
     """The losses of the rows that do not train."""
     return loss.pointwise(block.target[block.held], block.raw[:, block.held])
+
+
+def begin_cells(block: RowBlock, cells: list[int]) -> None:
+    """Note which of the nodes, that part all rows of the tree, each row is in; dense rows only."""
+    place = np.empty(block.columns.n_rows, np.uint32)
+    for c, node in enumerate(cells):
+        start, stop = block.bounds[node]
+        place[block.order[start:stop]] = c * N_CODES
+    if len(block.tree_rows) < block.columns.n_rows:
+        block.cell_start = place[block.tree_rows]
+        block.cell_packed = block.packed_by_row[block.tree_rows]
+    else:
+        block.cell_start = place
+        block.cell_packed = block.packed_by_row
+
+
+def cell_histograms(block: RowBlock, n_cells: int, features: IntArray) -> IntArray:
+    """Histograms in the cells that were noted: ``[f, c * 256 + code]``, packed."""
+    codes = block.columns.codes.codes
+    shape = (len(features), n_cells * N_CODES)
+    if block.cell_buffer.size < shape[0] * shape[1]:
+        block.cell_buffer = np.empty(shape[0] * shape[1], np.int64)
+    out = block.cell_buffer[: shape[0] * shape[1]].reshape(shape)
+    in_order = len(block.tree_rows) == block.columns.n_rows
+
+    def part(first: int, last: int) -> None:
+        dense_cells(
+            codes,
+            block.tree_rows,
+            block.cell_start,
+            block.cell_packed,
+            in_order,
+            features,
+            first,
+            last,
+            out,
+        )
+
+    block.threads.run(part, len(features), 8)
+    return out

@@ -1,8 +1,7 @@
-"""Which split a node takes: all features evaluated, each paying its price."""
+"""Which split a node takes: the features evaluated, each paying its price."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +9,15 @@ import numpy as np
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.nodes import Family, Node, NodeHistograms
 from secateur._engines.boosted.params import NOISE
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur._kernels.splitting import pick_feature
+from secateur.typing import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class TreeScale:
     """What one tree's gains are measured by.
 
-    ``unit`` divides dSSE (SSE of the root for A-GBM, 2 for GBFS); ``floor`` is the least dSSE that is not noise.
+    ``unit`` divides dSSE (SSE of the root for A-GBM, 2 for GBFS).
     """
 
     unit: float
@@ -26,50 +26,77 @@ class TreeScale:
 
     @property
     def floor(self) -> float:
+        """The least dSSE that is not rounding."""
         return NOISE * self.sse_root
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What a node was found to do: split on a feature, or -1; and the priced gain of it."""
+
+    node: Node
+    feature: int
+    priced_gain: float
 
 
 class ExactSearch:
     """Evaluates every admissible feature in every node.
 
-    Other searches differ in what they evaluate, never in what they choose from it.
+    With ``only_used`` features that are not in yet are left out, as if none were for sale.
     """
 
-    def __init__(self, histograms: NodeHistograms, ledger: Ledger, varying: IntArray) -> None:
+    def __init__(self, histograms: NodeHistograms, ledger: Ledger, divisible: IntArray) -> None:
         self.histograms = histograms
         self.ledger = ledger
-        self.is_varying: BoolArray = np.zeros(len(ledger.used), np.bool_)
-        self.is_varying[varying] = True
+        self.is_divisible: BoolArray = np.zeros(len(ledger.used), np.bool_)
+        self.is_divisible[divisible] = True
         self.scale = TreeScale(1.0, 0.0, 1.0)
+        self.decisions: list[Decision] = []
+        self._only_used = False
+        self._offered: IntArray | None = None
 
-    def begin_tree(self, scale: TreeScale) -> None:
+    def begin_tree(self, scale: TreeScale, *, only_used: bool = False) -> None:
         """A new tree, with its own unit of gain."""
         self.scale = scale
+        self._only_used = only_used
+        self.decisions = []
+        self._offered = None
 
-    def begin_level(self, families: Sequence[Family]) -> None:
-        """Evaluate what all nodes of a level need, together."""
-        self.histograms.evaluate(families, np.flatnonzero(self.ledger.allowed & self.is_varying))
+    def _candidates(self) -> IntArray:
+        """The features that a split may use now."""
+        if self._offered is None:
+            mask = self.ledger.used if self._only_used else self.ledger.allowed
+            self._offered = np.flatnonzero(mask & self.is_divisible)
+        return self._offered
+
+    def evaluate(self, family: Family) -> None:
+        """Evaluate what the nodes of a family need."""
+        if any(node.weight >= 2 * self.histograms.least for node in family.nodes):
+            features = self._candidates()
+            unknown = ~family.known[features]
+            if unknown.any():
+                self.histograms.evaluate(family, features[unknown])
 
     def choose(self, family: Family, node: Node) -> int | None:
-        """The feature that a node splits on at the prices of this moment, or None for a leaf."""
-        self.complete(family, node)
-        priced = self.priced_gains(node)
-        best = int(priced.argmax())
-        if not priced[best] > 0.0:
+        """The feature that a node splits on at the prices of this moment, or None for a leaf.
+
+        The choice is booked: a new feature is bought.
+        """
+        # A purchase may have changed what is admissible.
+        self.evaluate(family)
+        scale, ledger = self.scale, self.ledger
+        feature, priced_gain = pick_feature(
+            self._candidates(),
+            node.gain,
+            ledger.used,
+            ledger.prices,
+            scale.penalty,
+            scale.unit,
+            scale.floor,
+        )
+        self.decisions.append(Decision(node, feature, priced_gain))
+        if feature < 0:
             return None
-        ties: IntArray = np.flatnonzero(priced == priced[best])
-        already_used = ties[self.ledger.used[ties]]
-        return int(already_used[0]) if len(already_used) else best
-
-    def complete(self, family: Family, node: Node) -> None:
-        """Evaluate what became admissible only now, because a purchase changed the prices."""
-        missing = self.ledger.allowed & self.is_varying & ~node.known
-        if missing.any():
-            self.histograms.evaluate([family], np.flatnonzero(missing))
-
-    def priced_gains(self, node: Node) -> FloatArray:
-        """Gains less prices; minus infinity where a feature may not be used or has only noise."""
-        scale = self.scale
-        priced = node.gain / scale.unit - scale.penalty * self.ledger.prices
-        priced[~(node.known & self.ledger.allowed & (node.gain > scale.floor))] = -np.inf
-        return priced
+        if ledger.use(feature):
+            self._offered = None
+        return int(feature)

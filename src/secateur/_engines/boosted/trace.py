@@ -11,23 +11,24 @@ import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._data.costs import Prices
-from secateur._data.weights import are_counts
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.ensemble import Ensemble
-from secateur._engines.boosted.grower import Grower, WeightScale, fixed_point_scale
+from secateur._engines.boosted.grower import Grower
+from secateur._engines.boosted.lazy import Confirmation
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.nodes import NodeHistograms
 from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.scales import WeightScale
 from secateur._engines.boosted.search import ExactSearch
 from secateur._execution.blocks import RowBlock
 from secateur._execution.local import LocalExecutor
 from secateur._kernels.threads import Threads
 from secateur.losses.base import fixed_point_sum
 from secateur.path.step import Step
-from secateur.typing import FloatArray, Loss
+from secateur.typing import FloatArray, IntArray, Loss
 
-WEIGHT_STEPS = 65535.0
-"""Weights that are not whole numbers are rounded to so many steps."""
+OBJECTIVE_ROWS = 20_000
+"""The training loss of a step is taken over so many rows at the most: it is told, not used."""
 
 
 def trace_boosted(
@@ -58,13 +59,15 @@ def trace_boosted(
         One per round; ``details["round"]`` counts from 1, ``model`` predicts at that round.
     """
     target, weight = _training_rows(executor)
-    weights = _weight_scale(weight)
+    weights = WeightScale.of(weight)
     ensemble = Ensemble(loss, loss.baseline(target, weight))
     executor.each(rows.set_baseline, ensemble.baseline, weights.scale)
     ledger = Ledger(prices, params.max_features, params.cost_budget)
     histograms = NodeHistograms(executor, columns, params.max_depth, threads)
-    search = ExactSearch(histograms, ledger, columns.varying)
-    grower = Grower(executor, columns, params, search, histograms, weights)
+    divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
+    search = ExactSearch(histograms, ledger, divisible)
+    confirmation = Confirmation(executor, columns, search, threads)
+    grower = Grower(executor, columns, params, search, confirmation, weights)
     importances = np.zeros(columns.n_features)
     for n_rounds in range(1, params.n_rounds + 1):
         executor.each(rows.begin_round, loss)
@@ -80,11 +83,24 @@ def trace_boosted(
             order,
             importances,
             control=params.penalty,
-            objective=_objective(executor, loss, weights),
+            objective=_objective(executor, loss, len(target)),
             cost=ledger.spent,
             model=ensemble.at(n_rounds),
-            details={"round": n_rounds},
+            details={"round": n_rounds, "cells": histograms.cells},
         )
+
+
+def _divisible(executor: LocalExecutor[RowBlock], columns: BinnedColumns, least: int) -> IntArray:
+    """The features that any split can use.
+
+    One side of a split lacks the heaviest bin, so all other bins together must weigh enough for a
+    side; what is too light in all rows is so in every node.
+    """
+    weights = executor.sum(rows.bin_weights)
+    first = columns.offset[:-1]
+    rest = np.add.reduceat(weights, first) - np.maximum.reduceat(weights, first)
+    found: IntArray = np.flatnonzero(rest >= least)
+    return found
 
 
 def _training_rows(executor: LocalExecutor[RowBlock]) -> tuple[FloatArray, FloatArray]:
@@ -93,21 +109,11 @@ def _training_rows(executor: LocalExecutor[RowBlock]) -> tuple[FloatArray, Float
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
 
-def _weight_scale(weight: FloatArray) -> WeightScale:
-    """Whole weights count rows and stay exact; others are relative, scaled to a mean of one."""
-    most = float(weight.max())
-    total = fixed_point_sum(weight)
-    counts = are_counts(weight)
-    scale = 1.0 if counts and most <= WEIGHT_STEPS else WEIGHT_STEPS / most
-    return WeightScale(scale, 1.0 if counts else total / len(weight), most, total)
-
-
-def _objective(executor: LocalExecutor[RowBlock], loss: Loss, weights: WeightScale) -> float:
-    """The mean training loss; an exact sum, the same for every cut into blocks."""
-    found = executor.each(rows.loss_terms, loss)
-    n_rows = sum(n for _, n in found)
-    scale = fixed_point_scale(max(most for most, _ in found), n_rows)
-    return float(executor.sum(rows.sum_of_terms, scale)) / scale / weights.total
+def _objective(executor: LocalExecutor[RowBlock], loss: Loss, n_rows: int) -> float:
+    """The mean training loss over at most 20,000 rows, evenly spaced; an exact sum."""
+    parts = executor.each(rows.loss_terms, loss, -(-n_rows // OBJECTIVE_ROWS))
+    terms, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return fixed_point_sum(terms) / fixed_point_sum(weights) if len(terms) else np.nan
 
 
 def _seed(seed: int, n_rounds: int, k: int) -> int:

@@ -14,10 +14,11 @@ WordArray = npt.NDArray[np.uint64]
 
 
 class Tree(NamedTuple):
-    """Nodes in breadth-first order; the right child follows the left one, a leaf has ``left == -1``.
+    """Nodes in breadth-first order; a right child follows the left one, a leaf has ``left == -1``.
 
-    ``threshold`` asks raw values, ``words`` (256 bits) asks codes; ``is_set`` marks splits of categories, which have
-    no threshold. ``value`` of a leaf includes the learning rate, ``gain`` of a split is its dSSE.
+    ``threshold`` asks raw values, ``words`` (256 bits) asks codes; ``is_set`` marks splits of
+    categories, which have no threshold. ``value`` of a leaf includes the learning rate, ``gain`` of
+    a split is its dSSE.
     """
 
     feature: IntArray

@@ -1,0 +1,1 @@
+"""One file per contestant: each runs a job and says how long its stages took."""

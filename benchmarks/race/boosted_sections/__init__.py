@@ -1,0 +1,1 @@
+"""The parts of the race of boosted trees, one file each."""

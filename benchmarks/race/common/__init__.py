@@ -1,0 +1,1 @@
+"""What all races share: measuring, searching, data, tables, the page."""

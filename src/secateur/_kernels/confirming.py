@@ -1,0 +1,146 @@
+"""Whether a feature left out of a tree would have changed it: all nodes in one pass over the rows.
+
+Notation: ``i`` row, ``f`` place of a feature in the list, ``b`` bin, ``c`` cell, ``q`` node. The
+cells of a tree part its rows; every node that was searched is one cell or the two nodes below it:
+
+    node 0          [0 1 2 3]
+    nodes 1, 2      [0 1] [2 3]          cells 0, 1, 2, 3
+
+``cell[q]`` is the cell of node q or -1; ``below[q]`` then is the first of the two nodes that make
+it up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from secateur._kernels.records import MISSING, N_CODES
+from secateur._kernels.splitting import LOW, best_of_feature, own_score, running_sums
+
+
+@njit(cache=True, nogil=True)
+def add_two(c0, c1, rows, place, packed, h0, h1):
+    """Two features in one pass; ``place[i]`` is where the row's cell begins in the histogram."""
+    for i in range(packed.shape[0]):
+        p = packed[i]
+        r = rows[i]
+        o = place[i]
+        h0[o + c0[r]] += p
+        h1[o + c1[r]] += p
+
+
+@njit(cache=True, nogil=True)
+def add_two_in_order(c0, c1, place, packed, h0, h1):
+    """As ``add_two`` for all the rows in their order."""
+    for i in range(packed.shape[0]):
+        p = packed[i]
+        o = place[i]
+        h0[o + c0[i]] += p
+        h1[o + c1[i]] += p
+
+
+@njit(cache=True, nogil=True)
+def dense_cells(codes, rows, place, packed, in_order, features, start, stop, histogram_out):
+    """``histogram[f, c * 256 + code]`` = packed sum of the rows of cell c with that code."""
+    spare = np.zeros(histogram_out.shape[1], np.int64)
+    for f in range(start, stop, 2):
+        h0 = histogram_out[f]
+        h1 = histogram_out[f + 1] if f + 1 < stop else spare
+        h0[:] = 0
+        h1[:] = 0
+        c0 = codes[features[f]]
+        c1 = codes[features[min(f + 1, stop - 1)]]
+        if in_order:
+            add_two_in_order(c0, c1, place, packed, h0, h1)
+        else:
+            add_two(c0, c1, rows, place, packed, h0, h1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_above(m, mean, total_w, bound, g_left, w_left):
+    """How many prefixes have dSSE = (g - mean w)^2 W / (w (W - w)) above the bound; no division."""
+    n = 0
+    for b in range(m):
+        s = g_left[b] - mean * w_left[b]
+        n += s * s * total_w > bound * w_left[b] * (total_w - w_left[b])
+    return n
+
+
+@njit(cache=True, nogil=True)
+def node_bins(cells, f, cell, below, q, n, bins_out):
+    """The bins of node q, missing last: those of its cell, or of the two nodes below it."""
+    first = q * N_CODES
+    c = cell[q]
+    if c >= 0:
+        for b in range(n):
+            bins_out[first + b] = cells[f, c * N_CODES + b]
+        bins_out[first + n] = cells[f, c * N_CODES + MISSING]
+        return
+    left = below[q] * N_CODES
+    right = left + N_CODES
+    for b in range(n + 1):
+        bins_out[first + b] = bins_out[left + b] + bins_out[right + b]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def any_better(
+    cells,
+    features,
+    n_bins,
+    is_categorical,
+    nodes,
+    best,
+    prices,
+    scale,
+    unit,
+    least,
+    start,
+    stop,
+):
+    """Whether a feature of start .. stop of the list beats what some node chose.
+
+    ``nodes`` = (cell, below, totals) of the searched nodes in breadth-first order, ``best[q]`` the
+    priced gain of node q's choice (0 for a leaf), ``prices[f]`` penalty times price, ``scale`` =
+    (unit of gain, least dSSE). A quick test without divisions leaves few pairs for the exact one.
+    """
+    cell, below, totals = nodes
+    inv_g, inv_w = unit
+    per_gain, floor = scale
+    to_integers = inv_w / (inv_g * inv_g)
+    bins = np.empty(cell.shape[0] * N_CODES, np.int64)
+    g_left = np.empty(N_CODES)
+    w_left = np.empty(N_CODES)
+    room = np.empty(N_CODES)
+    order = np.empty(N_CODES, np.int64)
+    for f in range(start, stop):
+        j = features[f]
+        n = n_bins[j]
+        # Children stand behind their parents: from the last node to the first, all sums are there.
+        for q in range(cell.shape[0] - 1, -1, -1):
+            node_bins(cells, f, cell, below, q, n, bins)
+            first = q * N_CODES
+            if not is_categorical[j] and bins[first + n] & LOW == 0:
+                total_w = totals[q] & LOW
+                mean = (totals[q] >> 32) / total_w
+                bound = (best[q] + prices[f]) * per_gain * (1.0 - 1e-9) * to_integers
+                running_sums(bins, first, n - 1, g_left, w_left)
+                if count_above(n - 1, mean, float(total_w), bound, g_left, w_left) == 0:
+                    continue
+            score, position, _, _ = best_of_feature(
+                bins,
+                first,
+                n,
+                is_categorical[j],
+                totals[q],
+                unit,
+                least,
+                g_left,
+                w_left,
+                room,
+                order,
+            )
+            gain = score - own_score(totals[q], unit)
+            if position >= 0 and gain > floor and gain / per_gain - prices[f] > best[q]:
+                return True
+    return False

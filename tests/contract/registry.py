@@ -1,0 +1,65 @@
+"""Every estimator that secateur offers, found by itself, and small problems to try it on."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+
+import secateur
+
+# What makes a fit quick, where the estimator has it; results need not be good.
+QUICK = {"max_iter": 5, "learning_rate": 0.4, "cv": 2, "random_state": 0}
+
+NAMES = tuple("abcdefgh")
+INFORMATIVE = (1, 4, 6)
+
+
+def estimator_classes() -> list[type]:
+    """Walk the public names: a new selector is checked as soon as it is one of them."""
+    public = [getattr(secateur, name) for name in secateur.__all__]
+    return [x for x in public if inspect.isclass(x) and issubclass(x, BaseEstimator)]
+
+
+def having(*names: str) -> list[type]:
+    """The estimators that have these parameters or methods."""
+    return [cls for cls in estimator_classes() if all(_has(cls, name) for name in names)]
+
+
+def _has(cls: type, name: str) -> bool:
+    return name in inspect.signature(cls).parameters or hasattr(cls, name)
+
+
+def quick(cls: type, **params: Any) -> Any:
+    """An estimator that fits quickly."""
+    known = inspect.signature(cls).parameters
+    return cls(**{name: value for name, value in QUICK.items() if name in known} | params)
+
+
+class Small(NamedTuple):
+    """A small problem: X, y, and further rows of both."""
+
+    X: Any
+    y: Any
+    X_new: Any
+    y_new: Any
+
+
+def small_problem(cls: type, n_rows: int = 200, seed: int = 0) -> Small:
+    """Eight columns, three of which matter; two classes or numbers, as the estimator needs."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows + 60, len(NAMES)))
+    a, b, c = (X[:, j] for j in INFORMATIVE)
+    signal = 1.5 * a - b + 0.8 * c + 0.3 * rng.normal(size=len(X))
+    y = (signal > 0).astype(int) if is_classifier(cls()) else signal
+    return Small(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
+
+
+def predictions(estimator: Any, X: Any) -> Any:
+    """What an estimator makes of X: predictions, or the columns that it keeps."""
+    for method in ("predict_proba", "predict", "transform"):
+        if hasattr(estimator, method):
+            return np.asarray(getattr(estimator, method)(X))
+    raise AssertionError("an estimator must do something")

@@ -1,0 +1,267 @@
+"""What a fit leaves behind: a path, the step that was chosen, and how it was chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from contract.registry import (
+    INFORMATIVE,
+    NAMES,
+    estimator_classes,
+    having,
+    predictions,
+    quick,
+    small_problem,
+)
+from sklearn.exceptions import NotFittedError
+
+from secateur import AtMost, FeatureCosts, SelectionPath, StopReason, WithinBudget
+from secateur.exceptions import ParameterError, SecateurWarning
+
+CLASSES = estimator_classes()
+
+
+@pytest.fixture(params=CLASSES, ids=lambda cls: cls.__name__)
+def fitted(request):
+    """A fitted selector of each kind, and its problem."""
+    small = small_problem(request.param)
+    return quick(request.param).fit(small.X, small.y), small
+
+
+def test_attributes_fit_together(fitted):
+    selector, small = fitted
+    assert isinstance(selector.path_, SelectionPath)
+    assert selector.path_.algorithm == type(selector).__name__
+    assert selector.path_.stop_reason is not StopReason.INTERRUPTED
+    step = selector.path_[selector.selection_.index]
+    np.testing.assert_array_equal(np.flatnonzero(selector.support_), step.support)
+    np.testing.assert_array_equal(selector.get_support(), selector.support_)
+    assert selector.n_features_in_ == small.X.shape[1] == len(selector.support_)
+    assert selector.support_[list(INFORMATIVE[:1])].all()
+
+
+def test_sentence_names_the_right_numbers(fitted):
+    selector, _ = fitted
+    chosen = selector.selection_
+    assert f"{selector.support_.sum()} of {selector.n_features_in_} features" in str(chosen)
+    if chosen.score is not None:
+        assert f"({chosen.score.mean:.4f})" in str(chosen)
+        best = selector.path_.cut("best")
+        assert f"{best.score.mean:.4f}, at {best.n_features} feature" in str(chosen)
+        assert f"{best.score.spread:.4f}" in str(chosen)
+
+
+def test_ranking_begins_with_the_selected(fitted):
+    selector, _ = fitted
+    np.testing.assert_array_equal(selector.ranking_ == 1, selector.support_)
+    entered = np.unique(np.concatenate([step.support for step in selector.path_]))
+    never = np.setdiff1d(np.arange(selector.n_features_in_), entered)
+    later = selector.ranking_[np.setdiff1d(entered, np.flatnonzero(selector.support_))]
+    assert sorted(later) == list(range(2, 2 + len(later)))
+    assert (selector.ranking_[never] == 2 + len(later)).all()
+
+
+def test_importances_are_shares_of_what_is_used(fitted):
+    selector, _ = fitted
+    if not hasattr(type(selector), "feature_importances_"):
+        pytest.skip("no importances")
+    shares = selector.feature_importances_
+    assert shares.shape == (selector.n_features_in_,)
+    assert (shares >= 0).all()
+    assert not shares[~selector.support_].any()
+    assert shares.sum() == pytest.approx(1.0)
+    assert shares.argmax() in INFORMATIVE
+
+
+@pytest.mark.parametrize("rule", ["best", "one_se", "elbow", None])
+def test_with_cut_chooses_again_and_leaves_the_first_alone(fitted, rule):
+    selector, small = fitted
+    before = selector.support_.copy()
+    parameters = selector.get_params()
+    other = selector.with_cut(rule)
+    assert other is not selector
+    assert type(other) is type(selector)
+    assert other.path_ is selector.path_
+    assert other.cut is rule
+    np.testing.assert_array_equal(selector.support_, before)
+    assert selector.get_params() == parameters
+    refitted = quick(type(selector), cut=rule).fit(small.X, small.y)
+    np.testing.assert_array_equal(other.support_, refitted.support_)
+    np.testing.assert_array_equal(other.ranking_, refitted.ranking_)
+    assert str(other.selection_) == str(refitted.selection_)
+    expected = predictions(refitted, small.X_new)
+    np.testing.assert_array_equal(predictions(other, small.X_new), expected)
+    if hasattr(other, "n_iter_"):
+        assert other.n_iter_ == refitted.n_iter_
+
+
+@pytest.mark.parametrize("cls", having("penalty"))
+def test_every_limit_has_a_step(cls):
+    small = small_problem(cls)
+    costs = np.array([1.0, 5.0, 1.0, 1.0, 2.5, 1.0, 0.1, 1.0])
+    for rule, most in ((1, 1), (AtMost(2), 2), (WithinBudget(0.05), 0)):
+        selector = quick(cls, cut=rule, costs=costs).fit(small.X, small.y)
+        assert selector.support_.sum() <= most
+
+
+@pytest.mark.parametrize("cls", having("penalty"))
+def test_a_path_without_a_suitable_step_is_kept(cls):
+    small = small_problem(cls)
+    selector = quick(cls, penalty=0.0).fit(small.X, small.y)
+    selector.set_params(cut=1)
+    with pytest.raises(ParameterError, match="No step has at most 1 feature") as caught:
+        selector.fit(small.X, small.y)
+    assert "with_cut" in caught.value.__notes__[0]
+    with pytest.raises(NotFittedError):
+        selector.predict(small.X)
+    assert selector.with_cut("best").predict(small.X).shape == (200,)
+
+
+def test_with_cut_refuses_what_is_no_rule(fitted):
+    selector, _ = fitted
+    with pytest.raises(ParameterError, match="'rule' must be"):
+        selector.with_cut("beste")
+
+
+@pytest.mark.parametrize("cls", having("staged_predict"))
+def test_staged_predictions_are_those_of_every_step(cls):
+    small = small_problem(cls)
+    selector = quick(cls).fit(small.X, small.y)
+    stages = list(selector.staged_predict(small.X_new))
+    assert len(stages) == len(selector.path_) > 1
+    chosen = stages[selector.selection_.index]
+    np.testing.assert_array_equal(chosen, selector.predict(small.X_new))
+    for index, stage in enumerate(stages):
+        size = selector.path_[index].n_features
+        if (selector.path_.n_features == size).sum() == 1 and size:
+            other = selector.with_cut(_At(index))
+            np.testing.assert_array_equal(stage, other.predict(small.X_new))
+    if hasattr(selector, "staged_predict_proba"):
+        shares = list(selector.staged_predict_proba(small.X_new))[selector.selection_.index]
+        np.testing.assert_array_equal(shares, selector.predict_proba(small.X_new))
+
+
+class _At:
+    """A rule of the user's own."""
+
+    def __init__(self, index):
+        self.index = index
+
+    def choose(self, path):
+        return self.index
+
+    def sentence(self, path, index):
+        return f"Step {index}, because I say so."
+
+
+@pytest.mark.parametrize("cls", having("staged_predict"))
+def test_staged_predictions_refuse_at_the_call(cls):
+    small = small_problem(cls)
+    selector = quick(cls).fit(small.X, small.y)
+    with pytest.raises(ValueError, match="expecting 8 features"):
+        selector.staged_predict(small.X_new[:, :3])
+
+
+@pytest.mark.parametrize("cls", having("keep"))
+@pytest.mark.parametrize("named", [False, True])
+def test_kept_features_are_in_every_step_and_free(cls, named):
+    import pandas as pd
+
+    small = small_problem(cls)
+    X = pd.DataFrame(small.X, columns=list(NAMES)) if named else small.X
+    keep = ["a", "d"] if named else [0, 3]
+    selector = quick(cls, keep=keep, costs=100.0).fit(X, small.y)
+    for step in selector.path_:
+        assert {0, 3} <= set(step.support.tolist())
+        assert step.cost == 100.0 * (step.n_features - 2)
+    assert selector.support_[[0, 3]].all()
+
+
+@pytest.mark.parametrize("cls", having("max_features"))
+@pytest.mark.parametrize("most", [1, 2])
+def test_max_features_holds_in_every_step(cls, most):
+    small = small_problem(cls)
+    selector = quick(cls, max_features=most).fit(small.X, small.y)
+    assert (selector.path_.n_features <= most).all()
+    assert selector.support_.sum() == most
+
+
+@pytest.mark.parametrize("cls", having("cost_budget", "costs"))
+def test_cost_budget_holds_in_every_step(cls):
+    small = small_problem(cls)
+    costs = np.array([1.0, 5.0, 1.0, 1.0, 2.5, 1.0, 0.5, 1.0])
+    selector = quick(cls, costs=costs, cost_budget=4.0).fit(small.X, small.y)
+    assert (selector.path_.costs <= 4.0).all()
+    assert not selector.support_[1]
+    for step in selector.path_:
+        assert step.cost == pytest.approx(costs[step.support].sum())
+    assert selector.selection_.cost == pytest.approx(costs[selector.support_].sum())
+    with pytest.raises(ParameterError, match="No step costs at most"):
+        selector.with_cut(WithinBudget(0.0))
+
+
+@pytest.mark.parametrize("cls", having("costs"))
+def test_costs_in_every_form(cls):
+    import pandas as pd
+
+    small = small_problem(cls)
+    X = pd.DataFrame(small.X, columns=list(NAMES))
+    costs = np.array([1.0, 40.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    expected = quick(cls, costs=costs).fit(X, small.y)
+    for form in (
+        costs.tolist(),
+        tuple(costs),
+        pd.Series(costs, index=list(NAMES)),
+        {"b": 40.0},
+        {1: 40.0},
+        FeatureCosts({"b": 40.0}),
+        FeatureCosts(rule=lambda used: costs),
+    ):
+        same = quick(cls, costs=form).fit(X, small.y)
+        np.testing.assert_array_equal(same.support_, expected.support_)
+        np.testing.assert_array_equal(same.path_.costs, expected.path_.costs)
+    with_unit = quick(cls, costs=FeatureCosts({"b": 40.0}, unit="euro")).fit(X, small.y)
+    assert with_unit.path_.cost_unit == "euro"
+
+
+@pytest.mark.parametrize("cls", having("costs"))
+def test_a_dear_feature_is_replaced_by_its_cheap_copy(cls):
+    small = small_problem(cls)
+    X = np.column_stack([small.X, small.X[:, 1]])
+    dear = quick(cls, costs={1: 3.0}).fit(X, small.y)
+    assert dear.support_[8]
+    assert not dear.support_[1]
+    cheap = quick(cls, costs={8: 3.0}).fit(X, small.y)
+    assert cheap.support_[1]
+    assert not cheap.support_[8]
+
+
+@pytest.mark.parametrize("cls", having("groups"))
+def test_groups_pay_once(cls):
+    small = small_problem(cls)
+    labels = ["p", "q", "p", "r", "q", "r", "q", None]
+    forms = [
+        labels,
+        {"p": [0, 2], "q": [1, 4, 6], "r": [3, 5]},
+        np.array([[label == bag for bag in "pqr"] for label in labels]),
+    ]
+    fits = [quick(cls, groups=form).fit(small.X, small.y) for form in forms]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.support_, fits[0].support_)
+    for step in fits[0].path_:
+        bags = {labels[j] or j for j in step.support}
+        assert step.cost == len(bags)
+    assert fits[0].support_[list(INFORMATIVE)].all()
+    assert fits[0].selection_.cost == 1.0
+
+
+@pytest.mark.parametrize("cls", having("costs", "predict"))
+def test_a_huge_price_buys_nothing_and_predictions_still_come(cls):
+    small = small_problem(cls)
+    selector = quick(cls, costs=1e12, penalty=0.5).fit(small.X, small.y)
+    assert not selector.support_.any()
+    assert "0 of 8 features" in str(selector.selection_)
+    assert len({str(value) for value in selector.predict(small.X_new)}) == 1
+    assert not selector.feature_importances_.any()
+    with pytest.warns(SecateurWarning, match="No features were selected"):
+        assert selector.transform(small.X_new).shape == (60, 0)

@@ -1,0 +1,97 @@
+"""Whatever y is, the same model; classes come back as they went in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from contract.registry import estimator_classes, predictions, quick, small_problem
+from sklearn.base import is_classifier, is_regressor
+
+CLASSIFIERS = [cls for cls in estimator_classes() if is_classifier(cls())]
+REGRESSORS = [cls for cls in estimator_classes() if is_regressor(cls())]
+
+LABELS = {
+    "strings": np.array(["no", "yes"]),
+    "objects": np.array(["no", "yes"], dtype=object),
+    "booleans": np.array([False, True]),
+    "integers": np.array([-1, 7]),
+    "floats": np.array([0.0, 2.0]),
+}
+SERIES = {
+    "list": lambda y: y.tolist(),
+    "pandas": pd.Series,
+    "pandas_category": lambda y: pd.Series(pd.Categorical(y)),
+    "polars": lambda y: pl.Series(y.tolist()),
+    "pyarrow": lambda y: pa.chunked_array([y.tolist()]),
+    "column": lambda y: pd.DataFrame({"y": y}),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_labels_of_any_kind(cls, kind):
+    small = small_problem(cls)
+    labels = LABELS[kind]
+    plain = quick(cls).fit(small.X, small.y)
+    named = quick(cls).fit(small.X, labels[small.y])
+    np.testing.assert_array_equal(named.classes_, labels)
+    np.testing.assert_array_equal(named.support_, plain.support_)
+    np.testing.assert_array_equal(
+        named.predict(small.X_new), labels[plain.predict(small.X_new).astype(int)]
+    )
+    assert set(named.predict(small.X_new).tolist()) <= set(labels.tolist())
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("kind", SERIES)
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_series_of_labels(cls, kind):
+    small = small_problem(cls)
+    y = np.array(["no", "yes"])[small.y]
+    plain = quick(cls).fit(small.X, y)
+    same = quick(cls).fit(small.X, SERIES[kind](y))
+    assert same.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(predictions(same, small.X_new), predictions(plain, small.X_new))
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("kind", [kind for kind in SERIES if kind != "pandas_category"])
+@pytest.mark.parametrize("cls", REGRESSORS)
+def test_series_of_numbers(cls, kind):
+    small = small_problem(cls)
+    plain = quick(cls).fit(small.X, small.y)
+    same = quick(cls).fit(small.X, SERIES[kind](small.y))
+    np.testing.assert_array_equal(same.predict(small.X_new), plain.predict(small.X_new))
+
+
+@pytest.mark.parametrize("cls", REGRESSORS)
+def test_integers_and_booleans_are_numbers_for_a_regressor(cls):
+    small = small_problem(cls)
+    whole = np.rint(small.y)
+    plain = quick(cls).fit(small.X, whole)
+    same = quick(cls).fit(small.X, whole.astype(int))
+    np.testing.assert_array_equal(same.predict(small.X), plain.predict(small.X))
+    quick(cls).fit(small.X, small.y > 0)
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_three_classes_share_one_support(cls):
+    small = small_problem(cls)
+    y = np.digitize(small.X[:, 1], [-0.5, 0.5])
+    selector = quick(cls, max_iter=20).fit(small.X, np.array(["a", "b", "c"])[y])
+    assert selector.predict_proba(small.X_new).shape == (len(small.X_new), 3)
+    np.testing.assert_allclose(selector.predict_proba(small.X_new).sum(axis=1), 1.0)
+    assert selector.decision_function(small.X_new).shape == (len(small.X_new), 3)
+    assert selector.score(small.X, np.array(["a", "b", "c"])[y]) > 0.95
+    assert selector.support_[1]
+
+
+@pytest.mark.parametrize("cls", REGRESSORS)
+def test_a_constant_target_buys_nothing(cls):
+    small = small_problem(cls)
+    selector = quick(cls).fit(small.X, np.full(len(small.X), 3.25))
+    assert not selector.support_.any()
+    np.testing.assert_array_equal(selector.predict(small.X_new), 3.25)

@@ -1,0 +1,152 @@
+"""The lazy search is the full search, bit for bit, over many rounds and under every rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+from equivalence.fitting import assert_equals_twin, assert_same_fit, fit_engine, fit_twin
+from equivalence.problems import LOSSES, cheaper_by_number, dearer_by_number, tasks
+from equivalence.worlds import make_task
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from secateur._data.costs import FeatureCosts
+from secateur._engines.boosted import lazy
+from secateur.losses import SquaredError
+
+N_FEATURES = 30
+
+COSTS = {
+    "one": FeatureCosts(),
+    "each": FeatureCosts(np.linspace(0.2, 3.0, N_FEATURES)),
+    "bags": FeatureCosts(groups=[("abc"[j % 3] if j % 5 else None) for j in range(N_FEATURES)]),
+    "grid": FeatureCosts(neighbours=(5, 6), discount=0.25),
+    "dearer": FeatureCosts(rule=dearer_by_number),
+    "cheaper": FeatureCosts(rule=cheaper_by_number),
+    "kept": FeatureCosts(keep=[1, 7]),
+}
+
+
+def always_tried():
+    """Try a tree of used features alone whenever anything is left out, however little it saves."""
+    return mock.patch.object(lazy, "LEAST_LEFT_OUT", 1)
+
+
+class Verdicts:
+    """Notes what came of every tree that was grown on used features alone."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __enter__(self):
+        original = lazy.Confirmation.holds
+
+        def noted(confirmation):
+            self.seen.append(original(confirmation))
+            return self.seen[-1]
+
+        self._patch = mock.patch.object(lazy.Confirmation, "holds", noted)
+        self._patch.start()
+        return self
+
+    def __exit__(self, *_):
+        self._patch.stop()
+
+
+def compare(loss="log_loss", *, sparse=False, **settings):
+    settings = {"n_rounds": 25, "n_rows": 800, "n_features": N_FEATURES, **settings}
+    return compare_task(make_task(loss, **settings), sparse=sparse)
+
+
+def compare_task(task, *, sparse=False):
+    """The lazy fit, and whether each of its tries held, after comparing it with the full fit."""
+    with always_tried(), Verdicts() as verdicts:
+        fit = fit_engine(task.with_params(lazy=True), sparse=sparse)
+    with Verdicts() as none:
+        assert_same_fit(fit, fit_engine(task.with_params(lazy=False), sparse=sparse))
+    assert none.seen == []
+    return fit, verdicts.seen
+
+
+@settings(max_examples=150)
+@given(tasks(), st.sampled_from([1.0, 1.0, 0.7]))
+def test_any_small_task(task, subsample):
+    compare_task(task.with_params(n_rounds=8, subsample=subsample))
+
+
+@settings(max_examples=60)
+@given(tasks())
+def test_lazy_trees_equal_the_twin(task):
+    task = task.with_params(n_rounds=6, lazy=True, max_features=None)
+    with always_tried():
+        assert_equals_twin(fit_engine(task), fit_twin(task), task)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("criterion", "penalty"), [("agbm", 0.02), ("gbfs", 1.0)])
+def test_every_loss(loss, criterion, penalty):
+    fit, held = compare(loss, criterion=criterion, penalty=penalty)
+    assert 1 < len(fit.order) < N_FEATURES
+    assert any(held)
+
+
+def test_trees_that_hold_and_trees_that_do_not_both_occur():
+    _, held = compare("squared_error", penalty=0.006)
+    assert set(held) == {True, False}
+
+
+@pytest.mark.parametrize("costs", COSTS)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_every_kind_of_price(costs, sparse):
+    compare(costs=COSTS[costs], penalty=0.004, sparse=sparse, sparse_share=0.5)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1e-4, 0.02, 0.1, 1e9])
+@pytest.mark.parametrize("max_depth", [1, 2, 5, 6])
+def test_every_penalty_and_depth(penalty, max_depth):
+    compare(penalty=penalty, max_depth=max_depth)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"subsample": 0.5, "seed": 3},
+        {"learning_rate": 1.0},
+        {"leaf": "mean"},
+        {"weights": "floats", "missing_share": 0.1},
+        {"weights": "whole", "n_categorical": 4},
+        {"max_features": 5, "penalty": 1e-4},
+        {"cost_budget": 6.5, "penalty": 1e-4},
+        {"min_samples_leaf": 60},
+    ],
+    ids=str,
+)
+def test_every_limit(settings):
+    compare(**{"penalty": 0.004, **settings})
+
+
+@pytest.mark.parametrize("cuts", [(100,), (0, 1, 500, 500)])
+def test_blocks_of_rows(cuts):
+    task = make_task(n_rows=800, n_features=N_FEATURES, penalty=0.01, n_rounds=15, subsample=0.8)
+    held = np.arange(0, 800, 9)
+    with always_tried(), Verdicts() as verdicts:
+        one = fit_engine(task, held=held)
+        assert_same_fit(one, fit_engine(task, held=held, cuts=cuts, n_threads=2))
+    assert any(verdicts.seen)
+
+
+class FarBaseline(SquaredError):
+    """Begins so far away that all gradients are nearly one constant."""
+
+    def baseline(self, target, weight):
+        return np.array([-1000.0])
+
+
+def test_gradients_far_from_zero():
+    task = make_task("squared_error", n_rows=800, n_features=N_FEATURES, n_rounds=25)
+    for penalty, costs in ((0.0, FeatureCosts()), (1e-3, FeatureCosts()), (1.0, FeatureCosts(0.0))):
+        priced = replace(task, loss=FarBaseline(), costs=costs)
+        compare_task(priced.with_params(penalty=penalty, leaf="mean", max_features=6))

@@ -1,0 +1,153 @@
+"""Histograms in the cells of a tree, and whether a feature left out would have changed it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from secateur._kernels.confirming import any_better, dense_cells, sparse_cells
+from secateur._kernels.records import MISSING, N_CODES
+from secateur._kernels.splitting import search_node
+
+UNIT = (0.125, 0.5)
+
+
+def pack(g, w):
+    return (np.asarray(g, dtype=np.int64) << 32) + np.asarray(w, dtype=np.int64)
+
+
+class World:
+    """Rows in four cells, which two nodes and a root put together.
+
+    node 0        [0 1 2 3]
+    nodes 1, 2    [0 1] [2 3]
+    nodes 3 .. 6  the cells
+    """
+
+    cell = np.array([-1, -1, -1, 0, 1, 2, 3])
+    below = np.array([1, 3, 5, -1, -1, -1, -1])
+    members = ([0, 1, 2, 3], [0, 1], [2, 3], [0], [1], [2], [3])
+
+    def __init__(self, seed, n_rows=120, n_features=5, *, large=False):
+        rng = np.random.default_rng(seed)
+        self.n_bins = rng.integers(1, 9, n_features)
+        self.n_bins[0] = 255
+        self.is_categorical = rng.random(n_features) < 0.3
+        self.codes = np.stack([rng.integers(0, n, n_rows) for n in self.n_bins]).astype(np.uint8)
+        for j in np.flatnonzero(rng.random(n_features) < 0.4):
+            self.codes[j, rng.random(n_rows) < 0.2] = MISSING
+        self.cell_of = np.append(np.arange(4), rng.integers(0, 4, n_rows - 4))
+        most = 30_000 if large else 4
+        g = rng.integers(-most, most + 1, n_rows) + 2 * self.cell_of
+        self.packed = pack(g, rng.integers(1, 4, n_rows))
+        self.totals = np.array([self.packed[self.rows(q)].sum() for q in range(7)])
+
+    def rows(self, q):
+        return np.flatnonzero(np.isin(self.cell_of, self.members[q]))
+
+    def naive_cells(self, features):
+        out = np.zeros((len(features), 4 * N_CODES), np.int64)
+        for f, j in enumerate(features):
+            np.add.at(out[f], self.cell_of * N_CODES + self.codes[j], self.packed)
+        return out
+
+    def gains(self, q, least):
+        """The exact dSSE of every feature in a node, by the search of a node."""
+        n_features = len(self.n_bins)
+        offset = np.concatenate([[0], np.cumsum(self.n_bins + 1)])
+        histogram = np.zeros(offset[-1], np.int64)
+        for j, n in enumerate(self.n_bins):
+            places = offset[j] + np.minimum(self.codes[j].astype(int), n)
+            np.add.at(histogram, places[self.rows(q)], self.packed[self.rows(q)])
+        gain, split = np.empty(n_features), np.empty((n_features, 3), np.int64)
+        search_node(
+            histogram, np.arange(n_features), offset, self.n_bins, self.is_categorical,
+            self.totals[q], UNIT, least, 0, n_features, gain, split,
+        )  # fmt: skip
+        return gain
+
+    def ask(self, features, best, prices, *, scale=(2.0, 0.0), least=1):
+        return any_better(
+            self.naive_cells(features), features, self.n_bins, self.is_categorical,
+            (self.cell, self.below, self.totals), np.asarray(best, dtype=float),
+            np.asarray(prices, dtype=float), scale, UNIT, least, 0, len(features),
+        )  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_dense_cells_are_the_sums(seed, in_order):
+    world = World(seed)
+    features = np.array([4, 0, 2])
+    rows = np.arange(120, dtype=np.uint32)
+    if not in_order:
+        rows = np.random.default_rng(seed).permutation(120).astype(np.uint32)
+    place = (world.cell_of[rows] * N_CODES).astype(np.uint32)
+    out = np.full((3, 4 * N_CODES), -77, np.int64)
+    dense_cells(world.codes, rows, place, world.packed[rows], in_order, features, 0, 3, out)
+    np.testing.assert_array_equal(out, world.naive_cells(features))
+
+
+def test_a_thread_writes_its_own_features():
+    world = World(1)
+    features = np.arange(5)
+    place = (world.cell_of * N_CODES).astype(np.uint32)
+    rows = np.arange(120, dtype=np.uint32)
+    for start, stop in ((0, 3), (3, 5), (2, 3), (4, 4)):
+        out = np.full((5, 4 * N_CODES), -77, np.int64)
+        dense_cells(world.codes, rows, place, world.packed, True, features, start, stop, out)
+        expected = world.naive_cells(features)
+        expected[:start] = expected[stop:] = -77
+        np.testing.assert_array_equal(out, expected)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_sparse_cells_are_the_sums(seed):
+    world = World(seed)
+    zero_code = world.codes[:, 0].copy()
+    zero_code[zero_code == MISSING] = 0
+    stored = [np.flatnonzero(world.codes[j] != zero_code[j]) for j in range(5)]
+    indptr = np.concatenate([[0], np.cumsum([len(rows) for rows in stored])])
+    indices = np.concatenate(stored).astype(np.int32)
+    codes = np.concatenate([world.codes[j, rows] for j, rows in enumerate(stored)])
+    inside = np.random.default_rng(seed).random(120) < 0.8
+    world.packed[~inside] = 0  # what is outside of the tree adds nothing
+    place = np.where(inside, world.cell_of * N_CODES, -1).astype(np.int32)
+    totals = np.array([world.packed[world.rows(q)].sum() for q in range(3, 7)])
+    features = np.array([1, 3, 0])
+    out = np.full((3, 4 * N_CODES), -77, np.int64)
+    sparse_cells(
+        indptr, indices, codes, zero_code, place, world.packed, totals, features, 0, 3, out
+    )
+    np.testing.assert_array_equal(out, world.naive_cells(features))
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(1, 12))
+def test_the_verdict_is_that_of_the_search_of_every_node(seed, large, least):
+    world = World(seed, large=large)
+    features = np.array([0, 3, 1, 4, 2])
+    gains = np.array([world.gains(q, least)[features] for q in range(7)])
+    rng = np.random.default_rng(seed)
+    prices = rng.choice([0.0, 0.5, 3.0], 5)
+    priced = np.where(gains > 0, gains / 2.0 - prices, -np.inf)
+    # What every node chose ties with the best feature: nothing is better. Then one is less good.
+    best = np.maximum(priced.max(axis=1), 0.0)
+    assert not world.ask(features, best, prices, least=least)
+    for q in np.flatnonzero(best > 0):
+        nearly = best.copy()
+        nearly[q] = np.nextafter(best[q], 0.0)
+        assert world.ask(features, nearly, prices, least=least)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_gains_below_the_floor_do_not_count(large):
+    world = World(7, large=large)
+    features = np.arange(5)
+    most = max(world.gains(q, 1).max() for q in range(7))
+    free = np.zeros(5)
+    assert world.ask(features, np.zeros(7), free, scale=(2.0, 0.99 * most))
+    assert not world.ask(features, np.zeros(7), free, scale=(2.0, most))

@@ -1,0 +1,193 @@
+"""The best split of a histogram: planted truths, and every candidate tried by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from secateur._kernels.splitting import LOW, order_categories, pick_feature, search_node
+
+UNIT = (0.5, 0.25)
+
+
+def pack(pairs):
+    """One number for each pair of a gradient and a weight."""
+    pairs = np.asarray(pairs, dtype=np.int64)
+    return (pairs[..., 0] << 32) + pairs[..., 1]
+
+
+def search(pairs, *, is_categorical=False, least=1):
+    """Gain, last position of the left side, missing left, G left, W left of one feature.
+
+    ``pairs`` has the missing rows last.
+    """
+    pairs = np.array(pairs, dtype=np.int64)
+    n = len(pairs) - 1
+    gain, split = np.full(1, np.nan), np.full((1, 3), -9)
+    search_node(
+        pack(pairs), np.array([0]), np.array([0, n + 1]), np.array([n]),
+        np.array([is_categorical]), int(pack(pairs).sum()), UNIT, least, 0, 1, gain, split,
+    )  # fmt: skip
+    last, missing_left, left = split[0].tolist()
+    return float(gain[0]), last, missing_left, left >> 32, left & LOW
+
+
+def score(G, W):
+    return (G * UNIT[0]) ** 2 / (W * UNIT[1])
+
+
+def naive(pairs, order, least):
+    """Every prefix of the order with the missing rows right, then left; the first best."""
+    pairs = np.asarray(pairs)
+    G, W = pairs.sum(axis=0)
+    missing_g, missing_w = pairs[-1]
+    best = (-1.0, -1, 0, 0, 0)
+    for m in range(1, len(order) + 1):
+        g, w = pairs[order[:m]].sum(axis=0)
+        for left in (0, 1):
+            if left and (missing_w == 0 or m == len(order)):
+                continue
+            gl, wl = g + left * missing_g, w + left * missing_w
+            if wl < least or W - wl < least:
+                continue
+            s = score(gl, wl) + score(G - gl, W - wl)
+            if s > best[0]:
+                best = (s, m - 1, left, int(gl), int(wl))
+    if best[1] < 0:
+        return -1.0
+    return (best[0] - score(G, W), *best[1:])
+
+
+@st.composite
+def histograms(draw):
+    """Small numbers, so that many candidates tie; some bins empty."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(1, 12))
+    w = rng.integers(0, 4, n + 1)
+    w[0] = max(w[0], 1)
+    w[-1] *= rng.integers(0, 2)
+    g = np.where(w > 0, rng.integers(-3, 4, n + 1), 0)
+    return np.column_stack([g, w])
+
+
+@settings(max_examples=150)
+@given(histograms(), st.integers(1, 5))
+def test_all_candidates_by_hand(pairs, least):
+    expected = naive(pairs, list(range(len(pairs) - 1)), least)
+    found = search(pairs, least=least)
+    assert found == expected if isinstance(expected, tuple) else found[0] == -1.0
+
+
+@settings(max_examples=150)
+@given(histograms(), st.integers(1, 5))
+def test_all_candidates_by_hand_for_categories(pairs, least):
+    present = [b for b in range(len(pairs) - 1) if pairs[b, 1] > 0]
+    order = sorted(present, key=lambda b: (pairs[b, 0] / pairs[b, 1], b))
+    expected = naive(pairs, order, least)
+    found = search(pairs, is_categorical=True, least=least)
+    assert found == expected if isinstance(expected, tuple) else found[0] == -1.0
+
+
+def test_a_planted_threshold():
+    pairs = [(-8, 4), (-8, 4), (20, 4), (20, 4), (0, 0)]
+    gain, last, missing_left, g, w = search(pairs)
+    assert (last, missing_left, g, w) == (1, 0, -16, 8)
+    assert gain == score(-16, 8) + score(40, 8) - score(24, 16)
+
+
+@pytest.mark.parametrize(("missing", "side"), [((-9, 4), 1), ((9, 4), 0)])
+def test_missing_rows_go_with_their_like(missing, side):
+    assert search([(-10, 4), (10, 4), missing])[1:3] == (0, side)
+
+
+def test_missing_against_all_values():
+    assert search([(-10, 4), (-10, 4), (30, 4)])[1:] == (1, 0, -20, 8)
+    assert search([(-10, 4), (30, 4)])[1:] == (0, 0, -10, 4)
+
+
+def test_planted_categories():
+    pairs = [(9, 3), (-9, 3), (10, 3), (0, 0), (-8, 3), (0, 0)]
+    gain, last, missing_left, g, w = search(pairs, is_categorical=True)
+    order = np.empty(256, np.int64)
+    assert order_categories(pack(pairs), 5, UNIT, order) == 4
+    assert order[:4].tolist() == [1, 4, 0, 2]
+    assert (last, missing_left, g, w) == (1, 0, -17, 6)
+    assert gain > 0
+
+
+def test_categories_of_equal_means_keep_the_order_of_their_numbers():
+    order = np.empty(256, np.int64)
+    pairs = [(2, 1), (4, 2), (-1, 1), (6, 3), (-2, 2), (0, 0)]
+    assert order_categories(pack(pairs), 5, UNIT, order) == 5
+    assert order[:5].tolist() == [2, 4, 0, 1, 3]
+
+
+def test_the_first_of_equal_thresholds_wins():
+    # An empty bin gives the same two sides twice; mirrored sides give the same score.
+    assert search([(-5, 2), (0, 0), (5, 2), (0, 0)])[1] == 0
+    assert search([(5, 2), (-10, 4), (5, 2), (0, 0)])[1] == 0
+
+
+def test_nothing_is_admissible():
+    assert search([(5, 2), (0, 0)])[0] == -1.0
+    assert search([(5, 2), (-5, 3), (0, 0)], least=3)[0] == -1.0
+    assert search([(5, 3), (-5, 3), (0, 0)], least=3)[0] > 0
+    assert search([(0, 0), (5, 3), (0, 0)])[0] == -1.0
+    assert search([(0, 0), (5, 3)])[0] == -1.0  # all rows missing
+
+
+def test_only_the_listed_features_are_searched():
+    pairs = [(-8, 4), (8, 4), (0, 0)] * 3
+    gain, split = np.full(3, np.nan), np.full((3, 3), -9)
+    search_node(
+        pack(pairs), np.array([2, 0, 1]), np.array([0, 3, 6, 9]), np.array([2, 2, 2]),
+        np.zeros(3, bool), 8, UNIT, 1, 0, 2, gain, split,
+    )  # fmt: skip
+    assert np.isnan(gain).tolist() == [False, True, False]
+    assert (split[1] == -9).all()
+
+
+def test_large_sums_stay_exact():
+    # Both halves as full as the scales allow, with either sign.
+    for big in (2**30, -(2**30) + 1):
+        gain, last, _, g, w = search([(big, 2**31), (-big, 2**31 - 1), (0, 0)])
+        assert (last, g, w) == (0, big, 2**31)
+        assert gain > 0
+
+
+# ---------------------------------------------------------------------------- the choice
+
+
+def pick(gain, prices, *, used=None, known=None, allowed=None, penalty=1.0, unit=2.0, floor=0.0):
+    n = len(gain)
+    masks = [
+        np.full(n, default) if given is None else np.array(given, dtype=bool)
+        for given, default in ((known, True), (allowed, True), (used, False))
+    ]
+    gain, prices = np.array(gain, dtype=float), np.array(prices, dtype=float)
+    return pick_feature(gain, *masks, prices, penalty, unit, floor)
+
+
+def test_the_largest_gain_after_its_price_is_picked():
+    assert pick([4.0, 8.0, 10.0], [0.0, 1.0, 3.5]) == (1, 3.0)
+    assert pick([4.0, 8.0, 10.0], [0.0, 9.0, 9.0]) == (0, 2.0)
+
+
+def test_nothing_is_picked_where_nothing_pays():
+    assert pick([4.0, 8.0], [2.0, 4.0]) == (-1, 0.0)  # exactly nothing is not enough
+    assert pick([-1.0, 0.0], [0.0, 0.0]) == (-1, 0.0)
+    assert pick([4.0], [0.0], floor=4.0) == (-1, 0.0)
+    assert pick([], []) == (-1, 0.0)
+
+
+def test_ties_go_to_the_used_feature_and_then_to_the_first():
+    assert pick([4.0, 4.0, 4.0], [0.0, 0.0, 0.0])[0] == 0
+    assert pick([4.0, 4.0, 4.0], [0.0, 0.0, 0.0], used=[0, 1, 1])[0] == 1
+    assert pick([4.0, 6.0, 4.0], [0.0, 1.0, 0.0], used=[1, 0, 1])[0] == 0
+    assert pick([6.0, 4.0, 4.0], [1.0, 0.0, 0.0], used=[0, 0, 1])[0] == 2
+
+
+def test_what_is_unknown_or_forbidden_is_not_picked():
+    assert pick([9.0, 8.0, 7.0], [0.0] * 3, known=[0, 1, 1], allowed=[1, 0, 1])[0] == 2
