@@ -12,10 +12,17 @@ from contract.registry import NAMES, estimator_classes, having, predictions, qui
 
 CLASSES = estimator_classes()
 
+
+def _read_only(X):
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    return frozen
+
+
 CONTAINERS = {
     "list": lambda X: X.tolist(),
     "fortran": np.asfortranarray,
-    "read_only": lambda X: _read_only(X),
+    "read_only": _read_only,
     "pandas": lambda X: pd.DataFrame(X, columns=list(NAMES)),
     "pandas_unnamed": pd.DataFrame,
     "polars": lambda X: pl.DataFrame(X, schema=list(NAMES)),
@@ -27,12 +34,6 @@ CONTAINERS = {
     "coo_array": sp.coo_array,
 }
 NAMED = ["pandas", "polars", "pyarrow"]
-
-
-def _read_only(X):
-    frozen = X.copy()
-    frozen.flags.writeable = False
-    return frozen
 
 
 def _dense(Z):

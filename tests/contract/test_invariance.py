@@ -53,10 +53,9 @@ def test_one_thread_equals_two(cls):
 def test_random_state_repeats(cls):
     small = small_problem(cls)
     params = {"subsample": 0.5} if "subsample" in cls().get_params() else {}
-    for state in (7, np.random.RandomState(7)):
-        first = quick(cls, random_state=state, **params).fit(small.X, small.y)
-        state = np.random.RandomState(7) if not isinstance(state, int) else state
-        again = quick(cls, random_state=state, **params).fit(small.X, small.y)
+    for made in (lambda: 7, lambda: np.random.RandomState(7)):
+        first = quick(cls, random_state=made(), **params).fit(small.X, small.y)
+        again = quick(cls, random_state=made(), **params).fit(small.X, small.y)
         np.testing.assert_array_equal(first.path_.scores, again.path_.scores)
         expected = predictions(first, small.X_new)
         np.testing.assert_array_equal(predictions(again, small.X_new), expected)

@@ -269,6 +269,18 @@ def test_cuts_from_a_sample_of_rows_are_the_same_dense_and_sparse(monkeypatch, n
     np.testing.assert_array_equal(written_out(sparse), dense.codes.codes)
 
 
+def test_sparse_cells_by_row_are_the_cells_by_column():
+    rng = np.random.default_rng(7)
+    X = rng.integers(-2, 4, (30, 6)) * (rng.random((30, 6)) < 0.5)
+    X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    columns = binned_sparse(X)
+    places = columns.offset[:-1, None] + np.minimum(written_out(columns), columns.n_bins[:, None])
+    for row in range(30):
+        cell = slice(columns.codes.row_start[row], columns.codes.row_start[row + 1])
+        stored = np.flatnonzero(X[row])
+        np.testing.assert_array_equal(np.sort(columns.codes.row_bins[cell]), places[stored, row])
+
+
 def test_threads_do_not_change_the_bins():
     X = np.random.default_rng(5).normal(size=(500, 40))
     one, other = binned_dense(X), binned_dense(X, n_threads=3)

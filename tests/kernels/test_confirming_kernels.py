@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._kernels.confirming import any_better, dense_cells, sparse_cells
+from secateur._kernels.confirming import any_better, dense_cells
 from secateur._kernels.records import MISSING, N_CODES
-from secateur._kernels.splitting import search_node
+from secateur._kernels.splitting import search_features
 
 UNIT = (0.125, 0.5)
 
@@ -62,9 +62,9 @@ class World:
             places = offset[j] + np.minimum(self.codes[j].astype(int), n)
             np.add.at(histogram, places[self.rows(q)], self.packed[self.rows(q)])
         gain, split = np.empty(n_features), np.empty((n_features, 3), np.int64)
-        search_node(
-            histogram, np.arange(n_features), offset, self.n_bins, self.is_categorical,
-            self.totals[q], UNIT, least, 0, n_features, gain, split,
+        search_features(
+            histogram, np.arange(n_features), (offset, self.n_bins, self.is_categorical),
+            self.totals[q], UNIT, least, 0, n_features, gain, split, np.empty(n_features, bool),
         )  # fmt: skip
         return gain
 
@@ -101,28 +101,6 @@ def test_a_thread_writes_its_own_features():
         expected = world.naive_cells(features)
         expected[:start] = expected[stop:] = -77
         np.testing.assert_array_equal(out, expected)
-
-
-@settings(max_examples=40)
-@given(st.integers(0, 2**32 - 1))
-def test_sparse_cells_are_the_sums(seed):
-    world = World(seed)
-    zero_code = world.codes[:, 0].copy()
-    zero_code[zero_code == MISSING] = 0
-    stored = [np.flatnonzero(world.codes[j] != zero_code[j]) for j in range(5)]
-    indptr = np.concatenate([[0], np.cumsum([len(rows) for rows in stored])])
-    indices = np.concatenate(stored).astype(np.int32)
-    codes = np.concatenate([world.codes[j, rows] for j, rows in enumerate(stored)])
-    inside = np.random.default_rng(seed).random(120) < 0.8
-    world.packed[~inside] = 0  # what is outside of the tree adds nothing
-    place = np.where(inside, world.cell_of * N_CODES, -1).astype(np.int32)
-    totals = np.array([world.packed[world.rows(q)].sum() for q in range(3, 7)])
-    features = np.array([1, 3, 0])
-    out = np.full((3, 4 * N_CODES), -77, np.int64)
-    sparse_cells(
-        indptr, indices, codes, zero_code, place, world.packed, totals, features, 0, 3, out
-    )
-    np.testing.assert_array_equal(out, world.naive_cells(features))
 
 
 @settings(max_examples=100)

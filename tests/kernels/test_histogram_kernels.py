@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._kernels.histogram import dense_histograms, sparse_histograms
+from secateur._kernels.binning import bins_by_row
+from secateur._kernels.histogram import (
+    dense_histograms,
+    fill_zero_bins,
+    sparse_columns,
+    sparse_rows,
+)
 from secateur._kernels.records import MISSING
 from secateur._kernels.splitting import LOW, copy_features, subtract_features
 
@@ -131,48 +137,53 @@ def compress(codes, zero_code):
     return indptr, indices, np.concatenate([codes[j, rows] for j, rows in enumerate(stored)])
 
 
-@settings(max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 80), st.integers(1, 6), st.integers(1, 4))
-def test_sparse_histograms_are_the_sums(seed, n_rows, n_features, n_nodes):
+def sparse(codes, zero_code, rows, packed, features, n_bins, *, by_row):
+    """Histograms from the stored cells, row after row or column after column."""
+    indptr, indices, stored = compress(codes, zero_code)
+    n_bins, features = np.asarray(n_bins), np.asarray(features, dtype=np.int64)
+    offset = offsets(n_bins)
+    out = np.zeros(offset[-1], np.int64)
+    if by_row:
+        per_row = np.bincount(indices, minlength=codes.shape[1])
+        row_start = np.concatenate([[0], np.cumsum(per_row)])
+        row_bins = np.empty(len(indices), np.int32)
+        bins_by_row(indptr, indices, stored, offset, n_bins, row_start, row_bins)
+        sparse_rows(row_start, row_bins, rows, packed, out)
+    else:
+        is_inside = np.zeros(codes.shape[1], bool)
+        is_inside[rows] = True
+        sparse_columns(indptr, indices, stored, packed, is_inside, features, offset, n_bins, out)
+    fill_zero_bins(features, offset, n_bins, zero_code, packed[rows].sum(), out)
+    return [out[first : first + n + 1] for first, n in zip(offset, n_bins, strict=False)]
+
+
+@settings(max_examples=80)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 80), st.integers(1, 6), st.booleans())
+def test_sparse_histograms_are_the_sums(seed, n_rows, n_features, by_row):
     rng = np.random.default_rng(seed)
     n_bins = rng.integers(1, 256, n_features)
     codes = make_codes(rng, n_bins, n_rows)
     zero_code = np.array([rng.integers(0, n) for n in n_bins], np.uint8)
-    codes[rng.random(codes.shape) < 0.6] = 0
-    codes = np.where(codes == 0, zero_code[:, None], codes).astype(np.uint8)
+    codes = np.where(rng.random(codes.shape) < 0.6, zero_code[:, None], codes).astype(np.uint8)
     g, w = rng.integers(-32767, 32768, n_rows), rng.integers(1, 65536, n_rows)
-    slot_of_row = rng.integers(-1, n_nodes, n_rows).astype(np.int32)
-    members = [np.flatnonzero(slot_of_row == s) for s in range(n_nodes)]
-    totals = np.array([pack(g[rows].sum(), w[rows].sum()) for rows in members])
-    offset = offsets(n_bins)
-    out = np.full((n_nodes, offset[-1]), JUNK, np.int64)
+    rows = rng.permutation(n_rows)[: rng.integers(0, n_rows + 1)].astype(np.uint32)
     features = rng.permutation(n_features)[: rng.integers(1, n_features + 1)]
-    sparse_histograms(
-        *compress(codes, zero_code), zero_code, slot_of_row, pack(g, w), totals,
-        features, offset, n_bins, 0, len(features), out,
-    )  # fmt: skip
-    for s, rows in enumerate(members):
-        expected = naive(codes, rows, g, w, n_bins)
-        for j in range(n_features):
-            found = out[s, offset[j] : offset[j + 1]]
-            if j in features:
-                np.testing.assert_array_equal(unpack(found), expected[j])
-            else:
-                assert (found == JUNK).all()
+    found = sparse(codes, zero_code, rows, pack(g, w), features, n_bins, by_row=by_row)
+    expected = naive(codes, rows, g, w, n_bins)
+    for j in features:
+        np.testing.assert_array_equal(unpack(found[j]), expected[j])
+        assert unpack(found[j].sum()).tolist() == [g[rows].sum(), w[rows].sum()]
 
 
-def test_sparse_sums_are_exact_at_the_largest_terms():
+@pytest.mark.parametrize("by_row", [True, False])
+def test_sparse_sums_are_exact_at_the_largest_terms(by_row):
     n_rows = 131_077
     g, w = full_halves(n_rows, -1)
-    indices = np.arange(0, n_rows, 2, dtype=np.int32)
-    out = np.empty((1, 3), np.int64)
-    sparse_histograms(
-        np.array([0, len(indices)]), indices, np.ones(len(indices), np.uint8),
-        np.zeros(1, np.uint8), np.zeros(n_rows, np.int32), pack(g, w),
-        np.array([pack(g.sum(), w.sum())]), np.array([0]), np.array([0, 3]), np.array([2]), 0, 1,
-        out,
-    )  # fmt: skip
-    assert unpack(out[0]).tolist() == [
+    codes = np.zeros((1, n_rows), np.uint8)
+    codes[0, ::2] = 1
+    rows = np.arange(n_rows, dtype=np.uint32)
+    (found,) = sparse(codes, np.zeros(1, np.uint8), rows, pack(g, w), [0], [2], by_row=by_row)
+    assert unpack(found).tolist() == [
         [g[1::2].sum(), w[1::2].sum()],
         [g[::2].sum(), w[::2].sum()],
         [0, 0],
@@ -194,10 +205,11 @@ def test_the_parent_less_a_child_is_the_sibling_and_may_replace_the_parent():
     )
     features = np.array([2, 0])
     before = parent.copy()
-    subtract_features(parent, child, features, offset, n_bins, 0, 2, parent)
+    columns = (offset, n_bins, np.zeros(3, bool))
+    subtract_features(parent, child, features, columns, 0, 2, parent)
     for j in range(3):
         cell = slice(offset[j], offset[j + 1])
         np.testing.assert_array_equal(parent[cell], before[cell] if j == 1 else sibling[cell])
-    copy_features(before, np.array([0]), offset, n_bins, 0, 1, parent)
+    copy_features(before, np.array([0]), columns, 0, 1, parent)
     np.testing.assert_array_equal(parent[: offset[1]], before[: offset[1]])
     np.testing.assert_array_equal(parent[offset[2] :], sibling[offset[2] :])

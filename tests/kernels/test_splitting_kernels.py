@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._kernels.splitting import LOW, order_categories, pick_feature, search_node
+from secateur._kernels.splitting import LOW, order_categories, pick_feature, search_features
 
 UNIT = (0.5, 0.25)
 
@@ -25,11 +25,15 @@ def search(pairs, *, is_categorical=False, least=1):
     """
     pairs = np.array(pairs, dtype=np.int64)
     n = len(pairs) - 1
-    gain, split = np.full(1, np.nan), np.full((1, 3), -9)
-    search_node(
-        pack(pairs), np.array([0]), np.array([0, n + 1]), np.array([n]),
-        np.array([is_categorical]), int(pack(pairs).sum()), UNIT, least, 0, 1, gain, split,
-    )  # fmt: skip
+    columns = (np.array([0, n + 1]), np.array([n]), np.array([is_categorical]))
+    gain, split, divisible = np.full(1, np.nan), np.full((1, 3), -9), np.ones(1, bool)
+    total = int(pack(pairs).sum())
+    search_features(
+        pack(pairs), np.array([0]), columns, total, UNIT, least, 0, 1, gain, split, divisible
+    )
+    # Divisible is what any node below could be split on: more than this one, never less.
+    assert divisible[0] == (pairs[:, 1].sum() - pairs[:, 1].max() >= least)
+    assert divisible[0] or gain[0] == -1.0
     last, missing_left, left = split[0].tolist()
     return float(gain[0]), last, missing_left, left >> 32, left & LOW
 
@@ -64,7 +68,7 @@ def naive(pairs, order, least):
 def histograms(draw):
     """Small numbers, so that many candidates tie; some bins empty."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n = draw(st.integers(1, 12))
+    n = draw(st.sampled_from([1, 2, 3, 5, 8, 12, 24, 25, 60]))  # few and many bins
     w = rng.integers(0, 4, n + 1)
     w[0] = max(w[0], 1)
     w[-1] *= rng.integers(0, 2)
@@ -111,7 +115,7 @@ def test_planted_categories():
     pairs = [(9, 3), (-9, 3), (10, 3), (0, 0), (-8, 3), (0, 0)]
     gain, last, missing_left, g, w = search(pairs, is_categorical=True)
     order = np.empty(256, np.int64)
-    assert order_categories(pack(pairs), 5, UNIT, order) == 4
+    assert order_categories(pack(pairs), 0, 5, UNIT, order) == 4
     assert order[:4].tolist() == [1, 4, 0, 2]
     assert (last, missing_left, g, w) == (1, 0, -17, 6)
     assert gain > 0
@@ -120,7 +124,8 @@ def test_planted_categories():
 def test_categories_of_equal_means_keep_the_order_of_their_numbers():
     order = np.empty(256, np.int64)
     pairs = [(2, 1), (4, 2), (-1, 1), (6, 3), (-2, 2), (0, 0)]
-    assert order_categories(pack(pairs), 5, UNIT, order) == 5
+    before = np.array([7, 7])  # another feature's bins
+    assert order_categories(np.append(before, pack(pairs)), 2, 5, UNIT, order) == 5
     assert order[:5].tolist() == [2, 4, 0, 1, 3]
 
 
@@ -140,11 +145,11 @@ def test_nothing_is_admissible():
 
 def test_only_the_listed_features_are_searched():
     pairs = [(-8, 4), (8, 4), (0, 0)] * 3
-    gain, split = np.full(3, np.nan), np.full((3, 3), -9)
-    search_node(
-        pack(pairs), np.array([2, 0, 1]), np.array([0, 3, 6, 9]), np.array([2, 2, 2]),
-        np.zeros(3, bool), 8, UNIT, 1, 0, 2, gain, split,
-    )  # fmt: skip
+    columns = (np.array([0, 3, 6, 9]), np.array([2, 2, 2]), np.zeros(3, bool))
+    gain, split, divisible = np.full(3, np.nan), np.full((3, 3), -9), np.zeros(3, bool)
+    search_features(
+        pack(pairs), np.array([2, 0, 1]), columns, 8, UNIT, 1, 0, 2, gain, split, divisible
+    )
     assert np.isnan(gain).tolist() == [False, True, False]
     assert (split[1] == -9).all()
 
@@ -160,14 +165,12 @@ def test_large_sums_stay_exact():
 # ---------------------------------------------------------------------------- the choice
 
 
-def pick(gain, prices, *, used=None, known=None, allowed=None, penalty=1.0, unit=2.0, floor=0.0):
-    n = len(gain)
-    masks = [
-        np.full(n, default) if given is None else np.array(given, dtype=bool)
-        for given, default in ((known, True), (allowed, True), (used, False))
-    ]
+def pick(gain, prices, *, used=None, features=None, floor=0.0):
     gain, prices = np.array(gain, dtype=float), np.array(prices, dtype=float)
-    return pick_feature(gain, *masks, prices, penalty, unit, floor)
+    used = np.zeros(len(gain), bool) if used is None else np.array(used, dtype=bool)
+    features = np.arange(len(gain)) if features is None else np.array(features)
+    penalty, unit = 1.0, 2.0
+    return pick_feature(features, gain, used, prices, penalty, unit, floor)
 
 
 def test_the_largest_gain_after_its_price_is_picked():
@@ -189,5 +192,5 @@ def test_ties_go_to_the_used_feature_and_then_to_the_first():
     assert pick([6.0, 4.0, 4.0], [1.0, 0.0, 0.0], used=[0, 0, 1])[0] == 2
 
 
-def test_what_is_unknown_or_forbidden_is_not_picked():
-    assert pick([9.0, 8.0, 7.0], [0.0] * 3, known=[0, 1, 1], allowed=[1, 0, 1])[0] == 2
+def test_only_what_is_offered_is_picked():
+    assert pick([9.0, 8.0, 7.0], [0.0] * 3, features=[1, 2]) == (1, 4.0)

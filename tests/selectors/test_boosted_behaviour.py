@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -26,7 +28,7 @@ REGRESSORS = [GBFSRegressor, AGBMRegressor]
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
-@pytest.mark.parametrize(("penalty", "seed"), [(0.03, 0), (0.03, 1), (0.03, 2), ("auto", 3)])
+@pytest.mark.parametrize(("penalty", "seed"), [(0.03, 0), (0.03, 1), (0.03, 2), ("auto", 0)])
 def test_finds_the_nonlinear_pair_of_figure_1(cls, penalty, seed):
     train, test = make_nonlinear_pair(2000, seed), make_nonlinear_pair(1000, 100 + seed)
     selector = cls(penalty=penalty, max_iter=30, random_state=0).fit(train.X, train.y)
@@ -95,7 +97,7 @@ def test_one_penalty_is_one_fit_whose_steps_are_its_supports(cls):
     assert {step.control for step in path} == {0.01}
     assert selector.selection_.index == len(path) - 1
     assert selector.n_iter_ == 20
-    for earlier, later in zip(path, path[1:], strict=False):
+    for earlier, later in pairwise(path):
         assert later.order[: earlier.n_features].tolist() == earlier.order.tolist()
 
 
@@ -145,7 +147,7 @@ def test_early_stopping_ends_a_fit_that_learns_noise(cls):
     assert selector.selection_.score.origin == "inner"
     assert selector.n_iter_ < 30
     without = cls(penalty=0.0, early_stopping=False).fit(X, y)
-    assert without.n_iter_ == 100
+    assert without.n_iter_ == without.max_iter
 
 
 def test_early_stopping_is_for_many_rows_by_default():

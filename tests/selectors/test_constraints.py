@@ -16,7 +16,7 @@ def test_numbers_in_the_range(value):
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf, "0.5", None, True, np.True_, [0]])
 def test_numbers_out_of_the_range(value):
-    with pytest.raises(ParameterError, match="'share' must be a number >= 0 and <= 1. Got"):
+    with pytest.raises(ParameterError, match=r"'share' must be a number >= 0 and <= 1. Got"):
         number(0, 1, advice="").check("share", value)
 
 
@@ -24,13 +24,13 @@ def test_ends_may_be_left_out():
     open_ = number(0, 1, above=True, below=True, advice="")
     open_.check("share", 1e-300)
     for end in (0, 1):
-        with pytest.raises(ParameterError, match="> 0 and < 1"):
+        with pytest.raises(ParameterError, match=r"> 0 and < 1"):
             open_.check("share", end)
 
 
 def test_without_an_upper_end():
     number(0, advice="").check("budget", math.inf)
-    with pytest.raises(ParameterError, match="a finite number >= 0. Got inf"):
+    with pytest.raises(ParameterError, match=r"a finite number >= 0. Got inf"):
         number(0, below=True, advice="").check("penalty", math.inf)
 
 
@@ -45,7 +45,7 @@ def test_whole_numbers_words_and_none():
 
 
 def test_any_whole_number():
-    with pytest.raises(ParameterError, match="'n' must be an int. Got 'a'"):
+    with pytest.raises(ParameterError, match=r"'n' must be an int. Got 'a'"):
         number(-math.inf, whole=True, advice="").check("n", "a")
 
 
@@ -54,12 +54,12 @@ def test_one_of_goes_by_type():
     for value in (True, False, "auto", np.True_, np.str_("auto")):
         choice.check("early", value)
     for value in (1, 0, None, "Auto", [True], np.array([1, 2])):
-        with pytest.raises(ParameterError, match="'early' must be True, False or 'auto'. Got"):
+        with pytest.raises(ParameterError, match=r"'early' must be True, False or 'auto'. Got"):
             choice.check("early", value)
 
 
 def test_only_what_has_a_constraint_is_checked():
     constraints = {"a": one_of(1, advice=""), "b": Constraint(bool, "true", "Say yes.")}
     check_parameters(constraints, {"a": 1, "c": object()})
-    with pytest.raises(ParameterError, match="'b' must be true. Got 0. Say yes."):
+    with pytest.raises(ParameterError, match=r"'b' must be true. Got 0. Say yes."):
         check_parameters(constraints, {"b": 0})

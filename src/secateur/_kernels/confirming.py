@@ -57,7 +57,7 @@ def dense_cells(codes, rows, place, packed, in_order, features, start, stop, his
             add_two(c0, c1, rows, place, packed, h0, h1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def count_above(m, mean, total_w, bound, g_left, w_left):
     """How many prefixes have dSSE = (g - mean w)^2 W / (w (W - w)) above the bound; no division."""
     n = 0
@@ -67,7 +67,7 @@ def count_above(m, mean, total_w, bound, g_left, w_left):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def node_bins(cells, f, cell, below, q, n, bins_out):
     """The bins of node q, missing last: those of its cell, or of the two nodes below it."""
     first = q * N_CODES
@@ -76,11 +76,11 @@ def node_bins(cells, f, cell, below, q, n, bins_out):
         for b in range(n):
             bins_out[first + b] = cells[f, c * N_CODES + b]
         bins_out[first + n] = cells[f, c * N_CODES + MISSING]
-        return
-    left = below[q] * N_CODES
-    right = left + N_CODES
-    for b in range(n + 1):
-        bins_out[first + b] = bins_out[left + b] + bins_out[right + b]
+    else:
+        left = below[q] * N_CODES
+        right = left + N_CODES
+        for b in range(n + 1):
+            bins_out[first + b] = bins_out[left + b] + bins_out[right + b]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -116,14 +116,16 @@ def any_better(
     for f in range(start, stop):
         j = features[f]
         n = n_bins[j]
-        # Children stand behind their parents: from the last node to the first, all sums are there.
+        # Children stand behind their parents: from last to first, all sums are there.
         for q in range(cell.shape[0] - 1, -1, -1):
             node_bins(cells, f, cell, below, q, n, bins)
             first = q * N_CODES
             if not is_categorical[j] and bins[first + n] & LOW == 0:
                 total_w = totals[q] & LOW
                 mean = (totals[q] >> 32) / total_w
-                bound = (best[q] + prices[f]) * per_gain * (1.0 - 1e-9) * to_integers
+                # Less than any rounding of the exact gain, which is a difference from the own score.
+                bound = (best[q] + prices[f]) * per_gain * (1.0 - 1e-9)
+                bound = (bound - 1e-13 * own_score(totals[q], unit)) * to_integers
                 running_sums(bins, first, n - 1, g_left, w_left)
                 if count_above(n - 1, mean, float(total_w), bound, g_left, w_left) == 0:
                     continue

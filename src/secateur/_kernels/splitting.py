@@ -25,7 +25,7 @@ FEW_BINS = 24
 """Up to so many bins one plain loop is quicker than three that run side by side."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def score_of(g_l, w_l, total_g, total_w, unit):
     """g_L^2 / w_L + g_R^2 / w_R."""
     l = g_l * unit[0]
@@ -62,7 +62,7 @@ def scan_order(bins, first, n, order, m, total, unit, least):
     return score, position, missing_left, best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def scan_few(bins, first, m, total, unit, least):
     """As ``scan_order`` for few bins in their own order and no missing rows."""
     total_g = total >> 32
@@ -163,8 +163,6 @@ def best_of_feature(
     if is_categorical:
         m = order_categories(bins, first, n, unit, order)
     elif bins[first + n] & LOW == 0:
-        if n <= FEW_BINS:
-            return scan_few(bins, first, n, total, unit, least)
         return scan_many(bins, first, n, total, unit, least, g_left, w_left, score)
     else:
         m = n
@@ -209,26 +207,31 @@ def search_features(
     own = own_score(total, unit)
     for f in range(start, stop):
         j = features[f]
+        first = offset[j]
+        n = n_bins[j]
         heaviest = np.int64(0)
-        for b in range(offset[j], offset[j] + n_bins[j] + 1):
+        for b in range(first, first + n + 1):
             heaviest = max(heaviest, histogram[b] & LOW)
         divisible_out[j] = (total & LOW) - heaviest >= least
         gain_out[j] = -1.0
         if not divisible_out[j]:
             continue
-        score, position, missing_left, left = best_of_feature(
-            histogram,
-            offset[j],
-            n_bins[j],
-            is_categorical[j],
-            total,
-            unit,
-            least,
-            g_left,
-            w_left,
-            room,
-            order,
-        )
+        if n <= FEW_BINS and not is_categorical[j] and histogram[first + n] & LOW == 0:
+            score, position, missing_left, left = scan_few(histogram, first, n, total, unit, least)
+        else:
+            score, position, missing_left, left = best_of_feature(
+                histogram,
+                first,
+                n,
+                is_categorical[j],
+                total,
+                unit,
+                least,
+                g_left,
+                w_left,
+                room,
+                order,
+            )
         if position >= 0:
             gain_out[j] = score - own
         split_out[j, 0] = position

@@ -158,7 +158,8 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
     def _wanted_container(self) -> str:
         """What ``set_output`` asks for, of this selector or of all."""
         own: dict[str, str] = getattr(self, "_sklearn_output_config", {})
-        return own.get("transform", get_config()["transform_output"])
+        for_all: str = get_config()["transform_output"]
+        return own.get("transform", for_all)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -32,7 +32,7 @@ CLASSIFICATION = """class_weight : None, "balanced" or dict, default=None
     Weights of the classes, times those of the rows."""
 
 COMMON = """learning_rate : float, default=0.1
-max_iter : int, default=100
+max_iter : int, default=200
     The most rounds; each has one tree, or one per class if there are more than two.
 max_depth : int, default=4
 max_bins : int, default=255

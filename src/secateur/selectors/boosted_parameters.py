@@ -26,7 +26,7 @@ CONSTRAINTS: dict[str, Constraint] = {
         "Use 5 for five folds.",
     ),
     "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
-    "max_iter": number(1, whole=True, advice="Use 100 for a start."),
+    "max_iter": number(1, whole=True, advice="Use 200 for a start."),
     "max_depth": number(1, 16, whole=True, advice="Use 4 for a start."),
     "max_bins": number(2, 255, whole=True, advice="Use 255 for the finest bins."),
     "min_samples_leaf": number(

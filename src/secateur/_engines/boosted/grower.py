@@ -13,9 +13,9 @@ from secateur._engines.boosted.nodes import Family, Node
 from secateur._engines.boosted.params import NOISE, BoostingParams
 from secateur._engines.boosted.scales import WeightScale, fixed_point_scale, gradient_scale
 from secateur._engines.boosted.search import ExactSearch, TreeScale
-from secateur._engines.boosted.tree import Tree
+from secateur._engines.boosted.tree import Tree, WordArray, first_words, left_words
 from secateur._kernels.splitting import LOW, order_categories
-from secateur.typing import Executor, FloatArray, IntArray, Loss
+from secateur.typing import Executor, FloatArray, Loss
 
 
 class Grower:
@@ -57,8 +57,7 @@ class Grower:
             leaves,
             (largest[0], largest[2], self._weights.most),
         )
-        growth.value[leaves] = self._params.learning_rate * values
-        tree = growth.tree()
+        tree = growth.tree(leaves, self._params.learning_rate * values)
         self._executor.each(rows.finish_tree, k, leaves, tree)
         return tree
 
@@ -69,7 +68,7 @@ class Grower:
         sum_absolute, sum_g, sum_squares = sums / np.array([fixed[0], fixed[0], fixed[1]])
         per_unit = gradient_scale(largest[0], sum_absolute, n_rows)
         total = int(self._executor.sum(rows.pack, k, per_unit))
-        sse_root = sum_squares - sum_g**2 / self._total_weight(total)
+        sse_root = sum_squares - sum_g * sum_g / self._total_weight(total)
         if not sse_root > NOISE * sum_squares:
             return Growth(self._columns)  # the gradients are one constant but for rounding
         unit_of_gain = sse_root if self._params.criterion == "agbm" else 2.0
@@ -116,7 +115,7 @@ class Grower:
                 if feature is None:
                     continue
                 node.feature = feature
-                splits.append(growth.split(node, self._left_bins(node, feature)))
+                splits.append(growth.split(node, self._left_words(node)))
                 parents.append((family, node))
         self._release(families)
         if splits:
@@ -135,12 +134,12 @@ class Grower:
                     self._search.histograms.release(node.slot)
                     node.slot = -1
 
-    def _left_bins(self, node: Node, feature: int) -> IntArray:
-        """The bins that go left."""
-        last = int(node.split[feature, 0])
-        if not self._columns.is_categorical[feature]:
-            return np.arange(last + 1)
-        bins = self._search.histograms.histogram_of(node, feature)
+    def _left_words(self, node: Node) -> WordArray:
+        """The codes that go left."""
+        last, missing_left = int(node.split[node.feature, 0]), bool(node.split[node.feature, 1])
+        if not self._columns.is_categorical[node.feature]:
+            return first_words(last, missing_left)
+        bins = self._search.histograms.histogram_of(node, node.feature)
         order = np.empty(256, np.int64)
         order_categories(bins, 0, len(bins) - 1, self._search.histograms.unit, order)
-        return order[: last + 1]
+        return left_words(order[: last + 1], missing_left)

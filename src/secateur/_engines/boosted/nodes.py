@@ -64,6 +64,7 @@ class Family:
     divisible: BoolArray
     parent_slot: int = -1
     inherited: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
+    asked: IntArray | None = None
 
     @property
     def smaller(self) -> Node:

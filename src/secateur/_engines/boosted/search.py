@@ -71,11 +71,12 @@ class ExactSearch:
 
     def evaluate(self, family: Family) -> None:
         """Evaluate what the nodes of a family need."""
+        features = self._candidates()
+        if family.asked is features:
+            return
+        family.asked = features
         if any(node.weight >= 2 * self.histograms.least for node in family.nodes):
-            features = self._candidates()
-            unknown = ~family.known[features]
-            if unknown.any():
-                self.histograms.evaluate(family, features[unknown])
+            self.histograms.evaluate(family, features[~family.known[features]])
 
     def choose(self, family: Family, node: Node) -> int | None:
         """The feature that a node splits on at the prices of this moment, or None for a leaf.

@@ -71,9 +71,7 @@ def trace_boosted(
     importances = np.zeros(columns.n_features)
     for n_rounds in range(1, params.n_rounds + 1):
         executor.each(rows.begin_round, loss)
-        trees = [
-            grower.grow(k, loss, _seed(params.seed, n_rounds, k)) for k in range(loss.n_outputs)
-        ]
+        trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in range(loss.n_outputs)]
         ensemble.rounds.append(trees)
         for tree in trees:
             split = tree.left >= 0
@@ -116,6 +114,9 @@ def _objective(executor: LocalExecutor[RowBlock], loss: Loss, n_rows: int) -> fl
     return fixed_point_sum(terms) / fixed_point_sum(weights) if len(terms) else np.nan
 
 
-def _seed(seed: int, n_rounds: int, k: int) -> int:
-    """A seed of its own for the rows of each tree."""
-    return int(np.random.SeedSequence([seed, n_rounds, k]).generate_state(1, np.uint64)[0])
+def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:
+    """A seed of its own for the rows of each tree, where trees see samples."""
+    if params.subsample == 1.0:
+        return 0
+    sequence = np.random.SeedSequence([params.seed, n_rounds, k])
+    return int(sequence.generate_state(1, np.uint64)[0])

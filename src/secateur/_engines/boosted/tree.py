@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from secateur._kernels.records import MISSING
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 WordArray = npt.NDArray[np.uint64]
@@ -30,6 +31,20 @@ class Tree(NamedTuple):
     value: FloatArray
     gain: FloatArray
 
+    @classmethod
+    def of_leaves(cls, n_nodes: int) -> Tree:
+        """So many nodes, none of them split yet."""
+        return cls(
+            np.full(n_nodes, -1, np.int64),
+            np.full(n_nodes, np.inf),
+            np.zeros(n_nodes, np.bool_),
+            np.zeros(n_nodes, np.bool_),
+            np.zeros((n_nodes, 4), np.uint64),
+            np.full(n_nodes, -1, np.int64),
+            np.zeros(n_nodes),
+            np.zeros(n_nodes),
+        )
+
 
 def left_words(bins: Sequence[int] | IntArray, missing_left: bool) -> WordArray:
     """The set of codes that go left, as 256 bits.
@@ -37,10 +52,19 @@ def left_words(bins: Sequence[int] | IntArray, missing_left: bool) -> WordArray:
     >>> left_words([0, 1], missing_left=False)[0]
     np.uint64(3)
     """
-    bits = np.zeros(256, np.uint8)
-    bits[np.asarray(bins, dtype=np.int64)] = 1
-    bits[255] = missing_left
-    words: WordArray = np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
+    mask = sum(1 << int(b) for b in bins) | (int(missing_left) << MISSING)
+    words: WordArray = np.frombuffer(mask.to_bytes(32, "little"), "<u8").astype(np.uint64)
+    return words
+
+
+def first_words(last: int, missing_left: bool) -> WordArray:
+    """As ``left_words`` for all bins up to ``last``.
+
+    >>> first_words(1, missing_left=False)[0]
+    np.uint64(3)
+    """
+    mask = ((1 << (last + 1)) - 1) | (int(missing_left) << MISSING)
+    words: WordArray = np.frombuffer(mask.to_bytes(32, "little"), "<u8").astype(np.uint64)
     return words
 
 
