@@ -123,7 +123,7 @@ def any_better(
             if not is_categorical[j] and bins[first + n] & LOW == 0:
                 total_w = totals[q] & LOW
                 mean = (totals[q] >> 32) / total_w
-                # Less than any rounding of the exact gain, which is a difference from the own score.
+                # Below any rounding of the exact gain, which is a difference to the own score.
                 bound = (best[q] + prices[f]) * per_gain * (1.0 - 1e-9)
                 bound = (bound - 1e-13 * own_score(totals[q], unit)) * to_integers
                 running_sums(bins, first, n - 1, g_left, w_left)
