@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from secateur.evaluation.cross_trace import Verdict, best_state, pool
+from secateur.evaluation.cross_trace import Verdict, pool
 
 
 def test_pooled_mean_and_spread_are_those_of_all_rows():
@@ -39,22 +39,3 @@ def test_counted_rows_say_as_much_as_rows_that_are_there():
 def test_equal_losses_have_no_spread():
     score = pool([Verdict(np.full(9, 0.1), np.ones(9))] * 3, origin="inner", metric="loss")
     assert score.spread == pytest.approx(0.0, abs=1e-8)
-
-
-def _curve(*means, weight=1.0):
-    return [Verdict(np.array([mean]), np.array([weight])) for mean in means]
-
-
-def test_best_state_is_that_of_all_folds_together():
-    assert best_state([_curve(3, 1, 2), _curve(3, 2.5, 1)]) == 2
-    assert best_state([_curve(3, 1, 2, weight=5.0), _curve(3, 2.5, 1)]) == 1
-
-
-def test_only_states_that_every_fold_reached_count():
-    assert best_state([_curve(3, 2, 1, 0), _curve(3, 2)]) == 1
-
-
-def test_ties_go_to_the_earlier_state_and_nan_never_wins():
-    assert best_state([_curve(2, 1, 1)]) == 1
-    assert best_state([_curve(np.nan, 5, np.nan)]) == 1
-    assert best_state([_curve(np.nan, np.nan)]) == 1

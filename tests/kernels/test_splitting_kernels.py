@@ -81,7 +81,19 @@ def histograms(draw):
 def test_all_candidates_by_hand(pairs, least):
     expected = naive(pairs, list(range(len(pairs) - 1)), least)
     found = search(pairs, least=least)
-    assert found == expected if isinstance(expected, tuple) else found[0] == -1.0
+    if not isinstance(expected, tuple):
+        assert found[0] == -1.0
+        return
+    gain, position, *rest = expected
+    behind = pairs[position + 1 : -1, 1]
+    n_empty = int(np.argmax(behind > 0)) if (behind > 0).any() else len(behind)
+    assert found == (gain, position + n_empty // 2, *rest)
+
+
+def test_a_threshold_stands_in_the_middle_of_a_gap():
+    filled, empty = (-4, 2), (0, 0)
+    assert search([filled, empty, empty, empty, empty, (4, 2), empty])[1] == 2
+    assert search([filled, empty, (4, 2), empty])[1] == 0
 
 
 @settings(max_examples=150)

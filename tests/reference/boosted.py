@@ -180,7 +180,16 @@ class Tree:
             if best is None or scores > best.scores:
                 remembered = left_set if self.table.is_categorical[j] else frozenset()
                 best = Split(scores, b, missing_left, remembered)
+        if best is not None and not self.table.is_categorical[j]:
+            best = best._replace(bin=self.middle_of_gap(rows, j, best.bin))
         return best
+
+    def middle_of_gap(self, rows, j, b):
+        """Of the thresholds that part these rows alike, the middle one."""
+        last = b
+        while last + 1 < self.table.n_bins[j] and (self.table.codes[rows, j] != last + 1).all():
+            last += 1
+        return (b + last) // 2
 
     # ---------------------------------------------------------------- the choice in a node
 

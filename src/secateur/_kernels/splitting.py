@@ -129,6 +129,19 @@ def scan_many(bins, first, m, total, unit, least, g_left, w_left, score):
     return best, position, 0, left
 
 
+@njit(cache=True, nogil=True, inline="always")
+def middle_of_gap(bins, first, n, position):
+    """The middle of the run of positions that part the node's rows alike.
+
+    Bins behind the left side that hold no row of the node could go either way: rows not seen here
+    are best served by a threshold half way.
+    """
+    last = position
+    while last + 1 < n and bins[first + last + 1] & LOW == 0:
+        last += 1
+    return (position + last) // 2
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def order_categories(bins, first, n, unit, order_out):
     """The bins with weight, by mean gradient and then by number; returns how many."""
@@ -234,6 +247,8 @@ def search_features(
             )
         if position >= 0:
             gain_out[j] = score - own
+            if not is_categorical[j]:
+                position = middle_of_gap(histogram, first, n, position)
         split_out[j, 0] = position
         split_out[j, 1] = missing_left
         split_out[j, 2] = left

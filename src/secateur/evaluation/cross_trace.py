@@ -10,9 +10,6 @@ import numpy as np
 from secateur.path.step import Origin, Score
 from secateur.typing import FloatArray
 
-Curve = Sequence["Verdict"]
-"""What one fold says of state after state."""
-
 
 class Verdict:
     """What some rows say of one state: enough for the mean of all folds and its spread.
@@ -59,12 +56,3 @@ def pool(verdicts: Sequence[Verdict], *, origin: Origin, metric: str) -> Score:
     variance = max(0.0, squares - 2.0 * mean * firsts + mean * mean * heavies)
     folds = tuple(verdict.mean for verdict in verdicts)
     return Score(mean, math.sqrt(variance) / total, folds, origin, metric)
-
-
-def best_state(curves: Sequence[Curve]) -> int:
-    """The state that all folds together like best, among those that every fold reached."""
-    n_states = min(len(curve) for curve in curves)
-    losses = np.array([[verdict.mean for verdict in curve[:n_states]] for curve in curves])
-    weights = [curve[0].weight for curve in curves]
-    means = np.average(losses, axis=0, weights=weights)
-    return int(np.nanargmin(means)) if np.isfinite(means).any() else n_states - 1

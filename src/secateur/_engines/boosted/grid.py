@@ -17,7 +17,7 @@ from secateur._engines.boosted.trace import trace_boosted
 from secateur._execution.blocks import RowBlock
 from secateur._execution.local import LocalExecutor
 from secateur._kernels.threads import Threads
-from secateur.evaluation.cross_trace import Verdict, best_state, pool
+from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold, all_rows
 from secateur.path.step import Score, Step
 from secateur.typing import FloatArray, Loss
@@ -110,33 +110,44 @@ def trace_grid(data: BoostedData, params: BoostingParams, grid: Grid) -> Iterato
         if not grid.folds:
             yield _train(data, priced, grid)
             continue
-        runs = [_judge(data, priced, fold, grid) for fold in grid.folds]
-        state = best_state([verdicts for _, verdicts in runs])
-        if len(runs) == 1:
-            step = runs[0][0][state]
-        else:
-            step = _train(data, replace(priced, n_rounds=state + 1), grid)
-        judged = [verdicts[state] for _, verdicts in runs]
-        yield replace(step, score=pool(judged, origin="held_out", metric=data.loss.name))
+        rounds = _judge(data, priced, grid)
+        best = min(rounds, key=lambda each: _order(each.score))
+        step = best.steps[0]
+        if len(grid.folds) > 1:
+            n_rounds = rounds.index(best) + 1
+            step = _train(data, replace(priced, n_rounds=n_rounds), grid)
+        yield replace(step, score=best.score)
 
 
-def _judge(
-    data: BoostedData, params: BoostingParams, fold: Fold, grid: Grid
-) -> tuple[list[Step], list[Verdict]]:
-    """A fold's steps and verdicts, until the verdict has not improved for a while."""
-    run = data.run(fold, params)
-    steps: list[Step] = []
-    verdicts: list[Verdict] = []
+@dataclass(frozen=True, slots=True, eq=False)
+class _Round:
+    """A round of all folds: the step of each, and what their rows say together."""
+
+    steps: tuple[Step, ...]
+    score: Score
+
+
+def _judge(data: BoostedData, params: BoostingParams, grid: Grid) -> list[_Round]:
+    """Trace all folds side by side, until together they have not improved for a while."""
+    runs = [data.run(fold, params) for fold in grid.folds]
+    rounds: list[_Round] = []
     best = 0
-    for step in run.steps:
-        steps.append(step)
-        verdicts.append(run.verdict(step))
-        grid.on_round()
-        if verdicts[-1].mean < verdicts[best].mean:
-            best = len(verdicts) - 1
-        elif len(verdicts) - 1 - best >= grid.patience:
+    for steps in zip(*(run.steps for run in runs), strict=True):
+        verdicts = [run.verdict(step) for run, step in zip(runs, steps, strict=True)]
+        score = pool(verdicts, origin="held_out", metric=data.loss.name)
+        rounds.append(_Round(steps, score))
+        for _ in runs:
+            grid.on_round()
+        if _order(score) < _order(rounds[best].score):
+            best = len(rounds) - 1
+        elif len(rounds) - 1 - best >= grid.patience:
             break  # the rounds after this would only fit noise
-    return steps, verdicts
+    return rounds
+
+
+def _order(score: Score) -> float:
+    """By the mean loss; what cannot be compared comes last."""
+    return score.mean if score.is_usable else np.inf
 
 
 def _train(data: BoostedData, params: BoostingParams, grid: Grid) -> Step:

@@ -54,6 +54,7 @@ class WeightScale:
     def of(cls, weight: FloatArray) -> WeightScale:
         """Whole weights count rows and stay exact; others are relative, as if their mean were one.
 
+        >>> import numpy as np
         >>> WeightScale.of(np.array([1.0, 3.0])).scale
         1.0
         """

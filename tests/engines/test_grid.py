@@ -1,0 +1,94 @@
+"""A grid of penalties: folds side by side, one step per penalty, the rounds all folds like best."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from secateur._data.binned import bin_table
+from secateur._data.costs import FeatureCosts
+from secateur._data.frames import read_table
+from secateur._engines.boosted.grid import BoostedData, Grid, penalty_grid, trace_grid
+from secateur._engines.boosted.params import BoostingParams
+from secateur._kernels.threads import Threads
+from secateur.evaluation.cross_trace import pool
+from secateur.evaluation.folds import Fold
+from secateur.losses import get_loss
+
+PARAMS = BoostingParams(n_rounds=25, min_samples_leaf=5)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 12))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + 0.8 * rng.normal(size=240) > 0).astype(float)
+    table = read_table(X)
+    columns = bin_table(table, np.ones(240))
+    prices = FeatureCosts().bind(table.names)
+    loss = get_loss("log_loss", n_classes=2)
+    return BoostedData(columns, y, np.ones(240), loss, prices, Threads(1))
+
+
+@pytest.fixture(scope="module")
+def folds():
+    place = np.arange(240) % 3
+    return [Fold(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(3)]
+
+
+def pooled_curve(data, folds, params):
+    """The held-out loss of every round, each fold traced by itself to the end."""
+    curves = []
+    for fold in folds:
+        run = data.run(fold, params)
+        curves.append([run.verdict(step) for step in run.steps])
+    return [pool(each, origin="held_out", metric="log_loss") for each in zip(*curves, strict=True)]
+
+
+@pytest.mark.parametrize("penalty", [0.05, 0.0])
+def test_a_step_is_all_rows_at_the_round_that_the_folds_like_best(data, folds, penalty):
+    params = replace(PARAMS, penalty=penalty)
+    curve = pooled_curve(data, folds, params)
+    best = int(np.argmin([score.mean for score in curve]))
+    (step,) = trace_grid(data, params, Grid([penalty], folds, patience=25))
+    assert step.details["round"] == best + 1
+    assert step.score == curve[best]
+    *_, alone = data.run(data.everything, replace(params, n_rounds=best + 1)).steps
+    np.testing.assert_array_equal(step.support, alone.support)
+    assert step.objective == alone.objective
+
+
+def test_patience_ends_the_folds_together(data, folds):
+    params = replace(PARAMS, penalty=0.0, learning_rate=1.0)
+    curve = [score.mean for score in pooled_curve(data, folds, params)]
+    ticks = []
+    (step,) = trace_grid(data, params, Grid([0.0], folds, 3, lambda: ticks.append(1)))
+    stop = next(t for t in range(len(curve)) if t - int(np.argmin(curve[: t + 1])) >= 3)
+    assert stop < len(curve) - 1
+    assert step.details["round"] == int(np.argmin(curve[: stop + 1])) + 1
+    assert len(ticks) == 3 * (stop + 1) + step.details["round"]
+
+
+def test_a_single_held_out_part_is_never_trained_on(data, folds):
+    (step,) = trace_grid(data, PARAMS, Grid([0.02], folds[:1], patience=25))
+    curve = pooled_curve(data, folds[:1], replace(PARAMS, penalty=0.02))
+    assert step.score.mean == min(score.mean for score in curve)
+    assert step.model.n_rounds == step.details["round"]
+
+
+def test_without_folds_nothing_is_scored(data):
+    steps = list(trace_grid(data, PARAMS, Grid([0.1, 0.01], [], patience=3)))
+    assert [step.control for step in steps] == [0.1, 0.01]
+    assert [step.score for step in steps] == [None, None]
+    assert [step.details["round"] for step in steps] == [25, 25]
+
+
+def test_the_grid_falls_from_dear_to_cheap_and_spans_the_first_gain(data):
+    grid = penalty_grid(data, PARAMS)
+    assert grid == sorted(grid, reverse=True)
+    first = next(data.run(data.everything, replace(PARAMS, penalty=4.1 * grid[0])).steps)
+    assert first.n_features == 0  # a quarter of the best gain is the top: four times is too dear
+    first = next(data.run(data.everything, replace(PARAMS, penalty=3.9 * grid[0])).steps)
+    assert first.n_features == 1
