@@ -111,7 +111,7 @@ def test_more_than_65536_rows_equal_the_twin(weights):
     one = fit_engine(task)
     assert one.order[0] == 0
     assert_equals_twin(one, fit_twin(task), task)
-    assert_same_fit(one, fit_engine(task, sparse=True, cuts=(65_536,), n_threads=2))
+    assert_same_fit(one, fit_engine(task, sparse=True, cuts=(65_537,), n_threads=2))
 
 
 def test_cut_columns_put_together_are_the_whole():

@@ -129,6 +129,7 @@ class Tree:
         self.sse_root = A - B * B / C
         # At or below it the targets are one constant but for rounding: a single leaf.
         self.has_signal = self.has_signal and self.sse_root > 1e-9 * A
+        self.floor = max(1e-9 * self.sse_root, 1e-13 * A)
         self.unit = self.sse_root if self.params.criterion == "agbm" else 2.0
 
     def sums(self, rows):
@@ -203,7 +204,7 @@ class Tree:
                 continue
             dsse = split.scores - node_score
             gain = dsse / self.unit - self.params.penalty * market.price(j)
-            if not (dsse > 1e-9 * self.sse_root and gain > 0.0):
+            if not (dsse > self.floor and gain > 0.0):
                 continue
             key = (gain, bool(market.used[j]), -j)  # ties: the used feature, then the first
             if best is None or key > best_key:

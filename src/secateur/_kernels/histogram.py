@@ -73,13 +73,28 @@ def dense_histograms(
 
 
 @njit(cache=True, nogil=True)
+def clear_features(features, offset, n_bins, histogram_out):
+    """Empty the bins of the listed features."""
+    for f in range(features.shape[0]):
+        j = features[f]
+        for b in range(offset[j], offset[j] + n_bins[j] + 1):
+            histogram_out[b] = 0
+
+
+@njit(cache=True, nogil=True)
 def sparse_rows(row_start, row_bins, rows, packed, histogram_out):
-    """Add the stored cells of some rows, for all features at once; ``packed`` is by row."""
+    """Add the stored cells of some rows, for all features at once; returns the rows' packed sum.
+
+    ``packed`` is by row. Features that nobody asked for are added up too, to no effect.
+    """
+    total = np.int64(0)
     for i in range(rows.shape[0]):
         r = rows[i]
         p = packed[r]
+        total += p
         for q in range(row_start[r], row_start[r + np.uint32(1)]):
             histogram_out[row_bins[q]] += p
+    return total
 
 
 @njit(cache=True, nogil=True)

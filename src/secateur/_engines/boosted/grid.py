@@ -65,7 +65,7 @@ class BoostedRun:
             data.columns,
             data.target,
             data.weight,
-            fold.train.astype(np.uint32),
+            np.sort(fold.train).astype(np.uint32),
             fold.test.astype(np.uint32),
             data.loss.n_outputs,
             data.threads,

@@ -10,7 +10,7 @@ from secateur._engines.boosted.growth import Growth
 from secateur._engines.boosted.lazy import Confirmation
 from secateur._engines.boosted.leaves import leaf_values
 from secateur._engines.boosted.nodes import Family, Node
-from secateur._engines.boosted.params import NOISE, BoostingParams
+from secateur._engines.boosted.params import NOISE, ROUNDING, BoostingParams
 from secateur._engines.boosted.scales import WeightScale, fixed_point_scale, gradient_scale
 from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur._engines.boosted.tree import Tree, WordArray, first_words, left_words
@@ -46,7 +46,7 @@ class Grower:
         largest = np.max([terms for terms, _ in found], axis=0)
         n_rows = sum(n for _, n in found)
         growth = Growth(self._columns)
-        if n_rows > 0 and largest[0] > 0.0:
+        if n_rows > 0 and largest[1] > 0.0:
             growth = self._split_nodes(k, largest, n_rows)
         leaves = growth.leaves()
         values = leaf_values(
@@ -72,7 +72,8 @@ class Grower:
         if not sse_root > NOISE * sum_squares:
             return Growth(self._columns)  # the gradients are one constant but for rounding
         unit_of_gain = sse_root if self._params.criterion == "agbm" else 2.0
-        scale = TreeScale(unit_of_gain, self._params.penalty, sse_root)
+        floor = max(NOISE * sse_root, ROUNDING * sum_squares)
+        scale = TreeScale(unit_of_gain, self._params.penalty, floor)
         unit = (1.0 / per_unit, 1.0 / self._weights.scale)
         if self._params.lazy and self._confirmation.is_worth_it(k, self._params.max_depth):
             growth = self._grow_levels(scale, unit, total, only_used=True)

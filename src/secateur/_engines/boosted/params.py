@@ -8,6 +8,9 @@ from typing import Literal
 NOISE = 1e-9
 """Reductions below this share of the root's squared error are rounding, not signal."""
 
+ROUNDING = 1e-13
+"""Reductions below this share of the sum of squared gradients drown in its last digits."""
+
 
 @dataclass(frozen=True, slots=True)
 class BoostingParams:

@@ -21,6 +21,7 @@ from secateur._kernels.fixed_point import (
     sum_terms,
 )
 from secateur._kernels.histogram import (
+    clear_features,
     dense_histograms,
     fill_zero_bins,
     sparse_columns,
@@ -38,8 +39,8 @@ CELLS_PER_THREAD = 50_000
 """Histograms of fewer cells than this are not worth a second thread."""
 
 
-COLUMN_PRICE = 3
-"""A stored cell costs about so many times as much by column, where rows must be looked up."""
+COLUMN_PRICE = 20
+"""By row a node's cells of all features are added; by column all rows' cells of those asked for."""
 
 
 class RowSplit(NamedTuple):
@@ -203,29 +204,37 @@ def _dense_node(block: RowBlock, held: DenseCodes, node: int, features: IntArray
 
 
 def _sparse_node(block: RowBlock, held: SparseCodes, node: int, features: IntArray) -> None:
+    """By row, for all features at once; by column where few are asked for."""
     columns, out = block.columns, block.histogram
     start, stop = block.bounds[node]
     rows = block.order[start:stop]
-    n_by_column = int((held.indptr[features + 1] - held.indptr[features]).sum())
-    out[:] = 0
-    if n_by_column * COLUMN_PRICE < len(held.row_bins) * (stop - start) / columns.n_rows:
-        is_inside = np.zeros(columns.n_rows, np.bool_)
-        is_inside[rows] = True
-        sparse_columns(
-            held.indptr,
-            held.indices,
-            held.codes,
-            block.packed_by_row,
-            is_inside,
-            features,
-            columns.offset,
-            columns.n_bins,
-            out,
-        )
+    clear_features(features, columns.offset, columns.n_bins, out)
+    if len(features) * COLUMN_PRICE < columns.n_features:
+        total = _add_columns(block, held, rows, features)
     else:
-        sparse_rows(held.row_start, held.row_bins, rows, block.packed_by_row, out)
-    total = block.packed_by_row[rows].sum()
+        total = sparse_rows(held.row_start, held.row_bins, rows, block.packed_by_row, out)
     fill_zero_bins(features, columns.offset, columns.n_bins, held.zero_code, total, out)
+
+
+def _add_columns(
+    block: RowBlock, held: SparseCodes, rows: RowArray, features: IntArray
+) -> IntArray:
+    columns = block.columns
+    is_inside = np.zeros(columns.n_rows, np.bool_)
+    is_inside[rows] = True
+    sparse_columns(
+        held.indptr,
+        held.indices,
+        held.codes,
+        block.packed_by_row,
+        is_inside,
+        features,
+        columns.offset,
+        columns.n_bins,
+        block.histogram,
+    )
+    total: IntArray = block.packed_by_row[rows].sum()
+    return total
 
 
 def partition(block: RowBlock, splits: list[RowSplit]) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.nodes import Family, Node, NodeHistograms
-from secateur._engines.boosted.params import NOISE
 from secateur._kernels.splitting import pick_feature
 from secateur.typing import BoolArray, IntArray
 
@@ -17,17 +16,13 @@ from secateur.typing import BoolArray, IntArray
 class TreeScale:
     """What one tree's gains are measured by.
 
-    ``unit`` divides dSSE (SSE of the root for A-GBM, 2 for GBFS).
+    ``unit`` divides dSSE (SSE of the root for A-GBM, 2 for GBFS); ``floor`` is the least dSSE that
+    is not rounding.
     """
 
     unit: float
     penalty: float
-    sse_root: float
-
-    @property
-    def floor(self) -> float:
-        """The least dSSE that is not rounding."""
-        return NOISE * self.sse_root
+    floor: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +45,7 @@ class ExactSearch:
         self.ledger = ledger
         self.is_divisible: BoolArray = np.zeros(len(ledger.used), np.bool_)
         self.is_divisible[divisible] = True
-        self.scale = TreeScale(1.0, 0.0, 1.0)
+        self.scale = TreeScale(1.0, 0.0, 0.0)
         self.decisions: list[Decision] = []
         self._only_used = False
         self._offered: IntArray | None = None
