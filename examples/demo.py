@@ -37,10 +37,11 @@ def main() -> None:
     console.print(path_table(selector, demo, accuracies, whole, all_minutes))
     console.print(f"Chosen: {selector.selection_}\n", highlight=False)
     tell_chosen(console, selector, demo)
+    accuracy = accuracies[selector.selection_.index]
     console.print(
         f"\n[bold]{selector.selection_.cost:.0f} minutes of measuring instead of "
-        f"{all_minutes:.0f}[/bold], and {accuracies[selector.selection_.index]:.1%} of {len(X_test)} "
-        f"tumours not seen before told right, against {whole:.1%} with everything.\n",
+        f"{all_minutes:.0f}.[/bold] Of {len(X_test)} tumours not seen before, {accuracy:.1%} are "
+        f"told right; {whole:.1%} by scikit-learn's HistGradientBoosting with all features.\n",
         highlight=False,
     )
 
@@ -48,11 +49,12 @@ def main() -> None:
 def tell_problem(console: Console, demo: Demo, all_minutes: float) -> None:
     """Say what there is to choose from."""
     n_rows, n_features = demo.X.shape
+    n_decoys = len(demo.decoys)
     console.print(
-        f"\n[bold]{n_rows} tumours, {n_features} features.[/bold] {n_features - len(demo.decoys)} "
-        f"are real: ten measurements of cell nuclei, each\nas mean, error and worst value. The other "
-        f"{len(demo.decoys)} are decoys: the same columns, shuffled.\nA measurement takes 1 to 8 "
-        f"minutes, all of them {all_minutes:.0f}. Which are worth it?\n",
+        f"\n[bold]{n_rows} tumours, {n_features} features.[/bold] {n_features - n_decoys} are "
+        "real: ten measurements of cell nuclei, each as mean, error and worst value. The other "
+        f"{n_decoys} are decoys: the same columns, shuffled. A measurement takes 1 to 8 minutes, "
+        f"all of them {all_minutes:.0f}. Which are worth it?\n",
         highlight=False,
     )
 
@@ -65,9 +67,7 @@ def path_table(
     all_minutes: float,
 ) -> Table:
     """One row for each subset on the path, and one for all features."""
-    table = Table(
-        caption="Log loss: mean of the folds within the training rows. Accuracy: test rows."
-    )
+    table = Table(caption="log loss: in folds of the training rows; accuracy: on test rows")
     for head in ("", "penalty", "features", "decoys", "minutes", "log loss", "accuracy"):
         table.add_column(head, justify="right", no_wrap=True)
     for index, step in enumerate(selector.path_):
@@ -95,14 +95,14 @@ def tell_chosen(console: Console, selector: AGBMClassifier, demo: Demo) -> None:
     table.add_column("measurement")
     table.add_column("minutes", justify="right")
     table.add_column("share", justify="right")
-    table.add_column("features used")
+    table.add_column("values used")
     bought = dict.fromkeys(demo.groups[j] for j in selector.path_[selector.selection_.index].order)
     for measurement in bought:
         members = [j for j in np.flatnonzero(selector.support_) if demo.groups[j] == measurement]
-        minutes, names = demo.costs[members[0]], [demo.feature_names[j] for j in members]
-        table.add_row(
-            measurement, f"{minutes:.0f}", f"{share[members].sum():.0%}", ", ".join(names)
-        )
+        minutes = demo.costs[members[0]]
+        kinds = [demo.feature_names[j].replace(measurement, "").strip() for j in members]
+        used = ", ".join(kind or "a decoy" for kind in kinds)
+        table.add_row(measurement, f"{minutes:.0f}", f"{share[members].sum():.0%}", used)
     console.print(table)
 
 

@@ -30,24 +30,25 @@ COSTS = {
 
 
 def always_tried():
-    """Try a tree of used features alone whenever anything is left out, however little it saves."""
-    return mock.patch.object(lazy, "LEAST_LEFT_OUT", 1)
+    """Draft trees whenever anything is left out, however little it saves."""
+    return mock.patch.multiple(lazy, LEAST_LEFT_OUT=1, N_PROMISING=1)
 
 
 class Verdicts:
-    """Notes what came of every tree that was grown on used features alone."""
+    """Notes whether every draft held."""
 
     def __init__(self):
         self.seen = []
 
     def __enter__(self):
-        original = lazy.Confirmation.holds
+        original = lazy.LazySearch.better_than
 
-        def noted(confirmation):
-            self.seen.append(original(confirmation))
-            return self.seen[-1]
+        def noted(search, draft):
+            better = original(search, draft)
+            self.seen.append(len(better) == 0)
+            return better
 
-        self._patch = mock.patch.object(lazy.Confirmation, "holds", noted)
+        self._patch = mock.patch.object(lazy.LazySearch, "better_than", noted)
         self._patch.start()
         return self
 

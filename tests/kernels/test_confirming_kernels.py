@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._kernels.confirming import any_better, dense_cells
+from secateur._kernels.confirming import dense_cells, find_better
 from secateur._kernels.records import MISSING, N_CODES
 from secateur._kernels.splitting import search_features
 
@@ -68,12 +68,16 @@ class World:
         )  # fmt: skip
         return gain
 
-    def ask(self, features, best, prices, *, scale=(2.0, 0.0), least=1):
-        return any_better(
+    def ask(self, features, best, prices, *, scale=(2.0, 0.0), least=1, bought=-1):
+        """Which of the features some node would have chosen instead of its choice."""
+        better = np.zeros(len(features), bool)
+        prices = np.broadcast_to(np.asarray(prices, dtype=float), (7, len(features))).copy()
+        find_better(
             self.naive_cells(features), features, self.n_bins, self.is_categorical,
             (self.cell, self.below, self.totals), np.asarray(best, dtype=float),
-            np.asarray(prices, dtype=float), scale, UNIT, least, 0, len(features),
+            np.full(7, bought), prices, scale, UNIT, least, better,
         )  # fmt: skip
+        return better
 
 
 @settings(max_examples=40)
@@ -86,21 +90,8 @@ def test_dense_cells_are_the_sums(seed, in_order):
         rows = np.random.default_rng(seed).permutation(120).astype(np.uint32)
     place = (world.cell_of[rows] * N_CODES).astype(np.uint32)
     out = np.full((3, 4 * N_CODES), -77, np.int64)
-    dense_cells(world.codes, rows, place, world.packed[rows], in_order, features, 0, 3, out)
+    dense_cells(world.codes, rows, place, world.packed[rows], in_order, features, out)
     np.testing.assert_array_equal(out, world.naive_cells(features))
-
-
-def test_a_thread_writes_its_own_features():
-    world = World(1)
-    features = np.arange(5)
-    place = (world.cell_of * N_CODES).astype(np.uint32)
-    rows = np.arange(120, dtype=np.uint32)
-    for start, stop in ((0, 3), (3, 5), (2, 3), (4, 4)):
-        out = np.full((5, 4 * N_CODES), -77, np.int64)
-        dense_cells(world.codes, rows, place, world.packed, True, features, start, stop, out)
-        expected = world.naive_cells(features)
-        expected[:start] = expected[stop:] = -77
-        np.testing.assert_array_equal(out, expected)
 
 
 @settings(max_examples=100)
@@ -114,11 +105,33 @@ def test_the_verdict_is_that_of_the_search_of_every_node(seed, large, least):
     priced = np.where(gains > 0, gains / 2.0 - prices, -np.inf)
     # What every node chose ties with the best feature: nothing is better. Then one is less good.
     best = np.maximum(priced.max(axis=1), 0.0)
-    assert not world.ask(features, best, prices, least=least)
+    assert not world.ask(features, best, prices, least=least).any()
     for q in np.flatnonzero(best > 0):
         nearly = best.copy()
         nearly[q] = np.nextafter(best[q], 0.0)
-        assert world.ask(features, nearly, prices, least=least)
+        found = world.ask(features, nearly, prices, least=least)
+        np.testing.assert_array_equal(found, priced[q] == best[q])
+
+
+def test_of_equals_the_smaller_index_wins_over_a_purchase():
+    world = World(3)
+    gains = np.array([world.gains(q, 1) for q in range(7)]) / 2.0
+    best = np.maximum(gains.max(axis=1), 0.0)
+    features = np.arange(5)
+    first = np.flatnonzero((gains == best[:, None]).any(axis=0))
+    assert not world.ask(features, best, 0.0, bought=int(first.min())).any()
+    np.testing.assert_array_equal(np.flatnonzero(world.ask(features, best, 0.0, bought=99)), first)
+
+
+def test_what_is_not_for_sale_is_not_better():
+    world = World(5)
+    features = np.arange(5)
+    assert world.ask(features, np.zeros(7), 0.0).any()
+    assert not world.ask(features, np.zeros(7), np.inf).any()
+    only_root = np.full((7, 5), np.inf)
+    only_root[0] = 0.0
+    gains = world.gains(0, 1)
+    np.testing.assert_array_equal(world.ask(features, np.zeros(7), only_root), gains > 0)
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -127,5 +140,5 @@ def test_gains_below_the_floor_do_not_count(large):
     features = np.arange(5)
     most = max(world.gains(q, 1).max() for q in range(7))
     free = np.zeros(5)
-    assert world.ask(features, np.zeros(7), free, scale=(2.0, 0.99 * most))
-    assert not world.ask(features, np.zeros(7), free, scale=(2.0, most))
+    assert world.ask(features, np.zeros(7), free, scale=(2.0, 0.99 * most)).any()
+    assert not world.ask(features, np.zeros(7), free, scale=(2.0, most)).any()

@@ -115,10 +115,9 @@ def binned(X: Any, y: Any) -> Iterator[BoostedData]:
         yield bin_data(X, y, threads)
 
 
-def cells_of(step: Step) -> int | None:
-    """The cells of the table that went into histograms so far, where the engine counts them."""
-    cells = step.details.get("cells")
-    return None if cells is None else int(cells)
+def cells_of(step: Step) -> int:
+    """The cells of the table that went into histograms so far."""
+    return int(step.model.ensemble.n_cells)
 
 
 def difference(a: Step, b: Step) -> str | None:

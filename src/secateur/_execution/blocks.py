@@ -49,7 +49,8 @@ class RowBlock:
     tree_rows: RowArray = field(init=False)
     cell_start: RowArray = field(init=False)
     cell_packed: PackedArray = field(init=False)
-    cell_buffer: PackedArray = field(init=False)
+    cell_rooms: dict[int, PackedArray] = field(init=False, default_factory=dict)
+    told_rows: RowArray | None = field(init=False, default=None)
     bounds: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
     expanded: dict[int, CodeArray] = field(init=False, default_factory=dict)
 
@@ -64,7 +65,7 @@ class RowBlock:
         self.packed = np.empty(0 if self.is_sparse else len(self.rows), np.int64)
         self.tree_rows = self.rows
         self.cell_start = np.empty(0, np.uint32)
-        self.cell_packed = self.cell_buffer = np.empty(0, np.int64)
+        self.cell_packed = np.empty(0, np.int64)
         self.quantised_weight = np.ones(n, np.int64)
         self.histogram = np.empty(int(self.columns.offset[-1]), np.int64)
 

@@ -1,4 +1,4 @@
-"""Whether a feature left out of a tree would have changed it: all nodes in one pass over the rows.
+"""Which features left out of a tree would have changed it: all nodes in one pass over the rows.
 
 Notation: ``i`` row, ``f`` place of a feature in the list, ``b`` bin, ``c`` cell, ``q`` node. The
 cells of a tree part its rows; every node that was searched is one cell or the two nodes below it:
@@ -41,16 +41,17 @@ def add_two_in_order(c0, c1, place, packed, h0, h1):
 
 
 @njit(cache=True, nogil=True)
-def dense_cells(codes, rows, place, packed, in_order, features, start, stop, histogram_out):
+def dense_cells(codes, rows, place, packed, in_order, features, histogram_out):
     """``histogram[f, c * 256 + code]`` = packed sum of the rows of cell c with that code."""
     spare = np.zeros(histogram_out.shape[1], np.int64)
-    for f in range(start, stop, 2):
+    n = features.shape[0]
+    for f in range(0, n, 2):
         h0 = histogram_out[f]
-        h1 = histogram_out[f + 1] if f + 1 < stop else spare
+        h1 = histogram_out[f + 1] if f + 1 < n else spare
         h0[:] = 0
         h1[:] = 0
         c0 = codes[features[f]]
-        c1 = codes[features[min(f + 1, stop - 1)]]
+        c1 = codes[features[min(f + 1, n - 1)]]
         if in_order:
             add_two_in_order(c0, c1, place, packed, h0, h1)
         else:
@@ -84,25 +85,27 @@ def node_bins(cells, f, cell, below, q, n, bins_out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def any_better(
+def find_better(
     cells,
     features,
     n_bins,
     is_categorical,
     nodes,
     best,
+    bought,
     prices,
     scale,
     unit,
     least,
-    start,
-    stop,
+    better_out,
 ):
-    """Whether a feature of start .. stop of the list beats what some node chose.
+    """Mark the features of the list that some node would have chosen instead of what it chose.
 
     ``nodes`` = (cell, below, totals) of the searched nodes in breadth-first order, ``best[q]`` the
-    priced gain of node q's choice (0 for a leaf), ``prices[f]`` penalty times price, ``scale`` =
-    (unit of gain, least dSSE). A quick test without divisions leaves few pairs for the exact one.
+    priced gain of node q's choice (0 for a leaf), ``bought[q]`` the feature if it was bought there
+    (of equals the smaller index wins) or -1, ``prices[q, f]`` penalty times price, infinite where
+    not for sale, ``scale`` = (unit of gain, least dSSE). A quick test without divisions leaves few
+    pairs for the exact one.
     """
     cell, below, totals = nodes
     inv_g, inv_w = unit
@@ -113,18 +116,20 @@ def any_better(
     w_left = np.empty(N_CODES)
     room = np.empty(N_CODES)
     order = np.empty(N_CODES, np.int64)
-    for f in range(start, stop):
+    for f in range(features.shape[0]):
         j = features[f]
         n = n_bins[j]
         # Children stand behind their parents: from last to first, all sums are there.
         for q in range(cell.shape[0] - 1, -1, -1):
             node_bins(cells, f, cell, below, q, n, bins)
+            if prices[q, f] == np.inf:
+                continue
             first = q * N_CODES
             if not is_categorical[j] and bins[first + n] & LOW == 0:
                 total_w = totals[q] & LOW
                 mean = (totals[q] >> 32) / total_w
                 # Below any rounding of the exact gain, which is a difference to the own score.
-                bound = (best[q] + prices[f]) * per_gain * (1.0 - 1e-9)
+                bound = (best[q] + prices[q, f]) * per_gain * (1.0 - 1e-9)
                 bound = (bound - 1e-13 * own_score(totals[q], unit)) * to_integers
                 running_sums(bins, first, n - 1, g_left, w_left)
                 if count_above(n - 1, mean, float(total_w), bound, g_left, w_left) == 0:
@@ -143,6 +148,9 @@ def any_better(
                 order,
             )
             gain = score - own_score(totals[q], unit)
-            if position >= 0 and gain > floor and gain / per_gain - prices[f] > best[q]:
-                return True
-    return False
+            if position < 0 or gain <= floor:
+                continue
+            priced = gain / per_gain - prices[q, f]
+            if priced > best[q] or (priced == best[q] and j < bought[q]):
+                better_out[f] = True
+                break

@@ -51,3 +51,10 @@ def gather(packed, rows, start, stop, packed_out):
     """Packed rows in the order of ``rows``."""
     for i in range(start, stop):
         packed_out[i] = packed[rows[i]]
+
+
+@njit(cache=True, nogil=True)
+def mark_rows(rows, start, stop, value, mark_out):
+    """Give the rows of one node a mark."""
+    for i in range(start, stop):
+        mark_out[rows[i]] = value

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Thread
 from types import TracebackType
 from typing import Self
 
@@ -37,12 +39,17 @@ class Threads:
     """A few threads that share loops over features or rows; the caller's thread is one of them.
 
     The parts of a loop are independent (integer sums, or disjoint output), so results never depend
-    on the number of threads. A pool belongs to one fit: fits in several threads do not meet.
+    on the number of threads. The threads belong to one fit: fits in several threads do not meet.
+    Plain queues instead of an executor: a tree has many loops, each shorter than a millisecond.
     """
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
-        self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
+        self._inboxes: list[SimpleQueue[_Call | None]] = []
+        for _ in range(n_threads - 1):
+            inbox: SimpleQueue[_Call | None] = SimpleQueue()
+            Thread(target=_work, args=(inbox,), daemon=True).start()
+            self._inboxes.append(inbox)
 
     def run(self, part: Callable[[int, int], object], n_items: int, grain: int = 1) -> None:
         """Call ``part(start, stop)`` over ranges that cover ``n_items``, in steps of ``grain``.
@@ -52,23 +59,51 @@ class Threads:
         >>> seen
         [(0, 10)]
         """
-        n_parts = min(self.n_threads, n_items // grain) if self._pool is not None else 1
-        if n_parts <= 1 or self._pool is None:
+        n_parts = min(self.n_threads, n_items // grain)
+        if n_parts <= 1:
             part(0, n_items)
             return
         size = -(-n_items // (n_parts * grain)) * grain
         starts = range(0, n_items, size)
-        futures = [
-            self._pool.submit(part, start, min(start + size, n_items)) for start in starts[1:]
-        ]
-        part(0, min(size, n_items))
-        for future in futures:
-            future.result()
+        self._together(
+            lambda worker: part(starts[worker], min(starts[worker] + size, n_items)), len(starts)
+        )
+
+    def share(self, task: Callable[[int, int], object], n_tasks: int) -> None:
+        """Call ``task(worker, number)`` for all numbers; a worker that is free takes the next one.
+
+        >>> seen = []
+        >>> Threads(1).share(lambda worker, number: seen.append((worker, number)), 2)
+        >>> seen
+        [(0, 0), (0, 1)]
+        """
+        numbers = itertools.count()
+
+        def work(worker: int) -> None:
+            while (number := next(numbers)) < n_tasks:
+                task(worker, number)
+
+        self._together(work, min(self.n_threads, n_tasks))
+
+    def _together(self, work: Callable[[int], object], n_workers: int) -> None:
+        """Call ``work(worker)`` in so many threads and wait for all; the first error is raised."""
+        # A queue of its own for every call: what an interrupted one leaves behind confuses nobody.
+        done: SimpleQueue[BaseException | None] = SimpleQueue()
+        for worker in range(1, n_workers):
+            self._inboxes[worker - 1].put((work, worker, done))
+        if n_workers:
+            work(0)
+        errors = [done.get() for _ in range(1, n_workers)]
+        for error in errors:
+            if error is not None:
+                raise error
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
+        for inbox in self._inboxes:
+            inbox.put(None)
+        self._inboxes = []
+        self.n_threads = 1
 
     def __enter__(self) -> Self:
         return self
@@ -80,3 +115,19 @@ class Threads:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+_Call = tuple[Callable[[int], object], int, "SimpleQueue[BaseException | None]"]
+
+
+def _work(inbox: SimpleQueue[_Call | None]) -> None:
+    """What a thread does all its life."""
+    while (call := inbox.get()) is not None:
+        work, worker, done = call
+        try:
+            work(worker)
+        except BaseException as error:  # noqa: BLE001  # it is raised again where it belongs
+            done.put(error)
+        else:
+            done.put(None)
+        del call, work, done  # keep nothing of a fit alive while waiting for the next loop

@@ -15,11 +15,16 @@ from secateur.typing import FloatArray, IntArray, Loss
 
 @dataclass(slots=True, eq=False)
 class Ensemble:
-    """Rounds of trees, one tree per output and round; grows while it is fitted."""
+    """Rounds of trees, one tree per output and round; grows while it is fitted.
+
+    ``n_cells`` counts the cells of the table that were added up for it: work, not part of the
+    model.
+    """
 
     loss: Loss
     baseline: FloatArray
     rounds: list[list[Tree]] = field(default_factory=list)
+    n_cells: float = 0.0
 
     def at(self, n_rounds: int) -> BoostedModel:
         """The model after so many rounds."""

@@ -7,7 +7,7 @@ import numpy as np
 from secateur._data.binned import BinnedColumns
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.growth import Growth
-from secateur._engines.boosted.lazy import Confirmation
+from secateur._engines.boosted.lazy import MOST_DRAFTS, LazySearch
 from secateur._engines.boosted.leaves import leaf_values
 from secateur._engines.boosted.nodes import Family, Node
 from secateur._engines.boosted.params import NOISE, ROUNDING, BoostingParams
@@ -15,7 +15,7 @@ from secateur._engines.boosted.scales import WeightScale, fixed_point_scale, gra
 from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur._engines.boosted.tree import Tree, WordArray, first_words, left_words
 from secateur._kernels.splitting import LOW, order_categories
-from secateur.typing import Executor, FloatArray, Loss
+from secateur.typing import BoolArray, Executor, FloatArray, Loss
 
 
 class Grower:
@@ -30,14 +30,14 @@ class Grower:
         columns: BinnedColumns,
         params: BoostingParams,
         search: ExactSearch,
-        confirmation: Confirmation,
+        lazy: LazySearch,
         weights: WeightScale,
     ) -> None:
         self._executor = executor
         self._columns = columns
         self._params = params
         self._search = search
-        self._confirmation = confirmation
+        self._lazy = lazy
         self._weights = weights
 
     def grow(self, k: int, loss: Loss, seed: int) -> Tree:
@@ -75,15 +75,29 @@ class Grower:
         floor = max(NOISE * sse_root, ROUNDING * sum_squares)
         scale = TreeScale(unit_of_gain, self._params.penalty, floor)
         unit = (1.0 / per_unit, 1.0 / self._weights.scale)
-        if self._params.lazy and self._confirmation.is_worth_it(k, self._params.max_depth):
-            growth = self._grow_levels(scale, unit, total, only_used=True)
-            if self._confirmation.holds():
+        if self._params.lazy and self._lazy.is_worth_it(self._params.max_depth):
+            growth = self._draft(scale, unit, total)
+            if growth is not None:
                 return growth
-            self._executor.each(rows.reset_tree)
-        n_bought = len(self._search.ledger.order)
         growth = self._grow_levels(scale, unit, total)
-        self._confirmation.note(k, len(self._search.ledger.order) > n_bought)
+        self._lazy.note_full()
         return growth
+
+    def _draft(self, scale: TreeScale, unit: tuple[float, float], total: int) -> Growth | None:
+        """The tree, if it can be had from few features; see ``lazy``."""
+        account = self._search.ledger.mark()
+        draft = self._lazy.first_draft()
+        for _ in range(MOST_DRAFTS):
+            growth = self._grow_levels(scale, unit, total, only=draft)
+            better = self._lazy.better_than(draft)
+            if len(better) == 0:
+                self._lazy.note_draft(holds=True)
+                return growth
+            draft[better] = True
+            self._search.ledger.rewind(account)
+            self._executor.each(rows.reset_tree)
+        self._lazy.note_draft(holds=False)
+        return None
 
     def _total_weight(self, total: int) -> float:
         """The weight of the tree's rows, exact where they are all of them."""
@@ -92,12 +106,16 @@ class Grower:
         return (total & LOW) / self._weights.scale
 
     def _grow_levels(
-        self, scale: TreeScale, unit: tuple[float, float], total: int, *, only_used: bool = False
+        self,
+        scale: TreeScale,
+        unit: tuple[float, float],
+        total: int,
+        only: BoolArray | None = None,
     ) -> Growth:
         """Level by level until nothing pays or the depth is reached."""
         growth = Growth(self._columns)
         histograms = self._search.histograms
-        self._search.begin_tree(scale, only_used=only_used)
+        self._search.begin_tree(scale, only)
         histograms.begin(unit, self._weights.least(self._params.min_samples_leaf))
         families = [histograms.root(total)]
         for _ in range(self._params.max_depth):

@@ -1,12 +1,12 @@
-"""Exact lazy search: a tree on the features in use, then one question for all the others.
+"""Exact lazy search: a tree on few features, then one question for all the others.
 
-Most trees buy nothing. Such a tree is grown on the used features alone, which are few. One pass
-over the rows then gives every other feature's histograms in the cells of the finished tree; every
-node is a union of cells, so that pass tells whether any feature would have been bought in any
-node. If so, the tree is thrown away and grown again with all features; if not, it is the full
-search's tree, bit for bit.
+A tree is drafted on the features in use and a few that came near to being bought. One pass over the
+rows then gives every other feature's histograms in the cells of the finished draft; every node is
+a union of cells, so that pass tells whether any of them would have been chosen in any node. If
+none, the draft is the full search's tree, bit for bit. If some, they join the few, and the draft is
+made again; when that does not settle it, all features are searched.
 
-A full search makes about two passes over the cells of the table, level by level; this makes one.
+A full search adds up about twice the cells of the table, level by level; this adds them up once.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from secateur._data.binned import BinnedColumns
 from secateur._engines.boosted.rows import begin_cells, cell_histograms
 from secateur._engines.boosted.search import Decision, ExactSearch
-from secateur._kernels.confirming import any_better
+from secateur._kernels.confirming import find_better
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
-from secateur.typing import BoolArray, Executor, IntArray
+from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
-FEATURES_AT_ONCE = 64
-"""Features whose cell histograms are held together: little memory, few calls."""
+FEATURES_AT_ONCE = 24
+"""Features whose cell histograms a thread holds together: what fits in its own cache."""
 
 MOST_CELLS = 16
 """With more cells the histograms leave the nearest cache, and one pass costs more than two."""
@@ -30,9 +30,15 @@ MOST_CELLS = 16
 LEAST_LEFT_OUT = 16
 """With fewer features left out there is nothing to save."""
 
+N_PROMISING = 8
+"""Features not in use that a draft may buy: the next purchase is mostly one of these."""
 
-class Confirmation:
-    """Decides when growing on used features is worth a try, and whether the tree holds."""
+MOST_DRAFTS = 2
+"""Drafts of one tree before all features are searched."""
+
+
+class LazySearch:
+    """Decides when a draft is worth a try, what goes into it, and whether it holds."""
 
     def __init__(
         self, executor: Executor, columns: BinnedColumns, search: ExactSearch, threads: Threads
@@ -41,79 +47,115 @@ class Confirmation:
         self._columns = columns
         self._search = search
         self._threads = threads
-        self._quiet: dict[int, bool] = {}
+        self._promise: FloatArray = np.full(columns.n_features, -1.0)
+        self._n_failed = 0
+        self._wait = 1
 
-    def is_worth_it(self, k: int, max_depth: int) -> bool:
-        """Whether the last tree of this output bought nothing, and enough would be left out."""
+    def is_worth_it(self, max_depth: int) -> bool:
+        """Whether enough would be left out, and drafts have not failed of late."""
         if not isinstance(self._columns.codes, DenseCodes):
-            return False  # a full search is one pass per level already, over the stored cells alone
-        used = self._search.ledger.used
-        n_left_out = int(np.count_nonzero(self._left_out()))
-        return (
-            self._quiet.get(k, False)
-            and 2 ** (max_depth - 1) <= MOST_CELLS
-            and n_left_out >= max(LEAST_LEFT_OUT, int(np.count_nonzero(used)) // 2)
-        )
+            return False  # a full search goes over the stored cells alone already
+        self._wait = max(0, self._wait - 1)
+        n_in = int(np.count_nonzero(self._search.ledger.used)) + N_PROMISING
+        n_out = int(np.count_nonzero(self._for_sale())) - N_PROMISING
+        few_cells = 2 ** (max_depth - 1) <= MOST_CELLS
+        return self._wait == 0 and few_cells and n_out >= max(LEAST_LEFT_OUT, n_in // 2)
 
-    def note(self, k: int, bought: bool) -> None:
-        """Remember whether a tree of output k bought anything."""
-        self._quiet[k] = not bought
+    def first_draft(self) -> BoolArray:
+        """The features of a first draft: those in use and the most promising others."""
+        others = np.flatnonzero(self._for_sale())
+        best = others[np.argsort(-self._promise[others], kind="stable")[:N_PROMISING]]
+        draft = self._search.ledger.used.copy()
+        draft[best] = True
+        return draft
 
-    def holds(self) -> bool:
-        """Whether no feature that was left out beats what any node of the last tree chose."""
-        features = np.flatnonzero(self._left_out())
+    def note_draft(self, *, holds: bool) -> None:
+        """Wait the longer for the next draft, the more of them failed in a row."""
+        self._n_failed = 0 if holds else self._n_failed + 1
+        self._wait = 0 if holds else 2**self._n_failed
+
+    def note_full(self) -> None:
+        """Remember of a full search how near each feature came to being bought."""
+        gains = [decision.node.gain for decision in self._search.decisions]
+        if gains:
+            np.max(gains, axis=0, out=self._promise)
+
+    def _for_sale(self) -> BoolArray:
+        search = self._search
+        for_sale: BoolArray = search.ledger.allowed & search.is_divisible & ~search.ledger.used
+        return for_sale
+
+    def better_than(self, draft: BoolArray) -> IntArray:
+        """Features outside the draft that some node of it would have chosen; a few if many.
+
+        Prices, and what may be bought, are those of the moment when each node was searched.
+        """
         decisions = self._search.decisions
-        if len(features) == 0:
-            return True
         shape = _shape(decisions)
         cells = [decisions[q].node.number for q in np.flatnonzero(shape[0] >= 0)]
         self._executor.each(begin_cells, cells)
-        for first in range(0, len(features), FEATURES_AT_ONCE):
-            some = features[first : first + FEATURES_AT_ONCE]
-            self._search.histograms.count(len(some), decisions[0].node.weight)
-            histograms = self._executor.sum(cell_histograms, len(cells), some)
-            if self._any_better(histograms, some, shape, decisions):
-                return False
-        return True
+        features = self._outside(draft, decisions)
+        # What came near to being bought is asked first: a draft that fails, fails soon.
+        features = features[np.argsort(-self._promise[features], kind="stable")]
+        found: list[int] = []
+        asked: list[int] = []
 
-    def _left_out(self) -> BoolArray:
-        search = self._search
-        left_out: BoolArray = search.ledger.allowed & search.is_divisible & ~search.ledger.used
-        return left_out
+        def some(worker: int, number: int) -> None:
+            if not found:
+                part = features[number * FEATURES_AT_ONCE : (number + 1) * FEATURES_AT_ONCE]
+                asked.append(len(part))
+                histograms = self._executor.sum(cell_histograms, len(cells), part, worker)
+                found.extend(part[self._find_better(histograms, part, shape, decisions)])
 
-    def _any_better(
+        self._threads.share(some, -(-len(features) // FEATURES_AT_ONCE))
+        self._search.histograms.count(sum(asked), decisions[0].node.weight)
+        return np.array(found, dtype=np.int64)
+
+    def _outside(self, draft: BoolArray, decisions: list[Decision]) -> IntArray:
+        """Features outside the draft that any node could have bought."""
+        masks = {id(decision.allowed): decision.allowed for decision in decisions}
+        allowed = np.logical_or.reduce(list(masks.values()))
+        outside: IntArray = np.flatnonzero(allowed & self._search.is_divisible & ~draft)
+        return outside
+
+    def _find_better(
         self,
         histograms: IntArray,
         features: IntArray,
         shape: tuple[IntArray, IntArray, IntArray],
         decisions: list[Decision],
-    ) -> bool:
+    ) -> BoolArray:
         search, columns = self._search, self._columns
-        scale = search.scale
-        best = np.array([decision.priced_gain for decision in decisions])
-        prices = scale.penalty * search.ledger.prices[features]
-        found: list[bool] = []
+        better = np.zeros(len(features), np.bool_)
+        find_better(
+            histograms,
+            features,
+            columns.n_bins,
+            columns.is_categorical,
+            shape,
+            np.array([decision.priced_gain for decision in decisions]),
+            np.array([decision.feature if decision.is_purchase else -1 for decision in decisions]),
+            _prices(decisions, features, search.scale.penalty),
+            (search.scale.unit, search.scale.floor),
+            search.histograms.unit,
+            search.histograms.least,
+            better,
+        )
+        return better
 
-        def part(start: int, stop: int) -> None:
-            found.append(
-                any_better(
-                    histograms,
-                    features,
-                    columns.n_bins,
-                    columns.is_categorical,
-                    shape,
-                    best,
-                    prices,
-                    (scale.unit, scale.floor),
-                    search.histograms.unit,
-                    search.histograms.least,
-                    start,
-                    stop,
-                )
-            )
 
-        self._threads.run(part, len(features), 8)
-        return any(found)
+def _prices(decisions: list[Decision], features: IntArray, penalty: float) -> FloatArray:
+    """Penalty times price of the features in each node, infinite where not for sale."""
+    prices = np.empty((len(decisions), len(features)))
+    last: Decision | None = None
+    for q, decision in enumerate(decisions):
+        if last is not None and decision.prices is last.prices:
+            prices[q] = prices[q - 1]  # nothing was bought in between
+            continue
+        now = penalty * decision.prices[features]
+        prices[q] = np.where(decision.allowed[features], now, np.inf)
+        last = decision
+    return prices
 
 
 def _shape(decisions: list[Decision]) -> tuple[IntArray, IntArray, IntArray]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from secateur._data.costs import Prices
@@ -9,6 +11,14 @@ from secateur.typing import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-12
 """A purchase may pass the budget by the rounding of a sum of prices."""
+
+
+class Account(NamedTuple):
+    """What a ledger held at some moment."""
+
+    used: BoolArray
+    n_bought: int
+    spent: float
 
 
 class Ledger:
@@ -45,6 +55,18 @@ class Ledger:
         self.order.append(feature)
         self._refresh()
         return True
+
+    def mark(self) -> Account:
+        """The state of the account, to come back to."""
+        return Account(self.used.copy(), len(self.order), self.spent)
+
+    def rewind(self, account: Account) -> None:
+        """Take back all purchases since the mark."""
+        if len(self.order) > account.n_bought:
+            self.used = account.used.copy()
+            del self.order[account.n_bought :]
+            self.spent = account.spent
+            self._refresh()
 
     @property
     def entered(self) -> IntArray:

@@ -27,7 +27,7 @@ from secateur._kernels.histogram import (
     sparse_columns,
     sparse_rows,
 )
-from secateur._kernels.partition import gather, split_dense
+from secateur._kernels.partition import gather, mark_rows, split_dense
 from secateur._kernels.prediction import add_trees_binned
 from secateur._kernels.records import N_CODES, DenseCodes, SparseCodes
 from secateur.typing import FloatArray, IntArray, Loss
@@ -343,9 +343,10 @@ def _add_tree(block: RowBlock, k: int, tree: Tree, rows: RowArray) -> None:
 
 def loss_terms(block: RowBlock, loss: Loss, stride: int) -> tuple[FloatArray, FloatArray]:
     """Weighted losses and weights of every stride-th training row of the whole table."""
-    rows = block.rows
-    if stride > 1:
-        rows = rows[(rows.astype(np.int64) + block.first_row) % stride == 0]
+    if block.told_rows is None:
+        place = (block.rows.astype(np.int64) + block.first_row) % stride
+        block.told_rows = block.rows[place == 0]
+    rows = block.told_rows
     weight = block.weight[rows]
     return weight * loss.pointwise(block.target[rows], block.raw[:, rows]), weight
 
@@ -359,8 +360,7 @@ def begin_cells(block: RowBlock, cells: list[int]) -> None:
     """Note which of the nodes, that part all rows of the tree, each row is in; dense rows only."""
     place = np.empty(block.columns.n_rows, np.uint32)
     for c, node in enumerate(cells):
-        start, stop = block.bounds[node]
-        place[block.order[start:stop]] = c * N_CODES
+        mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), place)
     if len(block.tree_rows) < block.columns.n_rows:
         block.cell_start = place[block.tree_rows]
         block.cell_packed = block.packed_by_row[block.tree_rows]
@@ -369,27 +369,23 @@ def begin_cells(block: RowBlock, cells: list[int]) -> None:
         block.cell_packed = block.packed_by_row
 
 
-def cell_histograms(block: RowBlock, n_cells: int, features: IntArray) -> IntArray:
-    """Histograms in the cells that were noted: ``[f, c * 256 + code]``, packed."""
-    codes = block.columns.codes.codes
-    shape = (len(features), n_cells * N_CODES)
-    if block.cell_buffer.size < shape[0] * shape[1]:
-        block.cell_buffer = np.empty(shape[0] * shape[1], np.int64)
-    out = block.cell_buffer[: shape[0] * shape[1]].reshape(shape)
-    in_order = len(block.tree_rows) == block.columns.n_rows
+def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: int) -> IntArray:
+    """Histograms in the cells that were noted: ``[f, c * 256 + code]``, packed.
 
-    def part(first: int, last: int) -> None:
-        dense_cells(
-            codes,
-            block.tree_rows,
-            block.cell_start,
-            block.cell_packed,
-            in_order,
-            features,
-            first,
-            last,
-            out,
-        )
-
-    block.threads.run(part, len(features), 8)
+    Several threads may ask at once, each as a worker with a number of its own.
+    """
+    shape = (len(features), N_CODES * n_cells)
+    room = block.cell_rooms.get(worker)
+    if room is None or room.size < shape[0] * shape[1]:
+        room = block.cell_rooms[worker] = np.empty(shape[0] * shape[1], np.int64)
+    out: IntArray = room[: shape[0] * shape[1]].reshape(shape)
+    dense_cells(
+        block.columns.codes.codes,
+        block.tree_rows,
+        block.cell_start,
+        block.cell_packed,
+        len(block.tree_rows) == block.columns.n_rows,
+        features,
+        out,
+    )
     return out

@@ -9,7 +9,7 @@ import numpy as np
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.nodes import Family, Node, NodeHistograms
 from secateur._kernels.splitting import pick_feature
-from secateur.typing import BoolArray, IntArray
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,24 @@ class TreeScale:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What a node was found to do: split on a feature, or -1; and the priced gain of it."""
+    """What a node was found to do, and what was for sale at that moment.
+
+    ``feature`` is -1 for a leaf; ``priced_gain`` is what the choice is worth.
+    """
 
     node: Node
     feature: int
     priced_gain: float
+    is_purchase: bool
+    prices: FloatArray
+    allowed: BoolArray
 
 
 class ExactSearch:
     """Evaluates every admissible feature in every node.
 
-    With ``only_used`` features that are not in yet are left out, as if none were for sale.
+    Where a tree is begun with ``only`` some features, all others are left out as if they were not
+    for sale.
     """
 
     def __init__(self, histograms: NodeHistograms, ledger: Ledger, divisible: IntArray) -> None:
@@ -47,21 +54,21 @@ class ExactSearch:
         self.is_divisible[divisible] = True
         self.scale = TreeScale(1.0, 0.0, 0.0)
         self.decisions: list[Decision] = []
-        self._only_used = False
+        self._only: BoolArray | None = None
         self._offered: IntArray | None = None
 
-    def begin_tree(self, scale: TreeScale, *, only_used: bool = False) -> None:
+    def begin_tree(self, scale: TreeScale, only: BoolArray | None = None) -> None:
         """A new tree, with its own unit of gain."""
         self.scale = scale
-        self._only_used = only_used
         self.decisions = []
+        self._only = only
         self._offered = None
 
     def _candidates(self) -> IntArray:
         """The features that a split may use now."""
         if self._offered is None:
-            mask = self.ledger.used if self._only_used else self.ledger.allowed
-            self._offered = np.flatnonzero(mask & self.is_divisible)
+            mask = self.ledger.allowed & self.is_divisible
+            self._offered = np.flatnonzero(mask if self._only is None else mask & self._only)
         return self._offered
 
     def evaluate(self, family: Family) -> None:
@@ -90,9 +97,11 @@ class ExactSearch:
             scale.unit,
             scale.floor,
         )
-        self.decisions.append(Decision(node, feature, priced_gain))
-        if feature < 0:
-            return None
-        if ledger.use(feature):
+        is_purchase = feature >= 0 and not ledger.used[feature]
+        self.decisions.append(
+            Decision(node, feature, priced_gain, is_purchase, ledger.prices, ledger.allowed)
+        )
+        if is_purchase:
+            ledger.use(feature)
             self._offered = None
-        return int(feature)
+        return int(feature) if feature >= 0 else None

@@ -14,7 +14,7 @@ from secateur._data.costs import Prices
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.ensemble import Ensemble
 from secateur._engines.boosted.grower import Grower
-from secateur._engines.boosted.lazy import Confirmation
+from secateur._engines.boosted.lazy import LazySearch
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.nodes import NodeHistograms
 from secateur._engines.boosted.params import BoostingParams
@@ -27,7 +27,7 @@ from secateur.losses.base import fixed_point_sum
 from secateur.path.step import Step
 from secateur.typing import FloatArray, IntArray, Loss
 
-OBJECTIVE_ROWS = 20_000
+OBJECTIVE_ROWS = 10_000
 """The training loss of a step is taken over so many rows at the most: it is told, not used."""
 
 
@@ -66,13 +66,14 @@ def trace_boosted(
     histograms = NodeHistograms(executor, columns, params.max_depth, threads)
     divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
     search = ExactSearch(histograms, ledger, divisible)
-    confirmation = Confirmation(executor, columns, search, threads)
-    grower = Grower(executor, columns, params, search, confirmation, weights)
+    lazy = LazySearch(executor, columns, search, threads)
+    grower = Grower(executor, columns, params, search, lazy, weights)
     importances = np.zeros(columns.n_features)
     for n_rounds in range(1, params.n_rounds + 1):
         executor.each(rows.begin_round, loss)
         trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in range(loss.n_outputs)]
         ensemble.rounds.append(trees)
+        ensemble.n_cells = histograms.cells
         for tree in trees:
             split = tree.left >= 0
             np.add.at(importances, tree.feature[split], tree.gain[split])
@@ -84,7 +85,7 @@ def trace_boosted(
             objective=_objective(executor, loss, len(target)),
             cost=ledger.spent,
             model=ensemble.at(n_rounds),
-            details={"round": n_rounds, "cells": histograms.cells},
+            details={"round": n_rounds},
         )
 
 
@@ -108,7 +109,7 @@ def _training_rows(executor: LocalExecutor[RowBlock]) -> tuple[FloatArray, Float
 
 
 def _objective(executor: LocalExecutor[RowBlock], loss: Loss, n_rows: int) -> float:
-    """The mean training loss over at most 20,000 rows, evenly spaced; an exact sum."""
+    """The mean training loss over at most 10,000 rows, evenly spaced; an exact sum."""
     parts = executor.each(rows.loss_terms, loss, -(-n_rows // OBJECTIVE_ROWS))
     terms, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return fixed_point_sum(terms) / fixed_point_sum(weights) if len(terms) else np.nan
