@@ -39,8 +39,8 @@ CELLS_PER_THREAD = 50_000
 """Histograms of fewer cells than this are not worth a second thread."""
 
 
-COLUMN_PRICE = 20
-"""By row a node's cells of all features are added; by column all rows' cells of those asked for."""
+COLUMN_PRICE = 3
+"""By column a stored cell costs so much more: those of rows outside the node are looked at too."""
 
 
 class RowSplit(NamedTuple):
@@ -209,7 +209,7 @@ def _sparse_node(block: RowBlock, held: SparseCodes, node: int, features: IntArr
     start, stop = block.bounds[node]
     rows = block.order[start:stop]
     clear_features(features, columns.offset, columns.n_bins, out)
-    if len(features) * COLUMN_PRICE < columns.n_features:
+    if len(features) * COLUMN_PRICE * columns.n_rows < len(rows) * columns.n_features:
         total = _add_columns(block, held, rows, features)
     else:
         total = sparse_rows(held.row_start, held.row_bins, rows, block.packed_by_row, out)
