@@ -123,6 +123,7 @@ def _bin_dense(
                 _bin_column(
                     table, first + j, block[:, j], weight, max_bins, sample, cells, codes[first + j]
                 )
+            del block  # before the next one is made: they are the most memory that binning takes
 
     threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
     return DenseCodes(codes)

@@ -44,7 +44,7 @@ class RowBlock:
     spare: RowArray = field(init=False)
     packed: PackedArray = field(init=False)
     packed_by_row: PackedArray = field(init=False)
-    quantised_weight: PackedArray = field(init=False)
+    quantised_weight: RowArray = field(init=False)
     histogram: PackedArray = field(init=False)
     tree_rows: RowArray = field(init=False)
     cell_start: RowArray = field(init=False)
@@ -66,7 +66,7 @@ class RowBlock:
         self.tree_rows = self.rows
         self.cell_start = np.empty(0, np.uint32)
         self.cell_packed = np.empty(0, np.int64)
-        self.quantised_weight = np.ones(n, np.int64)
+        self.quantised_weight = np.ones(n, np.uint32)
         self.histogram = np.empty(int(self.columns.offset[-1]), np.int64)
 
     @property

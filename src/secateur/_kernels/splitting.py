@@ -290,7 +290,6 @@ def search_built(
 def search_rest(
     parent,
     child,
-    rest_out,
     features,
     columns,
     total,
@@ -302,10 +301,10 @@ def search_rest(
     split,
     divisible,
 ):
-    """Search a node whose histogram is its parent's less its sibling's."""
-    subtract_features(parent, child, features, columns, start, stop, rest_out)
+    """Search a node whose histogram is its parent's less its sibling's, and takes its place."""
+    subtract_features(parent, child, features, columns, start, stop, parent)
     search_features(
-        rest_out, features, columns, total, unit, least, start, stop, gain, split, divisible
+        parent, features, columns, total, unit, least, start, stop, gain, split, divisible
     )
 
 

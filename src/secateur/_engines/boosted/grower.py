@@ -79,8 +79,9 @@ class Grower:
             growth = self._draft(scale, unit, total)
             if growth is not None:
                 return growth
+        n_before = self._search.histograms.cells
         growth = self._grow_levels(scale, unit, total)
-        self._lazy.note_full()
+        self._lazy.note_full(self._search.histograms.cells - n_before)
         return growth
 
     def _draft(self, scale: TreeScale, unit: tuple[float, float], total: int) -> Growth | None:

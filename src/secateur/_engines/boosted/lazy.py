@@ -21,7 +21,7 @@ from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
-FEATURES_AT_ONCE = 24
+FEATURES_AT_ONCE = 40
 """Features whose cell histograms a thread holds together: what fits in its own cache."""
 
 MOST_CELLS = 16
@@ -33,8 +33,14 @@ LEAST_LEFT_OUT = 16
 N_PROMISING = 8
 """Features not in use that a draft may buy: the next purchase is mostly one of these."""
 
-MOST_DRAFTS = 2
+MOST_DRAFTS = 3
 """Drafts of one tree before all features are searched."""
+
+LEAST_PASSES = 1.4
+"""A full search of fewer passes over the table, as of a tree that is a leaf, is quicker itself."""
+
+LONGEST_WAIT = 16
+"""Trees searched in full after many failures in a row."""
 
 
 class LazySearch:
@@ -49,7 +55,8 @@ class LazySearch:
         self._threads = threads
         self._promise: FloatArray = np.full(columns.n_features, -1.0)
         self._n_failed = 0
-        self._wait = 1
+        self._wait = 0
+        self._passes = 0.0
 
     def is_worth_it(self, max_depth: int) -> bool:
         """Whether enough would be left out, and drafts have not failed of late."""
@@ -59,7 +66,12 @@ class LazySearch:
         n_in = int(np.count_nonzero(self._search.ledger.used)) + N_PROMISING
         n_out = int(np.count_nonzero(self._for_sale())) - N_PROMISING
         few_cells = 2 ** (max_depth - 1) <= MOST_CELLS
-        return self._wait == 0 and few_cells and n_out >= max(LEAST_LEFT_OUT, n_in // 2)
+        return (
+            self._wait == 0
+            and self._passes > LEAST_PASSES
+            and few_cells
+            and n_out >= max(LEAST_LEFT_OUT, n_in // 2)
+        )
 
     def first_draft(self) -> BoolArray:
         """The features of a first draft: those in use and the most promising others."""
@@ -72,10 +84,12 @@ class LazySearch:
     def note_draft(self, *, holds: bool) -> None:
         """Wait the longer for the next draft, the more of them failed in a row."""
         self._n_failed = 0 if holds else self._n_failed + 1
-        self._wait = 0 if holds else 2**self._n_failed
+        self._wait = 0 if holds else min(2**self._n_failed, LONGEST_WAIT)
 
-    def note_full(self) -> None:
-        """Remember of a full search how near each feature came to being bought."""
+    def note_full(self, n_cells: float) -> None:
+        """Remember what a full search cost, and how near each feature came to being bought."""
+        n_candidates = max(1, int(np.count_nonzero(self._search.is_divisible)))
+        self._passes = n_cells / (self._columns.n_rows * n_candidates)
         gains = [decision.node.gain for decision in self._search.decisions]
         if gains:
             np.max(gains, axis=0, out=self._promise)

@@ -105,7 +105,6 @@ class NodeHistograms:
         room = max(STORE_LEAST, int(STORE_SHARE * columns.n_rows * columns.n_features))
         self._n_slots = int(min(2 ** max(0, depth - 2), max(1, room // (8 * width + 1)), 64))
         self._store = np.empty((self._n_slots, width), np.int64)
-        self._spare = np.empty(width, np.int64)
         self._free: list[int] = []
         self._room: list[tuple[FloatArray, IntArray, BoolArray]] = []
         self._n_nodes = 0
@@ -200,14 +199,13 @@ class NodeHistograms:
             return
         smaller, larger = family.smaller, family.larger
         built = self._build(smaller, features)
+        # Nobody needs the parent after this: the larger node takes its place.
         parent = self._store[family.parent_slot]
-        rest = parent if larger.slot >= 0 else self._spare
 
         def part(start: int, stop: int) -> None:
             search_rest(
                 parent,
                 built,
-                rest,
                 features,
                 self._shape,
                 larger.total,
