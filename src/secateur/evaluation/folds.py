@@ -11,7 +11,7 @@ from secateur._data.target import Target
 from secateur.exceptions import ParameterError
 from secateur.typing import IntArray
 
-MANY_ROWS = 20_000
+MANY_ROWS = 5_000
 """Above so many rows one held-out part is precise enough, and folds would only cost time."""
 
 FEW_ROWS = 40
@@ -52,7 +52,7 @@ def draw_folds(
     ----------
     target : Target
     cv : None or int
-        None: five folds up to 2,000 rows, three up to 20,000, one held-out part above; no folds
+        None: five folds up to 2,000 rows, three up to 5,000, one held-out part above; no folds
         below 40 rows, or where a class has fewer than 6. 1 is one held-out part, 0 no folds.
     random_state : int
     fraction : float, default=0.2

@@ -58,7 +58,7 @@ cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
     Which step of the path is chosen. None is the fewest features within one standard error of the
     best along a grid, and the best step of a single fit.
 cv : None, int, splitter or list of (train, test), default=None
-    The folds by which a grid is judged. None is five up to 2,000 rows, three up to 20,000, and one
+    The folds by which a grid is judged. None is five up to 2,000 rows, three up to 5,000, and one
     held-out fifth above; none below 40 rows, or where a class has fewer than 6.
 early_stopping : bool or "auto", default="auto"
     With a single penalty: hold rows out and stop when they gain nothing; "auto" does so above
