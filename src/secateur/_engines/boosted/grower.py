@@ -7,7 +7,7 @@ import numpy as np
 from secateur._data.binned import BinnedColumns
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.growth import Growth
-from secateur._engines.boosted.lazy import MOST_DRAFTS, LazySearch
+from secateur._engines.boosted.lazy import LazySearch
 from secateur._engines.boosted.leaves import leaf_values
 from secateur._engines.boosted.nodes import Family, Node
 from secateur._engines.boosted.params import NOISE, ROUNDING, BoostingParams
@@ -88,7 +88,7 @@ class Grower:
         """The tree, if it can be had from few features; see ``lazy``."""
         account = self._search.ledger.mark()
         draft = self._lazy.first_draft()
-        for _ in range(MOST_DRAFTS):
+        for _ in range(self._lazy.n_drafts):
             growth = self._grow_levels(scale, unit, total, only=draft)
             better = self._lazy.better_than(draft)
             if len(better) == 0:

@@ -34,12 +34,15 @@ N_PROMISING = 8
 """Features not in use that a draft may buy: the next purchase is mostly one of these."""
 
 MOST_DRAFTS = 3
-"""Drafts of one tree before all features are searched."""
+"""Drafts of one tree before all features are searched; only one while they fail."""
 
 LEAST_PASSES = 1.4
 """A full search of fewer passes over the table, as of a tree that is a leaf, is quicker itself."""
 
-LONGEST_WAIT = 16
+MOST_BOUGHT = 2
+"""After a full search that bought more features than this, the next tree will buy some too."""
+
+LONGEST_WAIT = 64
 """Trees searched in full after many failures in a row."""
 
 
@@ -57,6 +60,7 @@ class LazySearch:
         self._n_failed = 0
         self._wait = 0
         self._passes = 0.0
+        self._n_bought = 0
 
     def is_worth_it(self, max_depth: int) -> bool:
         """Whether enough would be left out, and drafts have not failed of late."""
@@ -68,10 +72,16 @@ class LazySearch:
         few_cells = 2 ** (max_depth - 1) <= MOST_CELLS
         return (
             self._wait == 0
+            and self._n_bought <= MOST_BOUGHT
             and self._passes > LEAST_PASSES
             and few_cells
             and n_out >= max(LEAST_LEFT_OUT, n_in // 2)
         )
+
+    @property
+    def n_drafts(self) -> int:
+        """How often a draft may be made again before all features are searched."""
+        return MOST_DRAFTS if self._n_failed == 0 else 1
 
     def first_draft(self) -> BoolArray:
         """The features of a first draft: those in use and the most promising others."""
@@ -84,12 +94,13 @@ class LazySearch:
     def note_draft(self, *, holds: bool) -> None:
         """Wait the longer for the next draft, the more of them failed in a row."""
         self._n_failed = 0 if holds else self._n_failed + 1
-        self._wait = 0 if holds else min(2**self._n_failed, LONGEST_WAIT)
+        self._wait = 0 if holds else min(4**self._n_failed, LONGEST_WAIT)
 
     def note_full(self, n_cells: float) -> None:
         """Remember what a full search cost, and how near each feature came to being bought."""
         n_candidates = max(1, int(np.count_nonzero(self._search.is_divisible)))
         self._passes = n_cells / (self._columns.n_rows * n_candidates)
+        self._n_bought = sum(decision.is_purchase for decision in self._search.decisions)
         gains = [decision.node.gain for decision in self._search.decisions]
         if gains:
             np.max(gains, axis=0, out=self._promise)
