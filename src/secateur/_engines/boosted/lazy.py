@@ -21,7 +21,7 @@ from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
-FEATURES_AT_ONCE = 40
+FEATURES_AT_ONCE = 24
 """Features whose cell histograms a thread holds together: what fits in its own cache."""
 
 MOST_CELLS = 16
