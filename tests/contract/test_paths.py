@@ -119,7 +119,7 @@ def test_a_path_without_a_suitable_step_is_kept(cls):
 
 def test_with_cut_refuses_what_is_no_rule(fitted):
     selector, _ = fitted
-    with pytest.raises(ParameterError, match="'rule' must be"):
+    with pytest.raises(ParameterError, match="'cut' must be"):
         selector.with_cut("beste")
 
 

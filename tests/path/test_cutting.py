@@ -280,7 +280,7 @@ def test_a_rule_that_points_outside_is_told(make_path, index):
 
 @pytest.mark.parametrize("value", ["worst", 2.5, True, Best, object(), ["best"]])
 def test_other_values_are_refused(value):
-    with pytest.raises(ParameterError, match=r"'rule' must be .* Got .* Use "):
+    with pytest.raises(ParameterError, match=r"'cut' must be .* Got .* Use "):
         as_rule(value)
 
 

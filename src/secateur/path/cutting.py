@@ -211,7 +211,7 @@ def as_rule(value: Any) -> CuttingRule:
     if isinstance(value, CuttingRule) and not isinstance(value, type):
         return value
     raise ParameterError(
-        "'rule' must be a cutting rule, 'best', 'one_se', 'elbow', a number of features or None. "
+        "'cut' must be a cutting rule, 'best', 'one_se', 'elbow', a number of features or None. "
         f"Got {value!r}. Use for instance 'one_se', 12, or WithinBudget(2.5)."
     )
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
-from secateur._engines.boosted.rows import begin_cells, cell_histograms
+from secateur._engines.boosted.cells import begin_cells, cell_histograms
 from secateur._engines.boosted.search import Decision, ExactSearch
 from secateur._kernels.confirming import find_better
 from secateur._kernels.records import DenseCodes

@@ -12,7 +12,6 @@ import numpy as np
 
 from secateur._engines.boosted.tree import Tree, WordArray
 from secateur._execution.blocks import RowArray, RowBlock
-from secateur._kernels.confirming import dense_cells
 from secateur._kernels.fixed_point import (
     add_leaf_values,
     largest_terms,
@@ -27,9 +26,9 @@ from secateur._kernels.histogram import (
     sparse_columns,
     sparse_rows,
 )
-from secateur._kernels.partition import gather, mark_rows, split_dense
+from secateur._kernels.partition import gather, split_dense
 from secateur._kernels.prediction import add_trees_binned
-from secateur._kernels.records import N_CODES, DenseCodes, SparseCodes
+from secateur._kernels.records import DenseCodes, SparseCodes
 from secateur.typing import FloatArray, IntArray, Loss
 
 ROWS_PER_THREAD = 8192
@@ -354,38 +353,3 @@ def loss_terms(block: RowBlock, loss: Loss, stride: int) -> tuple[FloatArray, Fl
 def held_losses(block: RowBlock, loss: Loss) -> FloatArray:
     """The losses of the rows that do not train."""
     return loss.pointwise(block.target[block.held], block.raw[:, block.held])
-
-
-def begin_cells(block: RowBlock, cells: list[int]) -> None:
-    """Note which of the nodes, that part all rows of the tree, each row is in; dense rows only."""
-    place = np.empty(block.columns.n_rows, np.uint32)
-    for c, node in enumerate(cells):
-        mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), place)
-    if len(block.tree_rows) < block.columns.n_rows:
-        block.cell_start = place[block.tree_rows]
-        block.cell_packed = block.packed_by_row[block.tree_rows]
-    else:
-        block.cell_start = place
-        block.cell_packed = block.packed_by_row
-
-
-def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: int) -> IntArray:
-    """Histograms in the cells that were noted: ``[f, c * 256 + code]``, packed.
-
-    Several threads may ask at once, each as a worker with a number of its own.
-    """
-    shape = (len(features), N_CODES * n_cells)
-    room = block.cell_rooms.get(worker)
-    if room is None or room.size < shape[0] * shape[1]:
-        room = block.cell_rooms[worker] = np.empty(shape[0] * shape[1], np.int64)
-    out: IntArray = room[: shape[0] * shape[1]].reshape(shape)
-    dense_cells(
-        block.columns.codes.codes,
-        block.tree_rows,
-        block.cell_start,
-        block.cell_packed,
-        len(block.tree_rows) == block.columns.n_rows,
-        features,
-        out,
-    )
-    return out

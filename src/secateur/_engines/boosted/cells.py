@@ -1,0 +1,46 @@
+"""What a finished draft of a tree asks of a block of rows: histograms in all of its cells."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from secateur._execution.blocks import RowBlock
+from secateur._kernels.confirming import dense_cells
+from secateur._kernels.partition import mark_rows
+from secateur._kernels.records import N_CODES
+from secateur.typing import IntArray
+
+
+def begin_cells(block: RowBlock, cells: list[int]) -> None:
+    """Note which of the nodes, that part all rows of the tree, each row is in; dense rows only."""
+    place = np.empty(block.columns.n_rows, np.uint32)
+    for c, node in enumerate(cells):
+        mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), place)
+    if len(block.tree_rows) < block.columns.n_rows:
+        block.cell_start = place[block.tree_rows]
+        block.cell_packed = block.packed_by_row[block.tree_rows]
+    else:
+        block.cell_start = place
+        block.cell_packed = block.packed_by_row
+
+
+def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: int) -> IntArray:
+    """Histograms in the cells that were noted: ``[f, c * 256 + code]``, packed.
+
+    Several threads may ask at once, each as a worker with a number of its own.
+    """
+    shape = (len(features), N_CODES * n_cells)
+    room = block.cell_rooms.get(worker)
+    if room is None or room.size < shape[0] * shape[1]:
+        room = block.cell_rooms[worker] = np.empty(shape[0] * shape[1], np.int64)
+    out: IntArray = room[: shape[0] * shape[1]].reshape(shape)
+    dense_cells(
+        block.columns.codes.codes,
+        block.tree_rows,
+        block.cell_start,
+        block.cell_packed,
+        len(block.tree_rows) == block.columns.n_rows,
+        features,
+        out,
+    )
+    return out
