@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -52,6 +52,3 @@ class Executor(Protocol):
     def each(self, function: Callable[..., Result], *small: Any) -> list[Result]: ...
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]: ...
-
-
-Sequences = Sequence[Any]

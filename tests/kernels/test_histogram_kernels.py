@@ -15,7 +15,8 @@ from secateur._kernels.histogram import (
     sparse_rows,
 )
 from secateur._kernels.records import MISSING
-from secateur._kernels.splitting import LOW, copy_features, subtract_features
+from secateur._kernels.scanning import LOW
+from secateur._kernels.splitting import copy_features, subtract_features
 
 JUNK = -77
 

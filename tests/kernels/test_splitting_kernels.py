@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._kernels.splitting import LOW, order_categories, pick_feature, search_features
+from secateur._kernels.scanning import LOW, order_categories
+from secateur._kernels.splitting import pick_feature, search_features
 
 UNIT = (0.5, 0.25)
 

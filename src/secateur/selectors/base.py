@@ -23,7 +23,7 @@ from secateur.selectors.progress import CallbackSupportMixin
 from secateur.typing import BoolArray, IntArray
 
 
-class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """A transformer that keeps the columns of one step of its path.
 
     A subclass traces a path in ``fit`` and calls ``_remember`` and ``_set_path``, last of all:

@@ -21,7 +21,7 @@ HUBER_LEVEL = 0.9
 """Residuals from the median beyond this quantile count as outliers by default."""
 
 
-class _BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc]
+class _BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for classes: one tree per round, one per class beyond two classes."""
 
     _task: ClassVar[Task] = "classification"
@@ -108,7 +108,7 @@ class _BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc
         return labels
 
 
-class _BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc]
+class _BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for numbers."""
 
     _task: ClassVar[Task] = "regression"

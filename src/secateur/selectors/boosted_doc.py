@@ -95,8 +95,8 @@ classes_ : array
 def with_parameters(cls: Class) -> Class:
     """Put the parameters and attributes into a class's docstring, before its examples."""
     head, _, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-    task = cls._task  # type: ignore[attr-defined]
-    penalty = PENALTY[cls._criterion]  # type: ignore[attr-defined]
+    task = cls._task  # type: ignore[attr-defined]  # any boosted class
+    penalty = PENALTY[cls._criterion]  # type: ignore[attr-defined]  # likewise
     own = CLASSIFICATION if task == "classification" else REGRESSION
     parameters = f"{penalty}\n{AFTER_PENALTY}\n{own}\n{COMMON}"
     cls.__doc__ = (

@@ -11,7 +11,7 @@ try:
     from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
+    class CallbackSupportMixin:  # type: ignore[no-redef]  # one or the other
         """Stands in where scikit-learn has no callbacks."""
 
     def _with_callbacks(method: Any) -> Any:

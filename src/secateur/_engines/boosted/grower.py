@@ -14,7 +14,7 @@ from secateur._engines.boosted.params import NOISE, ROUNDING, BoostingParams
 from secateur._engines.boosted.scales import WeightScale, fixed_point_scale, gradient_scale
 from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur._engines.boosted.tree import Tree, WordArray, first_words, left_words
-from secateur._kernels.splitting import LOW, order_categories
+from secateur._kernels.scanning import LOW, order_categories
 from secateur.typing import BoolArray, Executor, FloatArray, Loss
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
-from secateur._engines.boosted.rows import histogram
-from secateur._kernels.splitting import LOW, search_built, search_rest
+from secateur._engines.boosted.building import histogram
+from secateur._kernels.scanning import LOW
+from secateur._kernels.splitting import search_built, search_rest
 from secateur._kernels.threads import Threads
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
