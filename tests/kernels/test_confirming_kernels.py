@@ -62,9 +62,11 @@ class World:
             places = offset[j] + np.minimum(self.codes[j].astype(int), n)
             np.add.at(histogram, places[self.rows(q)], self.packed[self.rows(q)])
         gain, split = np.empty(n_features), np.empty((n_features, 3), np.int64)
+        none = np.empty(0, np.int64)
         search_features(
-            histogram, np.arange(n_features), (offset, self.n_bins, self.is_categorical),
-            self.totals[q], UNIT, least, 0, n_features, gain, split, np.empty(n_features, bool),
+            histogram, none, none, np.arange(n_features),
+            (offset, self.n_bins, self.is_categorical), self.totals[q], UNIT, least,
+            0, n_features, (gain, split, np.empty(n_features, bool)),
         )  # fmt: skip
         return gain
 
@@ -88,9 +90,9 @@ def test_dense_cells_are_the_sums(seed, in_order):
     rows = np.arange(120, dtype=np.uint32)
     if not in_order:
         rows = np.random.default_rng(seed).permutation(120).astype(np.uint32)
-    place = (world.cell_of[rows] * N_CODES).astype(np.uint32)
+    place = (world.cell_of * N_CODES).astype(np.uint32)
     out = np.full((3, 4 * N_CODES), -77, np.int64)
-    dense_cells(world.codes, rows, place, world.packed[rows], in_order, features, out)
+    dense_cells(world.codes, rows, place, world.packed, in_order, features, out)
     np.testing.assert_array_equal(out, world.naive_cells(features))
 
 

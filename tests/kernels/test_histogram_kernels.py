@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from secateur._kernels.binning import bins_by_row
 from secateur._kernels.histogram import (
     dense_histograms,
-    fill_zero_bins,
-    sparse_columns,
-    sparse_rows,
+    sparse_by_column,
+    sparse_by_row,
 )
 from secateur._kernels.records import MISSING
 from secateur._kernels.scanning import LOW
-from secateur._kernels.splitting import copy_features, subtract_features
+from secateur._kernels.splitting import search_features
 
 JUNK = -77
 
@@ -143,18 +142,16 @@ def sparse(codes, zero_code, rows, packed, features, n_bins, *, by_row):
     indptr, indices, stored = compress(codes, zero_code)
     n_bins, features = np.asarray(n_bins), np.asarray(features, dtype=np.int64)
     offset = offsets(n_bins)
-    out = np.zeros(offset[-1], np.int64)
+    out = np.full(offset[-1], 77)  # what was there before does not count
+    asked = (packed, rows, features, offset, n_bins, out)
     if by_row:
         per_row = np.bincount(indices, minlength=codes.shape[1])
         row_start = np.concatenate([[0], np.cumsum(per_row)])
-        row_bins = np.empty(len(indices), np.int32)
+        row_bins = np.empty(len(indices), np.uint32)
         bins_by_row(indptr, indices, stored, offset, n_bins, row_start, row_bins)
-        sparse_rows(row_start, row_bins, rows, packed, out)
+        sparse_by_row(row_start, row_bins, zero_code, *asked)
     else:
-        is_inside = np.zeros(codes.shape[1], bool)
-        is_inside[rows] = True
-        sparse_columns(indptr, indices, stored, packed, is_inside, features, offset, n_bins, out)
-    fill_zero_bins(features, offset, n_bins, zero_code, packed[rows].sum(), out)
+        sparse_by_column(indptr, indices, stored, zero_code, *asked)
     return [out[first : first + n + 1] for first, n in zip(offset, n_bins, strict=False)]
 
 
@@ -207,10 +204,39 @@ def test_the_parent_less_a_child_is_the_sibling_and_may_replace_the_parent():
     features = np.array([2, 0])
     before = parent.copy()
     columns = (offset, n_bins, np.zeros(3, bool))
-    subtract_features(parent, child, features, columns, 0, 2, parent)
+    found = (np.empty(3), np.empty((3, 3), np.int64), np.empty(3, bool))
+    kept = np.full(len(parent), JUNK)
+    scales = (int(sibling[: offset[1]].sum()), (1.0, 1.0), 1)
+    search_features(parent, child, kept, features, columns, *scales, 0, 2, found)
     for j in range(3):
         cell = slice(offset[j], offset[j + 1])
         np.testing.assert_array_equal(parent[cell], before[cell] if j == 1 else sibling[cell])
-    copy_features(before, np.array([0]), columns, 0, 1, parent)
-    np.testing.assert_array_equal(parent[: offset[1]], before[: offset[1]])
-    np.testing.assert_array_equal(parent[offset[2] :], sibling[offset[2] :])
+        np.testing.assert_array_equal(kept[cell], JUNK if j == 1 else sibling[cell])
+
+
+# ---------------------------------------------------------------------------- narrowed
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_narrowed_columns_give_the_same_histograms_in_less_room(seed, n_features):
+    from scipy.sparse import random as random_sparse
+
+    from secateur._data.binned import bin_table, narrowed
+    from secateur._data.frames import read_table
+
+    rng = np.random.default_rng(seed)
+    X = random_sparse(40, n_features, 0.3, "csr", rng=rng)
+    columns = bin_table(read_table(X), np.ones(40))
+    features = np.flatnonzero(rng.random(n_features) < 0.6)
+    narrow = narrowed(columns, features)
+    assert narrow.offset[-1] == (columns.n_bins[features] + 1).sum()
+    rows = np.sort(rng.choice(40, 25, replace=False)).astype(np.uint32)
+    packed = pack(rng.integers(-99, 99, 40), rng.integers(1, 9, 40))
+    found = []
+    for each in (columns, narrow):
+        held, out = each.codes, np.full(each.offset[-1], JUNK)
+        cells = (held.row_start, held.row_bins, held.zero_code)
+        sparse_by_row(*cells, packed, rows, features, each.offset, each.n_bins, out)
+        found.append([out[each.offset[j] :][: each.n_bins[j] + 1].tolist() for j in features])
+    assert found[0] == found[1]

@@ -11,6 +11,7 @@ from secateur._kernels.scanning import LOW, order_categories
 from secateur._kernels.splitting import pick_feature, search_features
 
 UNIT = (0.5, 0.25)
+NONE = np.empty(0, np.int64)
 
 
 def pack(pairs):
@@ -29,8 +30,9 @@ def search(pairs, *, is_categorical=False, least=1):
     columns = (np.array([0, n + 1]), np.array([n]), np.array([is_categorical]))
     gain, split, divisible = np.full(1, np.nan), np.full((1, 3), -9), np.ones(1, bool)
     total = int(pack(pairs).sum())
+    found = (gain, split, divisible)
     search_features(
-        pack(pairs), np.array([0]), columns, total, UNIT, least, 0, 1, gain, split, divisible
+        pack(pairs), NONE, NONE, np.array([0]), columns, total, UNIT, least, 0, 1, found
     )
     # Divisible is what any node below could be split on: more than this one, never less.
     assert divisible[0] == (pairs[:, 1].sum() - pairs[:, 1].max() >= least)
@@ -41,6 +43,12 @@ def search(pairs, *, is_categorical=False, least=1):
 
 def score(G, W):
     return (G * UNIT[0]) ** 2 / (W * UNIT[1])
+
+
+def score_of_sides(gl, wl, gr, wr):
+    """What the two sides differ by, in the form that the module states; dSSE in units, times W."""
+    d = float(gl * wr) - float(gr * wl)
+    return d * d / float(wl * wr)
 
 
 def naive(pairs, order, least):
@@ -57,12 +65,29 @@ def naive(pairs, order, least):
             gl, wl = g + left * missing_g, w + left * missing_w
             if wl < least or W - wl < least:
                 continue
-            s = score(gl, wl) + score(G - gl, W - wl)
+            s = score_of_sides(gl, wl, G - gl, W - wl)
             if s > best[0]:
                 best = (s, m - 1, left, int(gl), int(wl))
     if best[1] < 0:
         return -1.0
-    return (best[0] - score(G, W), *best[1:])
+    return (best[0] / W * (UNIT[0] ** 2 / UNIT[1]), *best[1:])
+
+
+@settings(max_examples=60)
+@given(st.tuples(*[st.integers(-(2**20), 2**20)] * 2), st.tuples(*[st.integers(1, 2**20)] * 2))
+def test_the_gain_is_the_fall_of_the_squared_error(g, w):
+    gain = search([(g[0], w[0]), (g[1], w[1]), (0, 0)])[0]
+    whole = score(sum(g), sum(w))
+    sides = score(g[0], w[0]) + score(g[1], w[1])
+    assert gain == pytest.approx(sides - whole, rel=1e-9, abs=1e-12 * sides)
+
+
+def test_a_mirrored_feature_gains_exactly_as_much():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        sides = np.stack([rng.integers(-(2**30), 2**30, 2), rng.integers(1, 2**30, 2)], axis=1)
+        rest = [(0, 0)]
+        assert search([*sides, *rest])[0] == search([*sides[::-1], *rest])[0]
 
 
 @st.composite
@@ -160,9 +185,8 @@ def test_only_the_listed_features_are_searched():
     pairs = [(-8, 4), (8, 4), (0, 0)] * 3
     columns = (np.array([0, 3, 6, 9]), np.array([2, 2, 2]), np.zeros(3, bool))
     gain, split, divisible = np.full(3, np.nan), np.full((3, 3), -9), np.zeros(3, bool)
-    search_features(
-        pack(pairs), np.array([2, 0, 1]), columns, 8, UNIT, 1, 0, 2, gain, split, divisible
-    )
+    found = (gain, split, divisible)
+    search_features(pack(pairs), NONE, NONE, np.array([2, 0, 1]), columns, 24, UNIT, 1, 0, 2, found)
     assert np.isnan(gain).tolist() == [False, True, False]
     assert (split[1] == -9).all()
 

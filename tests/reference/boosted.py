@@ -30,9 +30,9 @@ class Node(NamedTuple):
 
 
 class Split(NamedTuple):
-    """The best way to cut a node by one feature; scores is score(left) + score(right)."""
+    """The best way to cut a node by one feature."""
 
-    scores: float
+    score: float
     bin: int
     missing_left: bool
     left_set: frozenset
@@ -136,9 +136,14 @@ class Tree:
         """G and W of some rows, as Python integers."""
         return int(self.qg[rows].sum()), int(self.table.qw[rows].sum())
 
-    def score(self, G, W):
-        total = G * self.inv_sg
-        return total * total / (W * self.table.inv_sw)
+    def score(self, GL, WL, GR, WR):
+        """What parts two sides: dSSE = g_L^2/w_L + g_R^2/w_R - g^2/w is this, over W, in units."""
+        d = float(GL) * float(WR) - float(GR) * float(WL)
+        return d * d / (float(WL) * float(WR))
+
+    def dsse(self, score, rows):
+        per_score = self.inv_sg * self.inv_sg / self.table.inv_sw
+        return score / float(self.sums(rows)[1]) * per_score
 
     # ---------------------------------------------------------------- splits of one feature
 
@@ -170,17 +175,17 @@ class Tree:
         return [b for _, b in sorted(means)]
 
     def best_split(self, rows, j):
-        """Split with the largest sum of scores; the first in scanning order if there are ties."""
+        """Split with the largest score; the first in scanning order if there are ties."""
         best = None
         for b, missing_left, left_set, goes_left in self.scan(rows, j):
             GL, WL = self.sums(rows[goes_left])
             GR, WR = self.sums(rows[~goes_left])
             if min(WL, WR) < self.least:
                 continue
-            scores = self.score(GL, WL) + self.score(GR, WR)
-            if best is None or scores > best.scores:
+            score = self.score(GL, WL, GR, WR)
+            if best is None or score > best.score:
                 remembered = left_set if self.table.is_categorical[j] else frozenset()
-                best = Split(scores, b, missing_left, remembered)
+                best = Split(score, b, missing_left, remembered)
         if best is not None and not self.table.is_categorical[j]:
             best = best._replace(bin=self.middle_of_gap(rows, j, best.bin))
         return best
@@ -196,13 +201,12 @@ class Tree:
 
     def choose(self, rows, market):
         """Feature, split, gain and dsse of a node, or None for a leaf."""
-        node_score = self.score(*self.sums(rows))
         best, best_key = None, None
         for j in range(self.table.codes.shape[1]):
             split = self.best_split(rows, j) if market.may_use(j) else None
             if split is None:
                 continue
-            dsse = split.scores - node_score
+            dsse = self.dsse(split.score, rows)
             gain = dsse / self.unit - self.params.penalty * market.price(j)
             if not (dsse > self.floor and gain > 0.0):
                 continue

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from secateur._data.table import Table
-from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode
+from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode, move_bins
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
@@ -227,7 +227,7 @@ def _by_row(
     """The stored cells in the order of rows, as places in a histogram."""
     per_row = np.bincount(indices, minlength=n_rows)
     row_start = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int64)
-    row_bins = np.empty(len(indices), np.int32)
+    row_bins = np.empty(len(indices), np.uint32)
     bins_by_row(indptr, indices, codes, _offset(n_bins), n_bins, row_start, row_bins)
     return row_start, row_bins
 
@@ -243,3 +243,25 @@ def _as_mask(sample: IntArray | None, n_rows: int) -> BoolArray:
     if sample is not None:
         mask[sample] = True
     return mask
+
+
+def narrowed(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
+    """The same columns with room in histograms for the listed features alone.
+
+    Of the others nothing may be asked but codes; stored cells of theirs are left out by row.
+    """
+    width = np.zeros(columns.n_features, np.int64)
+    width[features] = columns.n_bins[features] + 1
+    offset = np.concatenate([[0], np.cumsum(width)])
+    if isinstance(columns.codes, SparseCodes) and len(features) < columns.n_features:
+        moved = np.where(width > 0, offset[:-1] - columns.offset[:-1], -columns.offset[-1])
+        place = np.arange(columns.offset[-1]) + np.repeat(moved, columns.n_bins + 1)
+        columns = columns._replace(codes=_moved_bins(columns.codes, place))
+    return columns._replace(offset=offset)
+
+
+def _moved_bins(held: SparseCodes, place: IntArray) -> SparseCodes:
+    """Bins by row, each at its new place; those whose place is negative are left out."""
+    row_start, row_bins = np.empty_like(held.row_start), np.empty_like(held.row_bins)
+    n_kept = move_bins(held.row_start, held.row_bins, place, row_start, row_bins)
+    return held._replace(row_start=row_start, row_bins=row_bins[:n_kept].copy())

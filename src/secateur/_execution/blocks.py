@@ -13,8 +13,23 @@ from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.typing import CodeArray, FloatArray
 
+HISTOGRAM_ROOM = 1 << 20
+"""Bytes that the histograms of nodes that are built together may take..."""
+
+NODES_AT_ONCE = 8
+"""... and how many nodes these are at the most; there is always room for one."""
+
 RowArray = npt.NDArray[np.uint32]
 PackedArray = npt.NDArray[np.int64]
+
+
+def nodes_at_once(width: int) -> int:
+    """How many nodes' histograms of so many bins are built together.
+
+    >>> nodes_at_once(100), nodes_at_once(10**6)
+    (8, 1)
+    """
+    return min(NODES_AT_ONCE, max(1, HISTOGRAM_ROOM // (8 * width + 1)))
 
 
 @dataclass(slots=True, eq=False)
@@ -45,12 +60,11 @@ class RowBlock:
     packed: PackedArray = field(init=False)
     packed_by_row: PackedArray = field(init=False)
     quantised_weight: RowArray = field(init=False)
-    histogram: PackedArray = field(init=False)
+    histograms: PackedArray = field(init=False)
     tree_rows: RowArray = field(init=False)
     cell_start: RowArray = field(init=False)
-    cell_packed: PackedArray = field(init=False)
     cell_rooms: dict[int, PackedArray] = field(init=False, default_factory=dict)
-    told_rows: RowArray | None = field(init=False, default=None)
+    told_rows: RowArray = field(init=False)
     bounds: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
     expanded: dict[int, CodeArray] = field(init=False, default_factory=dict)
 
@@ -64,10 +78,15 @@ class RowBlock:
         self.packed_by_row = np.zeros(n, np.int64)
         self.packed = np.empty(0 if self.is_sparse else len(self.rows), np.int64)
         self.tree_rows = self.rows
+        self.told_rows = self.rows
         self.cell_start = np.empty(0, np.uint32)
-        self.cell_packed = np.empty(0, np.int64)
         self.quantised_weight = np.ones(n, np.uint32)
-        self.histogram = np.empty(int(self.columns.offset[-1]), np.int64)
+        self.make_room()
+
+    def make_room(self) -> None:
+        """Room for the histograms of as many nodes as are built together."""
+        width = int(self.columns.offset[-1])
+        self.histograms = np.empty((nodes_at_once(width), width), np.int64)
 
     @property
     def is_sparse(self) -> bool:

@@ -196,3 +196,20 @@ def bins_by_row(indptr, indices, codes, offset, n_bins, row_start, row_bins_out)
             r = indices[i]
             row_bins_out[place[r]] = offset[j] + min(np.int64(codes[i]), n_bins[j])
             place[r] += 1
+
+
+@njit(cache=True, nogil=True)
+def move_bins(row_start, row_bins, place, row_start_out, row_bins_out):
+    """Cells by row at other places of a histogram, without those whose place is negative.
+
+    Returns how many are left.
+    """
+    n = 0
+    row_start_out[0] = 0
+    for i in range(row_start.shape[0] - 1):
+        for q in range(row_start[i], row_start[i + 1]):
+            b = place[row_bins[q]]
+            row_bins_out[n] = b
+            n += b >= 0
+        row_start_out[i + 1] = n
+    return n

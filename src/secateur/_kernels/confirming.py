@@ -16,16 +16,16 @@ import numpy as np
 from numba import njit
 
 from secateur._kernels.records import MISSING, N_CODES
-from secateur._kernels.scanning import LOW, best_of_feature, own_score, running_sums
+from secateur._kernels.scanning import LOW, best_of_feature, gain_of, running_sums
 
 
 @njit(cache=True, nogil=True)
 def add_two(c0, c1, rows, place, packed, h0, h1):
-    """Two features in one pass; ``place[i]`` is where the row's cell begins in the histogram."""
-    for i in range(packed.shape[0]):
-        p = packed[i]
+    """Two features in one pass; ``place[r]`` is where the row's cell begins in the histogram."""
+    for i in range(rows.shape[0]):
         r = rows[i]
-        o = place[i]
+        p = packed[r]
+        o = place[r]
         h0[o + c0[r]] += p
         h1[o + c1[r]] += p
 
@@ -42,7 +42,10 @@ def add_two_in_order(c0, c1, place, packed, h0, h1):
 
 @njit(cache=True, nogil=True)
 def dense_cells(codes, rows, place, packed, in_order, features, histogram_out):
-    """``histogram[f, c * 256 + code]`` = packed sum of the rows of cell c with that code."""
+    """``histogram[f, c * 256 + code]`` = packed sum of the rows of cell c with that code.
+
+    ``place`` and ``packed`` are by row; ``in_order`` says that ``rows`` is 0, 1, 2, ...
+    """
     spare = np.zeros(histogram_out.shape[1], np.int64)
     n = features.shape[0]
     for f in range(0, n, 2):
@@ -128,9 +131,8 @@ def find_better(
             if not is_categorical[j] and bins[first + n] & LOW == 0:
                 total_w = totals[q] & LOW
                 mean = (totals[q] >> 32) / total_w
-                # Below any rounding of the exact gain, which is a difference to the own score.
-                bound = (best[q] + prices[q, f]) * per_gain * (1.0 - 1e-9)
-                bound = (bound - 1e-13 * own_score(totals[q], unit)) * to_integers
+                # Below any rounding of the exact gain.
+                bound = (best[q] + prices[q, f]) * per_gain * (1.0 - 1e-9) * to_integers
                 running_sums(bins, first, n - 1, g_left, w_left)
                 if count_above(n - 1, mean, float(total_w), bound, g_left, w_left) == 0:
                     continue
@@ -147,7 +149,7 @@ def find_better(
                 room,
                 order,
             )
-            gain = score - own_score(totals[q], unit)
+            gain = gain_of(score, totals[q], unit)
             if position < 0 or gain <= floor:
                 continue
             priced = gain / per_gain - prices[q, f]

@@ -35,4 +35,4 @@ class SparseCodes(NamedTuple):
     codes: npt.NDArray[np.uint8]
     zero_code: npt.NDArray[np.uint8]
     row_start: npt.NDArray[np.int64]
-    row_bins: npt.NDArray[np.int32]
+    row_bins: npt.NDArray[np.uint32]

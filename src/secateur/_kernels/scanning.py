@@ -5,7 +5,10 @@ Notation: ``b`` bin, ``G`` and ``W`` sums of gradients and weights as integers, 
 error is
 
     dSSE = g_L^2 / w_L + g_R^2 / w_R - g^2 / w               (gain of Eq. 14 of GBFS, times two)
+         = (g_L w_R - g_R w_L)^2 / (w_L w_R w)
 
+The second form has one division and no difference of large squares; a split and its mirror image
+are exactly alike in it. Thresholds are compared by their score, (G_L W_R - G_R W_L)^2 / (W_L W_R).
 The price of a feature is not known here: it is the same for all thresholds, so the best threshold
 does not depend on it.
 """
@@ -23,22 +26,29 @@ FEW_BINS = 24
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def score_of(g_l, w_l, total_g, total_w, unit):
-    """g_L^2 / w_L + g_R^2 / w_R."""
-    l = g_l * unit[0]
-    r = (total_g - g_l) * unit[0]
-    return l * l / (w_l * unit[1]) + r * r / ((total_w - w_l) * unit[1])
+def score_of(g_l, w_l, total_g, total_w):
+    """(G_L W_R - G_R W_L)^2 / (W_L W_R), of floats that hold integers."""
+    g_r = total_g - g_l
+    w_r = total_w - w_l
+    d = g_l * w_r - g_r * w_l
+    return d * d / (w_l * w_r)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def gain_of(score, total, unit):
+    """The dSSE of a score; ``unit`` = (1 / gradient scale, 1 / weight scale)."""
+    return score / float(total & LOW) * (unit[0] * unit[0] / unit[1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def scan_order(bins, first, n, order, m, total, unit, least):
+def scan_order(bins, first, n, order, m, total, least):
     """The best prefix of the bins in ``order`` (m of them) as the left side.
 
     For each prefix first the missing rows to the right, then to the left; the first of equals
-    wins. Gives (score, last position, missing left, packed left sum); ``unit`` = (1 / gradient
-    scale, 1 / weight scale), ``least`` the smallest integer weight of a side.
+    wins. Gives (score, last position, missing left, packed left sum); ``least`` is the smallest
+    integer weight of a side.
     """
-    total_g = total >> 32
+    total_g = float(total >> 32)
     total_w = total & LOW
     missing = bins[first + n]
     has_missing = missing & LOW > 0
@@ -53,32 +63,37 @@ def scan_order(bins, first, n, order, m, total, unit, least):
             side = left + missing * with_missing
             w = side & LOW
             if w >= least and total_w - w >= least:
-                s = score_of(side >> 32, w, total_g, total_w, unit)
+                s = score_of(float(side >> 32), float(w), total_g, float(total_w))
                 if s > score:
                     score, position, missing_left, best = s, b, with_missing, side
     return score, position, missing_left, best
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def scan_few(bins, first, m, total, unit, least):
-    """As ``scan_order`` for few bins in their own order and no missing rows."""
-    total_g = total >> 32
+def scan_few(bins, first, n, total, least):
+    """As ``scan_order`` for few bins in their own order and no missing rows; the heaviest too.
+
+    All n prefixes are tried: the last leaves nothing for the right side and is never admissible.
+    """
+    total_g = float(total >> 32)
     total_w = total & LOW
     score = -1.0
     position = -1
     best = np.int64(0)
     left = np.int64(0)
-    for b in range(m - 1):
-        left += bins[first + b]
+    heaviest = np.int64(0)
+    for b in range(first, first + n):
+        left += bins[b]
+        heaviest = max(heaviest, bins[b] & LOW)
         w = left & LOW
         # Choices by value and not by jump: which bin is the best, no processor can guess.
-        s = score_of(left >> 32, w, total_g, total_w, unit)
+        s = score_of(float(left >> 32), float(w), total_g, float(total_w))
         s = s if (w >= least) & (total_w - w >= least) else -1.0
         better = s > score
         score = s if better else score
-        position = b if better else position
+        position = b - first if better else position
         best = left if better else best
-    return score, position, 0, best
+    return score, position, best, heaviest
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -92,12 +107,10 @@ def running_sums(bins, first, m, g_out, w_out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def split_scores(m, total_g, total_w, inv_g, inv_w, g_left, w_left, score_out):
+def split_scores(m, total_g, total_w, g_left, w_left, score_out):
     """``score_of`` each prefix; a loop of its own, so that divisions run side by side."""
     for b in range(m):
-        l = g_left[b] * inv_g
-        r = (total_g - g_left[b]) * inv_g
-        score_out[b] = l * l / (w_left[b] * inv_w) + r * r / ((total_w - w_left[b]) * inv_w)
+        score_out[b] = score_of(g_left[b], w_left[b], total_g, total_w)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -113,12 +126,12 @@ def first_best(m, w_left, score, least, most):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def scan_many(bins, first, m, total, unit, least, g_left, w_left, score):
+def scan_many(bins, first, m, total, least, g_left, w_left, score):
     """As ``scan_few`` for many bins, in three loops: the one that matters for wide columns."""
     total_g = total >> 32
     total_w = total & LOW
     running_sums(bins, first, m - 1, g_left, w_left)
-    split_scores(m - 1, float(total_g), float(total_w), unit[0], unit[1], g_left, w_left, score)
+    split_scores(m - 1, float(total_g), float(total_w), g_left, w_left, score)
     best, position = first_best(m - 1, w_left, score, float(least), float(total_w - least))
     left = np.int64(0)
     if position >= 0:
@@ -173,16 +186,9 @@ def best_of_feature(
     if is_categorical:
         m = order_categories(bins, first, n, unit, order)
     elif bins[first + n] & LOW == 0:
-        return scan_many(bins, first, n, total, unit, least, g_left, w_left, score)
+        return scan_many(bins, first, n, total, least, g_left, w_left, score)
     else:
         m = n
         for b in range(n):
             order[b] = b
-    return scan_order(bins, first, n, order, m, total, unit, least)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def own_score(total, unit):
-    """g^2 / w of a node."""
-    g = (total >> 32) * unit[0]
-    return g * g / ((total & LOW) * unit[1])
+    return scan_order(bins, first, n, order, m, total, least)

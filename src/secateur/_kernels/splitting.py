@@ -14,53 +14,59 @@ from secateur._kernels.scanning import (
     FEW_BINS,
     LOW,
     best_of_feature,
+    gain_of,
     middle_of_gap,
-    own_score,
     scan_few,
 )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def search_features(
-    histogram,
-    features,
-    columns,
-    total,
-    unit,
-    least,
-    start,
-    stop,
-    gain_out,
-    split_out,
-    divisible_out,
+    histogram, less, kept_out, features, columns, total, unit, least, start, stop, found_out
 ):
     """The best split of the features start .. stop of the list in one node.
 
-    ``columns`` = (offset, n_bins, is_categorical). Output, by feature j: ``gain[j]`` = dSSE or -1
-    where nothing is admissible, ``split[j]`` = (last position of the left side, missing left,
-    packed left sum), ``divisible[j]`` = whether any node below could split on it: the bins without
-    the heaviest, which one side must do with, weigh enough for a side.
+    ``histogram`` is the node's own, or that of its parent and ``less`` its sibling's: then the
+    node's own takes the parent's place. It is copied to ``kept``; both are empty where not wanted.
+    ``columns`` = (offset, n_bins, is_categorical). Output, by feature j, ``found`` = (gain, split,
+    divisible): ``gain[j]`` = dSSE or -1 where nothing is admissible, ``split[j]`` = (last position
+    of the left side, missing left, packed left sum), ``divisible[j]`` = whether any node below
+    could split on it: the bins without the heaviest, which one side must do with, weigh enough for
+    a side.
     """
     offset, n_bins, is_categorical = columns
+    gain_out, split_out, divisible_out = found_out
     g_left = np.empty(N_CODES)
     w_left = np.empty(N_CODES)
     room = np.empty(N_CODES)
     order = np.empty(N_CODES, np.int64)
-    own = own_score(total, unit)
+    total_w = total & LOW
     for f in range(start, stop):
         j = features[f]
         first = offset[j]
         n = n_bins[j]
-        heaviest = np.int64(0)
-        for b in range(first, first + n + 1):
-            heaviest = max(heaviest, histogram[b] & LOW)
-        divisible_out[j] = (total & LOW) - heaviest >= least
+        if less.shape[0] > 0:
+            for b in range(first, first + n + 1):
+                histogram[b] -= less[b]
+        if kept_out.shape[0] > 0:
+            for b in range(first, first + n + 1):
+                kept_out[b] = histogram[b]
         gain_out[j] = -1.0
-        if not divisible_out[j]:
+        divisible_out[j] = False
+        # A first bin that outweighs all others, as the zeros of a sparse column, settles it.
+        if total_w - (histogram[first] & LOW) < least:
             continue
+        missing_left = 0
         if n <= FEW_BINS and not is_categorical[j] and histogram[first + n] & LOW == 0:
-            score, position, missing_left, left = scan_few(histogram, first, n, total, unit, least)
+            score, position, left, heaviest = scan_few(histogram, first, n, total, least)
+            divisible_out[j] = total_w - heaviest >= least
         else:
+            heaviest = np.int64(0)
+            for b in range(first, first + n + 1):
+                heaviest = max(heaviest, histogram[b] & LOW)
+            if total_w - heaviest < least:
+                continue
+            divisible_out[j] = True
             score, position, missing_left, left = best_of_feature(
                 histogram,
                 first,
@@ -75,66 +81,12 @@ def search_features(
                 order,
             )
         if position >= 0:
-            gain_out[j] = score - own
+            gain_out[j] = gain_of(score, total, unit)
             if not is_categorical[j]:
                 position = middle_of_gap(histogram, first, n, position)
         split_out[j, 0] = position
         split_out[j, 1] = missing_left
         split_out[j, 2] = left
-
-
-@njit(cache=True, nogil=True)
-def subtract_features(parent, child, features, columns, start, stop, sibling_out):
-    """The sibling's histograms: the parent's less the child's. The output may be the parent."""
-    offset, n_bins, _ = columns
-    for f in range(start, stop):
-        j = features[f]
-        for b in range(offset[j], offset[j] + n_bins[j] + 1):
-            sibling_out[b] = parent[b] - child[b]
-
-
-@njit(cache=True, nogil=True)
-def copy_features(source, features, columns, start, stop, target_out):
-    """Copy the histograms of the listed features."""
-    offset, n_bins, _ = columns
-    for f in range(start, stop):
-        j = features[f]
-        for b in range(offset[j], offset[j] + n_bins[j] + 1):
-            target_out[b] = source[b]
-
-
-@njit(cache=True, nogil=True)
-def search_built(
-    histogram, kept_out, features, columns, total, unit, least, start, stop, gain, split, divisible
-):
-    """Search a node whose histogram was built, and keep it for subtraction if there is room."""
-    search_features(
-        histogram, features, columns, total, unit, least, start, stop, gain, split, divisible
-    )
-    if kept_out.shape[0] > 0:
-        copy_features(histogram, features, columns, start, stop, kept_out)
-
-
-@njit(cache=True, nogil=True)
-def search_rest(
-    parent,
-    child,
-    features,
-    columns,
-    total,
-    unit,
-    least,
-    start,
-    stop,
-    gain,
-    split,
-    divisible,
-):
-    """Search a node whose histogram is its parent's less its sibling's, and takes its place."""
-    subtract_features(parent, child, features, columns, start, stop, parent)
-    search_features(
-        parent, features, columns, total, unit, least, start, stop, gain, split, divisible
-    )
 
 
 @njit(cache=True, nogil=True)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from secateur._execution.blocks import RowArray, RowBlock
+from secateur._execution.blocks import RowBlock
 from secateur._kernels.histogram import (
-    clear_features,
     dense_histograms,
-    fill_zero_bins,
-    sparse_columns,
-    sparse_rows,
+    sparse_by_column,
+    sparse_by_row,
 )
 from secateur._kernels.records import DenseCodes, SparseCodes
 from secateur.typing import IntArray
@@ -22,17 +18,26 @@ CELLS_PER_THREAD = 50_000
 COLUMN_PRICE = 3
 """By column a stored cell costs so much more: those of rows outside the node are looked at too."""
 
+FEW_FEATURES = 0.1
+"""A larger share of the features is never worth going by column."""
 
-def histogram(block: RowBlock, node: int, features: IntArray) -> IntArray:
-    """The histogram of a node for the features asked for; see ``_kernels.histogram``."""
-    if isinstance(block.columns.codes, DenseCodes):
-        _dense_node(block, block.columns.codes, node, features)
+
+def histograms_of(block: RowBlock, nodes: list[int], features: list[IntArray]) -> IntArray:
+    """Histograms of some nodes, of each for the features asked for; see ``_kernels.histogram``."""
+    held = block.columns.codes
+    out = block.histograms[: len(nodes)]
+    if isinstance(held, DenseCodes):
+        for node, asked, room in zip(nodes, features, out, strict=True):
+            _dense_node(block, held, node, asked, room)
     else:
-        _sparse_node(block, block.columns.codes, node, features)
-    return block.histogram
+        for node, asked, room in zip(nodes, features, out, strict=True):
+            _sparse_node(block, held, node, asked, room)
+    return out
 
 
-def _dense_node(block: RowBlock, held: DenseCodes, node: int, features: IntArray) -> None:
+def _dense_node(
+    block: RowBlock, held: DenseCodes, node: int, features: IntArray, out: IntArray
+) -> None:
     start, stop = block.bounds[node]
     in_order = stop - start == block.columns.n_rows
     order, packed = block.order[start:stop], block.packed[start:stop]
@@ -49,42 +54,34 @@ def _dense_node(block: RowBlock, held: DenseCodes, node: int, features: IntArray
             columns.n_bins,
             first,
             last,
-            block.histogram,
+            out,
         )
 
     grain = max(4, CELLS_PER_THREAD // max(1, stop - start) // 4 * 4)
     block.threads.run(part, len(features), grain)
 
 
-def _sparse_node(block: RowBlock, held: SparseCodes, node: int, features: IntArray) -> None:
-    """By row, for all features at once; by column where few are asked for."""
-    columns, out = block.columns, block.histogram
+def _sparse_node(
+    block: RowBlock, held: SparseCodes, node: int, features: IntArray, out: IntArray
+) -> None:
+    """By row, for all features at once; by column where those asked for have few cells."""
+    columns = block.columns
     start, stop = block.bounds[node]
     rows = block.order[start:stop]
-    clear_features(features, columns.offset, columns.n_bins, out)
-    if len(features) * COLUMN_PRICE * columns.n_rows < len(rows) * columns.n_features:
-        total = _add_columns(block, held, rows, features)
+    asked = (features, columns.offset, columns.n_bins, out)
+    if _has_few_cells(held, features, (stop - start) / columns.n_rows):
+        sparse_by_column(
+            held.indptr, held.indices, held.codes, held.zero_code, block.packed_by_row, rows, *asked
+        )
     else:
-        total = sparse_rows(held.row_start, held.row_bins, rows, block.packed_by_row, out)
-    fill_zero_bins(features, columns.offset, columns.n_bins, held.zero_code, total, out)
+        sparse_by_row(
+            held.row_start, held.row_bins, held.zero_code, block.packed_by_row, rows, *asked
+        )
 
 
-def _add_columns(
-    block: RowBlock, held: SparseCodes, rows: RowArray, features: IntArray
-) -> IntArray:
-    columns = block.columns
-    is_inside = np.zeros(columns.n_rows, np.bool_)
-    is_inside[rows] = True
-    sparse_columns(
-        held.indptr,
-        held.indices,
-        held.codes,
-        block.packed_by_row,
-        is_inside,
-        features,
-        columns.offset,
-        columns.n_bins,
-        block.histogram,
-    )
-    total: IntArray = block.packed_by_row[rows].sum()
-    return total
+def _has_few_cells(held: SparseCodes, features: IntArray, share: float) -> bool:
+    """Whether the features have few stored cells beside those of a share of the rows."""
+    if len(features) > FEW_FEATURES * len(held.zero_code):
+        return False
+    n_by_column = int((held.indptr[features + 1] - held.indptr[features]).sum())
+    return COLUMN_PRICE * n_by_column < share * len(held.indices)

@@ -13,15 +13,10 @@ from secateur.typing import IntArray
 
 def begin_cells(block: RowBlock, cells: list[int]) -> None:
     """Note which of the nodes, that part all rows of the tree, each row is in; dense rows only."""
-    place = np.empty(block.columns.n_rows, np.uint32)
+    if len(block.cell_start) != block.columns.n_rows:
+        block.cell_start = np.empty(block.columns.n_rows, np.uint32)
     for c, node in enumerate(cells):
-        mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), place)
-    if len(block.tree_rows) < block.columns.n_rows:
-        block.cell_start = place[block.tree_rows]
-        block.cell_packed = block.packed_by_row[block.tree_rows]
-    else:
-        block.cell_start = place
-        block.cell_packed = block.packed_by_row
+        mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), block.cell_start)
 
 
 def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: int) -> IntArray:
@@ -38,7 +33,7 @@ def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: i
         block.columns.codes.codes,
         block.tree_rows,
         block.cell_start,
-        block.cell_packed,
+        block.packed_by_row,
         len(block.tree_rows) == block.columns.n_rows,
         features,
         out,

@@ -15,7 +15,7 @@ from secateur._engines.boosted.scales import WeightScale, fixed_point_scale, gra
 from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur._engines.boosted.tree import Tree, WordArray, first_words, left_words
 from secateur._kernels.scanning import LOW, order_categories
-from secateur.typing import BoolArray, Executor, FloatArray, Loss
+from secateur.typing import BoolArray, Executor, Loss
 
 
 class Grower:
@@ -43,7 +43,7 @@ class Grower:
     def grow(self, k: int, loss: Loss, seed: int) -> Tree:
         """Grow the tree of output k and add it to the predictions."""
         found = self._executor.each(rows.begin_tree, k, self._params.subsample, seed)
-        largest = np.max([terms for terms, _ in found], axis=0)
+        largest = [max(terms) for terms in zip(*(terms for terms, _ in found), strict=True)]
         n_rows = sum(n for _, n in found)
         growth = Growth(self._columns)
         if n_rows > 0 and largest[1] > 0.0:
@@ -55,13 +55,16 @@ class Grower:
             self._params,
             k,
             leaves,
-            (largest[0], largest[2], self._weights.most),
+            [
+                fixed_point_scale(most, n_rows)
+                for most in (largest[0], largest[2], self._weights.most)
+            ],
         )
         tree = growth.tree(leaves, self._params.learning_rate * values)
         self._executor.each(rows.finish_tree, k, leaves, tree)
         return tree
 
-    def _split_nodes(self, k: int, largest: FloatArray, n_rows: int) -> Growth:
+    def _split_nodes(self, k: int, largest: list[float], n_rows: int) -> Growth:
         """Scale the gradients and grow; lazily where that is likely to do."""
         fixed = [fixed_point_scale(terms, n_rows) for terms in largest[:2]]
         sums = self._executor.sum(rows.term_sums, k, *fixed)
@@ -129,6 +132,7 @@ class Grower:
         """Search the nodes of one level in their order and part those that split."""
         splits: list[rows.RowSplit] = []
         parents: list[tuple[Family, Node]] = []
+        self._search.evaluate(families)
         for family in families:
             for node in family.nodes:
                 feature = self._search.choose(family, node)

@@ -6,7 +6,6 @@ import numpy as np
 
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.boosted.scales import fixed_point_scale
 from secateur.losses.base import weighted_quantile
 from secateur.typing import Executor, FloatArray, Loss
 
@@ -17,18 +16,16 @@ def leaf_values(
     params: BoostingParams,
     k: int,
     leaves: list[int],
-    largest: tuple[float, float, float],
+    scales: list[float],
 ) -> FloatArray:
     """The values of some leaves of the tree of output k, from unrounded gradients.
 
-    Newton: sum w g / (sum w h + l2). Mean: sum w g / sum w, as in Eq. 14 of GBFS. ``largest`` are
-    the largest |w g|, w h and w, which set the scales of the exact sums.
+    Newton: sum w g / (sum w h + l2). Mean: sum w g / sum w, as in Eq. 14 of GBFS. ``scales`` are
+    those of the exact sums of w g, w h and w.
     """
     if loss.leaf_quantile is not None:
         return _leaf_quantiles(executor, k, leaves, loss.leaf_quantile)
-    n_rows = sum(executor.each(rows.n_tree_rows))
-    scales = tuple(fixed_point_scale(terms, n_rows) for terms in largest)
-    sums = executor.sum(rows.leaf_sums, k, leaves, scales) / np.array(scales)
+    sums = executor.sum(rows.leaf_sums, k, leaves, tuple(scales)) / np.array(scales)
     below = sums[:, 2] if params.leaf == "mean" else sums[:, 1] + params.l2
     values: FloatArray = np.divide(
         sums[:, 0], below, out=np.zeros(len(leaves)), where=below > 1e-300

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
-from secateur._engines.boosted.building import histogram
+from secateur._engines.boosted.building import histograms_of
+from secateur._execution.blocks import nodes_at_once
 from secateur._kernels.scanning import LOW
-from secateur._kernels.splitting import search_built, search_rest
+from secateur._kernels.splitting import search_features
 from secateur._kernels.threads import Threads
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
@@ -56,16 +58,15 @@ class Node:
 class Family:
     """The two children of a split, or the root alone: always evaluated together.
 
-    ``known`` are the features evaluated so far, ``inherited`` those whose histograms of the parent
-    are in ``parent_slot``, ``divisible`` those that a node here could perhaps be split on.
+    ``known`` are the features evaluated so far. ``parent`` is the node that was split, and
+    ``inherited`` are the features whose histograms of it are in ``parent_slot``.
     """
 
     nodes: list[Node]
-    known: BoolArray
-    divisible: BoolArray
+    known: BoolArray | None = None
+    parent: Node | None = None
     parent_slot: int = -1
-    inherited: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
-    asked: IntArray | None = None
+    inherited: BoolArray | None = None
 
     @property
     def smaller(self) -> Node:
@@ -78,6 +79,23 @@ class Family:
         """The other one."""
         left, right = self.nodes
         return right if left.weight <= right.weight else left
+
+
+class Offer(NamedTuple):
+    """Features to be evaluated, as a mask and as a list; one and the same while nothing changes."""
+
+    mask: BoolArray
+    features: IntArray
+
+
+class _Search(NamedTuple):
+    """A node to be searched: see ``search_features`` for the three histograms."""
+
+    node: Node
+    features: IntArray
+    histogram: IntArray
+    less: IntArray
+    kept: IntArray
 
 
 class NodeHistograms:
@@ -102,6 +120,7 @@ class NodeHistograms:
         self._depth = depth
         self._threads = threads
         width = int(columns.offset[-1])
+        self._n_at_once = nodes_at_once(width)
         self._grain = max(1, BINS_PER_THREAD * columns.n_features // max(1, width))
         room = max(STORE_LEAST, int(STORE_SHARE * columns.n_rows * columns.n_features))
         self._n_slots = int(min(2 ** max(0, depth - 2), max(1, room // (8 * width + 1)), 64))
@@ -126,21 +145,18 @@ class NodeHistograms:
         node = self._node(0, 0, total)
         self._root_weight = node.weight
         node.slot = self._take() if self._depth > 1 else -1
-        d = self._columns.n_features
-        return Family([node], np.zeros(d, np.bool_), np.ones(d, np.bool_))
+        return Family([node])
 
     def children(self, family: Family, parent: Node) -> Family:
         """The family of a split node; the parent's slot goes to the larger child."""
         left = int(parent.split[parent.feature, 2])
+        depth = parent.depth + 1
         nodes = [
-            self._node(parent.left + side, parent.depth + 1, total)
-            for side, total in enumerate((left, parent.total - left))
+            self._node(parent.left, depth, left),
+            self._node(parent.left + 1, depth, parent.total - left),
         ]
-        known = np.zeros(self._columns.n_features, np.bool_)
-        # Of what was not for sale when the parent was evaluated nothing is known yet.
-        divisible = parent.divisible | ~family.known
-        young = Family(nodes, known, divisible, parent.slot, family.known)
-        if parent.depth + 2 < self._depth:
+        young = Family(nodes, None, parent, parent.slot, family.known)
+        if depth + 1 < self._depth:
             young.larger.slot = parent.slot if parent.slot >= 0 else self._take()
             young.smaller.slot = self._take()
         return young
@@ -164,88 +180,122 @@ class NodeHistograms:
         if slot >= 0:
             self._free.append(slot)
 
-    def evaluate(self, family: Family, features: IntArray) -> None:
-        """Find the best split of each of the features in each node of the family."""
-        family.known[features] = True
-        features = features[family.divisible[features]]
-        if len(features) == 0:
-            return
-        if family.parent_slot < 0:
-            self._directly(family, features)
-            return
-        inherited = family.inherited[features]
-        if inherited.all():
-            self._from_parent(family, features)
-            return
-        self._from_parent(family, features[inherited])
-        self._directly(family, features[~inherited])
+    def evaluate(self, families: list[Family], offer: Offer) -> None:
+        """Find the best split of each of the features in each node of the families."""
+        asked = [request for family in families for request in self._requests(family, offer)]
+        for first in range(0, len(asked), self._n_at_once):
+            some = asked[first : first + self._n_at_once]
+            built = self._build([node for node, _, _ in some], [fs for _, fs, _ in some])
+            searches = [
+                search
+                for histogram, (node, features, sibling) in zip(built, some, strict=True)
+                for search in self._searches(histogram, node, features, sibling)
+            ]
+            self._search(searches)
 
-    def _build(self, node: Node, features: IntArray) -> IntArray:
-        self.count(len(features), node.weight)
-        built: IntArray = self._executor.sum(histogram, node.number, features)
+    def _requests(
+        self, family: Family, offer: Offer
+    ) -> list[tuple[Node, IntArray, tuple[Node, int] | None]]:
+        """Nodes whose histograms must be built, for which features, and who is had from them.
+
+        Of a family whose parent's histograms are kept, the smaller is built, and the larger is the
+        parent less the smaller.
+        """
+        features = self._unknown(family, offer)
+        if len(features) == 0:
+            return []
+        if family.parent_slot < 0 or family.inherited is None:
+            return [(node, features, None) for node in family.nodes]
+        larger = (family.larger, family.parent_slot)
+        if family.inherited is offer.mask:
+            return [(family.smaller, features, larger)]
+        is_kept = family.inherited[features]
+        kept, new = features[is_kept], features[~is_kept]
+        found = [(family.smaller, kept, larger)] if len(kept) else []
+        return found + [(node, new, None) for node in family.nodes if len(new)]
+
+    def _unknown(self, family: Family, offer: Offer) -> IntArray:
+        """The features that are new to a family and that one of its nodes may be split on."""
+        features = offer.features
+        if family.known is not None:
+            features = features[~family.known[features]]
+            family.known = family.known | offer.mask
+        else:
+            family.known = offer.mask
+        if family.parent is None or family.inherited is None:
+            return features
+        divisible = family.parent.divisible
+        if family.inherited is not offer.mask:
+            # Of what was not for sale when the parent was evaluated nothing is known yet.
+            divisible = divisible | ~family.inherited
+        return features[divisible[features]]
+
+    def _build(self, nodes: list[Node], features: list[IntArray]) -> IntArray:
+        for node, asked in zip(nodes, features, strict=True):
+            self.count(len(asked), node.weight)
+        numbers = [node.number for node in nodes]
+        built: IntArray = self._executor.sum(histograms_of, numbers, features)
         return built
 
     def count(self, n_features: int, weight: int) -> None:
         """Book work done: the cells of the table that were added up."""
         self.cells += n_features * self._columns.n_rows * weight / self._root_weight
 
-    def _directly(self, family: Family, features: IntArray) -> None:
-        """Build every node of the family."""
-        for node in family.nodes:
-            self._search_built(node, self._build(node, features), features)
-
-    def _from_parent(self, family: Family, features: IntArray) -> None:
-        """Build the smaller node; the larger is the parent less the smaller."""
-        if len(features) == 0:
-            return
-        smaller, larger = family.smaller, family.larger
-        built = self._build(smaller, features)
-        # Nobody needs the parent after this: the larger node takes its place.
-        parent = self._store[family.parent_slot]
-
-        def part(start: int, stop: int) -> None:
-            search_rest(
-                parent,
-                built,
-                features,
-                self._shape,
-                larger.total,
-                self.unit,
-                self.least,
-                start,
-                stop,
-                larger.gain,
-                larger.split,
-                larger.divisible,
-            )
-
-        self._threads.run(part, len(features), self._grain)
-        self._search_built(smaller, built, features)
-
-    def _search_built(self, node: Node, built: IntArray, features: IntArray) -> None:
+    def _searches(
+        self,
+        built: IntArray,
+        node: Node,
+        features: IntArray,
+        sibling: tuple[Node, int] | None,
+    ) -> list[_Search]:
+        """What there is to search once a node is built: itself, and perhaps its sibling."""
         kept = self._store[node.slot] if node.slot >= 0 else NOWHERE
+        own = _Search(node, features, built, NOWHERE, kept)
+        if sibling is None:
+            return [own]
+        # Nobody needs the parent after this: the larger node takes its place.
+        larger, slot = sibling
+        return [own, _Search(larger, features, self._store[slot], built, NOWHERE)]
 
-        def part(start: int, stop: int) -> None:
-            search_built(
-                built,
-                kept,
-                features,
-                self._shape,
-                node.total,
-                self.unit,
-                self.least,
-                start,
-                stop,
-                node.gain,
-                node.split,
-                node.divisible,
+    def _search(self, searches: list[_Search]) -> None:
+        """Search the nodes; where that is much work, in threads by node and by feature."""
+        n_features = sum(len(search.features) for search in searches)
+        n_threads = min(self._threads.n_threads, max(1, n_features // self._grain))
+        if n_threads == 1:
+            for search in searches:
+                self._search_part(search, 0, len(search.features))
+            return
+        n_parts = -(-n_threads // len(searches))
+        pieces = [
+            (
+                search,
+                part * len(search.features) // n_parts,
+                (part + 1) * len(search.features) // n_parts,
             )
+            for search in searches
+            for part in range(n_parts)
+        ]
+        self._threads.share(lambda _, number: self._search_part(*pieces[number]), len(pieces))
 
-        self._threads.run(part, len(features), self._grain)
+    def _search_part(self, search: _Search, start: int, stop: int) -> None:
+        node = search.node
+        search_features(
+            search.histogram,
+            search.less,
+            search.kept,
+            search.features,
+            self._shape,
+            node.total,
+            self.unit,
+            self.least,
+            start,
+            stop,
+            (node.gain, node.split, node.divisible),
+        )
 
     def histogram_of(self, node: Node, feature: int) -> IntArray:
         """The packed sums of one feature's bins in a node, missing last."""
-        built = self._build(node, np.array([feature]))
+        built = self._build([node], [np.array([feature])])[0]
         first = int(self._columns.offset[feature])
         bins: IntArray = built[first : first + int(self._columns.n_bins[feature]) + 1]
         return bins.copy()

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secateur._engines.boosted.building import histogram
+from secateur._data.binned import narrowed
+from secateur._engines.boosted.building import histograms_of
 from secateur._engines.boosted.tree import Tree, WordArray
 from secateur._execution.blocks import RowArray, RowBlock
 from secateur._kernels.fixed_point import (
@@ -65,7 +66,9 @@ def begin_round(block: RowBlock, loss: Loss) -> None:
     block.threads.run(part, len(block.target), ROWS_PER_THREAD)
 
 
-def begin_tree(block: RowBlock, k: int, subsample: float, seed: int) -> tuple[FloatArray, int]:
+def begin_tree(
+    block: RowBlock, k: int, subsample: float, seed: int
+) -> tuple[tuple[float, ...], int]:
     """Put all rows (or a sample) into the root; gives the largest terms and the number of rows."""
     rows = block.rows
     if subsample < 1.0:
@@ -82,7 +85,7 @@ def begin_tree(block: RowBlock, k: int, subsample: float, seed: int) -> tuple[Fl
         )
 
     block.threads.run(part, len(rows), ROWS_PER_THREAD)
-    return np.max(found, axis=0), len(rows)
+    return (*map(max, zip(*found, strict=True)),), len(rows)
 
 
 def _draw(numbers: IntArray, seed: int) -> FloatArray:
@@ -106,8 +109,7 @@ def term_sums(block: RowBlock, k: int, scale_g: float, scale_gg: float) -> IntAr
         )
 
     block.threads.run(part, len(block.order), ROWS_PER_THREAD)
-    sums: IntArray = np.sum(np.array(found, dtype=np.int64), axis=0)
-    return sums
+    return np.array([sum(terms) for terms in zip(*found, strict=True)])
 
 
 def pack(block: RowBlock, k: int, scale: float) -> int:
@@ -153,7 +155,15 @@ def bin_weights(block: RowBlock) -> IntArray:
     block.bounds = {0: (0, len(block.rows))}
     block.packed_by_row[:] = block.quantised_weight
     _order_packed(block, 0, len(block.rows))
-    return histogram(block, 0, np.arange(block.columns.n_features))
+    features = np.arange(block.columns.n_features)
+    weights: IntArray = histograms_of(block, [0], [features])[0]
+    return weights
+
+
+def narrow(block: RowBlock, features: IntArray) -> None:
+    """Keep room in histograms for the features that any split can use."""
+    block.columns = narrowed(block.columns, features)
+    block.make_room()
 
 
 def partition(block: RowBlock, splits: list[RowSplit]) -> None:
@@ -209,11 +219,6 @@ def _leaves_at_once(block: RowBlock, leaves: list[int]) -> int:
     return 1 if len(block.order) > ROWS_PER_THREAD else len(leaves)
 
 
-def n_tree_rows(block: RowBlock) -> int:
-    """How many of the block's rows are in the tree."""
-    return len(block.order)
-
-
 def leaf_residuals(block: RowBlock, k: int, leaf: int) -> tuple[FloatArray, FloatArray]:
     """Residuals and weights of a leaf, for losses whose leaves are quantiles."""
     start, stop = block.bounds[leaf]
@@ -260,14 +265,18 @@ def _add_tree(block: RowBlock, k: int, tree: Tree, rows: RowArray) -> None:
     )
 
 
-def loss_terms(block: RowBlock, loss: Loss, stride: int) -> tuple[FloatArray, FloatArray]:
-    """Weighted losses and weights of every stride-th training row of the whole table."""
-    if block.told_rows is None:
-        place = (block.rows.astype(np.int64) + block.first_row) % stride
-        block.told_rows = block.rows[place == 0]
+def choose_told_rows(block: RowBlock, stride: int) -> FloatArray:
+    """Every stride-th training row of the whole table tells the objective; gives their weights."""
+    place = (block.rows.astype(np.int64) + block.first_row) % stride
+    block.told_rows = block.rows[place == 0]
+    return block.weight[block.told_rows]
+
+
+def loss_terms(block: RowBlock, loss: Loss) -> FloatArray:
+    """Weighted losses of the rows that tell the objective."""
     rows = block.told_rows
-    weight = block.weight[rows]
-    return weight * loss.pointwise(block.target[rows], block.raw[:, rows]), weight
+    losses = loss.pointwise(block.target[rows], block.raw[:, rows])
+    return block.weight[rows] * losses
 
 
 def held_losses(block: RowBlock, loss: Loss) -> FloatArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._engines.boosted.ledger import Ledger
-from secateur._engines.boosted.nodes import Family, Node, NodeHistograms
+from secateur._engines.boosted.nodes import Family, Node, NodeHistograms, Offer
 from secateur._kernels.splitting import pick_feature
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -55,41 +55,47 @@ class ExactSearch:
         self.scale = TreeScale(1.0, 0.0, 0.0)
         self.decisions: list[Decision] = []
         self._only: BoolArray | None = None
-        self._offered: IntArray | None = None
+        self._offer = Offer(np.zeros(0, np.bool_), np.zeros(0, np.int64))
 
     def begin_tree(self, scale: TreeScale, only: BoolArray | None = None) -> None:
         """A new tree, with its own unit of gain."""
         self.scale = scale
         self.decisions = []
         self._only = only
-        self._offered = None
+        self._renew_offer()
 
-    def _candidates(self) -> IntArray:
-        """The features that a split may use now."""
-        if self._offered is None:
-            mask = self.ledger.allowed & self.is_divisible
-            self._offered = np.flatnonzero(mask if self._only is None else mask & self._only)
-        return self._offered
+    def _renew_offer(self) -> None:
+        """The features that a split may use now; the same object while they are the same."""
+        mask = self.ledger.allowed & self.is_divisible
+        if self._only is not None:
+            mask &= self._only
+        if not np.array_equal(mask, self._offer.mask):
+            self._offer = Offer(mask, np.flatnonzero(mask))
 
-    def evaluate(self, family: Family) -> None:
-        """Evaluate what the nodes of a family need."""
-        features = self._candidates()
-        if family.asked is features:
-            return
-        family.asked = features
-        if any(node.weight >= 2 * self.histograms.least for node in family.nodes):
-            self.histograms.evaluate(family, features[~family.known[features]])
+    def evaluate(self, families: list[Family]) -> None:
+        """Evaluate what the nodes of some families need."""
+        least = 2 * int(self.histograms.least)
+        self.histograms.evaluate(
+            [
+                family
+                for family in families
+                if family.known is not self._offer.mask
+                and any(node.weight >= least for node in family.nodes)
+            ],
+            self._offer,
+        )
 
     def choose(self, family: Family, node: Node) -> int | None:
         """The feature that a node splits on at the prices of this moment, or None for a leaf.
 
         The choice is booked: a new feature is bought.
         """
-        # A purchase may have changed what is admissible.
-        self.evaluate(family)
+        if family.known is not self._offer.mask:
+            # A purchase has changed what is admissible.
+            self.evaluate([family])
         scale, ledger = self.scale, self.ledger
         feature, priced_gain = pick_feature(
-            self._candidates(),
+            self._offer.features,
             node.gain,
             ledger.used,
             ledger.prices,
@@ -103,5 +109,5 @@ class ExactSearch:
         )
         if is_purchase:
             ledger.use(feature)
-            self._offered = None
+            self._renew_offer()
         return int(feature) if feature >= 0 else None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns
+from secateur._data.binned import BinnedColumns, narrowed
 from secateur._data.costs import Prices
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.ensemble import Ensemble
@@ -25,7 +25,7 @@ from secateur._execution.local import LocalExecutor
 from secateur._kernels.threads import Threads
 from secateur.losses.base import fixed_point_sum
 from secateur.path.step import Step
-from secateur.typing import FloatArray, IntArray, Loss
+from secateur.typing import IntArray, Loss
 
 OBJECTIVE_ROWS = 10_000
 """The training loss of a step is taken over so many rows at the most: it is told, not used."""
@@ -58,16 +58,17 @@ def trace_boosted(
     Step
         One per round; ``details["round"]`` counts from 1, ``model`` predicts at that round.
     """
-    target, weight = _training_rows(executor)
-    weights = WeightScale.of(weight)
-    ensemble = Ensemble(loss, loss.baseline(target, weight))
+    ensemble, weights, n_rows = _begin(executor, loss)
     executor.each(rows.set_baseline, ensemble.baseline, weights.scale)
     ledger = Ledger(prices, params.max_features, params.cost_budget)
-    histograms = NodeHistograms(executor, columns, params.max_depth, threads)
     divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
+    executor.each(rows.narrow, divisible)
+    columns = narrowed(columns, divisible)
+    histograms = NodeHistograms(executor, columns, params.max_depth, threads)
     search = ExactSearch(histograms, ledger, divisible)
     lazy = LazySearch(executor, columns, search, threads)
     grower = Grower(executor, columns, params, search, lazy, weights)
+    objective = _Objective(executor, loss, n_rows)
     importances = np.zeros(columns.n_features)
     for n_rounds in range(1, params.n_rounds + 1):
         executor.each(rows.begin_round, loss)
@@ -82,7 +83,7 @@ def trace_boosted(
             order,
             importances,
             control=params.penalty,
-            objective=_objective(executor, loss, len(target)),
+            objective=objective.now(),
             cost=ledger.spent,
             model=ensemble.at(n_rounds),
             details={"round": n_rounds},
@@ -102,17 +103,26 @@ def _divisible(executor: LocalExecutor[RowBlock], columns: BinnedColumns, least:
     return found
 
 
-def _training_rows(executor: LocalExecutor[RowBlock]) -> tuple[FloatArray, FloatArray]:
-    """Target and weight of all training rows."""
+def _begin(executor: LocalExecutor[RowBlock], loss: Loss) -> tuple[Ensemble, WeightScale, int]:
+    """The best constant as a model, how weights are rounded, and how many rows train."""
     parts = executor.each(rows.training_rows)
-    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+    target, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return Ensemble(loss, loss.baseline(target, weight)), WeightScale.of(weight), len(target)
 
 
-def _objective(executor: LocalExecutor[RowBlock], loss: Loss, n_rows: int) -> float:
-    """The mean training loss over at most 10,000 rows, evenly spaced; an exact sum."""
-    parts = executor.each(rows.loss_terms, loss, -(-n_rows // OBJECTIVE_ROWS))
-    terms, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return fixed_point_sum(terms) / fixed_point_sum(weights) if len(terms) else np.nan
+class _Objective:
+    """The mean training loss over at most 10,000 rows, evenly spaced; exact sums."""
+
+    def __init__(self, executor: LocalExecutor[RowBlock], loss: Loss, n_rows: int) -> None:
+        self._executor = executor
+        self._loss = loss
+        weights = executor.each(rows.choose_told_rows, -(-n_rows // OBJECTIVE_ROWS))
+        self._weight = fixed_point_sum(np.concatenate(weights))
+
+    def now(self) -> float:
+        """Its value at the predictions so far."""
+        terms = np.concatenate(self._executor.each(rows.loss_terms, self._loss))
+        return fixed_point_sum(terms) / self._weight if len(terms) else np.nan
 
 
 def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:

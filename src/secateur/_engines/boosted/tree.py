@@ -57,14 +57,21 @@ def left_words(bins: Sequence[int] | IntArray, missing_left: bool) -> WordArray:
     return words
 
 
+_FIRST_WORDS = np.array(
+    [left_words(range(last + 1), missing_left=False) for last in range(MISSING)]
+)
+"""``left_words`` of the bins 0 .. last."""
+
+
 def first_words(last: int, missing_left: bool) -> WordArray:
     """As ``left_words`` for all bins up to ``last``.
 
     >>> first_words(1, missing_left=False)[0]
     np.uint64(3)
     """
-    mask = ((1 << (last + 1)) - 1) | (int(missing_left) << MISSING)
-    words: WordArray = np.frombuffer(mask.to_bytes(32, "little"), "<u8").astype(np.uint64)
+    words: WordArray = _FIRST_WORDS[last].copy()
+    if missing_left:
+        words[MISSING // 64] |= np.uint64(1 << (MISSING % 64))
     return words
 
 
