@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._engines.grafting.criterion import Penalty, duality_gap, violations
+from secateur._engines.grafting.gram import Free
 from secateur._engines.grafting.model import LinearModel
 from secateur._engines.grafting.newton import LinearState, Refit
 from secateur._engines.grafting.params import GraftingParams
@@ -22,8 +23,11 @@ from secateur.typing import BoolArray, FloatArray, IntArray
 FIRST_FREE = 16
 """Weights freed in the first round; later as many as are free already."""
 
-CLASS_CYCLES = 20
-"""Rounds over the classes for one set of free weights."""
+LOOSE = 0.05
+"""A round need not fit better than this share of what it found wrong: the next round will."""
+
+STRICTEST = 1e-6
+"""Violations below this share of the tolerance drown in rounding."""
 
 NOT_YET = np.iinfo(np.int64).max
 
@@ -75,18 +79,19 @@ class LinearGrafting:
 
     def solve(self, l1: float) -> Certificate:
         """Graft until the optimum at this L1 price is reached, or the rounds are used up."""
-        penalty, tol = self.penalty(l1), self.params.tol
+        penalty, tol, strictness = self.penalty(l1), self.params.tol, 0.3
         for n_rounds in range(self.params.max_rounds + 1):
             by_row, gradient = self.gradient()
             certificate, found = self._certify(by_row, gradient, penalty, n_rounds)
-            is_last = n_rounds == self.params.max_rounds
+            is_last = n_rounds == self.params.max_rounds or strictness < STRICTEST
             if is_last or (certificate.violation <= tol and certificate.gap <= tol):
                 break
-            free = self._choose(gradient, found, penalty)
-            goal = max(0.3 * tol, 0.05 * certificate.violation) * self.scale
-            if self.view.loss.constant_hessian:
-                goal = 0.3 * tol * self.scale
-            self.fit(free, penalty, goal)
+            if certificate.violation <= tol:
+                strictness *= 0.1  # the gap wants more than the violations
+            goal = strictness * tol
+            if not self.view.loss.constant_hessian:
+                goal = max(goal, LOOSE * certificate.violation)
+            self.fit(self._choose(gradient, found, penalty), penalty, goal * self.scale)
         return Certificate(certificate.violation, certificate.gap, max(1, n_rounds))
 
     def certify(self, l1: float) -> Certificate:
@@ -140,38 +145,9 @@ class LinearGrafting:
 
     def fit(self, free: list[IntArray], penalty: Penalty, goal: float) -> None:
         """Fit the free weights of all outputs again."""
-        together = free[0] if len(free) == 1 else np.unique(np.concatenate(free))
-        if self._refit.columns.fits(len(together)):
-            self._refit.columns.hold(together)
-        if len(free) == 1:
-            self._refit.fit(self.state, 0, free[0], penalty, goal)
-            return
-        for _ in range(CLASS_CYCLES):
-            before = self.state.raw
-            for k, features in enumerate(free):
-                self._refit.fit(self.state, k, features, penalty, goal, most_steps=1)
-            if self.state.raw is before or self._is_settled(free, penalty, goal):
-                break
-        if self.params.fit_intercept:
+        self._refit.fit(self.state, Free.of(free), penalty, goal)
+        if self.params.fit_intercept and len(free) > 1:
             self._centre_intercepts()
-
-    def _is_settled(self, free: list[IntArray], penalty: Penalty, goal: float) -> bool:
-        """Whether no class violates more than the goal at its free weights."""
-        by_row, _ = self.view.row_gradients(self.state.raw)
-        worst = 0.0
-        held = self._refit.columns
-        if not held.fits(sum(map(len, free))):
-            return False
-        q = held.cells @ by_row[:, self.view.rows].T
-        for k, features in enumerate(free):
-            place = np.searchsorted(held.features, features)
-            gradient = np.zeros((1, len(features)))
-            gradient[0] = q[place, k]
-            alone = Penalty(penalty.l1, penalty.l2, penalty.alpha[features])
-            weight = self.state.weight[k, features][None]
-            worst = max(worst, float(violations(gradient, weight, alone).max(initial=0.0)))
-        total = float(np.abs(by_row.sum(axis=1)).max()) if self.params.fit_intercept else 0.0
-        return max(worst, total) <= goal
 
     def _centre_intercepts(self) -> None:
         """A shift common to all classes changes nothing: the shortest vector is kept."""

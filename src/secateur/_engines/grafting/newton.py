@@ -1,4 +1,8 @@
-"""Fit the free weights of one output again: Newton steps, each a quadratic with absolute values."""
+"""Fit the free weights again: Newton steps, each a quadratic with absolute values.
+
+Weights of several outputs are fitted together, with the whole matrix of second derivatives:
+outputs of a softmax lean on each other, and one after the other would take hundreds of rounds.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._engines.grafting.criterion import Penalty
-from secateur._engines.grafting.gram import FreeColumns
+from secateur._engines.grafting.gram import Free, FreeColumns
 from secateur._engines.grafting.view import View
 from secateur._kernels.columns import SparseColumns
 from secateur._kernels.descent import descend_dense, descend_gram, descend_sparse
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import FloatArray
 
 SWEEPS = 10_000
 """The most sweeps over the free weights for one quadratic."""
@@ -38,15 +42,15 @@ class LinearState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Move:
-    """A change of some weights and one intercept, what it does to rows, and what it promises."""
+    """A change of weights and intercepts, and what it does to raw predictions."""
 
     step: FloatArray
-    intercept: float
-    by_row: FloatArray
+    intercept: FloatArray
+    raw: FloatArray
 
 
 class Refit:
-    """Newton's method on the free weights of one output at a time."""
+    """Newton's method on the free weights."""
 
     def __init__(self, view: View, *, fit_intercept: bool) -> None:
         self._view = view
@@ -54,89 +58,76 @@ class Refit:
         self.columns = FreeColumns(view)
 
     def fit(
-        self,
-        state: LinearState,
-        k: int,
-        features: IntArray,
-        penalty: Penalty,
-        goal: float,
-        most_steps: int = 30,
+        self, state: LinearState, free: Free, penalty: Penalty, goal: float, most_steps: int = 30
     ) -> None:
-        """Fit some weights of output k until no violation among them is above the goal."""
-        threshold, ridge = penalty.threshold[features], penalty.ridge[features]
+        """Fit until no violation among the free weights is above the goal."""
+        fits = self.columns.fits(free)
+        if fits:
+            self.columns.hold(free)
         for _ in range(most_steps):
-            by_row, curvature = (rows[k] for rows in self._view.row_gradients(state.raw))
-            move = self._quadratic(
-                by_row, curvature, features, state.weight[k, features], threshold, ridge, goal
-            )
-            if move is None or not self._search(state, k, features, penalty, move, by_row):
-                return
-            if self._view.loss.constant_hessian:
+            if fits:
+                is_done = not self._step_on_gram(state, free, penalty, goal)
+            else:
+                is_done = not self._step_on_columns(state, free, penalty, goal)
+            if is_done or (fits and self._view.loss.constant_hessian):
                 return
 
-    def _quadratic(
-        self,
-        by_row: FloatArray,
-        curvature: FloatArray,
-        features: IntArray,
-        weight: FloatArray,
-        threshold: FloatArray,
-        ridge: FloatArray,
-        goal: float,
-    ) -> _Move | None:
-        """The minimum of the quadratic model; None where the weights are good enough already."""
-        if self.columns.fits(len(features)):
-            return self._on_gram(by_row, curvature, features, weight, threshold, ridge, goal)
-        return self._on_columns(by_row, curvature, features, weight, threshold, ridge, goal)
-
-    def _on_gram(
-        self,
-        by_row: FloatArray,
-        curvature: FloatArray,
-        features: IntArray,
-        weight: FloatArray,
-        threshold: FloatArray,
-        ridge: FloatArray,
-        goal: float,
-    ) -> _Move | None:
-        free, rows = self.columns, self._view.rows
-        part = _places(free, features)
-        whole = self._view.is_whole
-        g, d = (by_row, curvature) if whole else (by_row[rows], curvature[rows])
-        cells = free.cells if len(part) == len(free.features) else free.cells[part]
-        q = cells @ g + ridge * weight
-        total = float(g.sum()) if self._fit_intercept else 0.0
-        if max(_worst(q, threshold, weight), abs(total)) <= goal:
-            return None
-        products, sums = free.curved(d, part)
-        total_d = float(d.sum())
-        if self._fit_intercept and total_d > 0.0:
-            # the best intercept for given weights is known: put it in, and it is gone
-            products = products - np.outer(sums, sums / total_d)
-            q -= sums * (total / total_d)
-        elif products is free.cells or self._view.loss.constant_hessian:
+    def _step_on_gram(self, state: LinearState, free: Free, penalty: Penalty, goal: float) -> bool:
+        """One Newton step on the Gram matrix; False where none is needed, or none helps."""
+        by_row, curvature = self._view.row_gradients(state.raw)
+        threshold, ridge = penalty.threshold[free.feature], penalty.ridge[free.feature]
+        weight = state.weight[free.output, free.feature]
+        q = self.columns.gradient(by_row) + ridge * weight
+        total = by_row.sum(axis=1)
+        worst = _worst(q, threshold, weight)
+        if self._fit_intercept:
+            worst = max(worst, float(np.abs(total).max()))
+        if worst <= goal:
+            return False
+        products, sums, totals = self.columns.products(state.raw, curvature)
+        backward: FloatArray = np.zeros_like(totals)
+        if self._fit_intercept:
+            # the best intercepts for given weights are known: put them in, and they are gone
+            backward = np.asarray(np.linalg.pinv(totals, hermitian=True), np.float64)
+            products = products - sums.T @ (backward @ sums)
+            q -= sums.T @ (backward @ total)
+        else:
             products = products.copy()
         products[np.diag_indices_from(products)] += ridge
         moved = weight.copy()
         descend_gram(products, q, threshold, moved, 0.5 * goal, SWEEPS)
         step = moved - weight
-        shift = 0.0
-        if self._fit_intercept and total_d > 0.0:
-            shift = -(total + float(sums @ step)) / total_d
-        by_row_change = step @ cells if whole else self._view.combine(features, step)
-        return _Move(step, shift, by_row_change + shift)
+        shift = -backward @ (total + sums @ step)
+        raw = self.columns.combine(step) + shift[:, None]
+        return self._search(state, free, penalty, _Move(step, shift, raw), by_row)
 
-    def _on_columns(
+    def _step_on_columns(
+        self, state: LinearState, free: Free, penalty: Penalty, goal: float
+    ) -> bool:
+        """One Newton step for each output in turn, on the columns themselves."""
+        is_moved = False
+        for k in range(len(state.raw)):
+            by_row, curvature = self._view.row_gradients(state.raw)
+            part = free.only(k)
+            move = self._descend(by_row[k], curvature[k], state, part, penalty, goal)
+            if move is not None:
+                is_moved |= self._search(state, part, penalty, move, by_row)
+        return is_moved
+
+    def _descend(
         self,
         by_row: FloatArray,
         curvature: FloatArray,
-        features: IntArray,
-        weight: FloatArray,
-        threshold: FloatArray,
-        ridge: FloatArray,
+        state: LinearState,
+        free: Free,
+        penalty: Penalty,
         goal: float,
     ) -> _Move | None:
-        view, moved, r = self._view, weight.copy(), by_row.copy()
+        """The minimum of the quadratic model of one output; None where nothing moves."""
+        view, features = self._view, free.feature
+        weight = state.weight[free.output, features]
+        threshold, ridge = penalty.threshold[features], penalty.ridge[features]
+        moved, r = weight.copy(), by_row.copy()
         fixed = (features, view.mean, view.inverse, curvature, ridge, threshold)
         rest = (self._fit_intercept, 0.5 * goal, COLUMN_SWEEPS, r, moved)
         columns = view.columns.columns
@@ -145,47 +136,38 @@ class Refit:
         else:
             shift = descend_dense(columns.values, *fixed, *rest)
         step = moved - weight
-        if not step.any() and abs(shift) == 0.0:
+        change = np.abs(step).max(initial=abs(shift))
+        if change * np.sqrt(max(curvature.sum(), 1e-300)) <= 1e-3 * goal or change == 0.0:
             return None
-        return _Move(step, float(shift), view.combine(features, step) + shift)
+        k = int(free.output[0]) if len(free.output) else 0
+        intercept, raw = np.zeros(len(state.raw)), np.zeros_like(state.raw)
+        intercept[k] = shift
+        raw[k] = view.combine(features, step) + shift
+        return _Move(step, intercept, raw)
 
     def _search(
-        self,
-        state: LinearState,
-        k: int,
-        features: IntArray,
-        penalty: Penalty,
-        move: _Move,
-        by_row: FloatArray,
+        self, state: LinearState, free: Free, penalty: Penalty, move: _Move, by_row: FloatArray
     ) -> bool:
         """Go along the move, half as far each time, until the criterion falls; False if never."""
-        view, before = self._view, state.weight[k, features]
-        alone = Penalty(penalty.l1, penalty.l2, penalty.alpha[features])
-        value = view.mean_loss(state.raw) + alone.value(before[None])
-        after = alone.value((before + move.step)[None])
-        promised = float(by_row @ move.by_row) + after - alone.value(before[None])
-        raw = state.raw.copy()
-        length = 1.0
+        view, place = self._view, (free.output, free.feature)
+        alone = Penalty(penalty.l1, penalty.l2, penalty.alpha[free.feature])
+        before = state.weight[place]
+        paid = alone.value(before[None])
+        value = view.mean_loss(state.raw) + paid
+        promised = float((by_row * move.raw).sum()) + alone.value((before + move.step)[None]) - paid
+        slack, length = 1e-14 * (abs(value) + 1.0), 1.0
+        is_exact = view.loss.constant_hessian
         for _ in range(40):
-            raw[k] = state.raw[k] + length * move.by_row
+            raw = state.raw + length * move.raw
             weight = before + length * move.step
             new = view.mean_loss(raw) + alone.value(weight[None])
-            slack = 1e-14 * (abs(value) + 1.0)
-            if view.loss.constant_hessian or new <= value + ARMIJO * length * promised + slack:
-                state.weight[k, features] = weight
-                state.intercept[k] += length * move.intercept
+            if is_exact or new <= value + ARMIJO * length * promised + slack:
+                state.weight[place] = weight
+                state.intercept += length * move.intercept
                 state.raw = raw
                 return new < value or length == 1.0
             length *= 0.5
         return False
-
-
-def _places(free: FreeColumns, features: IntArray) -> IntArray:
-    """Where features stand among the columns held, which may be more."""
-    if len(features) == len(free.features):
-        return np.arange(len(features))
-    place = {int(j): a for a, j in enumerate(free.features)}
-    return np.array([place[int(j)] for j in features], np.int64)
 
 
 def _worst(q: FloatArray, threshold: FloatArray, weight: FloatArray) -> float:
