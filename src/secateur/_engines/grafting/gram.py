@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._engines.grafting.view import View
+from secateur._kernels.columns import SparseColumns
 from secateur.typing import FloatArray, IntArray
 
 MOST_COLUMNS = 3000
@@ -14,6 +15,9 @@ MOST_COLUMNS = 3000
 
 MOST_CELLS = 1 << 24
 """Cells that are gathered in any case (128 MB); of a dense table as many as it has itself."""
+
+SWEEP_WORTH = 1000
+"""Stored cells times this cost about as much, over all sweeps, as cells of a Gram matrix."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +60,15 @@ class FreeColumns:
 
     def fits(self, free: Free) -> bool:
         """Whether so many columns may be gathered, and so many weights stand in one matrix."""
-        table = self._view.columns
+        table, n_rows = self._view.columns, len(self._view.rows)
+        features = free.feature if len(self._places) == 1 else np.unique(free.feature)
+        if isinstance(table.columns, SparseColumns) and len(self._places) == 1:
+            indptr = table.columns.indptr
+            n_stored = int((indptr[features + 1] - indptr[features]).sum())
+            if n_stored * SWEEP_WORTH < len(features) * len(features) * n_rows:
+                return False  # sweeps over so few cells cost less than one matrix
         most = MOST_CELLS if table.is_sparse else max(MOST_CELLS, table.n_cells)
-        n_columns = len(free.feature) if len(self._places) == 1 else len(np.unique(free.feature))
-        return len(free.feature) <= MOST_COLUMNS and n_columns * len(self._view.rows) <= most
+        return len(free.feature) <= MOST_COLUMNS and len(features) * n_rows <= most
 
     def hold(self, free: Free) -> None:
         """Gather what is not there yet, and let go of what is no longer free."""
