@@ -220,6 +220,16 @@ BAD_PARAMETERS = {
     "loss": ["log_loss", None],
     "quantile": [0.0, 1.0],
     "huber_delta": [0.0, -1.0],
+    "model": ["quadratic", None],
+    "l1": [-1.0, np.nan, np.inf, "high", None, [], [0.1, -1.0], ["auto"], True],
+    "l0": [-1.0, np.nan, "auto"],
+    "l2": [-1.0, np.inf],
+    "max_hidden": [0, 1.5],
+    "adjust": ["some", None],
+    "retries": [-1, 0.5],
+    "standardize": ["yes", None, 1],
+    "fit_intercept": ["yes", None, 1],
+    "tol": [0.0, 1.0, -1.0, np.nan],
 }
 
 

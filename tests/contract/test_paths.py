@@ -255,7 +255,7 @@ def test_groups_pay_once(cls):
     assert fits[0].selection_.cost == 1.0
 
 
-@pytest.mark.parametrize("cls", having("costs", "predict"))
+@pytest.mark.parametrize("cls", having("costs", "predict", "penalty"))
 def test_a_huge_price_buys_nothing_and_predictions_still_come(cls):
     small = small_problem(cls)
     selector = quick(cls, costs=1e12, penalty=0.5).fit(small.X, small.y)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from secateur.exceptions import ParameterError
-from secateur.selectors.boosted_parameters import read_penalty, read_seed
+from secateur.selectors.boosted_parameters import read_penalty
+from secateur.selectors.parameters import read_seed
 
 
 def test_one_penalty_of_any_type_of_number():

@@ -64,7 +64,7 @@ def make_nonlinear_pair(n_rows: int = 500, random_state: int | None = 0) -> Gene
     >>> problem.X.shape, problem.feature_names
     ((200, 3), ('x', 'y', 'z'))
     """
-    _require_at_least("n_rows", n_rows, 2)
+    require_at_least("n_rows", n_rows, 2)
     rng = np.random.default_rng(random_state)
     n_frame = n_rows // 2
     points = np.vstack([_frame(rng, n_frame), rng.uniform(-0.7, 0.7, (n_rows - n_frame, 2))])
@@ -197,9 +197,9 @@ def _shuffled_names(
 def _check_wide(
     n_rows: int, n_features: int, n_informative: int, n_redundant: int, task: Task
 ) -> None:
-    _require_at_least("n_rows", n_rows, 2)
-    _require_at_least("n_informative", n_informative, 1)
-    _require_at_least("n_redundant", n_redundant, 0)
+    require_at_least("n_rows", n_rows, 2)
+    require_at_least("n_informative", n_informative, 1)
+    require_at_least("n_redundant", n_redundant, 0)
     if n_features < n_informative + n_redundant:
         message = (
             "'n_features' must hold the informative and the redundant features. "
@@ -212,7 +212,8 @@ def _check_wide(
         raise ParameterError(message)
 
 
-def _require_at_least(name: str, value: int, least: int) -> None:
+def require_at_least(name: str, value: int, least: int) -> None:
+    """Refuse a size that is too small."""
     if value < least:
         message = f"{name!r} must be >= {least}. Got {value!r}. Use {least} or more."
         raise ParameterError(message)

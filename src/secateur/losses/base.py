@@ -65,6 +65,18 @@ def exact_mean(values: FloatArray, weights: FloatArray) -> float:
     return min(max(mean, float(values.min())), float(values.max()))
 
 
+def plogp(share: FloatArray) -> FloatArray:
+    """``p log p``, which is 0 at 0.
+
+    Examples
+    --------
+    >>> plogp(np.array([0.0, 1.0]))
+    array([0., 0.])
+    """
+    value: FloatArray = share * np.log(np.where(share > 0.0, share, 1.0))
+    return value
+
+
 def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> float:
     """Lower weighted quantile: the smallest value that has ``level`` of the weight at or below it.
 

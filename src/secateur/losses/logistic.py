@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from secateur._kernels.losses import logistic_gradients, logistic_losses, logistic_probabilities
-from secateur.losses.base import LossBase, check_class_codes, exact_mean
+from secateur.losses.base import LossBase, check_class_codes, exact_mean, plogp
 from secateur.typing import FloatArray
 
 # With one class only the log odds are infinite; this keeps them at about 36.
@@ -40,6 +40,12 @@ class Logistic(LossBase):
         """Loss per row, shape (n_rows,)."""
         value = np.empty(len(target))
         logistic_losses(target, raw, value)
+        return value
+
+    def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
+        """Convex conjugate per row: minus the entropy of ``(q, 1 - q)``, q = y + slope."""
+        share = np.clip(target + slope[0], 0.0, 1.0)
+        value: FloatArray = plogp(share) + plogp(1.0 - share)
         return value
 
     def response(self, raw: FloatArray) -> FloatArray:

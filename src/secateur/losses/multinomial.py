@@ -10,7 +10,7 @@ from secateur._kernels.losses import (
     multinomial_values,
 )
 from secateur.exceptions import ParameterError
-from secateur.losses.base import LossBase, check_class_codes, exact_mean
+from secateur.losses.base import LossBase, check_class_codes, exact_mean, plogp
 from secateur.typing import FloatArray
 
 _SMALLEST_SHARE = float(np.finfo(np.float64).eps)
@@ -56,6 +56,13 @@ class Multinomial(LossBase):
         """Loss per row, shape (n_rows,)."""
         value = np.empty(target.shape[0])
         multinomial_values(target, raw, value)
+        return value
+
+    def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
+        """Convex conjugate per row: minus the entropy of q, ``q_k = [y = k] + slope_k``."""
+        share = slope.copy()
+        share[target.astype(np.int64), np.arange(len(target))] += 1.0
+        value: FloatArray = plogp(np.clip(share, 0.0, 1.0)).sum(axis=0)
         return value
 
     def response(self, raw: FloatArray) -> FloatArray:

@@ -37,5 +37,10 @@ class SquaredError(LossBase):
         value: FloatArray = 0.5 * np.square(target - raw[0])
         return value
 
+    def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
+        """Convex conjugate per row, ``s^2 / 2 + s y``, of a slope s of shape (1, n_rows)."""
+        value: FloatArray = slope[0] * (0.5 * slope[0] + target)
+        return value
+
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
         return exact_mean(target, weight)

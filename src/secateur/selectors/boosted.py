@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,13 +14,14 @@ from secateur.losses.base import weighted_quantile
 from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_doc import with_parameters
 from secateur.selectors.boosted_parameters import CONSTRAINTS, LOSS_CONSTRAINTS
-from secateur.typing import AnyArray, FloatArray, Loss
+from secateur.selectors.predicting import PredictsClasses, PredictsNumbers
+from secateur.typing import Loss
 
 HUBER_LEVEL = 0.9
 """Residuals from the median beyond this quantile count as outliers by default."""
 
 
-class _BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
+class _BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for classes: one tree per round, one per class beyond two classes."""
 
     _task: ClassVar[Task] = "classification"
@@ -82,33 +82,8 @@ class _BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc
     def _loss(self, problem: Problem) -> Loss:
         return get_loss("log_loss", n_classes=problem.target.n_classes)
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class, in the order of ``classes_``."""
-        return self._response(X)
 
-    def predict(self, X: Any) -> AnyArray:
-        """The likeliest class of each row."""
-        return self._labels(self._response(X))
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log odds of the second of two classes, or a raw score per class."""
-        raw = self._raw(X)
-        return raw[0] if len(raw) == 1 else raw.T
-
-    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
-        """The classes predicted at each step of the path."""
-        return self._staged(X, self._labels)
-
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
-        """The probabilities predicted at each step of the path."""
-        return self._staged(X, lambda probabilities: probabilities)
-
-    def _labels(self, probabilities: FloatArray) -> AnyArray:
-        labels: AnyArray = self.classes_[probabilities.argmax(axis=1)]
-        return labels
-
-
-class _BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
+class _BoostedRegressor(PredictsNumbers, RegressorMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for numbers."""
 
     _task: ClassVar[Task] = "regression"
@@ -178,14 +153,6 @@ class _BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc] 
             residuals = np.abs(target - weighted_quantile(target, weight, 0.5))
             delta = weighted_quantile(residuals, weight, HUBER_LEVEL) or 1.0
         return get_loss(self.loss, quantile=self.quantile, delta=delta)
-
-    def predict(self, X: Any) -> FloatArray:
-        """The predicted number of each row."""
-        return self._response(X)
-
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
-        """The numbers predicted at each step of the path."""
-        return self._staged(X, lambda values: values)
 
 
 @with_parameters

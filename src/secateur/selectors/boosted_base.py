@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from secateur._data.binned import bin_table
 from secateur._data.prices import Prices
 from secateur._data.problem import Problem
-from secateur._data.table import Table
 from secateur._data.target import Task
 from secateur._data.weights import are_counts
-from secateur._engines.boosted.ensemble import BoostedModel
 from secateur._engines.boosted.grid import BoostedData, Grid, penalty_grid, trace_grid
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.drive import drive
@@ -31,11 +27,13 @@ from secateur.path import (
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import PathSelector
-from secateur.selectors.boosted_input import BoostedInput, BoostedJob, read_input, read_judges
-from secateur.selectors.boosted_parameters import CONSTRAINTS, check_kept, read_penalty, read_seed
+from secateur.selectors.boosted_input import BoostedJob, read_judges
+from secateur.selectors.boosted_parameters import CONSTRAINTS, read_penalty
+from secateur.selectors.inputs import FitInput, read_input
+from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
-from secateur.typing import FloatArray, IntArray, Loss
+from secateur.typing import Loss
 
 GRID_PATIENCE = 2
 """Penalties without progress after which "auto" tries no cheaper ones."""
@@ -47,7 +45,7 @@ FALLBACK = 2
 """Which penalty of the grid "auto" takes where there are too few rows to judge any."""
 
 
-class BoostedSelector(PathSelector):
+class BoostedSelector(PathPredictor):
     """Fits boosted trees with priced features and keeps the features of one step.
 
     Subclasses say which gain is used (``_criterion``) and what kind of target there is (``_task``).
@@ -120,9 +118,7 @@ class BoostedSelector(PathSelector):
             folds = self._folds(given, penalty, seed)
         return BoostedJob(problem, loss, penalty, folds, judges, seed, n_threads)
 
-    def _folds(
-        self, given: BoostedInput, penalty: float | list[float] | None, seed: int
-    ) -> list[Fold]:
+    def _folds(self, given: FitInput, penalty: float | list[float] | None, seed: int) -> list[Fold]:
         """One fold for a single fit, those of ``cv`` for a grid."""
         target, n_rows = given.problem.target, given.problem.n_rows
         if isinstance(penalty, float):
@@ -216,21 +212,6 @@ class BoostedSelector(PathSelector):
             seed=job.seed,
         )
 
-    def _told(self, problem: Problem) -> dict[str, Any]:
-        """What a path remembers of the fit."""
-        plain = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if value is None or isinstance(value, str | bool | int | float)
-        }
-        return {
-            "feature_names": problem.names,
-            "algorithm": type(self).__name__,
-            "parameters": plain,
-            "costs": problem.prices.total,
-            "cost_unit": getattr(self.costs, "unit", ""),
-        }
-
     def _default_rule(self) -> CuttingRule:
         """The best of one fit; along a grid the fewest features within one standard error."""
         is_grid = self.penalty is None or isinstance(self.penalty, str) or np.iterable(self.penalty)
@@ -239,46 +220,6 @@ class BoostedSelector(PathSelector):
     def _set_selection(self, selection: Selection) -> None:
         super()._set_selection(selection)
         self.n_iter_ = self._model.n_rounds
-
-    @property
-    def _model(self) -> BoostedModel:
-        check_is_fitted(self)
-        model: BoostedModel = self.path_[self.selection_.index].model
-        return model
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """The share of each feature in the reduction of squared error by the chosen model."""
-        check_is_fitted(self)
-        step = self.path_[self.selection_.index]
-        shares = np.zeros(self.n_features_in_)
-        shares[step.support] = step.weight
-        total = shares.sum()
-        return shares / total if total > 0 else shares
-
-    def _raw(self, X: Any) -> FloatArray:
-        """Raw predictions of the chosen model, shape (n_outputs, n_rows)."""
-        model = self._model
-        table = self._read_again(X, only=model.features)
-        with Threads(resolve_n_jobs(self.n_jobs)) as threads:
-            return model.raw(table, threads)
-
-    def _response(self, X: Any) -> FloatArray:
-        """Predictions of the chosen model on the scale of the target."""
-        model = self._model
-        return self._predict(model, self._read_again(X, only=model.features))
-
-    def _predict(self, model: BoostedModel, table: Table) -> FloatArray:
-        with Threads(resolve_n_jobs(self.n_jobs)) as threads:
-            return model.response(table, threads)
-
-    def _staged(self, X: Any, finish: Callable[[FloatArray], Any]) -> Iterator[Any]:
-        """Predictions of every step; X is read and checked once, before the first."""
-        check_is_fitted(self)
-        models: list[BoostedModel] = [step.model for step in self.path_]
-        asked: IntArray = np.unique(np.concatenate([model.features for model in models]))
-        table = self._read_again(X, only=asked)
-        return (finish(self._predict(model, table)) for model in models)
 
 
 def _dearer(penalty: float, prices: Prices) -> tuple[float, float]:

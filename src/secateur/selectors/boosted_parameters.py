@@ -5,26 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from secateur.evaluation.folds import is_drawn
-from secateur.exceptions import ParameterError
 from secateur.selectors.constraints import Constraint, number, one_of
-from secateur.typing import BoolArray
+from secateur.selectors.parameters import SHARED_CONSTRAINTS, read_grid
 
-
-def _may_be_cv(value: Any) -> bool:
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return bool(value >= 0)
-    return value is None or (not is_drawn(value) and not isinstance(value, bool))
-
-
-CONSTRAINTS: dict[str, Constraint] = {
-    "cv": Constraint(
-        _may_be_cv,
-        "None, an int >= 0, a splitter or a list of (train, test) rows",
-        "Use 5 for five folds.",
-    ),
+CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
     "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
     "max_iter": number(1, whole=True, advice="Use 200 for a start."),
     "max_depth": number(1, 16, whole=True, advice="Use 4 for a start."),
@@ -39,11 +24,8 @@ CONSTRAINTS: dict[str, Constraint] = {
     ),
     "n_iter_no_change": number(1, whole=True, advice="Use 10 for a start."),
     "subsample": number(0, 1, above=True, advice="Use 1 for all rows."),
-    "max_features": number(1, whole=True, or_none=True, advice="Use None for no limit."),
     "cost_budget": number(0, or_none=True, advice="Use None for no limit."),
     "leaf": one_of("newton", "mean", advice="Use 'newton' for a Newton step."),
-    "verbose": number(0, whole=True, advice="Use 1 for a progress bar."),
-    "n_jobs": number(-np.inf, whole=True, or_none=True, advice="Use None for all cores."),
 }
 LOSS_CONSTRAINTS: dict[str, Constraint] = {
     "loss": one_of(
@@ -70,40 +52,5 @@ def read_penalty(penalty: Any, criterion: str) -> float | list[float] | None:
     >>> read_penalty([0.01, 0.1], "agbm")
     [0.1, 0.01]
     """
-    if isinstance(penalty, str) and penalty == "auto":
-        return None
     most = 1.0 if criterion == "agbm" else np.inf
-    one = number(0, most, below=True, words=("auto",), advice=_PENALTY)
-    if isinstance(penalty, str) or not np.iterable(penalty):
-        one.check("penalty", penalty)
-        return float(penalty)
-    values = list(penalty)
-    if not values:
-        msg = f"'penalty' must hold at least one value. Got {penalty!r}. {_PENALTY}"
-        raise ParameterError(msg)
-    each = number(0, most, below=True, advice=_PENALTY)
-    for value in values:
-        each.check("penalty", value)
-    return sorted({float(value) for value in values}, reverse=True)
-
-
-def read_seed(random_state: Any) -> int:
-    """A number that all chance of a fit comes from."""
-    try:
-        return int(check_random_state(random_state).randint(2**31))
-    except ValueError as error:
-        msg = (
-            f"'random_state' must be None, an int >= 0 or a RandomState. Got {random_state!r}. Use "
-            "0 for results that repeat."
-        )
-        raise ParameterError(msg) from error
-
-
-def check_kept(keep: BoolArray, max_features: int | None) -> None:
-    """Features that are always in must be allowed to be."""
-    if max_features is not None and keep.sum() > max_features:
-        msg = (
-            f"'max_features' must be at least the number of kept features, {keep.sum()}. Got "
-            f"{max_features}. Keep fewer, or raise it."
-        )
-        raise ParameterError(msg)
+    return read_grid("penalty", penalty, most, _PENALTY)

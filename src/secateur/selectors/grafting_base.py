@@ -1,0 +1,261 @@
+"""From a user's table to a path of grafts: what the two grafting selectors share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from secateur._data.problem import Problem
+from secateur._data.standardized import standardize_table
+from secateur._data.target import Task
+from secateur._engines.drive import drive
+from secateur._engines.grafting.data import GraftingData
+from secateur._engines.grafting.growth import GREEDY_SHARE, largest_l1, trace_grafts
+from secateur._engines.grafting.model import LinearModel
+from secateur._engines.grafting.network_model import Network
+from secateur._engines.grafting.params import GraftingParams
+from secateur._engines.grafting.path import GridTrace
+from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
+from secateur.path import Best, OneStandardError, Patience, Selection, SelectionPath, Step
+from secateur.path.cutting import CuttingRule
+from secateur.selectors.grafting_parameters import CONSTRAINTS, read_l1, refuse_categories
+from secateur.selectors.inputs import FitInput, read_input
+from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.predicting import PathPredictor
+from secateur.selectors.progress import progress_of, with_callbacks
+from secateur.typing import FloatArray, Loss
+
+PATIENCE = 5
+"""Steps without progress after which no cheaper ones are tried."""
+
+FALLBACK = 1 / 3
+"""Where along the grid "auto" stops if there are too few rows to judge any price."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraftingJob:
+    """All that a fit needs: nothing of it can be wrong any more."""
+
+    problem: Problem
+    loss: Loss
+    l1: float | list[float] | None
+    folds: list[Fold]
+    n_threads: int
+
+
+class GraftingSelector(PathPredictor):
+    """Fits linear models or networks by grafting and keeps the features of one step."""
+
+    _task: ClassVar[Task]
+    _constraints = CONSTRAINTS
+
+    def _loss(self, problem: Problem) -> Loss:
+        raise NotImplementedError
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Trace the path of selections and choose one.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+            Numbers; missing values (NaN or None) count as the mean of their column.
+        y : array or series of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+            Rows of weight 0 are left out.
+
+        Returns
+        -------
+        self
+        """
+        job = self._read(X, y, sample_weight)
+        path = self._work(job, X, y)
+        self._remember(job.problem.table.schema)
+        if job.problem.target.classes is not None:
+            self.classes_ = job.problem.target.classes
+        self._set_path(path)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> GraftingJob:
+        """Everything that can be wrong is found here, before any work."""
+        self._check_parameters()
+        l1 = read_l1(self.l1, one_by_one=self._params().one_by_one)
+        seed = read_seed(self.random_state)
+        n_threads = resolve_n_jobs(self.n_jobs)
+        given = read_input(self, self._task, X, y, sample_weight)
+        problem = given.problem
+        refuse_categories(problem.table)
+        check_kept(problem.prices.keep, self.max_features)
+        loss = self._loss(problem)
+        loss.baseline(problem.target.values, problem.weight)  # not every target has one
+        return GraftingJob(problem, loss, l1, self._folds(given, l1, seed), n_threads)
+
+    def _folds(self, given: FitInput, l1: float | list[float] | None, seed: int) -> list[Fold]:
+        """Those of ``cv`` where there is a choice to make; none for a single step."""
+        if isinstance(l1, float) and not self._params().one_by_one:
+            return []
+        if is_drawn(self.cv):
+            return draw_folds(given.problem.target, self.cv, random_state=seed)
+        return read_folds(self.cv, given.target, given.kept)
+
+    def _work(self, job: GraftingJob, X: Any, y: Any) -> SelectionPath:
+        problem = job.problem
+        with Threads(job.n_threads) as threads:
+            params = self._params()
+            columns = standardize_table(
+                problem.table,
+                problem.weight,
+                centre=params.fit_intercept,
+                scale=params.standardize,
+                threads=threads,
+            )
+            target, weight = problem.target.values, problem.weight
+            unit = self._target_unit(problem)
+            data = GraftingData(columns, target, weight, job.loss, problem.prices, threads, unit)
+            told = self._told(problem) | {"control_name": "l1"}
+            if params.one_by_one:
+                return self._trace_grafts(data, params, job, told, X, y)
+            return self._trace_grid(data, params, job, told, X, y)
+
+    def _trace_grid(
+        self,
+        data: GraftingData,
+        params: GraftingParams,
+        job: GraftingJob,
+        told: dict[str, Any],
+        X: Any,
+        y: Any,
+    ) -> SelectionPath:
+        """One step per L1 price."""
+        grid = GridTrace(data, params, job.folds)
+        rules = [Patience(PATIENCE)] if job.folds and job.l1 is None else []
+        prices, approach = self._prices(grid, job)
+        with progress_of(self, len(prices), len(job.folds) + 1, X, y) as progress:
+
+            def steps() -> Iterator[Step]:
+                grid.walk(approach)
+                yield from grid.steps(prices, progress.round)
+
+            return drive(steps(), rules=rules, on_step=lambda _: progress.part(), **told)
+
+    def _prices(self, grid: GridTrace, job: GraftingJob) -> tuple[list[float], list[float]]:
+        """The L1 prices that are steps, and those on the way to them."""
+        if isinstance(job.l1, list):
+            return job.l1, []
+        if isinstance(job.l1, float):
+            return [job.l1], [] if self.max_features is None else grid.approach(job.l1)
+        prices = grid.grid()
+        if job.folds:
+            return prices, []
+        last = int(FALLBACK * (len(prices) - 1))
+        return prices[last : last + 1], prices[:last]
+
+    def _trace_grafts(
+        self,
+        data: GraftingData,
+        params: GraftingParams,
+        job: GraftingJob,
+        told: dict[str, Any],
+        X: Any,
+        y: Any,
+    ) -> SelectionPath:
+        """One step per graft."""
+        if isinstance(job.l1, float):
+            params = replace(params, l1=job.l1)
+        else:
+            share = GREEDY_SHARE[params.model]
+            params = replace(params, l1=share * largest_l1(data, params))
+        n_rounds = (params.max_rounds + 1) * (len(job.folds) + 1)
+        with progress_of(self, 1, n_rounds, X, y) as progress:
+
+            def tell(_: Any) -> None:
+                progress.stop_if_asked()
+
+            return drive(
+                trace_grafts(data, params, job.folds, progress.round),
+                rules=[Patience(self._patience)] if job.folds and job.l1 is None else [],
+                on_step=tell,
+                **told,
+            )
+
+    @property
+    def _patience(self) -> int:
+        """Grafts without progress on held-out rows; networks need a few for one more feature."""
+        return 2 * PATIENCE if self.model == "mlp" else PATIENCE
+
+    def _params(self) -> GraftingParams:
+        return GraftingParams(
+            model=self.model,
+            l2=float(self.l2),
+            l0=float(self.l0),
+            tol=self.tol,
+            max_rounds=self.max_iter,
+            max_features=self.max_features,
+            max_hidden=self.max_hidden,
+            adjust=self.adjust,
+            retries=self.retries,
+            fit_intercept=bool(self.fit_intercept),
+            standardize=bool(self.standardize),
+        )
+
+    def _target_unit(self, problem: Problem) -> tuple[float, float]:
+        """Offset and scale of the target inside the fit."""
+        if self.model == "linear" or problem.target.classes is not None:
+            return 0.0, 1.0
+        values, weight = problem.target.values, problem.weight
+        centre = float(np.average(values, weights=weight))
+        spread = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
+        return centre, spread or 1.0
+
+    def _default_rule(self) -> CuttingRule:
+        """The only step of a single price; else the fewest features within one standard error."""
+        is_single = not isinstance(self.l1, str) and not np.iterable(self.l1)
+        return Best() if is_single and not self._params().one_by_one else OneStandardError()
+
+    def _set_selection(self, selection: Selection) -> None:
+        super()._set_selection(selection)
+        details = self.path_[selection.index].details
+        self.n_iter_ = int(details["rounds"])
+        self.n_grafts_ = int(details["grafts"])
+        self.kkt_violation_ = float(details["violation"])
+        self.dual_gap_ = float(details.get("gap", np.nan))
+
+    def _linear(self, attribute: str) -> LinearModel:
+        check_is_fitted(self)
+        model = self._model
+        if not isinstance(model, LinearModel):
+            msg = f"{type(self).__name__} has {attribute!r} for model='linear' only."
+            raise AttributeError(msg)  # noqa: TRY004  # so that hasattr says no
+        return model
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Coefficients in the units of X, 0 for what is not selected."""
+        model = self._linear("coef_")
+        coef = np.zeros((len(model.coef), self.n_features_in_))
+        coef[:, model.features] = model.coef
+        return coef if self._task == "classification" else coef[0]
+
+    @property
+    def intercept_(self) -> Any:
+        """What is predicted where all features are 0, on the scale of ``decision_function``."""
+        found = self._linear("intercept_").intercept
+        return found if self._task == "classification" else float(found[0])
+
+    @property
+    def network_(self) -> Network:
+        """The connections of the chosen network, in the units of X."""
+        check_is_fitted(self)
+        if isinstance(self._model, LinearModel):
+            msg = f"{type(self).__name__} has 'network_' for model='mlp' only."
+            raise AttributeError(msg)  # noqa: TRY004  # so that hasattr says no
+        classes = getattr(self, "classes_", np.array(["y"]))
+        names = [str(label) for label in classes]
+        outputs = names[1:] if len(names) == 2 else names
+        found: Network = self._model.readable(self._schema.names, outputs)
+        return found

@@ -1,0 +1,72 @@
+"""What a selector is given, checked and read as a problem before any work is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from secateur._data.costs import as_costs
+from secateur._data.frames import read_table
+from secateur._data.problem import Problem
+from secateur._data.target import Target, Task, read_target
+from secateur._data.weights import class_weights, combine_weights, read_weights
+from secateur.exceptions import InputError
+from secateur.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitInput:
+    """The problem of a fit, and what is known of the rows beyond it.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows of positive weight: a row of weight zero is no row.
+    target : Target
+        That of all rows.
+    kept : array of int
+        Which rows the problem has.
+    class_factors : array of shape (n_classes,)
+        What the rows of each class were multiplied by.
+    """
+
+    problem: Problem
+    target: Target
+    kept: IntArray
+    class_factors: FloatArray
+
+
+def read_input(estimator: Any, task: Task, X: Any, y: Any, sample_weight: Any) -> FitInput:
+    """Check X, y, the weights and the costs, and give them as a problem.
+
+    Of the parameters of the estimator those are read that it has: categorical_features, costs,
+    groups, keep and class_weight.
+    """
+    if y is None:  # before X, as scikit-learn does
+        read_target(y, task=task)
+    given = estimator.get_params(deep=False)
+    table = read_table(X, categorical_features=given.get("categorical_features"))
+    costs = as_costs(given.get("costs"), given.get("groups"), given.get("keep"))
+    prices = costs.bind(table.names)
+    prices.prices(prices.keep)  # a rule of the user's own may raise
+    target = read_target(y, task=task, n_rows=table.n_rows)
+    plain = read_weights(sample_weight, table.n_rows)
+    class_weight = given.get("class_weight")
+    weight = combine_weights(target, plain, class_weight)
+    kept = np.flatnonzero(weight)
+    problem = Problem(table, target, weight, prices, task)
+    if len(kept) < len(weight):
+        problem = problem.take(kept)
+        _check_classes(problem.target)
+    return FitInput(problem, target, kept, class_weights(target, class_weight, plain))
+
+
+def _check_classes(target: Target) -> None:
+    if target.classes is not None and len(np.unique(target.values)) < 2:
+        msg = (
+            "y must have at least two classes among the rows of positive weight. Got 1 class. "
+            "Give weight to rows of another class."
+        )
+        raise InputError(msg)
