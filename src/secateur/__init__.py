@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         GBFSClassifier,
         GBFSRegressor,
     )
+    from secateur.selectors.group_testing import GTGBMClassifier, GTGBMRegressor
 
 __version__ = "0.1.0"
 
@@ -42,6 +43,8 @@ __all__ = [
     "FeatureCosts",
     "GBFSClassifier",
     "GBFSRegressor",
+    "GTGBMClassifier",
+    "GTGBMRegressor",
     "MaxFeatures",
     "OneStandardError",
     "Patience",
@@ -80,6 +83,7 @@ _HOMES = {
         "GBFSClassifier",
         "GBFSRegressor",
     ),
+    "secateur.selectors.group_testing": ("GTGBMClassifier", "GTGBMRegressor"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

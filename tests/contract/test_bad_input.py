@@ -198,6 +198,10 @@ def test_bad_costs(cls, case, no_work):
 
 BAD_PARAMETERS = {
     "penalty": [-1.0, np.nan, np.inf, "high", None, [], [0.1, -1.0], ["auto"], True],
+    "expected_features": [0, 2.5, None, "few"],
+    "delta": [0.0, 1.0, None],
+    "leaf_size": [0, 2.5, None],
+    "group_size": [0, 2.5, "large"],
     "learning_rate": [0.0, -0.1, np.inf, "slow"],
     "max_iter": [0, 2.5, None],
     "max_depth": [0, 17, 2.5],

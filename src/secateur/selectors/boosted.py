@@ -21,7 +21,7 @@ HUBER_LEVEL = 0.9
 """Residuals from the median beyond this quantile count as outliers by default."""
 
 
-class _BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
+class BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for classes: one tree per round, one per class beyond two classes."""
 
     _task: ClassVar[Task] = "classification"
@@ -108,7 +108,7 @@ class _BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc
         return labels
 
 
-class _BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
+class BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for numbers."""
 
     _task: ClassVar[Task] = "regression"
@@ -189,7 +189,7 @@ class _BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc] 
 
 
 @with_parameters
-class GBFSClassifier(_BoostedClassifier):
+class GBFSClassifier(BoostedClassifier):
     """Gradient boosted feature selection for classes.
 
     A split on a new feature must reduce half the squared error of the gradients by more than the
@@ -209,7 +209,7 @@ class GBFSClassifier(_BoostedClassifier):
 
 
 @with_parameters
-class GBFSRegressor(_BoostedRegressor):
+class GBFSRegressor(BoostedRegressor):
     """Gradient boosted feature selection for numbers.
 
     A split on a new feature must reduce half the squared error of the gradients by more than the
@@ -229,7 +229,7 @@ class GBFSRegressor(_BoostedRegressor):
 
 
 @with_parameters
-class AGBMClassifier(_BoostedClassifier):
+class AGBMClassifier(BoostedClassifier):
     """Boosted trees with a scaled price for new features, for classes.
 
     A split on a new feature must reduce the squared error of the gradients by more than the
@@ -249,7 +249,7 @@ class AGBMClassifier(_BoostedClassifier):
 
 
 @with_parameters
-class AGBMRegressor(_BoostedRegressor):
+class AGBMRegressor(BoostedRegressor):
     """Boosted trees with a scaled price for new features, for numbers.
 
     A split on a new feature must reduce the squared error of the gradients by more than the

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from secateur._data.binned import bin_table
+from secateur._data.binned import BinnedColumns, bin_table
 from secateur._data.prices import Prices
 from secateur._data.problem import Problem
 from secateur._data.table import Table
@@ -16,6 +16,7 @@ from secateur._data.target import Task
 from secateur._data.weights import are_counts
 from secateur._engines.boosted.ensemble import BoostedModel
 from secateur._engines.boosted.grid import BoostedData, Grid, penalty_grid, trace_grid
+from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.drive import drive
 from secateur._kernels.threads import Threads, resolve_n_jobs
@@ -146,7 +147,10 @@ class BoostedSelector(PathSelector):
                 random_state=job.seed,
             )
             target, weight, prices = problem.target.values, problem.weight, problem.prices
-            data = BoostedData(columns, target, weight, job.loss, prices, threads, job.judges)
+            groups = self._groups(columns, job, threads)
+            data = BoostedData(
+                columns, target, weight, job.loss, prices, threads, job.judges, groups
+            )
             params = self._params(job)
             told = self._told(problem)
             if isinstance(job.penalty, float):
@@ -162,6 +166,11 @@ class BoostedSelector(PathSelector):
                     on_step=lambda _: progress.part(),
                     **told,
                 )
+
+    def _groups(self, columns: BinnedColumns, job: BoostedJob, threads: Threads) -> Groups | None:
+        """The sums of features by which newcomers are found, where the search is not exact."""
+        del columns, job, threads
+        return None
 
     def _trace_one(
         self,

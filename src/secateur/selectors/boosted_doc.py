@@ -1,4 +1,4 @@
-"""The parameters of the boosted selectors, told once for the four of them."""
+"""The parameters of the boosted selectors, told once for all of them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def with_parameters(cls: Class) -> Class:
     task = cls._task  # type: ignore[attr-defined]  # any boosted class
     penalty = PENALTY[cls._criterion]  # type: ignore[attr-defined]  # likewise
     own = CLASSIFICATION if task == "classification" else REGRESSION
-    parameters = f"{penalty}\n{AFTER_PENALTY}\n{own}\n{COMMON}"
+    more: str = getattr(cls, "_own_parameters", "")
+    parameters = "\n".join(filter(None, [penalty, AFTER_PENALTY, more, own, COMMON]))
     cls.__doc__ = (
         f"{head.rstrip()}\n\nParameters\n----------\n{parameters}\n\n"
         f"Attributes\n----------\n{ATTRIBUTES}\n\nExamples\n--------\n{examples}"

@@ -180,6 +180,10 @@ class NodeHistograms:
         self._from_parent(family, features[inherited])
         self._directly(family, features[~inherited])
 
+    def evaluate_in(self, node: Node, features: IntArray) -> None:
+        """Find the best split of each of the features in one node; its family learns nothing."""
+        self._search_built(node, self._build(node, features), features, keep=False)
+
     def _build(self, node: Node, features: IntArray) -> IntArray:
         self.count(len(features), node.weight)
         built: IntArray = self._executor.sum(histogram, node.number, features)
@@ -222,8 +226,10 @@ class NodeHistograms:
         self._threads.run(part, len(features), self._grain)
         self._search_built(smaller, built, features)
 
-    def _search_built(self, node: Node, built: IntArray, features: IntArray) -> None:
-        kept = self._store[node.slot] if node.slot >= 0 else NOWHERE
+    def _search_built(
+        self, node: Node, built: IntArray, features: IntArray, *, keep: bool = True
+    ) -> None:
+        kept = self._store[node.slot] if keep and node.slot >= 0 else NOWHERE
 
         def part(start: int, stop: int) -> None:
             search_built(

@@ -80,16 +80,21 @@ class ExactSearch:
         if any(node.weight >= 2 * self.histograms.least for node in family.nodes):
             self.histograms.evaluate(family, features[~family.known[features]])
 
+    def _offers(self, family: Family, node: Node) -> IntArray:  # noqa: ARG002  # others need it
+        """The features that a node may choose from, all of them evaluated in it."""
+        # A purchase may have changed what is admissible.
+        self.evaluate(family)
+        return self._candidates()
+
     def choose(self, family: Family, node: Node) -> int | None:
         """The feature that a node splits on at the prices of this moment, or None for a leaf.
 
         The choice is booked: a new feature is bought.
         """
-        # A purchase may have changed what is admissible.
-        self.evaluate(family)
+        offered = self._offers(family, node)
         scale, ledger = self.scale, self.ledger
         feature, priced_gain = pick_feature(
-            self._candidates(),
+            offered,
             node.gain,
             ledger.used,
             ledger.prices,

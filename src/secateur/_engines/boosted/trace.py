@@ -6,6 +6,7 @@ Algorithm 1 of GBFS, with the gain of GBFS (Eq. 14) or of A-GBM.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from secateur._data.binned import BinnedColumns
 from secateur._data.costs import Prices
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.ensemble import Ensemble
+from secateur._engines.boosted.group_search import GroupSearch
+from secateur._engines.boosted.group_tests import GroupTests
+from secateur._engines.boosted.groups import GroupPlan
 from secateur._engines.boosted.grower import Grower
 from secateur._engines.boosted.lazy import LazySearch
 from secateur._engines.boosted.ledger import Ledger
@@ -38,6 +42,8 @@ def trace_boosted(
     prices: Prices,
     params: BoostingParams,
     threads: Threads,
+    plan: GroupPlan | None = None,
+    ledger: Ledger | None = None,
 ) -> Iterator[Step]:
     """Boost round after round and yield the state after each.
 
@@ -52,6 +58,10 @@ def trace_boosted(
         What features cost, given the ones in use.
     params : BoostingParams
     threads : Threads
+    plan : GroupPlan, optional
+        Groups of features, whose sums the blocks hold: newcomers are then found by group tests.
+    ledger : Ledger, optional
+        The account that purchases go to, if it is not this fit's alone.
 
     Yields
     ------
@@ -62,10 +72,15 @@ def trace_boosted(
     weights = WeightScale.of(weight)
     ensemble = Ensemble(loss, loss.baseline(target, weight))
     executor.each(rows.set_baseline, ensemble.baseline, weights.scale)
-    ledger = Ledger(prices, params.max_features, params.cost_budget)
+    ledger = ledger or Ledger(prices, params.max_features, params.cost_budget)
     histograms = NodeHistograms(executor, columns, params.max_depth, threads)
-    divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
-    search = ExactSearch(histograms, ledger, divisible)
+    if plan is None or not plan.design.has_tests:
+        divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
+        search = ExactSearch(histograms, ledger, divisible)
+    else:  # most features will never be looked at: none is weighed beforehand, no tree drafted
+        params = replace(params, lazy=False)
+        tests = GroupTests(executor, plan, threads)
+        search = GroupSearch(histograms, ledger, columns.varying, tests, plan.alone)
     lazy = LazySearch(executor, columns, search, threads)
     grower = Grower(executor, columns, params, search, lazy, weights)
     importances = np.zeros(columns.n_features)
