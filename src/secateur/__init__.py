@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         GBFSRegressor,
     )
     from secateur.selectors.group_testing import GTGBMClassifier, GTGBMRegressor
+    from secateur.selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
 
 __version__ = "0.1.0"
 
@@ -46,6 +47,8 @@ __all__ = [
     "GTGBMClassifier",
     "GTGBMRegressor",
     "MaxFeatures",
+    "MultitaskAGBMClassifier",
+    "MultitaskAGBMRegressor",
     "OneStandardError",
     "Patience",
     "Score",
@@ -84,6 +87,7 @@ _HOMES = {
         "GBFSRegressor",
     ),
     "secateur.selectors.group_testing": ("GTGBMClassifier", "GTGBMRegressor"),
+    "secateur.selectors.multitask": ("MultitaskAGBMClassifier", "MultitaskAGBMRegressor"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from secateur._data.problem import Problem
-from secateur._data.target import Task
+from secateur._data.target import Target, Task
 from secateur.losses import get_loss
 from secateur.losses.base import weighted_quantile
 from secateur.selectors.boosted_base import BoostedSelector
@@ -19,6 +18,20 @@ from secateur.typing import AnyArray, FloatArray, Loss
 
 HUBER_LEVEL = 0.9
 """Residuals from the median beyond this quantile count as outliers by default."""
+
+
+def class_loss(target: Target) -> Loss:
+    """The loss of a target of classes."""
+    return get_loss("log_loss", n_classes=target.n_classes)
+
+
+def number_loss(estimator: Any, target: Target, weight: FloatArray) -> Loss:
+    """The loss that a regressor was told, for a target of numbers."""
+    delta = estimator.huber_delta
+    if estimator.loss == "huber" and delta is None:
+        residuals = np.abs(target.values - weighted_quantile(target.values, weight, 0.5))
+        delta = weighted_quantile(residuals, weight, HUBER_LEVEL) or 1.0
+    return get_loss(estimator.loss, quantile=estimator.quantile, delta=delta)
 
 
 class BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
@@ -79,8 +92,9 @@ class BoostedClassifier(ClassifierMixin, BoostedSelector):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _loss(self, problem: Problem) -> Loss:
-        return get_loss("log_loss", n_classes=problem.target.n_classes)
+    def _loss(self, target: Target, weight: FloatArray) -> Loss:
+        del weight
+        return class_loss(target)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class, in the order of ``classes_``."""
@@ -171,13 +185,8 @@ class BoostedRegressor(RegressorMixin, BoostedSelector):  # type: ignore[misc]  
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _loss(self, problem: Problem) -> Loss:
-        delta = self.huber_delta
-        if self.loss == "huber" and delta is None:
-            target, weight = problem.target.values, problem.weight
-            residuals = np.abs(target - weighted_quantile(target, weight, 0.5))
-            delta = weighted_quantile(residuals, weight, HUBER_LEVEL) or 1.0
-        return get_loss(self.loss, quantile=self.quantile, delta=delta)
+    def _loss(self, target: Target, weight: FloatArray) -> Loss:
+        return number_loss(self, target, weight)
 
     def predict(self, X: Any) -> FloatArray:
         """The predicted number of each row."""

@@ -64,7 +64,7 @@ LOSS_CONSTRAINTS: dict[str, Constraint] = {
 _PENALTY = "Use 'auto' to have it chosen, 0 for no penalty."
 
 
-def read_penalty(penalty: Any, criterion: str) -> float | list[float] | None:
+def read_penalty(penalty: Any, criterion: str, name: str = "penalty") -> float | list[float] | None:
     """One number, a falling grid, or None for "auto"; each in the range of the criterion.
 
     >>> read_penalty([0.01, 0.1], "agbm")
@@ -75,15 +75,15 @@ def read_penalty(penalty: Any, criterion: str) -> float | list[float] | None:
     most = 1.0 if criterion == "agbm" else np.inf
     one = number(0, most, below=True, words=("auto",), advice=_PENALTY)
     if isinstance(penalty, str) or not np.iterable(penalty):
-        one.check("penalty", penalty)
+        one.check(name, penalty)
         return float(penalty)
     values = list(penalty)
     if not values:
-        msg = f"'penalty' must hold at least one value. Got {penalty!r}. {_PENALTY}"
+        msg = f"'{name}' must hold at least one value. Got {penalty!r}. {_PENALTY}"
         raise ParameterError(msg)
     each = number(0, most, below=True, advice=_PENALTY)
     for value in values:
-        each.check("penalty", value)
+        each.check(name, value)
     return sorted({float(value) for value in values}, reverse=True)
 
 

@@ -254,3 +254,14 @@ def _typical_price(prices: Prices) -> float:
     now = prices.prices(prices.keep)
     paid = now[now > 0.0]
     return float(paid.mean()) if len(paid) else 1.0
+
+
+def dearer(penalty: float, prices: Prices) -> tuple[float, float]:
+    """Two penalties above a grid, so that there is a step for every limit: the first buys nothing.
+
+    The grid begins at a quarter of the best gain there is, set against the mean price.
+    """
+    now = prices.prices(prices.keep)
+    paid = now[now > 0.0]
+    spread = float(paid.mean() / paid.min()) if len(paid) else 1.0
+    return 5.0 * spread * penalty, 2.0 * penalty

@@ -38,6 +38,8 @@ class TaskData:
         The places of these rows in ``data``.
     task_penalty : float or None
         What a feature that is new to the task costs it; None is a share of the group penalty.
+    least : float
+        The least rows of a leaf.
     unit : float
         What losses of the task are divided by when they are set beside those of others.
     """
@@ -47,7 +49,12 @@ class TaskData:
     rows: IntArray
     place: IntArray
     task_penalty: float | None
+    least: float
     unit: float = 1.0
+
+    def params(self, params: BoostingParams) -> BoostingParams:
+        """What a fit of this task is told: prices of its ledger have the penalties in them."""
+        return replace(params, penalty=1.0, min_samples_leaf=self.least)
 
     def fold(self, is_train: BoolArray, is_test: BoolArray) -> Fold:
         """The task's part of a fold; a task without rows to train on is trained, not judged."""
@@ -97,7 +104,7 @@ class TasksData:
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split at the start, of the middle one of the tasks."""
-        return float(np.median([best_gain(task.data, params) for task in self.tasks]))
+        return float(np.median([best_gain(task.data, task.params(params)) for task in self.tasks]))
 
 
 class TasksRun:
@@ -120,8 +127,7 @@ class TasksRun:
         group = self._params.penalty
         own = self._data.share * group if task.task_penalty is None else task.task_penalty
         ledger = TaskLedger(self._data.prices, self._common, group, own)
-        # The prices of a task's ledger have the penalties in them.
-        return task.data.run(fold, replace(self._params, penalty=1.0), ledger)
+        return task.data.run(fold, task.params(self._params), ledger)
 
     def _trace(self) -> Iterator[Step]:
         """A round of each task in turn, then the state of all of them."""
