@@ -13,7 +13,7 @@ import numpy as np
 
 from secateur._data.prices import Prices
 from secateur._engines.boosted.ensemble import BoostedModel
-from secateur._engines.boosted.grid import BoostedData, BoostedRun, best_gain
+from secateur._engines.boosted.grid import BoostedData, best_gain
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.task_ledger import TaskLedger
@@ -116,25 +116,24 @@ class TasksRun:
         self._common = Ledger(data.prices, params.max_features, params.cost_budget)
         is_train, is_test = (_mask(part, data.n_rows) for part in fold)
         self._folds = [task.fold(is_train, is_test) for task in data.tasks]
+        self._ledgers = [self._ledger(task) for task in data.tasks]
         self._runs = [
-            self._run(task, its_fold)
-            for task, its_fold in zip(data.tasks, self._folds, strict=True)
+            task.data.run(its_fold, task.params(params), ledger)
+            for task, its_fold, ledger in zip(data.tasks, self._folds, self._ledgers, strict=True)
         ]
         self._latest: tuple[Step, ...] = ()
         self.steps: Iterator[Step] = self._trace()
 
-    def _run(self, task: TaskData, fold: Fold) -> BoostedRun:
+    def _ledger(self, task: TaskData) -> TaskLedger:
         group = self._params.penalty
         own = self._data.share * group if task.task_penalty is None else task.task_penalty
-        ledger = TaskLedger(self._data.prices, self._common, group, own)
-        return task.data.run(fold, task.params(self._params), ledger)
+        return TaskLedger(self._data.prices, self._common, group, own)
 
     def _trace(self) -> Iterator[Step]:
         """A round of each task in turn, then the state of all of them."""
         weight = [float(task.data.weight[task.place].sum()) for task in self._data.tasks]
         for steps in zip(*(run.steps for run in self._runs), strict=True):
             self._latest = steps
-            names = [task.name for task in self._data.tasks]
             yield Step.of(
                 self._common.entered,
                 _importances(steps, weight, self._data.prices.n_features),
@@ -143,8 +142,13 @@ class TasksRun:
                 cost=self._common.spent,
                 model=TasksModel(tuple(step.model for step in steps)),
                 details={"round": steps[0].details["round"]},
-                supports={name: step.support for name, step in zip(names, steps, strict=True)},
+                supports=self._supports(),
             )
+
+    def _supports(self) -> dict[str, IntArray]:
+        """The features of each task, now that all have had their turn."""
+        pairs = zip(self._data.tasks, self._ledgers, strict=True)
+        return {task.name: np.sort(ledger.entered) for task, ledger in pairs}
 
     def verdict(self, step: Step) -> Verdict:
         """What the rows that judge say of the latest step, all tasks together."""
