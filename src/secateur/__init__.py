@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         GBFSRegressor,
     )
     from secateur.selectors.grafting import GraftingClassifier, GraftingRegressor
+    from secateur.selectors.group_testing import GTGBMClassifier, GTGBMRegressor
+    from secateur.selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
 
 __version__ = "0.1.0"
 
@@ -43,9 +45,13 @@ __all__ = [
     "FeatureCosts",
     "GBFSClassifier",
     "GBFSRegressor",
+    "GTGBMClassifier",
+    "GTGBMRegressor",
     "GraftingClassifier",
     "GraftingRegressor",
     "MaxFeatures",
+    "MultitaskAGBMClassifier",
+    "MultitaskAGBMRegressor",
     "OneStandardError",
     "Patience",
     "Score",
@@ -84,6 +90,8 @@ _HOMES = {
         "GBFSRegressor",
     ),
     "secateur.selectors.grafting": ("GraftingClassifier", "GraftingRegressor"),
+    "secateur.selectors.group_testing": ("GTGBMClassifier", "GTGBMRegressor"),
+    "secateur.selectors.multitask": ("MultitaskAGBMClassifier", "MultitaskAGBMRegressor"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

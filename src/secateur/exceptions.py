@@ -19,6 +19,10 @@ class InputTypeError(SecateurError, TypeError):
     """The data is of a kind that secateur does not read."""
 
 
+class OutOfMemoryError(SecateurError, MemoryError):
+    """Something would need more memory than there is; nothing of it was taken."""
+
+
 class StorageError(SecateurError, ValueError):
     """A saved result cannot be read: not JSON, another kind of file, or a newer version."""
 
@@ -37,6 +41,10 @@ class SecateurWarning(UserWarning):
 
 class UnknownCategoryWarning(SecateurWarning):
     """A category at predict time was not there at fit time and counts as missing."""
+
+
+class GroupTestingWarning(SecateurWarning):
+    """Group testing was asked for where an exact search is as quick."""
 
 
 class InterruptedWarning(SecateurWarning):

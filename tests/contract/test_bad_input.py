@@ -118,6 +118,8 @@ BAD_Y = {
 @pytest.mark.parametrize("case", BAD_Y)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_bad_target(cls, case, no_work):
+    if case == "two columns" and cls().__sklearn_tags__().target_tags.multi_output:
+        pytest.skip("two columns are two tasks")
     small = small_problem(cls)
     spoil, match = BAD_Y[case]
     refused(quick(cls), small.X, spoil(small.y), match)
@@ -198,6 +200,13 @@ def test_bad_costs(cls, case, no_work):
 
 BAD_PARAMETERS = {
     "penalty": [-1.0, np.nan, np.inf, "high", None, [], [0.1, -1.0], ["auto"], True],
+    "group_penalty": [-1.0, 1.0, np.nan, "high", None, [], [0.1, -1.0], ["auto"], True],
+    "task_penalty": [-1.0, 1.0, np.nan, "high", None, [], [0.1, 0.1], {"nobody": 0.1}, True],
+    "search": ["binary", None],
+    "expected_features": [0, 2.5, None, "few"],
+    "delta": [0.0, 1.0, None],
+    "leaf_size": [0, 2.5, None],
+    "group_size": [0, 2.5, "large"],
     "learning_rate": [0.0, -0.1, np.inf, "slow"],
     "max_iter": [0, 2.5, None],
     "max_depth": [0, 17, 2.5],

@@ -14,6 +14,7 @@ from secateur._data.binned import BinnedColumns, bin_table
 from secateur._data.categories import Categories
 from secateur._data.costs import FeatureCosts
 from secateur._data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
+from secateur._engines.boosted.groups import GroupPlan, pool_groups
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.trace import trace_boosted
 from secateur._execution.blocks import RowBlock
@@ -80,16 +81,29 @@ def make_table(task: Task, *, sparse: bool = False) -> Table:
     return DenseTable(task.X, schema, is_encoded=True)
 
 
-def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=()) -> Fit:
-    """Run the engine; ``cuts`` are row numbers where blocks begin, ``held`` rows do not train."""
+def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=(), told=None) -> Fit:
+    """Run the engine; ``cuts`` are row numbers where blocks begin, ``held`` rows do not train.
+
+    ``told`` is a GroupTesting, for a search by group tests.
+    """
     with Threads(n_threads) as threads:
         columns = bin_table(make_table(task, sparse=sparse), task.weight, threads=threads)
         blocks = make_blocks(task, columns, threads, cuts, held)
         prices = task.costs.bind(task.names)
         params = BoostingParams(**task.params)
         executor = LocalExecutor(blocks)
-        steps = list(trace_boosted(executor, columns, task.loss, prices, params, threads))
+        plan = None if told is None else pool_blocks(task, columns, blocks, told, threads)
+        steps = list(trace_boosted(executor, columns, task.loss, prices, params, threads, plan))
     return Fit(steps, blocks, columns)
+
+
+def pool_blocks(task, columns, blocks, told, threads) -> GroupPlan:
+    """Give each block the sums of its rows; the plan of the groups."""
+    groups = pool_groups(columns, task.weight, told, threads)
+    for block in blocks:
+        rows = slice(block.first_row, block.first_row + block.columns.n_rows)
+        block.pooled = np.ascontiguousarray(groups.codes[:, rows])
+    return groups.plan
 
 
 def make_blocks(task: Task, columns: BinnedColumns, threads: Threads, cuts=(), held=()) -> list:
@@ -153,7 +167,7 @@ def naive_codes(task: Task) -> tuple[np.ndarray, np.ndarray]:
     return codes, n_bins
 
 
-def fit_twin(task: Task) -> Boosted:
+def fit_twin(task: Task, **more) -> Boosted:
     """Run the naive twin on the same question."""
     codes, n_bins = naive_codes(task)
     prices = task.costs.bind(task.names)
@@ -169,6 +183,7 @@ def fit_twin(task: Task) -> Boosted:
         prices=prices.prices,
         used=prices.keep,
         **params,
+        **more,
     )
 
 

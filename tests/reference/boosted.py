@@ -287,6 +287,7 @@ def boost(
     used=None,
     max_features=None,
     cost_budget=None,
+    make_tree=Tree,
 ):
     """Fit boosted trees; see Boosted for what comes back.
 
@@ -311,7 +312,7 @@ def boost(
         loss.gradients(target, raw, g, h)
         trees, new_raw = [], raw.copy()
         for k in range(loss.n_outputs):
-            tree = Tree(table, params, g[k], h[k], target - raw[k], loss.leaf_quantile)
+            tree = make_tree(table, params, g[k], h[k], target - raw[k], loss.leaf_quantile)
             nodes, step = tree.grow(market)
             new_raw[k] = raw[k] + learning_rate * step
             trees.append(nodes)

@@ -156,7 +156,14 @@ class _Run:
 
 def _same_lifetime(a: Step, b: Step) -> bool:
     same_control = a.control == b.control or (math.isnan(a.control) and math.isnan(b.control))
-    return same_control and np.array_equal(a.support, b.support)
+    return same_control and np.array_equal(a.support, b.support) and _same_supports(a, b)
+
+
+def _same_supports(a: Step, b: Step) -> bool:
+    """Whether each task, where there are several, has the same features."""
+    if a.supports.keys() != b.supports.keys():
+        return False
+    return all(np.array_equal(a.supports[name], b.supports[name]) for name in a.supports)
 
 
 def _better(earlier: Step, later: Step) -> Step:

@@ -39,7 +39,8 @@ class RowBlock:
     ``rows`` are the block's rows that train, ``held`` those that only get predictions.
     ``first_row`` is the number of the block's first row in the whole table. ``order`` lists the
     rows of the growing tree, node after node; ``packed`` goes with it, position by position, and
-    ``packed_by_row`` with the rows themselves.
+    ``packed_by_row`` with the rows themselves. ``pooled`` are the codes of sums of features, by
+    group and row, where newcomers are found by group tests.
 
         order = [c e f | a b d g h]        one run of rows per node
     """
@@ -52,6 +53,7 @@ class RowBlock:
     n_outputs: int
     threads: Threads
     first_row: int = 0
+    pooled: CodeArray | None = None
     raw: FloatArray = field(init=False)
     gradient: FloatArray = field(init=False)
     hessian: FloatArray = field(init=False)

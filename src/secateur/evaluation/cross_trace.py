@@ -36,6 +36,22 @@ class Verdict:
         heavy = weight if counts else weight * weight
         self.moments = np.array([heavy @ (losses * losses), heavy @ losses, heavy.sum()])
 
+    @classmethod
+    def joined(cls, parts: Sequence[Verdict], units: Sequence[float]) -> Verdict:
+        """The verdict of all rows of some parts, the losses of each divided by a unit of its own.
+
+        >>> parts = [Verdict(np.array([1.0]), np.ones(1)), Verdict(np.array([6.0]), np.ones(1))]
+        >>> Verdict.joined(parts, [1.0, 2.0]).mean
+        2.0
+        """
+        whole = cls.__new__(cls)
+        whole.weight = sum(part.weight for part in parts)
+        pairs = list(zip(parts, units, strict=True))
+        whole.mean = sum(part.mean / unit * part.weight for part, unit in pairs) / whole.weight
+        scaled = [part.moments / np.array([unit * unit, unit, 1.0]) for part, unit in pairs]
+        whole.moments = np.sum(scaled, axis=0)
+        return whole
+
 
 def pool(verdicts: Sequence[Verdict], *, origin: Origin, metric: str) -> Score:
     """One score of the verdicts of all folds.

@@ -65,7 +65,7 @@ def draw_folds(
     >>> [len(fold.test) for fold in draw_folds(target, None, random_state=0)]
     [20, 20, 20, 20, 20]
     """
-    n_folds = _default_folds(target) if cv is None else cv
+    n_folds = default_folds(target) if cv is None else cv
     if not isinstance(n_folds, int | np.integer) or isinstance(n_folds, bool) or n_folds < 0:
         msg = (
             "'cv' must be None, an int >= 0, a splitter or a list of (train, test) rows. Got "
@@ -86,7 +86,8 @@ def draw_folds(
     return [_fold(place, int(n_folds), fold) for fold in range(n_folds)]
 
 
-def _default_folds(target: Target) -> int:
+def default_folds(target: Target) -> int:
+    """How many folds there are by default, fewer with more rows; see `draw_folds`."""
     n = len(target.values)
     if n < FEW_ROWS or _smallest_class(target) < SMALLEST_CLASS:
         return 0

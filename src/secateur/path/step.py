@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -117,6 +118,8 @@ class Step:
         A handle that can predict at this step. It is never saved.
     details : mapping of str to JSON scalar, default={}
         Facts of the algorithm's own, for instance ``{"round": 12}``.
+    supports : mapping of str to array of int, default={}
+        Where the problem has several tasks, the features of each, sorted; `support` has all.
 
     Examples
     --------
@@ -135,6 +138,7 @@ class Step:
     seconds: float = 0.0
     model: Any = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    supports: Mapping[str, IntArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "support", frozen_integers("support", self.support))
@@ -143,7 +147,9 @@ class Step:
         for name in ("control", "objective", "cost", "seconds"):
             object.__setattr__(self, name, float(getattr(self, name)))
         object.__setattr__(self, "details", _frozen_details(self.details))
+        object.__setattr__(self, "supports", _frozen_supports(self.supports))
         _check_support(self.support, self.order, self.weight)
+        _check_supports(self.support, self.supports)
 
     @classmethod
     def of(
@@ -157,6 +163,7 @@ class Step:
         score: Score | None = None,
         model: Any = None,
         details: Mapping[str, Any] | None = None,
+        supports: Mapping[str, IntArray] | None = None,
     ) -> Step:
         """Make a step from the order of entry and a weight for every feature of the problem.
 
@@ -168,9 +175,8 @@ class Step:
             weight = np.ones(support.size)
         else:
             weight = np.asarray(weight_by_feature, dtype=np.float64)[support]
-        return cls(
-            support, entered, weight, control, objective, cost, score, 0.0, model, details or {}
-        )
+        kept = (control, objective, cost, score, 0.0, model, details or {}, supports or {})
+        return cls(support, entered, weight, *kept)
 
     @property
     def n_features(self) -> int:
@@ -185,6 +191,7 @@ class Step:
         # Unpickled arrays are writable; going through the constructor freezes them again.
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         values["details"] = thawed_json(self.details)
+        values["supports"] = dict(self.supports)
         return type(self), tuple(values.values())
 
 
@@ -197,6 +204,22 @@ def _frozen_details(details: Mapping[str, Any]) -> Any:
                 "Keep collections on the model, or give each item its own key."
             )
     return frozen
+
+
+def _frozen_supports(supports: Mapping[str, Any]) -> Any:
+    frozen = {
+        str(name): frozen_integers("supports", features) for name, features in supports.items()
+    }
+    return MappingProxyType(frozen)
+
+
+def _check_supports(support: IntArray, supports: Mapping[str, IntArray]) -> None:
+    for name, features in supports.items():
+        if not np.isin(features, support).all() or np.any(features[1:] <= features[:-1]):
+            raise ParameterError(
+                "'supports' must hold sorted features of 'support'. Got others, or another order, "
+                f"for {name!r}. Sort each, and give 'support' all of them."
+            )
 
 
 def _check_support(support: IntArray, order: IntArray, weight: FloatArray) -> None:

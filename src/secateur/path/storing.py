@@ -119,7 +119,7 @@ def _path_from_document(document: Mapping[str, Any]) -> SelectionPath:
 
 def _step_to_document(step: Step) -> dict[str, Any]:
     # The support is the sorted order, so only the order is written.
-    return {
+    document = {
         "order": step.order.tolist(),
         "weight": [_float_out(value) for value in step.weight.tolist()],
         "control": _float_out(step.control),
@@ -129,6 +129,9 @@ def _step_to_document(step: Step) -> dict[str, Any]:
         "score": None if step.score is None else _score_to_document(step.score),
         "details": _encoded(step.details),
     }
+    if step.supports:
+        document["supports"] = {name: each.tolist() for name, each in step.supports.items()}
+    return document
 
 
 def _step_from_document(document: Mapping[str, Any]) -> Step:
@@ -144,6 +147,10 @@ def _step_from_document(document: Mapping[str, Any]) -> Step:
         score=None if score is None else _score_from_document(score),
         seconds=float(document["seconds"]),
         details=_decoded(document["details"]),
+        supports={
+            name: np.array(each, dtype=np.int64)
+            for name, each in document.get("supports", {}).items()
+        },
     )
 
 

@@ -7,21 +7,34 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from secateur._data.problem import Problem
-from secateur._data.target import Task
+from secateur._data.target import Target, Task
 from secateur.losses import get_loss
 from secateur.losses.base import weighted_quantile
 from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_doc import with_parameters
 from secateur.selectors.boosted_parameters import CONSTRAINTS, LOSS_CONSTRAINTS
 from secateur.selectors.predicting import PredictsClasses, PredictsNumbers
-from secateur.typing import Loss
+from secateur.typing import FloatArray, Loss
 
 HUBER_LEVEL = 0.9
 """Residuals from the median beyond this quantile count as outliers by default."""
 
 
-class _BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
+def class_loss(target: Target) -> Loss:
+    """The loss of a target of classes."""
+    return get_loss("log_loss", n_classes=target.n_classes)
+
+
+def number_loss(estimator: Any, target: Target, weight: FloatArray) -> Loss:
+    """The loss that a regressor was told, for a target of numbers."""
+    delta = estimator.huber_delta
+    if estimator.loss == "huber" and delta is None:
+        residuals = np.abs(target.values - weighted_quantile(target.values, weight, 0.5))
+        delta = weighted_quantile(residuals, weight, HUBER_LEVEL) or 1.0
+    return get_loss(estimator.loss, quantile=estimator.quantile, delta=delta)
+
+
+class BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for classes: one tree per round, one per class beyond two classes."""
 
     _task: ClassVar[Task] = "classification"
@@ -79,11 +92,12 @@ class _BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # 
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _loss(self, problem: Problem) -> Loss:
-        return get_loss("log_loss", n_classes=problem.target.n_classes)
+    def _loss(self, target: Target, weight: FloatArray) -> Loss:
+        del weight
+        return class_loss(target)
 
 
-class _BoostedRegressor(PredictsNumbers, RegressorMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
+class BoostedRegressor(PredictsNumbers, RegressorMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for numbers."""
 
     _task: ClassVar[Task] = "regression"
@@ -146,17 +160,12 @@ class _BoostedRegressor(PredictsNumbers, RegressorMixin, BoostedSelector):  # ty
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _loss(self, problem: Problem) -> Loss:
-        delta = self.huber_delta
-        if self.loss == "huber" and delta is None:
-            target, weight = problem.target.values, problem.weight
-            residuals = np.abs(target - weighted_quantile(target, weight, 0.5))
-            delta = weighted_quantile(residuals, weight, HUBER_LEVEL) or 1.0
-        return get_loss(self.loss, quantile=self.quantile, delta=delta)
+    def _loss(self, target: Target, weight: FloatArray) -> Loss:
+        return number_loss(self, target, weight)
 
 
 @with_parameters
-class GBFSClassifier(_BoostedClassifier):
+class GBFSClassifier(BoostedClassifier):
     """Gradient boosted feature selection for classes.
 
     A split on a new feature must reduce half the squared error of the gradients by more than the
@@ -176,7 +185,7 @@ class GBFSClassifier(_BoostedClassifier):
 
 
 @with_parameters
-class GBFSRegressor(_BoostedRegressor):
+class GBFSRegressor(BoostedRegressor):
     """Gradient boosted feature selection for numbers.
 
     A split on a new feature must reduce half the squared error of the gradients by more than the
@@ -196,7 +205,7 @@ class GBFSRegressor(_BoostedRegressor):
 
 
 @with_parameters
-class AGBMClassifier(_BoostedClassifier):
+class AGBMClassifier(BoostedClassifier):
     """Boosted trees with a scaled price for new features, for classes.
 
     A split on a new feature must reduce the squared error of the gradients by more than the
@@ -216,7 +225,7 @@ class AGBMClassifier(_BoostedClassifier):
 
 
 @with_parameters
-class AGBMRegressor(_BoostedRegressor):
+class AGBMRegressor(BoostedRegressor):
     """Boosted trees with a scaled price for new features, for numbers.
 
     A split on a new feature must reduce the squared error of the gradients by more than the

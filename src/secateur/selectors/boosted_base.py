@@ -1,4 +1,4 @@
-"""From a user's table to a path of boosted trees: what the four boosted selectors share."""
+"""From a user's table to a path of boosted trees: what the boosted selectors share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from secateur._data.binned import bin_table
-from secateur._data.prices import Prices
-from secateur._data.problem import Problem
-from secateur._data.target import Task
+from secateur._data.binned import BinnedColumns, bin_table
+from secateur._data.table import Table
+from secateur._data.target import Target, Task
 from secateur._data.weights import are_counts
-from secateur._engines.boosted.grid import BoostedData, Grid, penalty_grid, trace_grid
+from secateur._engines.boosted.grid import BoostedData, Grid, dearer, penalty_grid, trace_grid
+from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.drive import drive
 from secateur._kernels.threads import Threads, resolve_n_jobs
@@ -33,7 +33,7 @@ from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import check_kept, read_seed
 from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
-from secateur.typing import Loss
+from secateur.typing import FloatArray, Loss
 
 GRID_PATIENCE = 2
 """Penalties without progress after which "auto" tries no cheaper ones."""
@@ -54,9 +54,14 @@ class BoostedSelector(PathPredictor):
     _criterion: ClassVar[Literal["gbfs", "agbm"]]
     _task: ClassVar[Task]
     _constraints = CONSTRAINTS
+    penalty: Any
 
-    def _loss(self, problem: Problem) -> Loss:
+    def _loss(self, target: Target, weight: FloatArray) -> Loss:
         raise NotImplementedError
+
+    @property
+    def _penalty(self) -> Any:
+        return self.penalty
 
     @with_callbacks
     def fit(
@@ -103,14 +108,14 @@ class BoostedSelector(PathPredictor):
     ) -> BoostedJob:
         """Everything that can be wrong is found here, before any work."""
         self._check_parameters()
-        penalty = read_penalty(self.penalty, self._criterion)
+        penalty = read_penalty(self._penalty, self._criterion)
         seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)
         given = read_input(self, self._task, X, y, sample_weight)
         problem = given.problem
         check_kept(problem.prices.keep, self.max_features)
         judges = read_judges(given, X_val, y_val, sample_weight_val)
-        loss = self._loss(problem)
+        loss = self._loss(problem.target, problem.weight)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
         if judges is not None:
             folds = [all_rows(problem.n_rows)]
@@ -122,29 +127,23 @@ class BoostedSelector(PathPredictor):
         """One fold for a single fit, those of ``cv`` for a grid."""
         target, n_rows = given.problem.target, given.problem.n_rows
         if isinstance(penalty, float):
-            wanted = self.early_stopping
-            if wanted == "auto":
-                wanted = n_rows > STOPPING_ROWS
-            fraction = self.validation_fraction
-            return [hold_out(target, fraction, seed) if wanted else all_rows(n_rows)]
+            if not self._stops_early(n_rows):
+                return [all_rows(n_rows)]
+            return [hold_out(target, self.validation_fraction, seed)]
         if is_drawn(self.cv):
             return draw_folds(target, self.cv, random_state=seed)
         return read_folds(self.cv, given.target, given.kept)
 
+    def _stops_early(self, n_rows: int) -> bool:
+        """Whether a single fit holds rows out."""
+        wanted = self.early_stopping
+        return n_rows > STOPPING_ROWS if wanted == "auto" else bool(wanted)
+
     def _work(self, job: BoostedJob, X: Any, y: Any) -> SelectionPath:
-        problem = job.problem
         with Threads(job.n_threads) as threads:
-            columns = bin_table(
-                problem.table,
-                problem.weight,
-                max_bins=self.max_bins,
-                threads=threads,
-                random_state=job.seed,
-            )
-            target, weight, prices = problem.target.values, problem.weight, problem.prices
-            data = BoostedData(columns, target, weight, job.loss, prices, threads, job.judges)
+            data = self._data(job, threads)
             params = self._params(job)
-            told = self._told(problem)
+            told = self._told(job.problem)
             if isinstance(job.penalty, float):
                 with progress_of(self, 1, params.n_rounds, X, y) as progress:
                     return self._trace_one(data, params, job, progress, told)
@@ -159,9 +158,28 @@ class BoostedSelector(PathPredictor):
                     **told,
                 )
 
+    def _data(self, job: BoostedJob, threads: Threads) -> Any:
+        """The rows as a grid sees them: binned, with all that stays from fit to fit."""
+        problem = job.problem
+        columns = self._bin(problem.table, problem.weight, job, threads)
+        target, weight, prices = problem.target.values, problem.weight, problem.prices
+        groups = self._groups(columns, job, threads)
+        return BoostedData(columns, target, weight, job.loss, prices, threads, job.judges, groups)
+
+    def _bin(
+        self, table: Table, weight: FloatArray, job: BoostedJob, threads: Threads
+    ) -> BinnedColumns:
+        seed, most = job.seed, self.max_bins
+        return bin_table(table, weight, max_bins=most, threads=threads, random_state=seed)
+
+    def _groups(self, columns: BinnedColumns, job: BoostedJob, threads: Threads) -> Groups | None:
+        """The sums of features by which newcomers are found, where the search is not exact."""
+        del columns, job, threads
+        return None
+
     def _trace_one(
         self,
-        data: BoostedData,
+        data: Any,
         params: BoostingParams,
         job: BoostedJob,
         progress: Progress,
@@ -183,27 +201,25 @@ class BoostedSelector(PathPredictor):
             **told,
         )
 
-    def _penalties(self, data: BoostedData, params: BoostingParams, job: BoostedJob) -> list[float]:
+    def _penalty_grid(self, data: Any, params: BoostingParams) -> list[float]:
+        return penalty_grid(data, params)
+
+    def _penalties(self, data: Any, params: BoostingParams, job: BoostedJob) -> list[float]:
         if isinstance(job.penalty, list):
             return job.penalty
-        grid = penalty_grid(data, params)
+        grid = self._penalty_grid(data, params)
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
-            grid = [*_dearer(grid[0], data.prices), *grid]
+            grid = [*dearer(grid[0], data.prices), *grid]
         return grid if job.folds else grid[FALLBACK : FALLBACK + 1] or grid[-1:]
 
     def _params(self, job: BoostedJob) -> BoostingParams:
-        smallest = self.min_samples_leaf
-        if smallest == "auto":
-            weight = job.problem.weight
-            n_rows = weight.sum() if are_counts(weight) else len(weight)
-            smallest = int(np.clip(n_rows // 50, 1, 20))
         return BoostingParams(
             criterion=self._criterion,
             penalty=job.penalty if isinstance(job.penalty, float) else 0.0,
             learning_rate=self.learning_rate,
             n_rounds=self.max_iter,
             max_depth=self.max_depth,
-            min_samples_leaf=smallest,
+            min_samples_leaf=self._least(job.problem.weight),
             l2=self.l2_regularization,
             leaf=self.leaf,
             max_features=self.max_features,
@@ -212,22 +228,19 @@ class BoostedSelector(PathPredictor):
             seed=job.seed,
         )
 
+    def _least(self, weight: FloatArray) -> float:
+        """The least rows of a leaf, given the weights of all."""
+        if self.min_samples_leaf != "auto":
+            return float(self.min_samples_leaf)
+        n_rows = weight.sum() if are_counts(weight) else len(weight)
+        return int(np.clip(n_rows // 50, 1, 20))
+
     def _default_rule(self) -> CuttingRule:
         """The best of one fit; along a grid the fewest features within one standard error."""
-        is_grid = self.penalty is None or isinstance(self.penalty, str) or np.iterable(self.penalty)
+        given = self._penalty
+        is_grid = given is None or isinstance(given, str) or np.iterable(given)
         return OneStandardError() if is_grid else Best()
 
     def _set_selection(self, selection: Selection) -> None:
         super()._set_selection(selection)
         self.n_iter_ = self._model.n_rounds
-
-
-def _dearer(penalty: float, prices: Prices) -> tuple[float, float]:
-    """Two penalties above a grid, so that there is a step for every limit: the first buys nothing.
-
-    The grid begins at a quarter of the best gain there is, set against the mean price.
-    """
-    now = prices.prices(prices.keep)
-    paid = now[now > 0.0]
-    spread = float(paid.mean() / paid.min()) if len(paid) else 1.0
-    return 5.0 * spread * penalty, 2.0 * penalty

@@ -1,4 +1,4 @@
-"""The parameters of the boosted selectors, told once for the four of them."""
+"""The parameters of the boosted selectors, told once for all of them."""
 
 from __future__ import annotations
 
@@ -96,9 +96,10 @@ def with_parameters(cls: Class) -> Class:
     """Put the parameters and attributes into a class's docstring, before its examples."""
     head, _, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
     task = cls._task  # type: ignore[attr-defined]  # any boosted class
-    penalty = PENALTY[cls._criterion]  # type: ignore[attr-defined]  # likewise
+    penalty = getattr(cls, "_penalty_doc", PENALTY[cls._criterion])  # type: ignore[attr-defined]  # likewise
     own = CLASSIFICATION if task == "classification" else REGRESSION
-    parameters = f"{penalty}\n{AFTER_PENALTY}\n{own}\n{COMMON}"
+    more: str = getattr(cls, "_own_parameters", "")
+    parameters = "\n".join(filter(None, [penalty, AFTER_PENALTY, more, own, COMMON]))
     cls.__doc__ = (
         f"{head.rstrip()}\n\nParameters\n----------\n{parameters}\n\n"
         f"Attributes\n----------\n{ATTRIBUTES}\n\nExamples\n--------\n{examples}"

@@ -46,11 +46,11 @@ LOSS_CONSTRAINTS: dict[str, Constraint] = {
 _PENALTY = "Use 'auto' to have it chosen, 0 for no penalty."
 
 
-def read_penalty(penalty: Any, criterion: str) -> float | list[float] | None:
+def read_penalty(penalty: Any, criterion: str, name: str = "penalty") -> float | list[float] | None:
     """One number, a falling grid, or None for "auto"; each in the range of the criterion.
 
     >>> read_penalty([0.01, 0.1], "agbm")
     [0.1, 0.01]
     """
     most = 1.0 if criterion == "agbm" else np.inf
-    return read_grid("penalty", penalty, most, _PENALTY)
+    return read_grid(name, penalty, most, _PENALTY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from secateur._data.prices import Prices
 from secateur._data.weights import are_counts
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.given import GivenRows
+from secateur._engines.boosted.groups import Groups
+from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.trace import trace_boosted
 from secateur._execution.blocks import RowBlock
@@ -43,21 +46,29 @@ class BoostedData:
     prices: Prices
     threads: Threads
     given: GivenRows | None = None
+    groups: Groups | None = None
 
     @property
     def everything(self) -> Fold:
         """All rows train, none judges."""
         return all_rows(len(self.target))
 
-    def run(self, fold: Fold, params: BoostingParams) -> BoostedRun:
-        """A fit on one fold, not yet begun."""
-        return BoostedRun(self, fold, params)
+    @property
+    def metric(self) -> str:
+        """What verdicts are measured in."""
+        return self.loss.name
+
+    def run(self, fold: Fold, params: BoostingParams, ledger: Ledger | None = None) -> BoostedRun:
+        """A fit on one fold, not yet begun; purchases go to the ledger, if there is one."""
+        return BoostedRun(self, fold, params, ledger)
 
 
 class BoostedRun:
     """One fit: its steps, and the verdict of the rows that do not train."""
 
-    def __init__(self, data: BoostedData, fold: Fold, params: BoostingParams) -> None:
+    def __init__(
+        self, data: BoostedData, fold: Fold, params: BoostingParams, ledger: Ledger | None = None
+    ) -> None:
         self._data = data
         self._weight = data.weight[fold.test]
         self._counts = are_counts(data.weight)
@@ -69,10 +80,18 @@ class BoostedRun:
             fold.test.astype(np.uint32),
             data.loss.n_outputs,
             data.threads,
+            pooled=None if data.groups is None else data.groups.codes,
         )
         self._executor = LocalExecutor([block])
         self.steps: Iterator[Step] = trace_boosted(
-            self._executor, data.columns, data.loss, data.prices, params, data.threads
+            self._executor,
+            data.columns,
+            data.loss,
+            data.prices,
+            params,
+            data.threads,
+            None if data.groups is None else data.groups.plan,
+            ledger,
         )
 
     def verdict(self, step: Step) -> Verdict:
@@ -87,6 +106,30 @@ class BoostedRun:
         return pool([self.verdict(step)], origin="inner", metric=self._data.loss.name)
 
 
+class AnyRun(Protocol):
+    """A fit as a grid sees it."""
+
+    steps: Iterator[Step]
+
+    def verdict(self, step: Step) -> Verdict:
+        """What the rows that judge say of the latest step."""
+
+
+class AnyData(Protocol):
+    """Rows that a grid can fit again and again: those of one task, or of several."""
+
+    @property
+    def everything(self) -> Fold:
+        """All rows train, none judges."""
+
+    @property
+    def metric(self) -> str:
+        """What verdicts are measured in."""
+
+    def run(self, fold: Fold, params: BoostingParams) -> AnyRun:
+        """A fit on one fold, not yet begun."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """How penalties are tried: the folds that judge, and when a fold has seen enough rounds."""
@@ -97,7 +140,7 @@ class Grid:
     on_round: Callable[[], None] = lambda: None
 
 
-def trace_grid(data: BoostedData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
+def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
     """One step per penalty, from dear to cheap, each with its held-out score.
 
     Every penalty is traced in each fold; the number of rounds is the one that the folds together
@@ -127,14 +170,14 @@ class _Round:
     score: Score
 
 
-def _judge(data: BoostedData, params: BoostingParams, grid: Grid) -> list[_Round]:
+def _judge(data: AnyData, params: BoostingParams, grid: Grid) -> list[_Round]:
     """Trace all folds side by side, until together they have not improved for a while."""
     runs = [data.run(fold, params) for fold in grid.folds]
     rounds: list[_Round] = []
     best = 0
     for steps in zip(*(run.steps for run in runs), strict=True):
         verdicts = [run.verdict(step) for run, step in zip(runs, steps, strict=True)]
-        score = pool(verdicts, origin="held_out", metric=data.loss.name)
+        score = pool(verdicts, origin="held_out", metric=data.metric)
         rounds.append(_Round(steps, score))
         for _ in runs:
             grid.on_round()
@@ -150,7 +193,7 @@ def _order(score: Score) -> float:
     return score.mean if score.is_usable else np.inf
 
 
-def _train(data: BoostedData, params: BoostingParams, grid: Grid) -> Step:
+def _train(data: AnyData, params: BoostingParams, grid: Grid) -> Step:
     """The last step of a fit on all rows."""
     steps = data.run(data.everything, params).steps
     last = next(steps)
@@ -162,9 +205,21 @@ def _train(data: BoostedData, params: BoostingParams, grid: Grid) -> Step:
 
 
 def penalty_grid(data: BoostedData, params: BoostingParams) -> list[float]:
-    """Falling penalties, as shares of the best gain that one split has at the start.
+    """Falling penalties, as shares of the best gain that one split has at the start."""
+    return falling_from(best_gain(data, params))
 
-    There every feature is new. The gain is set against what a feature costs on average.
+
+def falling_from(top: float) -> list[float]:
+    """The penalties of a grid, given the best gain of one split."""
+    if top <= 0.0:
+        return [0.0]
+    return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, GRID_POINTS)]
+
+
+def best_gain(data: BoostedData, params: BoostingParams) -> float:
+    """The best gain that one split has at the start, set against what features cost on average.
+
+    There every feature is new.
     """
     stump = replace(
         params,
@@ -181,10 +236,7 @@ def penalty_grid(data: BoostedData, params: BoostingParams) -> list[float]:
     if params.criterion == "gbfs":
         units = np.full(len(gains), 2.0)
     top = max((g / u for g, u in zip(gains, units, strict=True) if u > 0.0), default=0.0)
-    if top <= 0.0:
-        return [0.0]
-    top /= _typical_price(data.prices)
-    return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, GRID_POINTS)]
+    return top / _typical_price(data.prices)
 
 
 def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
@@ -202,3 +254,14 @@ def _typical_price(prices: Prices) -> float:
     now = prices.prices(prices.keep)
     paid = now[now > 0.0]
     return float(paid.mean()) if len(paid) else 1.0
+
+
+def dearer(penalty: float, prices: Prices) -> tuple[float, float]:
+    """Two penalties above a grid, so that there is a step for every limit: the first buys nothing.
+
+    The grid begins at a quarter of the best gain there is, set against the mean price.
+    """
+    now = prices.prices(prices.keep)
+    paid = now[now > 0.0]
+    spread = float(paid.mean() / paid.min()) if len(paid) else 1.0
+    return 5.0 * spread * penalty, 2.0 * penalty

@@ -84,7 +84,8 @@ class Grower:
                 return growth
         n_before = self._search.histograms.cells
         growth = self._grow_levels(scale, unit, total)
-        self._lazy.note_full(self._search.histograms.cells - n_before)
+        if self._params.lazy:
+            self._lazy.note_full(self._search.histograms.cells - n_before)
         return growth
 
     def _draft(self, scale: TreeScale, unit: tuple[float, float], total: int) -> Growth | None:

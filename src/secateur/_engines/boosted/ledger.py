@@ -14,11 +14,12 @@ ROUNDING = 1e-12
 
 
 class Account(NamedTuple):
-    """What a ledger held at some moment."""
+    """What a ledger held at some moment; ``common`` that of an account shared with others."""
 
     used: BoolArray
     n_bought: int
     spent: float
+    common: Account | None = None
 
 
 class Ledger:

@@ -193,6 +193,11 @@ class NodeHistograms:
             ]
             self._search(searches)
 
+    def evaluate_in(self, node: Node, features: IntArray) -> None:
+        """Find the best split of each of the features in one node; its family learns nothing."""
+        built = self._build([node], [features])[0]
+        self._search([_Search(node, features, built, NOWHERE, NOWHERE)])
+
     def _requests(
         self, family: Family, offer: Offer
     ) -> list[tuple[Node, IntArray, tuple[Node, int] | None]]:

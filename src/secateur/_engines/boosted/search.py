@@ -66,11 +66,14 @@ class ExactSearch:
 
     def _renew_offer(self) -> None:
         """The features that a split may use now; the same object while they are the same."""
-        mask = self.ledger.allowed & self.is_divisible
-        if self._only is not None:
-            mask &= self._only
+        mask = self._offered()
         if not np.array_equal(mask, self._offer.mask):
             self._offer = Offer(mask, np.flatnonzero(mask))
+
+    def _offered(self) -> BoolArray:
+        """The features that are evaluated in every node."""
+        mask: BoolArray = self.ledger.allowed & self.is_divisible
+        return mask if self._only is None else mask & self._only
 
     def evaluate(self, families: list[Family]) -> None:
         """Evaluate what the nodes of some families need."""
@@ -85,17 +88,22 @@ class ExactSearch:
             self._offer,
         )
 
+    def _choices(self, family: Family, node: Node) -> IntArray:  # noqa: ARG002  # others need it
+        """The features that a node may choose from, all of them evaluated in it."""
+        if family.known is not self._offer.mask:
+            # A purchase has changed what is admissible.
+            self.evaluate([family])
+        return self._offer.features
+
     def choose(self, family: Family, node: Node) -> int | None:
         """The feature that a node splits on at the prices of this moment, or None for a leaf.
 
         The choice is booked: a new feature is bought.
         """
-        if family.known is not self._offer.mask:
-            # A purchase has changed what is admissible.
-            self.evaluate([family])
+        choices = self._choices(family, node)
         scale, ledger = self.scale, self.ledger
         feature, priced_gain = pick_feature(
-            self._offer.features,
+            choices,
             node.gain,
             ledger.used,
             ledger.prices,

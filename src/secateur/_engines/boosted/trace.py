@@ -6,6 +6,7 @@ Algorithm 1 of GBFS, with the gain of GBFS (Eq. 14) or of A-GBM.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from secateur._data.binned import BinnedColumns, narrowed
 from secateur._data.costs import Prices
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.ensemble import Ensemble
+from secateur._engines.boosted.group_search import GroupSearch
+from secateur._engines.boosted.group_tests import GroupTests
+from secateur._engines.boosted.groups import GroupPlan
 from secateur._engines.boosted.grower import Grower
 from secateur._engines.boosted.lazy import LazySearch
 from secateur._engines.boosted.ledger import Ledger
@@ -38,6 +42,8 @@ def trace_boosted(
     prices: Prices,
     params: BoostingParams,
     threads: Threads,
+    plan: GroupPlan | None = None,
+    ledger: Ledger | None = None,
 ) -> Iterator[Step]:
     """Boost round after round and yield the state after each.
 
@@ -52,6 +58,10 @@ def trace_boosted(
         What features cost, given the ones in use.
     params : BoostingParams
     threads : Threads
+    plan : GroupPlan, optional
+        Groups of features, whose sums the blocks hold: newcomers are then found by group tests.
+    ledger : Ledger, optional
+        The account that purchases go to, if it is not this fit's alone.
 
     Yields
     ------
@@ -60,12 +70,21 @@ def trace_boosted(
     """
     ensemble, weights, n_rows = _begin(executor, loss)
     executor.each(rows.set_baseline, ensemble.baseline, weights.scale)
-    ledger = Ledger(prices, params.max_features, params.cost_budget)
-    divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
+    ledger = ledger or Ledger(prices, params.max_features, params.cost_budget)
+    has_tests = plan is not None and plan.design.has_tests
+    if has_tests:  # most features will never be looked at: none is weighed beforehand
+        divisible = columns.varying
+    else:
+        divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
     executor.each(rows.narrow, divisible)
     columns = narrowed(columns, divisible)
     histograms = NodeHistograms(executor, columns, params.max_depth, threads)
-    search = ExactSearch(histograms, ledger, divisible)
+    if plan is not None and has_tests:
+        params = replace(params, lazy=False)
+        tests = GroupTests(executor, plan, threads)
+        search: ExactSearch = GroupSearch(histograms, ledger, divisible, tests, plan.alone)
+    else:
+        search = ExactSearch(histograms, ledger, divisible)
     lazy = LazySearch(executor, columns, search, threads)
     grower = Grower(executor, columns, params, search, lazy, weights)
     objective = _Objective(executor, loss, n_rows)

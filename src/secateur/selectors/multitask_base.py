@@ -1,0 +1,305 @@
+"""From rows of several tasks to a path of boosted trees: what the multitask selectors share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from secateur._data.binned import BinnedColumns
+from secateur._data.table import Table
+from secateur._data.target import Target
+from secateur._data.tasks import read_keys, rows_by_key
+from secateur._data.wording import some_of
+from secateur._engines.boosted.grid import BoostedData, falling_from
+from secateur._engines.boosted.groups import Groups, pool_groups
+from secateur._engines.boosted.multitask import TaskData, TasksData, TasksModel
+from secateur._engines.boosted.params import BoostingParams
+from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.folds import (
+    Fold,
+    all_rows,
+    default_folds,
+    draw_folds,
+    hold_out,
+    is_drawn,
+    read_folds,
+)
+from secateur.exceptions import InputError, MissingDependencyError
+from secateur.selectors.boosted_base import BoostedSelector
+from secateur.selectors.boosted_input import BoostedJob
+from secateur.selectors.boosted_parameters import read_penalty
+from secateur.selectors.group_testing_base import check_design, group_testing
+from secateur.selectors.multitask_input import (
+    MultitaskInput,
+    MultitaskJob,
+    TaskJob,
+    read_multitask,
+    read_task_penalties,
+    task_weight,
+)
+from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.progress import with_callbacks
+from secateur.typing import AnyArray, FloatArray, IntArray
+
+TASK_SHARE = 0.2
+"""What a task's own penalty is of the group penalty, by default."""
+
+
+class MultitaskSelector(BoostedSelector):
+    """Fits boosted trees for several tasks that share the price of their features."""
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
+    _exact: ClassVar[str]
+    group_penalty: Any
+    task_penalty: Any
+    search: str
+
+    @property
+    def _penalty(self) -> Any:
+        return self.group_penalty
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> Any:  # type: ignore[override]
+        """Trace the path of selections of all tasks and choose one.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+            The rows of all tasks.
+        y : array or series of shape (n_rows,), or array or frame of shape (n_rows, n_tasks)
+            With a column for each task, missing labels are NaN or None.
+        sample_weight : array of shape (n_rows,), optional
+        task : array or series of shape (n_rows,), optional
+            The task of each row, any hashable values, where y has one column. None is one task.
+
+        Returns
+        -------
+        self
+        """
+        job = self._read_tasks(X, y, sample_weight, task)
+        path = self._work(job, X, y)
+        given = job.given
+        assert given is not None  # noqa: S101  # as _read_tasks made it
+        self._remember(job.problem.table.schema)
+        if given.classes is not None:
+            self.classes_ = given.classes
+        self.tasks_ = [each.task.key for each in job.tasks]
+        self._task_classes: list[Any] = [each.task.target.classes for each in job.tasks]
+        self._is_wide, self._has_names = given.is_wide, task is not None
+        self._set_path(path)
+        return self
+
+    # ---- reading ------------------------------------------------------------------------------
+
+    def _read_tasks(self, X: Any, y: Any, sample_weight: Any, task: Any) -> MultitaskJob:
+        """Everything that can be wrong is found here, before any work."""
+        self._check_parameters()
+        penalty = read_penalty(self.group_penalty, self._criterion, name="group_penalty")
+        seed, n_threads = read_seed(self.random_state), resolve_n_jobs(self.n_jobs)
+        given = read_multitask(self, self._task, X, y, sample_weight, task)
+        check_kept(given.problem.prices.keep, self.max_features)
+        own = read_task_penalties(self.task_penalty, given.tasks, penalty)
+        tasks = [self._read_task(given, t, its_penalty) for t, its_penalty in enumerate(own)]
+        folds = self._folds_of_tasks(given, penalty, seed)
+        job = MultitaskJob(
+            given.problem, tasks[0].loss, penalty, folds, None, seed, n_threads, tasks, given
+        )
+        if self.search == "group_testing":
+            self._check_groups(job)
+        return job
+
+    def _read_task(self, given: MultitaskInput, t: int, penalty: float | None) -> TaskJob:
+        task = given.tasks[t]
+        weight = task_weight(given, task, getattr(self, "class_weight", None))
+        loss = self._loss(task.target, weight)
+        loss.baseline(task.target.values, weight)  # not every target has one
+        return TaskJob(task, weight, loss, penalty)
+
+    def _check_groups(self, job: MultitaskJob) -> None:
+        middle = sorted(job.tasks, key=lambda each: len(each.weight))[len(job.tasks) // 2]
+        table = job.problem.table
+        n_rows = table.n_rows * (len(job.tasks) if self._shares_rows(job) else 1)
+        n_features = table.n_features - len(table.categories)
+        told = group_testing(self, middle.weight, job.seed)
+        check_design(told, n_features, n_rows, "search='exact'")
+
+    def _folds_of_tasks(
+        self, given: MultitaskInput, penalty: float | list[float] | None, seed: int
+    ) -> list[Fold]:
+        """As for one task; each task and class has its share of every part."""
+        n_rows = given.problem.n_rows
+        mixed = _mixed(given)
+        if isinstance(penalty, float):
+            if not self._stops_early(n_rows):
+                return [all_rows(n_rows)]
+            return [hold_out(mixed, self.validation_fraction, seed)]
+        if is_drawn(self.cv):
+            cv = default_folds(Target(mixed.values)) if self.cv is None else self.cv
+            return draw_folds(mixed, cv, random_state=seed)
+        return read_folds(self.cv, given.target, given.kept)
+
+    # ---- working ------------------------------------------------------------------------------
+
+    def _data(self, job: BoostedJob, threads: Threads) -> Any:
+        """Every task binned by itself; tasks that have all rows in common share one binning."""
+        assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
+        common = self._common(job, threads) if self._shares_rows(job) else None
+        tasks = [self._task_data(job, each, common, threads) for each in job.tasks]
+        names = {each.loss.name for each in job.tasks}
+        is_relative = len(tasks) > 1 and job.problem.target.classes is None
+        is_relative = is_relative and job.tasks[0].task.target.classes is None
+        metric = f"relative {names.pop()}" if is_relative else names.pop()
+        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE)
+
+    def _shares_rows(self, job: MultitaskJob) -> bool:
+        return job.given is not None and job.given.is_wide
+
+    def _common(self, job: MultitaskJob, threads: Threads) -> tuple[BinnedColumns, Groups | None]:
+        problem = job.problem
+        columns = self._bin(problem.table, problem.weight, job, threads)
+        return columns, self._groups_of(columns, problem.weight, job, threads)
+
+    def _groups_of(
+        self, columns: BinnedColumns, weight: FloatArray, job: BoostedJob, threads: Threads
+    ) -> Groups | None:
+        if self.search != "group_testing":
+            return None
+        return pool_groups(columns, weight, group_testing(self, weight, job.seed), threads)
+
+    def _task_data(
+        self,
+        job: MultitaskJob,
+        each: TaskJob,
+        common: tuple[BinnedColumns, Groups | None] | None,
+        threads: Threads,
+    ) -> TaskData:
+        task, problem = each.task, job.problem
+        if common is None:
+            table = problem.table
+            table = table if len(task.rows) == table.n_rows else table.take(task.rows)
+            columns = self._bin(table, each.weight, job, threads)
+            groups = self._groups_of(columns, each.weight, job, threads)
+            target, weight, place = task.target.values, each.weight, np.arange(len(task.rows))
+        else:
+            columns, groups = common
+            target, weight = np.zeros(problem.n_rows), np.ones(problem.n_rows)
+            target[task.rows], weight[task.rows], place = task.target.values, each.weight, task.rows
+        data = BoostedData(
+            columns, target, weight, each.loss, problem.prices, threads, groups=groups
+        )
+        least, unit = self._least(each.weight), _unit(each) if len(job.tasks) > 1 else 1.0
+        return TaskData(str(task.key), data, task.rows, place, each.penalty, least, unit)
+
+    def _penalty_grid(self, data: Any, params: BoostingParams) -> list[float]:
+        return falling_from(data.best_gain(params) / (1.0 + TASK_SHARE))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    # ---- predicting ---------------------------------------------------------------------------
+
+    @property
+    def task_support_(self) -> Any:
+        """Which features each task uses: a frame of booleans, tasks by features."""
+        check_is_fitted(self)
+        try:
+            import pandas as pd
+        except ImportError as error:
+            msg = (
+                "A frame of tasks and features needs pandas. Got no such package. Install it with "
+                "'pip install pandas', or use path_[selection_.index].supports."
+            )
+            raise MissingDependencyError(msg) from error
+        step = self.path_[self.selection_.index]
+        mask = np.zeros((len(self.tasks_), self.n_features_in_), np.bool_)
+        for t, key in enumerate(self.tasks_):
+            mask[t, step.supports[str(key)]] = True
+        index = pd.Index(self.tasks_, tupleize_cols=False, name="task")
+        return pd.DataFrame(mask, index=index, columns=list(self._schema.names))
+
+    def _rows_of(self, task: Any, n_rows: int) -> dict[int, IntArray]:
+        """Which rows each task predicts, by the number of the task."""
+        number = {key: t for t, key in enumerate(self.tasks_)}
+        if task is None:
+            if len(self.tasks_) > 1:
+                msg = (
+                    "'task' must name the task of every row. Got None. The tasks are "
+                    f"{some_of(self.tasks_)}."
+                )
+                raise InputError(msg)
+            return {0: np.arange(n_rows)}
+        keys = [task] * n_rows if np.isscalar(task) else read_keys(task, n_rows)
+        found = rows_by_key(keys)
+        unknown = [key for key in found if key not in number]
+        if unknown or not (self._has_names or self._is_wide):
+            msg = (
+                f"'task' must hold tasks that the fit knows. Got {some_of(unknown or list(found))}."
+                f" The tasks are {some_of(self.tasks_) if number else 'none'}."
+            )
+            raise InputError(msg)
+        return {number[key]: rows for key, rows in found.items()}
+
+    def _by_task(
+        self, model: TasksModel, table: Table, task: Any, predict: Callable[[Any, Table, int], Any]
+    ) -> Any:
+        """Predictions row by row, each by its own task; or of every task, where y had columns."""
+        with Threads(resolve_n_jobs(self.n_jobs)):
+            if task is None and self._is_wide:
+                return [predict(each, table, t) for t, each in enumerate(model.models)]
+            parts = {
+                t: (rows, predict(model.models[t], _taken(table, rows), t))
+                for t, rows in self._rows_of(task, table.n_rows).items()
+            }
+        sample = next(iter(parts.values()))[1]
+        out = np.empty((table.n_rows, *sample.shape[1:]), sample.dtype)
+        for rows, values in parts.values():
+            out[rows] = values
+        return out
+
+    def _predicted(self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]) -> Any:
+        model: Any = self._model
+        return self._by_task(model, self._read_again(X, only=model.features), task, predict)
+
+    def _staged_by_task(
+        self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]
+    ) -> Iterator[Any]:
+        """Predictions of every step; X is read and checked once, before the first."""
+        check_is_fitted(self)
+        models: list[TasksModel] = [step.model for step in self.path_]
+        asked = np.unique(np.concatenate([model.features for model in models]))
+        table = self._read_again(X, only=asked)
+        if task is not None or not self._is_wide:
+            self._rows_of(task, table.n_rows)  # refuses before the first step
+        return (self._by_task(model, table, task, predict) for model in models)
+
+
+def _taken(table: Table, rows: IntArray) -> Table:
+    return table if len(rows) == table.n_rows else table.take(rows)
+
+
+def _unit(each: TaskJob) -> float:
+    """What a constant prediction loses on average, for numbers; class losses need no unit."""
+    if each.task.target.classes is not None:
+        return 1.0
+    values, weight = each.task.target.values, each.weight
+    raw = np.repeat(each.loss.baseline(values, weight)[:, None], len(values), axis=1)
+    return float(np.average(each.loss.pointwise(values, raw), weights=weight)) or 1.0
+
+
+def _mixed(given: MultitaskInput) -> Target:
+    """A class for each task and class, by which folds are drawn; none where rows are shared."""
+    mixed: AnyArray = np.zeros(given.problem.n_rows)
+    if given.is_wide:
+        return Target(mixed)
+    n_known = 0
+    for task in given.tasks:
+        mixed[task.rows] = n_known
+        if task.target.classes is not None:
+            mixed[task.rows] += task.target.values
+        n_known += max(1, task.target.n_classes)
+    return Target(mixed, np.arange(n_known)) if n_known > 1 else Target(mixed)

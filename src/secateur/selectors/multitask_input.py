@@ -1,0 +1,152 @@
+"""What a multitask selector is given, checked and read before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from secateur._data.costs import as_costs
+from secateur._data.frames import read_table
+from secateur._data.problem import Problem
+from secateur._data.target import Target, Task, read_target
+from secateur._data.tasks import (
+    TaskRows,
+    all_classes,
+    check_tasks,
+    is_wide,
+    read_stacked,
+    read_wide,
+)
+from secateur._data.weights import combine_weights, read_weights
+from secateur._data.wording import some_of
+from secateur.exceptions import InputError, ParameterError
+from secateur.selectors.boosted_input import BoostedJob
+from secateur.selectors.constraints import number
+from secateur.typing import AnyArray, FloatArray, IntArray, Loss
+
+_OWN = "Use 'auto' for a share of the group penalty, 0 for one common set."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskJob:
+    """One task of a fit: its rows and target, their weight, its loss and its own penalty."""
+
+    task: TaskRows
+    weight: FloatArray
+    loss: Loss
+    penalty: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MultitaskInput:
+    """Table, weights and prices as one problem; and the tasks among its rows."""
+
+    problem: Problem
+    tasks: list[TaskRows]
+    target: Target
+    kept: IntArray
+    is_wide: bool
+    classes: AnyArray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MultitaskJob(BoostedJob):
+    """All that a fit of several tasks needs."""
+
+    tasks: Sequence[TaskJob] = ()
+    given: MultitaskInput | None = None
+
+
+def read_multitask(
+    estimator: Any, kind: Task, X: Any, y: Any, sample_weight: Any, task: Any
+) -> MultitaskInput:
+    """Check X, y, the tasks, the weights and the costs."""
+    if y is None:  # before X, as scikit-learn does
+        read_target(y, task=kind)
+    table = read_table(X, categorical_features=estimator.categorical_features)
+    n_rows = table.n_rows
+    prices = as_costs(estimator.costs, estimator.groups, estimator.keep).bind(table.names)
+    prices.prices(prices.keep)  # a rule of the user's own may raise
+    wide = is_wide(y)
+    if wide and task is not None:
+        msg = "'task' must be None where y has a column for each task. Got both. Give one of them."
+        raise InputError(msg)
+    if wide:
+        tasks, target = read_wide(y, task=kind, n_rows=n_rows), Target(np.zeros(n_rows))
+    else:
+        target = read_target(y, task=kind, n_rows=n_rows)
+        tasks = read_stacked(target, task, n_rows)
+    weight = read_weights(sample_weight, n_rows)
+    kept = np.flatnonzero(weight)
+    problem = Problem(table, target, weight, prices, kind)
+    if len(kept) < n_rows:
+        problem = problem.take(kept)
+        tasks = [each.take(kept, n_rows) for each in tasks]
+    check_tasks(tasks, problem.weight)
+    return MultitaskInput(problem, tasks, target, kept, wide, all_classes(tasks))
+
+
+def task_weight(given: MultitaskInput, task: TaskRows, class_weight: Any) -> FloatArray:
+    """The weights of a task's rows, those of its classes included."""
+    weight = given.problem.weight[task.rows]
+    if isinstance(class_weight, Mapping) and given.classes is not None:
+        known = given.classes.tolist()
+        unknown = [label for label in class_weight if label not in known]
+        if unknown:
+            msg = (
+                f"'class_weight' must have labels of y as keys. Got {some_of(unknown)}. The labels "
+                f"are {some_of(known)}."
+            )
+            raise ParameterError(msg)
+        own = set(task.target.classes.tolist()) if task.target.classes is not None else set()
+        class_weight = {label: w for label, w in class_weight.items() if label in own}
+    return combine_weights(task.target, weight, class_weight)
+
+
+def read_task_penalties(
+    value: Any, tasks: Sequence[TaskRows], group: float | list[float] | None
+) -> list[float | None]:
+    """The own penalty of each task: one for all, one per task, or None for "auto"."""
+    keys = [task.key for task in tasks]
+    if isinstance(value, Mapping):
+        unknown = [key for key in value if key not in keys]
+        left_out = [key for key in keys if key not in value]
+        if unknown or left_out:
+            msg = (
+                "'task_penalty' must have the tasks as keys. Got "
+                f"{some_of(unknown or left_out)} {'without rows' if unknown else 'left out'}. The "
+                f"tasks are {some_of(keys)}."
+            )
+            raise ParameterError(msg)
+        values = [value[key] for key in keys]
+    elif isinstance(value, str) or not np.iterable(value):
+        values = [value] * len(keys)
+    else:
+        values = list(value)
+    if len(values) != len(keys):
+        msg = (
+            f"'task_penalty' must be a number or one per task, {len(keys)}. Got {len(values)} "
+            f"values. {_OWN}"
+        )
+        raise ParameterError(msg)
+    each = number(0, 1, below=True, words=("auto",), advice=_OWN)
+    for own in values:
+        each.check("task_penalty", own)
+    found = [None if isinstance(own, str) else float(own) for own in values]
+    _check_sum(found, group)
+    return found
+
+
+def _check_sum(own: Sequence[float | None], group: float | list[float] | None) -> None:
+    """Both penalties together stay below 1: no split gains as much."""
+    most = max((penalty for penalty in own if penalty is not None), default=0.0)
+    dearest = max(group) if isinstance(group, list) else group or 0.0
+    if most + dearest >= 1.0:
+        msg = (
+            "'group_penalty' and 'task_penalty' together must be < 1. Got "
+            f"{dearest:g} and {most:g}. Lower one of them."
+        )
+        raise ParameterError(msg)

@@ -1,0 +1,109 @@
+"""Several tasks with one price between them: the engine is the naive twin, bit for bit."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from equivalence.fitting import Task, make_table, naive_codes, told, told_by_twin
+from equivalence.problems import WEIGHTS, make_loss
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.multitask import boost_tasks
+
+from secateur._data.binned import bin_table
+from secateur._data.costs import FeatureCosts
+from secateur._engines.boosted.grid import BoostedData
+from secateur._engines.boosted.multitask import TaskData, TasksData
+from secateur._engines.boosted.params import BoostingParams
+from secateur._kernels.threads import Threads
+
+COSTS = (
+    {},
+    {"costs": [0.5, 1.0, 2.0, 1.0]},
+    {"groups": ["a", "b", "a", None]},
+    {"keep": [1]},
+)
+
+
+@st.composite
+def several(draw):
+    """Two to four tasks of a few rows on the same four columns, and the penalties."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    tasks = []
+    for _ in range(draw(st.integers(1, 4))):
+        n = int(rng.choice([8, 15, 30]))
+        X = rng.integers(0, 4, (n, 4)).astype(float)
+        X[rng.random(X.shape) < 0.1] = np.nan
+        signal = np.nan_to_num(X) @ rng.integers(-1, 3, 4) + 0.5 * rng.normal(size=n)
+        name = ["squared_error", "log_loss", "absolute_error"][rng.integers(3)]
+        target = (signal > np.median(signal)).astype(float) if name == "log_loss" else signal
+        weight = WEIGHTS[rng.integers(len(WEIGHTS))](rng, n)
+        tasks.append(Task(X, target, weight, make_loss(name)))
+    told_all = {
+        "max_depth": draw(st.sampled_from([1, 2, 4])),
+        "min_samples_leaf": draw(st.sampled_from([1, 3])),
+        "l2": 0.0,
+        "leaf": draw(st.sampled_from(["newton", "mean"])),
+        "max_features": draw(st.sampled_from([None, None, 2])),
+        "cost_budget": draw(st.sampled_from([None, None, 1.5])),
+    }
+    group = draw(st.sampled_from([0.0, 0.01, 0.05, 0.3]))
+    own = [draw(st.sampled_from([0.0, 0.01, 0.05, 0.3])) for _ in tasks]
+    return tasks, FeatureCosts(**draw(st.sampled_from(COSTS))), group, own, told_all
+
+
+def fit_tasks(tasks, costs, group, own, told_all, n_rounds=3, rate=0.5):
+    prices = costs.bind(tasks[0].names)
+    starts = np.cumsum([0, *(len(task.target) for task in tasks)])
+    with Threads(1) as threads:
+        held = []
+        for t, task in enumerate(tasks):
+            columns = bin_table(make_table(task), task.weight, threads=threads)
+            data = BoostedData(columns, task.target, task.weight, task.loss, prices, threads)
+            place = np.arange(len(task.target))
+            least = told_all["min_samples_leaf"]
+            held.append(TaskData(str(t), data, starts[t] + place, place, own[t], least))
+        data = TasksData(held, prices, int(starts[-1]), "loss", 0.5)
+        params = BoostingParams(
+            criterion="agbm", penalty=group, n_rounds=n_rounds, learning_rate=rate, **told_all
+        )
+        return list(data.run(data.everything, params).steps)
+
+
+@settings(max_examples=80)
+@given(several())
+def test_tasks_equal_twin(case):
+    tasks, costs, group, own, told_all = case
+    steps = fit_tasks(*case)
+    prices = costs.bind(tasks[0].names)
+    tables = [(*naive_codes(task), np.zeros(4, bool), task.target, task.weight) for task in tasks]
+    rounds, common, each = boost_tasks(
+        tables,
+        [task.loss for task in tasks],
+        prices.prices,
+        prices.keep,
+        group,
+        own,
+        n_rounds=3,
+        learning_rate=0.5,
+        told=dict(told_all),
+    )
+    kept = np.flatnonzero(prices.keep).tolist()
+    assert steps[-1].order.tolist() == kept + common
+    for t, model in enumerate(steps[-1].model.models):
+        bought = kept + (common if own[t] == 0.0 else each[t])
+        assert steps[-1].supports[str(t)].tolist() == sorted(bought)
+        for trees, its_trees in zip(model.ensemble.rounds, rounds, strict=True):
+            for tree, nodes in zip(trees, its_trees[t], strict=True):
+                assert told(tree) == told_by_twin(nodes, np.zeros(4, bool))
+                np.testing.assert_array_equal(tree.value, [0.5 * node.value for node in nodes])
+
+
+@settings(max_examples=20)
+@given(several())
+def test_supports_lie_in_the_common_one_and_never_shrink(case):
+    steps = fit_tasks(*case)
+    for before, after in pairwise(steps):
+        for name, features in before.supports.items():
+            assert set(features) <= set(after.supports[name]) <= set(after.support)

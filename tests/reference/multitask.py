@@ -1,0 +1,69 @@
+"""Naive multitask boosting: Algorithm 1 of Han et al. (2020), with the prices of Eq. 2.
+
+Notation: t task, j feature, k class. Omega_G are the features of all tasks, Omega_t those of one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from reference.boosted import Market, Params, Table, Tree
+
+
+@dataclass
+class TaskMarket:
+    """What features cost one task: mu_G if new to all, and mu_t if new to the task."""
+
+    common: Market
+    own: Market
+    mu_group: float
+    mu_task: float
+
+    @property
+    def used(self):
+        return self.own.used
+
+    def price(self, j):
+        return self.mu_group * self.common.price(j) + self.mu_task * self.own.price(j)
+
+    def may_use(self, j):
+        return bool(self.own.used[j] or self.common.may_use(j))
+
+    def take(self, j):
+        self.common.take(j)
+        self.own.take(j)
+
+
+def boost_tasks(tables, losses, prices, keep, mu_group, mu_tasks, *, n_rounds, learning_rate, told):
+    """Trees of every round and task, and the purchases of all and of each.
+
+    tables[t] is the arguments of a Table; told the parameters of the trees, budgets and all.
+    """
+    tables = [Table(*table) for table in tables]
+
+    def market(max_features=np.inf, cost_budget=np.inf):
+        return Market(keep.copy(), prices, max_features, cost_budget)
+
+    budgets = {name: told.pop(name) for name in ("max_features", "cost_budget")}
+    common = market(**{name: np.inf if b is None else b for name, b in budgets.items()})
+    markets = [TaskMarket(common, market(), mu_group, mu) for mu in mu_tasks]
+    params = Params("agbm", 1.0, **told)
+    raws = [
+        np.repeat(loss.baseline(table.target, table.w)[:, None], len(table.target), axis=1)
+        for table, loss in zip(tables, losses, strict=True)
+    ]
+    rounds = []
+    for _ in range(n_rounds):
+        rounds.append([])
+        for t, (table, loss) in enumerate(zip(tables, losses, strict=True)):
+            g, h = np.empty_like(raws[t]), np.empty_like(raws[t])
+            loss.gradients(table.target, raws[t], g, h)
+            new, trees = raws[t].copy(), []
+            for k in range(loss.n_outputs):
+                residual = table.target - raws[t][k]
+                tree = Tree(table, params, g[k], h[k], residual, loss.leaf_quantile)
+                nodes, step = tree.grow(markets[t])
+                new[k] = raws[t][k] + learning_rate * step
+                trees.append(nodes)
+            raws[t] = new
+            rounds[-1].append(trees)
+    return rounds, common.purchases, [each.own.purchases for each in markets]
