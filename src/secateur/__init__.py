@@ -29,6 +29,11 @@ if TYPE_CHECKING:
         GBFSClassifier,
         GBFSRegressor,
     )
+    from secateur.selectors.featboost import (
+        FeatBoostClassifier,
+        FeatBoostRegressor,
+        IISRegressor,
+    )
 
 __version__ = "0.1.0"
 
@@ -39,9 +44,12 @@ __all__ = [
     "Best",
     "CostBudget",
     "Elbow",
+    "FeatBoostClassifier",
+    "FeatBoostRegressor",
     "FeatureCosts",
     "GBFSClassifier",
     "GBFSRegressor",
+    "IISRegressor",
     "MaxFeatures",
     "OneStandardError",
     "Patience",
@@ -79,6 +87,11 @@ _HOMES = {
         "AGBMRegressor",
         "GBFSClassifier",
         "GBFSRegressor",
+    ),
+    "secateur.selectors.featboost": (
+        "FeatBoostClassifier",
+        "FeatBoostRegressor",
+        "IISRegressor",
     ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
