@@ -12,7 +12,9 @@ import numpy as np
 FLOOR = 1e-10
 
 
-def featboost(rank, losses, errors, evaluate, weight, *, m, p, epsilon, weighting, n_classes, reset):
+def featboost(
+    rank, losses, errors, evaluate, weight, *, m, p, epsilon, weighting, n_classes, reset
+):
     """The features in order of entry, the score after each, and whether a reset led to it.
 
     ``rank(weight)`` gives importances, ``losses(features)`` and ``errors(features)`` one number
@@ -25,9 +27,8 @@ def featboost(rank, losses, errors, evaluate, weight, *, m, p, epsilon, weightin
     X, accuracy, after_reset = [], [], []
     n_resets = 0
     while len(X) < p and n_resets <= 1:  # line 3
-        order = sorted(range(len(rank(w))), key=lambda j, r=rank(w): (-r[j], j))  # line 4
-        if not max(rank(w)) > 0:
-            order = []
+        importance = np.asarray(rank(w))  # line 4
+        order = np.argsort(-importance, kind="stable").tolist() if importance.max() > 0 else []
         scores = {x: evaluate([*X, x]) for x in order[:m] if x not in X}  # line 5
         best, x = -np.inf, None
         for candidate, score in scores.items():  # line 6
@@ -40,16 +41,16 @@ def featboost(rank, losses, errors, evaluate, weight, *, m, p, epsilon, weightin
             after_reset.append(n_resets > 0)
             if weighting == "softmax":  # lines 10 to 14
                 alpha = np.maximum(losses(X), FLOOR)
-                w = w * alpha / alpha_before
-                w = w / w.sum() * w0.sum()
+                w = w * (alpha / alpha_before)
+                w = w * (w0.sum() / w.sum())
                 alpha_before = alpha
             elif weighting == "adaboost":  # Eq. 4.4
                 wrong = np.asarray(errors(X)) > 0
                 error = w0[wrong].sum() / w0.sum()
                 if 0 < error < 1:
                     alpha = max(np.log((1 - error) / error) + np.log(n_classes - 1), FLOOR)
-                    w = np.where(wrong, w * np.exp(min(alpha / alpha_before, 20.0)), w)
-                    w = w / w.sum() * w0.sum()
+                    w = w * np.where(wrong, np.exp(min(alpha / alpha_before, 20.0)), 1.0)
+                    w = w * (w0.sum() / w.sum())
                     alpha_before = alpha
             n_resets = 0  # line 15
         else:
@@ -64,7 +65,7 @@ def iis(rank, evaluate_alone, evaluate, predict, y, *, m, p, epsilon):
     X, scores = [], []
     while len(X) < p:
         importance = rank(target)
-        order = sorted(range(len(importance)), key=lambda j: (-importance[j], j))[:m]
+        order = np.argsort(-importance, kind="stable")[:m].tolist()
         if not max(importance) > 0:
             break
         alone = [evaluate_alone(j, target) for j in order]

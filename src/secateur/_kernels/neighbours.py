@@ -66,11 +66,11 @@ def least_of_chunk(d, x, a, s, first, last):
         for j in range(first, last):
             difference = a - x[j]
             bits = np.float64(d[j] + difference * difference).view(np.int64)
-            least = bits if bits < least else least
+            least = min(least, bits)
     else:
         for j in range(first, last):
             bits = np.float64(d[j] + (s if x[j] != a else 0.0)).view(np.int64)
-            least = bits if bits < least else least
+            least = min(least, bits)
     return least
 
 

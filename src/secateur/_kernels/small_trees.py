@@ -120,9 +120,7 @@ def build_children(
     offset, n_bins, _ = columns
     n = features.shape[0]
     built = histograms[n_slots]
-    dense_histograms(
-        codes, order[a:b], packed[a:b], False, features, offset, n_bins, 0, n, built
-    )
+    dense_histograms(codes, order[a:b], packed[a:b], False, features, offset, n_bins, 0, n, built)
     rest = histograms[node[q, 3]]
     subtract_features(rest, built, features, columns, 0, n, rest)
     return n_slots + 1

@@ -34,6 +34,9 @@ from secateur.selectors.progress import progress_of, with_callbacks
 from secateur.selectors.stepwise import StepwiseSelector
 from secateur.typing import FloatArray, IntArray
 
+MAX_BINS = 64
+"""Bins per column for the built-in trees: a ranking needs no finer ones."""
+
 N_FOLDS = 3
 """k of the paper: what cv=None draws."""
 
@@ -135,7 +138,11 @@ class ForwardSelector(StepwiseSelector):
             return None
         problem = job.problem
         columns = bin_table(
-            problem.table, problem.weight, threads=threads, random_state=job.seed
+            problem.table,
+            problem.weight,
+            max_bins=MAX_BINS,
+            threads=threads,
+            random_state=job.seed,
         )
         n_rows = problem.weight.sum() if are_counts(problem.weight) else problem.n_rows
         params = BoostingParams(
@@ -159,7 +166,9 @@ class ForwardSelector(StepwiseSelector):
         if workshop is not None and _is_word(self.evaluator, "trees"):
             return TreeEvaluator(workshop, folds, judge)
         if not isinstance(self.evaluator, str):
-            return EstimatorEvaluator(self.evaluator, problem, folds, judge, job.seed, threads)
+            return EstimatorEvaluator(
+                self.evaluator, problem, folds, judge, job.seed, job.n_threads
+            )
         table = ScaledTable(problem.table, problem.weight, standardize=self.standardize)
         k = self.n_neighbors if self.evaluator == "knn" else 1
         target = problem.target
@@ -196,6 +205,12 @@ class ForwardSelector(StepwiseSelector):
     def _default_rule(self) -> CuttingRule:
         """Every accepted feature improved the score: the best step is the last one."""
         return Best()
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds of the built-in trees: they are never stopped early."""
+        check_is_fitted(self)
+        return int(self.max_iter)
 
     @property
     def stop_reason_(self) -> StopReason:

@@ -48,9 +48,9 @@ PARAMETERS = {
     feature is taken by its score.""",
     "cut": """cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
     Which step of the path is chosen; None is the best, which is the last one.""",
-    "max_iter": """max_iter : int, default=50
+    "max_iter": """max_iter : int, default=30
     Rounds of the built-in trees.""",
-    "learning_rate": """learning_rate : float, default=0.2
+    "learning_rate": """learning_rate : float, default=0.3
     Of the built-in trees.""",
     "max_depth": """max_depth : int, default=4
     Of the built-in trees.""",
@@ -77,6 +77,8 @@ support_ : array of bool, shape (n_features_in_,)
 ranking_ : array of int, shape (n_features_in_,)
 stop_reason_ : StopReason
     Why no more features were accepted.
+n_iter_ : int
+    Rounds of the built-in trees: ``max_iter``.
 n_features_in_ : int
 feature_names_in_ : array of str
     Only where X has names.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from secateur._data.problem import Problem
@@ -161,7 +162,7 @@ class EstimatorEvaluator:
         folds: Sequence[Fold],
         judge: Judge,
         seed: int,
-        threads: Threads,
+        n_jobs: int,
     ) -> None:
         self._estimator = estimator
         self._asked = Asked(problem)
@@ -169,7 +170,7 @@ class EstimatorEvaluator:
         self._folds = folds
         self._judge = judge
         self._seed = seed
-        self._threads = threads
+        self._n_jobs = n_jobs
         self._features: list[int] = []
 
     def accept(self, feature: int) -> None:
@@ -191,14 +192,13 @@ class EstimatorEvaluator:
         return self._all_scores([np.array([int(j)]) for j in candidates], target)
 
     def _all_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
-        out = np.empty((len(subsets), len(self._folds)))
-
-        def task(_: int, number: int) -> None:
-            c, t = divmod(number, len(self._folds))
-            out[c, t] = self._score(subsets[c], t, target)
-
-        self._threads.share(task, out.size)
-        return out
+        # Threads of joblib, so that estimators that use joblib themselves know of each other.
+        found = Parallel(n_jobs=self._n_jobs, prefer="threads")(
+            delayed(self._score)(features, t, target)
+            for features in subsets
+            for t in range(len(self._folds))
+        )
+        return np.array(found).reshape(len(subsets), len(self._folds))
 
     def _score(self, features: IntArray, t: int, target: AnyArray) -> float:
         X, fold = self._asked.columns(features), self._folds[t]

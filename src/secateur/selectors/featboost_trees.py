@@ -45,9 +45,7 @@ class TreeWorkshop:
         """Ensembles on a few columns."""
         return SmallTrees(self.columns, self.problem.weight, self.loss, self.params)
 
-    def train(
-        self, columns: BinnedColumns, target: FloatArray, weight: FloatArray
-    ) -> BoostedModel:
+    def train(self, columns: BinnedColumns, target: FloatArray, weight: FloatArray) -> BoostedModel:
         """A model on these columns and all rows; features are free."""
         names = [str(j) for j in range(columns.n_features)]
         free = as_costs(None, None, None).bind(names)

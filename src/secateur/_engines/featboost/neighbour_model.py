@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from secateur._data.table import Table
+from secateur._data.weights import are_counts
 from secateur._engines.featboost.distances import Scaling
 from secateur._kernels.neighbours import add_column, nearest
 from secateur._kernels.threads import Threads
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import AnyArray, FloatArray
 
 BLOCK_PAIRS = 4_000_000
 """Distances that are held at a time while predicting."""
@@ -27,19 +28,28 @@ class Voters:
     n_classes: int
     n_neighbours: int
 
+    @property
+    def are_counts(self) -> bool:
+        """Whether weights are whole numbers."""
+        return are_counts(self.weight)
+
     def of(self, target: FloatArray) -> Voters:
         """The same rows with another target."""
         return replace(self, target=target)
 
-    def vote(self, rows: IntArray) -> FloatArray:
+    def vote(self, rows: AnyArray) -> FloatArray:
         """What neighbours of shape (n_rows, k) predict together, each with its weight.
 
-        Numbers, or probabilities of shape (n_rows, n_classes).
+        Numbers, or probabilities of shape (n_rows, n_classes). Whole weights count rows: a row of
+        weight 2 is two of the k neighbours.
         """
         target = self.target[rows]
         if rows.shape[1] == 1 and self.n_classes == 0:
             return np.ascontiguousarray(target[:, 0])
         weight = self.weight[rows]
+        if rows.shape[1] > 1 and self.are_counts:
+            before = np.cumsum(weight, axis=1) - weight
+            weight = np.clip(self.n_neighbours - before, 0.0, weight)
         total = weight.sum(axis=1)
         if self.n_classes == 0:
             mean: FloatArray = (target * weight).sum(axis=1) / total
@@ -90,7 +100,7 @@ class NeighbourModel:
         threads.run(part, blocks)
         return self._voters.vote(found[0])
 
-    def _search(self, asked: FloatArray, before: int, n_rows: int, found_out: IntArray) -> None:
+    def _search(self, asked: FloatArray, before: int, n_rows: int, found_out: AnyArray) -> None:
         """The nearest rows of a block of rows that ask."""
         n_train = len(self._voters.target)
         distances = np.zeros((n_rows, n_train))

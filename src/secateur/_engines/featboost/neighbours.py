@@ -23,13 +23,16 @@ from secateur._kernels.neighbours import add_column, nearest
 from secateur._kernels.threads import Threads
 from secateur.evaluation.folds import Fold
 from secateur.path.step import Score
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 MOST_PAIRS = 8_000 * 8_000
 """Cells of distances that are kept from round to round: half a GiB."""
 
 BLOCK_PAIRS = 4_000_000
 """Cells of distances in a block of test rows where none are kept."""
+
+GLANCE = 16
+"""Values that are compared first: two columns seldom agree in so many."""
 
 GRAIN = 16
 """Test rows that are worth a thread."""
@@ -85,13 +88,29 @@ class NeighbourEvaluator:
                 self._add(column, fold, state)
 
     def scores(self, candidates: IntArray) -> FloatArray:
-        """Scores with each candidate, shape (n_candidates, n_folds)."""
+        """Scores with each candidate, shape (n_candidates, n_folds).
+
+        NaN for a copy of an accepted feature: it would only make that feature count twice.
+        """
         columns = self._columns_of(candidates)
-        out = np.empty((len(candidates), len(self._folds)))
+        fresh = np.flatnonzero([not self._is_copy(column) for column in columns])
+        out = np.full((len(candidates), len(self._folds)), np.nan)
+        if len(fresh) == 0:
+            return out
         for t, fold in enumerate(self._folds):
-            found = self._neighbours(t, fold, columns)
-            out[:, t] = [self._judge.value(t, self._vote(fold, each)) for each in found]
+            found = self._neighbours(t, fold, [columns[c] for c in fresh])
+            out[fresh, t] = [self._judge.value(t, self._vote(fold, each)) for each in found]
         return out
+
+    def _is_copy(self, column: Column) -> bool:
+        """Whether an accepted feature has the same values, or their mirror image."""
+        some, mirrored = column.values[:GLANCE], column.mismatch == 0.0
+        for known in self._columns:
+            if (known.values[:GLANCE] == some).all() and (known.values == column.values).all():
+                return True
+            if mirrored and (known.values[:GLANCE] == -some).all():
+                return bool((known.values == -column.values).all())
+        return False
 
     def current(self) -> FloatArray:
         """Scores of the accepted features alone."""
@@ -134,21 +153,21 @@ class NeighbourEvaluator:
         nothing = [_nothing(self._table.n_rows)]
         return self._vote(fold, self._neighbours(t, fold, nothing)[0])
 
-    def _vote(self, fold: Fold, found: IntArray) -> FloatArray:
+    def _vote(self, fold: Fold, found: AnyArray) -> FloatArray:
         return self._voters.vote(fold.train[found])
 
     def _columns_of(self, features: IntArray) -> list[Column]:
         values = self._table.columns(features)
         return [Column(v, s) for v, s in zip(values, self._table.mismatch(features), strict=True)]
 
-    def _neighbours(self, t: int, fold: Fold, columns: Sequence[Column]) -> IntArray:
+    def _neighbours(self, t: int, fold: Fold, columns: Sequence[Column]) -> AnyArray:
         """Places of the nearest training rows, shape (n_columns, n_test, k)."""
         blocks = self._blocks(t, fold, keep=True, accepted=self._columns)
         return self._search(fold, columns, blocks)
 
     def _search(
         self, fold: Fold, columns: Sequence[Column], blocks: Iterator[tuple[int, FloatArray]]
-    ) -> IntArray:
+    ) -> AnyArray:
         test = np.stack([column.values[fold.test] for column in columns])
         train = np.stack([column.values[fold.train] for column in columns])
         mismatch = np.array([column.mismatch for column in columns])

@@ -59,7 +59,7 @@ class LossWeighting(Weighting):
         self._before = np.ones(len(initial))
 
     def update(self, ranker: Ranker, features: IntArray) -> None:
-        """w <- w * loss / loss before, to the same sum as ever."""
+        """W <- w * loss / loss before, to the same sum as ever."""
         loss = np.maximum(ranker.losses(features), FLOOR)
         self._multiply(loss / self._before)
         self._before = loss
