@@ -29,6 +29,11 @@ if TYPE_CHECKING:
         GBFSClassifier,
         GBFSRegressor,
     )
+    from secateur.selectors.featboost import (
+        FeatBoostClassifier,
+        FeatBoostRegressor,
+        IISRegressor,
+    )
     from secateur.selectors.grafting import GraftingClassifier, GraftingRegressor
     from secateur.selectors.group_testing import GTGBMClassifier, GTGBMRegressor
     from secateur.selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
@@ -42,6 +47,8 @@ __all__ = [
     "Best",
     "CostBudget",
     "Elbow",
+    "FeatBoostClassifier",
+    "FeatBoostRegressor",
     "FeatureCosts",
     "GBFSClassifier",
     "GBFSRegressor",
@@ -49,6 +56,7 @@ __all__ = [
     "GTGBMRegressor",
     "GraftingClassifier",
     "GraftingRegressor",
+    "IISRegressor",
     "MaxFeatures",
     "MultitaskAGBMClassifier",
     "MultitaskAGBMRegressor",
@@ -92,6 +100,11 @@ _HOMES = {
     "secateur.selectors.grafting": ("GraftingClassifier", "GraftingRegressor"),
     "secateur.selectors.group_testing": ("GTGBMClassifier", "GTGBMRegressor"),
     "secateur.selectors.multitask": ("MultitaskAGBMClassifier", "MultitaskAGBMRegressor"),
+    "secateur.selectors.featboost": (
+        "FeatBoostClassifier",
+        "FeatBoostRegressor",
+        "IISRegressor",
+    ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

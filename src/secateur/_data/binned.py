@@ -8,6 +8,7 @@ import numpy as np
 
 from secateur._data.table import Table
 from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode, move_bins
+from secateur._kernels.partition import sparse_column
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
@@ -94,6 +95,29 @@ def bin_table(
         tuple(cells.cuts),
         is_categorical,
         cells.has_missing,
+    )
+
+
+def take_columns(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
+    """A few columns, dense, in the order asked for; sparse ones are written out."""
+    codes = columns.codes
+    if isinstance(codes, DenseCodes):
+        taken = codes.codes[features]
+    else:
+        taken = np.empty((len(features), columns.n_rows), np.uint8)
+        for place, j in enumerate(features):
+            sparse_column(
+                codes.indptr, codes.indices, codes.codes, codes.zero_code, j, taken[place]
+            )
+    n_bins = columns.n_bins[features]
+    return BinnedColumns(
+        DenseCodes(taken),
+        columns.n_rows,
+        n_bins,
+        _offset(n_bins),
+        tuple(columns.cuts[j] for j in features),
+        columns.is_categorical[features],
+        columns.has_missing[features],
     )
 
 

@@ -42,7 +42,8 @@ def drive(
     Parameters
     ----------
     trace : iterator of Step
-        The algorithm. It is closed at the end, if it can be.
+        The algorithm. It is closed at the end, if it can be. A generator may return the
+        ``StopReason`` for which it ended; otherwise it has ``FINISHED``.
     feature_names : sequence of str
         A name for every feature of the problem.
     algorithm : str
@@ -112,7 +113,12 @@ class _Run:
         """Pull raw steps until the algorithm or a rule ends the run."""
         limits = [rule for rule in self.rules if getattr(rule, "is_limit", False)]
         others = [rule for rule in self.rules if not getattr(rule, "is_limit", False)]
-        for raw in trace:
+        steps = iter(trace)
+        while True:
+            try:
+                raw = next(steps)
+            except StopIteration as end:
+                return end.value if isinstance(end.value, StopReason) else StopReason.FINISHED
             step = self._price(raw)
             reason = self._ask(limits, step, n_arriving=1)
             if reason is not None:
@@ -123,7 +129,6 @@ class _Run:
             reason = self._ask(others, step)
             if reason is not None:
                 return reason
-        return StopReason.FINISHED
 
     def _price(self, raw: Step) -> Step:
         if self.costs is None:

@@ -132,7 +132,7 @@ def _places(target: Target, random_state: int) -> IntArray:
     return place
 
 
-def read_folds(cv: Any, target: Target, kept: IntArray) -> list[Fold]:
+def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> list[Fold]:
     """The user's own folds, in the numbers of the rows that are kept.
 
     Parameters
@@ -143,6 +143,8 @@ def read_folds(cv: Any, target: Target, kept: IntArray) -> list[Fold]:
         Of all rows.
     kept : array of int
         The rows that the fit sees, sorted.
+    groups : array, optional
+        Which rows belong together, for splitters that ask for it.
 
     Examples
     --------
@@ -153,7 +155,10 @@ def read_folds(cv: Any, target: Target, kept: IntArray) -> list[Fold]:
     """
     n_rows = len(target.values)
     labels = target.values if target.classes is None else target.values.astype(np.int64)
-    pairs = cv.split(np.zeros((n_rows, 1)), labels) if hasattr(cv, "split") else cv
+    pairs = cv
+    if hasattr(cv, "split"):
+        more = () if groups is None else (groups,)
+        pairs = cv.split(np.zeros((n_rows, 1)), labels, *more)
     number = np.full(n_rows, -1, np.int64)
     number[kept] = np.arange(len(kept))
     folds = []

@@ -34,6 +34,8 @@ class StopReason(StrEnum):
     COST_BUDGET = "cost_budget"
     PATIENCE = "patience"
     TIME_LIMIT = "time_limit"
+    NO_GAIN = "no_gain"
+    REPEATED = "repeated"
     INTERRUPTED = "interrupted"
 
 

@@ -1,0 +1,78 @@
+"""Many small ensembles on column subsets of one binned table, for those who compare subsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from secateur._data.binned import BinnedColumns, take_columns
+from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.scales import WeightScale
+from secateur._kernels.small_trees import LOGISTIC, MULTINOMIAL, SQUARED, boost
+from secateur.evaluation.folds import Fold
+from secateur.exceptions import ParameterError
+from secateur.typing import FloatArray, IntArray, Loss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmallTrees:
+    """Boosted trees on some columns and some rows, from one binned table.
+
+    The trees are those of the engine without prices; squared error and log loss only.
+    """
+
+    columns: BinnedColumns
+    weight: FloatArray
+    loss: Loss
+    params: BoostingParams
+
+    def raw(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
+        """Raw predictions for all rows of the fold, shape (n_outputs, n_rows); 0 for the others.
+
+        The rows of ``fold.train`` train; those of ``fold.test`` are predicted only.
+        """
+        some = take_columns(self.columns, features)
+        train = np.sort(fold.train).astype(np.uint32)
+        its_weight = self.weight[train]
+        scale = WeightScale.of(its_weight)
+        rounded = np.maximum(np.rint(self.weight * scale.scale), 1.0).astype(np.uint32)
+        out = np.zeros((self.loss.n_outputs, len(target)))
+        out[:] = self.loss.baseline(target[train], its_weight)[:, None]
+        if len(features) == 0:
+            return out
+        p = self.params
+        limits = (
+            p.n_rounds,
+            p.max_depth,
+            scale.least(p.min_samples_leaf),
+            float(p.learning_rate),
+            float(p.l2),
+        )
+        boost(
+            some.codes.codes,
+            (some.offset, some.n_bins, some.is_categorical),
+            target,
+            self.weight,
+            rounded,
+            float(scale.scale),
+            train,
+            fold.test.astype(np.uint32),
+            _code(self.loss),
+            limits,
+            out,
+        )
+        return out
+
+
+def _code(loss: Loss) -> int:
+    """The number by which the kernel knows a loss."""
+    if loss.name == "squared_error":
+        return SQUARED
+    if loss.name == "log_loss":
+        return LOGISTIC if loss.n_outputs == 1 else MULTINOMIAL
+    msg = (
+        f"Small ensembles know squared error and log loss. Got {loss.name!r}. Use the engine of "
+        "boosted trees for other losses."
+    )
+    raise ParameterError(msg)

@@ -1,0 +1,1 @@
+"""Forward selection by re-weighting: FeatBoost, and Iterative Input Selection."""

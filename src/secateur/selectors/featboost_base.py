@@ -1,0 +1,251 @@
+"""From a user's table to a path of accepted features: what the forward selectors share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from secateur._data.binned import bin_table
+from secateur._data.problem import Problem
+from secateur._data.target import Task
+from secateur._data.weights import are_counts
+from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.drive import drive
+from secateur._engines.featboost.candidates import Shop
+from secateur._engines.featboost.distances import ScaledTable
+from secateur._engines.featboost.neighbour_model import Voters
+from secateur._engines.featboost.neighbours import NeighbourEvaluator
+from secateur._engines.featboost.trace import ForwardParams
+from secateur._engines.featboost.tried import read_tried
+from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
+from secateur.path import Best, SelectionPath, Step, StopReason
+from secateur.path.cutting import CuttingRule
+from secateur.selectors.featboost_estimators import EstimatorEvaluator, EstimatorRanker
+from secateur.selectors.featboost_judge import Judge, read_scoring
+from secateur.selectors.featboost_trees import TreeEvaluator, TreeRanker, TreeWorkshop
+from secateur.selectors.inputs import read_input
+from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.progress import progress_of, with_callbacks
+from secateur.selectors.stepwise import StepwiseSelector
+from secateur.typing import FloatArray, IntArray
+
+MAX_BINS = 64
+"""Bins per column for the built-in trees: a ranking needs no finer ones."""
+
+N_FOLDS = 3
+"""k of the paper: what cv=None draws."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForwardJob:
+    """All that a fit needs: nothing of it can be wrong any more."""
+
+    problem: Problem
+    folds: list[Fold]
+    judge: Judge
+    seed: int
+    n_threads: int
+
+
+class ForwardSelector(StepwiseSelector):
+    """Accepts feature after feature: somebody ranks, somebody evaluates the best ranked.
+
+    Subclasses say which algorithm (``_trace``) and what kind of target (``_task``).
+    """
+
+    _task: ClassVar[Task]
+
+    def _trace(self, job: ForwardJob, ranker: Any, evaluator: Any) -> Iterator[Step]:
+        raise NotImplementedError
+
+    def _check_estimators(self) -> None:
+        """Refuse a ranker that lacks what the algorithm asks of it."""
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Trace the path of accepted features and choose a step.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+            Missing values are NaN or None; category columns are used as such.
+        y : array or series of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+            The weights that rows begin with, and count by in scores. Rows of weight 0 are left
+            out.
+        groups : array of shape (n_rows,), optional
+            Which rows belong together, for a splitter in ``cv`` that asks for it.
+
+        Returns
+        -------
+        self
+        """
+        job = self._read(X, y, sample_weight, groups)
+        path = self._work(job, X, y)
+        self._remember(job.problem.table.schema)
+        if job.problem.target.classes is not None:
+            self.classes_ = job.problem.target.classes
+        self._set_path(path)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ForwardJob:
+        """Everything that can be wrong is found here, before any work."""
+        self._check_parameters()
+        self._check_estimators()
+        scorer, name = read_scoring(self.scoring, self._task)
+        seed = read_seed(self.random_state)
+        n_threads = resolve_n_jobs(self.n_jobs)
+        given = read_input(self, self._task, X, y, sample_weight)
+        problem = given.problem
+        check_kept(problem.prices.keep, self.max_features)
+        if is_drawn(self.cv):
+            folds = _drawn(problem, self.cv, seed)
+        else:
+            folds = read_folds(self.cv, given.target, given.kept, groups=groups)
+        judge = Judge(problem.target, problem.weight, folds, scorer, name)
+        return ForwardJob(problem, folds, judge, seed, n_threads)
+
+    def _work(self, job: ForwardJob, X: Any, y: Any) -> SelectionPath:
+        problem = job.problem
+        most = min(self.max_features or problem.n_features, problem.n_features)
+        with Threads(job.n_threads) as threads:
+            workshop = self._workshop(job, threads)
+            ranker = self._make_ranker(job, workshop)
+            evaluator = self._make_evaluator(job, workshop, threads)
+            with progress_of(self, 1, most, X, y) as progress:
+
+                def tell(_: Step) -> None:
+                    progress.round()
+                    progress.stop_if_asked()
+
+                path = drive(
+                    self._trace(job, ranker, evaluator),
+                    on_step=tell,
+                    control_name="rank",
+                    **self._told(problem),
+                )
+                progress.part()
+                return path
+
+    def _workshop(self, job: ForwardJob, threads: Threads) -> TreeWorkshop | None:
+        """Columns in bins, where trees rank or evaluate."""
+        if not (_is_word(self.ranker, "trees") or _is_word(self.evaluator, "trees")):
+            return None
+        problem = job.problem
+        columns = bin_table(
+            problem.table,
+            problem.weight,
+            max_bins=MAX_BINS,
+            threads=threads,
+            random_state=job.seed,
+        )
+        n_rows = problem.weight.sum() if are_counts(problem.weight) else problem.n_rows
+        params = BoostingParams(
+            learning_rate=self.learning_rate,
+            n_rounds=self.max_iter,
+            max_depth=self.max_depth,
+            min_samples_leaf=int(np.clip(n_rows // 50, 1, 20)),
+            seed=job.seed,
+        )
+        return TreeWorkshop(problem, columns, params, threads)
+
+    def _make_ranker(self, job: ForwardJob, workshop: TreeWorkshop | None) -> Any:
+        if workshop is not None and _is_word(self.ranker, "trees"):
+            return TreeRanker(workshop)
+        return EstimatorRanker(self.ranker, job.problem, job.seed)
+
+    def _make_evaluator(
+        self, job: ForwardJob, workshop: TreeWorkshop | None, threads: Threads
+    ) -> Any:
+        problem, folds, judge = job.problem, job.folds, job.judge
+        if workshop is not None and _is_word(self.evaluator, "trees"):
+            return TreeEvaluator(workshop, folds, judge)
+        if not isinstance(self.evaluator, str):
+            return EstimatorEvaluator(
+                self.evaluator, problem, folds, judge, job.seed, job.n_threads
+            )
+        table = ScaledTable(problem.table, problem.weight, standardize=self.standardize)
+        k = self.n_neighbors if self.evaluator == "knn" else 1
+        target = problem.target
+        voters = Voters(target.values, problem.weight, target.n_classes, k)
+        return NeighbourEvaluator(table, voters, folds, judge, threads)
+
+    def _shop(self, problem: Problem) -> Shop:
+        per_cost = bool(getattr(self, "gain_per_cost", False))
+        return Shop(problem.prices, self.cost_budget, per_cost)
+
+    def _forward(self) -> ForwardParams:
+        return ForwardParams(
+            self.n_candidates,
+            self.max_features,
+            self.epsilon,
+            bool(getattr(self, "reset", False)),
+        )
+
+    def _told(self, problem: Problem) -> dict[str, Any]:
+        """What a path remembers of the fit."""
+        plain = {
+            name: value if _is_plain(value) else type(value).__name__
+            for name, value in self.get_params(deep=False).items()
+            if _is_plain(value) or hasattr(value, "fit")
+        }
+        return {
+            "feature_names": problem.names,
+            "algorithm": type(self).__name__,
+            "parameters": plain,
+            "costs": problem.prices.total,
+            "cost_unit": getattr(self.costs, "unit", ""),
+        }
+
+    def _default_rule(self) -> CuttingRule:
+        """Every accepted feature improved the score: the best step is the last one."""
+        return Best()
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds of the built-in trees: they are never stopped early."""
+        check_is_fitted(self)
+        return int(self.max_iter)
+
+    @property
+    def stop_reason_(self) -> StopReason:
+        """Why no more features were accepted."""
+        check_is_fitted(self, "path_")
+        return self.path_.stop_reason
+
+    def candidates_of(self, step: int) -> tuple[IntArray, FloatArray]:
+        """The features that were tried for a step of the path, best ranked first, and their scores.
+
+        Parameters
+        ----------
+        step : int
+            The number of a step of ``path_``.
+
+        Returns
+        -------
+        features : array of int
+        scores : array of float
+            Cross-validated, to six digits.
+        """
+        check_is_fitted(self, "path_")
+        return read_tried(self.path_[step].details)
+
+
+def _drawn(problem: Problem, cv: Any, seed: int) -> list[Fold]:
+    """Folds drawn at random; three where nobody says how many, fewer where rows are few."""
+    n_rows = problem.n_rows
+    wanted = min(N_FOLDS, n_rows) if cv is None else cv
+    return draw_folds(problem.target, wanted, random_state=seed)
+
+
+def _is_word(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool | int | float)

@@ -1,0 +1,274 @@
+"""Estimators of the user's own as ranker and as evaluator; they are cloned, never fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from secateur._data.problem import Problem
+from secateur._data.table import Table
+from secateur._engines.featboost.distances import Scaling
+from secateur._engines.featboost.neighbour_model import NeighbourModel, Voters
+from secateur._kernels.threads import Threads
+from secateur.evaluation.folds import Fold
+from secateur.exceptions import ParameterError
+from secateur.path.step import Score
+from secateur.selectors.featboost_judge import Judge
+from secateur.typing import AnyArray, FloatArray, IntArray
+
+LEAST_PROBABILITY = 1e-30
+"""Probabilities below this count as this: the loss of a row stays finite."""
+
+
+def prepared(estimator: Any, seed: int) -> Any:
+    """A clone whose random states are set wherever they were left open."""
+    fresh = clone(estimator)
+    names = [n for n in fresh.get_params(deep=True) if n.rsplit("__", 1)[-1] == "random_state"]
+    unset = {name: seed for name in names if fresh.get_params(deep=True)[name] is None}
+    return fresh.set_params(**unset) if unset else fresh
+
+
+def check_estimator(name: str, estimator: Any, advice: str) -> None:
+    """Refuse what cannot be cloned, fitted and asked."""
+    wanted = ("fit", "predict", "get_params", "set_params")
+    if isinstance(estimator, type) or not all(hasattr(estimator, each) for each in wanted):
+        msg = f"'{name}' must be {advice} Got {estimator!r}. Use None for the built-in one."
+        raise ParameterError(msg)
+
+
+def check_ranker(estimator: Any, *, needs_weights: bool, needs_probabilities: bool) -> None:
+    """Refuse a ranker that lacks what Algorithm 1 asks of it."""
+    check_estimator("ranker", estimator, "None or an estimator with feature_importances_.")
+    if needs_weights and not has_fit_parameter(estimator, "sample_weight"):
+        msg = (
+            "'ranker' must take sample_weight in fit, since rows are re-weighted. Got "
+            f"{estimator!r}. Use weighting=None, or another ranker."
+        )
+        raise ParameterError(msg)
+    if needs_probabilities and not hasattr(estimator, "predict_proba"):
+        msg = (
+            "'ranker' must have predict_proba for weighting='softmax'. Got "
+            f"{estimator!r}. Use weighting='adaboost', or another ranker."
+        )
+        raise ParameterError(msg)
+
+
+class Asked:
+    """A problem as estimators want it: arrays of floats, classes as the codes 0, 1, ..."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._table = problem.table
+        self.weight = problem.weight
+        self.is_even = bool((problem.weight == problem.weight[0]).all())
+        self.is_classes = problem.target.classes is not None
+        values = problem.target.values
+        self.target: AnyArray = values.astype(np.int64) if self.is_classes else values
+
+    def columns(self, features: IntArray) -> FloatArray:
+        """Some columns of all rows."""
+        return self._table.columns(features)
+
+    def all_columns(self) -> FloatArray:
+        """The whole table."""
+        return self._table.columns(np.arange(self._table.n_features))
+
+    def fit(
+        self, estimator: Any, X: AnyArray, y: AnyArray, rows: IntArray | slice = slice(None)
+    ) -> Any:
+        """Fit with the weights of the rows, where they differ and the estimator takes them."""
+        if not self.is_even and has_fit_parameter(estimator, "sample_weight"):
+            return estimator.fit(X[rows], y[rows], sample_weight=self.weight[rows])
+        return estimator.fit(X[rows], y[rows])
+
+
+class EstimatorRanker:
+    """H1 as any estimator with ``feature_importances_`` (or ``coef_``)."""
+
+    def __init__(self, estimator: Any, problem: Problem, seed: int) -> None:
+        self._estimator = estimator
+        self._asked = Asked(problem)
+        self._seed = seed
+        self._X: FloatArray | None = None
+
+    def rank(self, weight: FloatArray) -> FloatArray:
+        """Importances of a fit to weighted rows."""
+        model = prepared(self._estimator, self._seed)
+        if (weight == 1.0).all() and not has_fit_parameter(model, "sample_weight"):
+            return importances(model.fit(self._all(), self._asked.target))
+        return importances(model.fit(self._all(), self._asked.target, sample_weight=weight))
+
+    def rank_for(self, target: FloatArray) -> FloatArray:
+        """Importances of a fit to another target."""
+        model = prepared(self._estimator, self._seed)
+        return importances(self._asked.fit(model, self._all(), target))
+
+    def losses(self, features: IntArray) -> FloatArray:
+        """-log of the probability of the true class, or the distance to the true number."""
+        model, X = self._fitted(features)
+        target = self._asked.target
+        if not self._asked.is_classes:
+            distance: FloatArray = np.abs(target - np.asarray(model.predict(X), np.float64))
+            return distance
+        shares = np.asarray(model.predict_proba(X), np.float64)
+        true = shares[np.arange(len(target)), target]
+        losses: FloatArray = -np.log(np.clip(true, LEAST_PROBABILITY, 1.0))
+        return losses
+
+    def errors(self, features: IntArray) -> FloatArray:
+        """1 where the predicted class is wrong."""
+        model, X = self._fitted(features)
+        wrong: FloatArray = (np.asarray(model.predict(X)) != self._asked.target).astype(np.float64)
+        return wrong
+
+    def _fitted(self, features: IntArray) -> tuple[Any, FloatArray]:
+        X = self._asked.columns(features)
+        model = prepared(self._estimator, self._seed)
+        return self._asked.fit(model, X, self._asked.target), X
+
+    def _all(self) -> FloatArray:
+        if self._X is None:
+            self._X = self._asked.all_columns()
+        return self._X
+
+
+def importances(model: Any) -> FloatArray:
+    """What a fitted estimator says of its features, as numbers >= 0."""
+    found = getattr(model, "feature_importances_", None)
+    if found is None:
+        found = getattr(model, "coef_", None)
+    if found is None:
+        msg = (
+            "'ranker' must have feature_importances_ or coef_ once it is fitted. Got "
+            f"{type(model).__name__} without. Use None for the built-in trees."
+        )
+        raise ParameterError(msg)
+    sizes = np.abs(np.nan_to_num(np.asarray(found, np.float64)))
+    return sizes.sum(axis=0) if sizes.ndim == 2 else sizes
+
+
+class EstimatorEvaluator:
+    """H2 as any estimator: a fit for every candidate and fold."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        problem: Problem,
+        folds: Sequence[Fold],
+        judge: Judge,
+        seed: int,
+        n_jobs: int,
+    ) -> None:
+        self._estimator = estimator
+        self._asked = Asked(problem)
+        self._target = problem.target
+        self._folds = folds
+        self._judge = judge
+        self._seed = seed
+        self._n_jobs = n_jobs
+        self._features: list[int] = []
+
+    def accept(self, feature: int) -> None:
+        """One more feature is in."""
+        self._features.append(feature)
+
+    def scores(self, candidates: IntArray) -> FloatArray:
+        """Scores with each candidate, shape (n_candidates, n_folds)."""
+        subsets = [np.array([*self._features, int(j)]) for j in candidates]
+        return self._all_scores(subsets, self._asked.target)
+
+    def current(self) -> FloatArray:
+        """Scores of the accepted features alone."""
+        scores: FloatArray = self._all_scores([np.array(self._features)], self._asked.target)[0]
+        return scores
+
+    def alone(self, candidates: IntArray, target: FloatArray) -> FloatArray:
+        """Scores of each candidate by itself for another target."""
+        return self._all_scores([np.array([int(j)]) for j in candidates], target)
+
+    def _all_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
+        # Threads of joblib, so that estimators that use joblib themselves know of each other.
+        found = Parallel(n_jobs=self._n_jobs, prefer="threads")(
+            delayed(self._score)(features, t, target)
+            for features in subsets
+            for t in range(len(self._folds))
+        )
+        return np.array(found).reshape(len(subsets), len(self._folds))
+
+    def _score(self, features: IntArray, t: int, target: AnyArray) -> float:
+        X, fold = self._asked.columns(features), self._folds[t]
+        model = self._asked.fit(prepared(self._estimator, self._seed), X, target, fold.train)
+        if self._target.classes is None:
+            return self._judge.of_estimator(model, X[fold.test], target[fold.test], t)
+        told = Labelled(model, self._target.classes)
+        return self._judge.of_estimator(told, X[fold.test], self._judge.labels_of(t), t)
+
+    def predicted(self, target: FloatArray) -> FloatArray:
+        """Another target, predicted for the test rows of each fold; 0 for rows never tested."""
+        X = self._asked.columns(np.array(self._features))
+        total, times = np.zeros(len(target)), np.zeros(len(target))
+        for fold in self._folds:
+            model = self._asked.fit(prepared(self._estimator, self._seed), X, target, fold.train)
+            total[fold.test] += np.asarray(model.predict(X[fold.test]), np.float64)
+            times[fold.test] += 1.0
+        return np.divide(total, times, out=np.zeros(len(target)), where=times > 0.0)
+
+    def score(self, folds: FloatArray) -> Score:
+        """The scores under their name."""
+        return self._judge.score(folds)
+
+    def model(self) -> Any:
+        """The estimator fitted to all rows on the accepted features."""
+        target, n_classes = self._target.values, self._target.n_classes
+        if not self._features:
+            none = np.empty(0)
+            voters = Voters(target, self._asked.weight, n_classes, 1)
+            return NeighbourModel(Scaling(np.empty(0, np.int64), none, none, none), voters, ())
+        features = np.array(self._features)
+        X = self._asked.columns(features)
+        fitted = self._asked.fit(prepared(self._estimator, self._seed), X, self._asked.target)
+        return EstimatorModel(features, fitted, n_classes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatorModel:
+    """A fitted estimator, and the columns that it asks for."""
+
+    features: IntArray
+    fitted: Any
+    n_classes: int
+
+    def response(self, table: Table, threads: Threads) -> FloatArray:  # noqa: ARG002 - its own
+        """Numbers, or probabilities of shape (n_rows, n_classes)."""
+        X = table.columns(self.features)
+        if self.n_classes == 0:
+            return np.asarray(self.fitted.predict(X), np.float64)
+        if hasattr(self.fitted, "predict_proba"):
+            return np.asarray(self.fitted.predict_proba(X), np.float64)
+        sure: FloatArray = np.eye(self.n_classes)[np.asarray(self.fitted.predict(X), np.int64)]
+        return sure
+
+
+class Labelled(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """A classifier of codes that speaks in labels, so that scorers meet the labels of the user."""
+
+    def __init__(self, fitted: Any, classes_: Any) -> None:
+        self.fitted = fitted
+        self.classes_ = classes_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Any:
+        """The labels."""
+        return self.classes_[np.asarray(self.fitted.predict(X), np.int64)]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"predict_proba", "decision_function"}:
+            return getattr(self.fitted, name)
+        raise AttributeError(name)
