@@ -82,8 +82,7 @@ class FreeColumns:
 
     def part(self, k: int) -> FloatArray:
         """The columns of one output's free weights."""
-        place = self._places[k]
-        return self.cells if len(place) == len(self.features) else self.cells[place]
+        return self.cells if len(self._places) == 1 else self.cells[self._places[k]]
 
     def by_training_row(self, by_row: FloatArray) -> FloatArray:
         """A value per row, for the training rows."""
