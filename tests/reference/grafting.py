@@ -110,7 +110,7 @@ def graft_l0(kind, X, y, W, l1, l0, price, retries=0):
         for j in sorted(Z, key=lambda j: bound[j])[: retries + 1]:
             w_new, b_new = optimise(kind, X, y, W, [*F, j], l1, 0.0, price)
             C_new = criterion(kind, X, y, W, w_new, b_new, l1, l0=l0, a=price)
-            if C_new < C - 1e-10 * abs(C):
+            if C_new < C - 1e-10 * abs(states[0][1]):
                 break
         else:
             return w, b, states

@@ -23,7 +23,7 @@ from numba import njit
 from secateur._kernels.columns import SUMS
 
 HAIR = 1e-12
-"""A weight leaves zero only for more than rounding: of two equal columns one stays out."""
+"""A weight leaves zero only for more than rounding."""
 
 
 @njit(cache=True, nogil=True)
