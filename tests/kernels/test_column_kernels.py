@@ -124,6 +124,16 @@ def minimum(X, d, r, w, t, ridge, fit_intercept):
     return v
 
 
+def settle(descend, X, d, r, w):
+    """Call again until it is done: a call may leave a tenth of what it found to the next."""
+    start, intercept = w.copy(), 0.0
+    for _ in range(60):
+        moved, worst = descend(r + d * (X @ (w - start) + intercept), w)
+        intercept += moved
+        if worst <= 1e-13:
+            break
+
+
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @settings(max_examples=15)
 @given(seed=SEEDS)
@@ -135,9 +145,10 @@ def test_three_ways_down_meet(fit_intercept, seed):
     csc = sp.csc_matrix(X)
     fixed = (features, mean, inverse, d, ridge, t, fit_intercept, 1e-13, 20_000)
     dense, sparse = w.copy(), w.copy()
-    descend_dense(np.ascontiguousarray(X.T), *fixed, r.copy(), dense)
+    values = np.ascontiguousarray(X.T)
+    settle(lambda r, w: descend_dense(values, *fixed, r, w), X, d, r, dense)
     cells = (csc.indptr.astype(np.int64), csc.indices.astype(np.int32), csc.data)
-    descend_sparse(*cells, *fixed, r.copy(), sparse)
+    settle(lambda r, w: descend_sparse(*cells, *fixed, r, w), X, d, r, sparse)
     np.testing.assert_allclose(dense, expected, atol=1e-7)
     np.testing.assert_allclose(sparse, expected, atol=1e-7)
     centre = (d @ X) / d.sum() if fit_intercept else np.zeros(p)
@@ -156,7 +167,7 @@ def test_sparse_descent_centres_implicitly():
     features, inverse = np.arange(X.shape[1]), np.full(X.shape[1], 0.7)
     found = w.copy()
     fixed = (features, mean, inverse, d, ridge, t, True, 1e-13, 20_000)
-    descend_sparse(*cells, *fixed, r.copy(), found)
+    settle(lambda r, w: descend_sparse(*cells, *fixed, r, w), (X - mean) * 0.7, d, r, found)
     expected = minimum((X - mean) * 0.7, d, r, w, t, ridge, True)[: len(w)]
     np.testing.assert_allclose(found, expected, atol=1e-7)
 

@@ -16,7 +16,7 @@ MOST_COLUMNS = 3000
 MOST_CELLS = 1 << 24
 """Cells that are gathered in any case (128 MB); of a dense table as many as it has itself."""
 
-SWEEP_WORTH = 1000
+SWEEP_WORTH = 100
 """Stored cells times this cost about as much, over all sweeps, as cells of a Gram matrix."""
 
 
