@@ -10,7 +10,8 @@ from pathlib import Path
 
 import psutil
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PAGE = DOCS / "benchmarks.md"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm")
 
 
@@ -38,8 +39,8 @@ def put(text: str, name: str, block: str) -> str:
     return pattern.sub(lambda _: f"{begin}\n\n{block}\n\n{end}", text)
 
 
-def write(name: str, block: str, others: float) -> None:
-    """Put a block, and the machine that it was measured on, into the page."""
-    text = PAGE.read_text(encoding="utf-8")
+def write(name: str, block: str, others: float, file: Path = PAGE) -> None:
+    """Put a block, and the machine that it was measured on, into a page."""
+    text = file.read_text(encoding="utf-8")
     where = f"*{machine()} Other processes kept {others:.2f} cores busy.*"
-    PAGE.write_text(put(text, name, f"{block}\n\n{where}"), encoding="utf-8")
+    file.write_text(put(text, name, f"{block}\n\n{where}"), encoding="utf-8")

@@ -16,7 +16,7 @@ MOST_COLUMNS = 3000
 MOST_CELLS = 1 << 24
 """Cells that are gathered in any case (128 MB); of a dense table as many as it has itself."""
 
-SWEEP_WORTH = 1000
+SWEEP_WORTH = 100
 """Stored cells times this cost about as much, over all sweeps, as cells of a Gram matrix."""
 
 
@@ -82,8 +82,7 @@ class FreeColumns:
 
     def part(self, k: int) -> FloatArray:
         """The columns of one output's free weights."""
-        place = self._places[k]
-        return self.cells if len(place) == len(self.features) else self.cells[place]
+        return self.cells if len(self._places) == 1 else self.cells[self._places[k]]
 
     def by_training_row(self, by_row: FloatArray) -> FloatArray:
         """A value per row, for the training rows."""

@@ -13,9 +13,6 @@ from secateur._engines.grafting.params import GraftingParams
 from secateur._kernels.descent import HAIR
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-SMALLEST_FALL = 1e-10
-"""A fall of the criterion below this share of it is rounding, not progress."""
-
 
 class Growing(Protocol):
     """A model that grows: weights are numbered by slot (where they go) and feature."""
@@ -88,6 +85,7 @@ def graft_one_by_one(
         The state before the first graft, then after each.
     """
     criterion = _criterion(growing, params, prices)
+    least = params.tol * abs(criterion)  # a smaller fall is no progress
     yield Graft(criterion, 0)
     newest = np.nan
     for n_grafts in range(1, params.max_rounds + 1):
@@ -96,7 +94,7 @@ def graft_one_by_one(
         for slot, feature in candidates[: params.retries + 1]:
             size = growing.graft(int(slot), int(feature))
             value = _criterion(growing, params, prices)
-            is_better = value < criterion - SMALLEST_FALL * abs(criterion)
+            is_better = value < criterion - least
             if is_better:
                 break
             growing.restore(before)

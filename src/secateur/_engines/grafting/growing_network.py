@@ -136,7 +136,7 @@ class GrowingNetwork:
                 options={
                     "maxiter": MOST_STEPS,
                     "maxfun": 2 * MOST_STEPS,
-                    "ftol": 1e-3 * self._params.tol,
+                    "ftol": 0.1 * self._params.tol,
                     "gtol": self._params.tol * max(self._top, 1e-12),
                 },
             )

@@ -20,7 +20,7 @@ from secateur._engines.grafting.view import View
 from secateur._kernels.descent import HAIR
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-FIRST_FREE = 16
+FIRST_FREE = 64
 """Weights freed in the first round; later as many as are free already."""
 
 LOOSE = 0.05

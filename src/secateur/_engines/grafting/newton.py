@@ -132,13 +132,12 @@ class Refit:
         rest = (self._fit_intercept, 0.5 * goal, COLUMN_SWEEPS, r, moved)
         columns = view.columns.columns
         if isinstance(columns, SparseColumns):
-            shift = descend_sparse(*columns, *fixed, *rest)
+            shift, worst = descend_sparse(*columns, *fixed, *rest)
         else:
-            shift = descend_dense(columns.values, *fixed, *rest)
-        step = moved - weight
-        change = np.abs(step).max(initial=abs(shift))
-        if change * np.sqrt(max(curvature.sum(), 1e-300)) <= 1e-3 * goal or change == 0.0:
+            shift, worst = descend_dense(columns.values, *fixed, *rest)
+        if worst <= goal:
             return None
+        step = moved - weight
         k = int(free.output[0]) if len(free.output) else 0
         intercept, raw = np.zeros(len(state.raw)), np.zeros_like(state.raw)
         intercept[k] = shift
