@@ -43,7 +43,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(600, 10)), np.repeat(["north", "south"], 300)
     >>> y = (X[:, 0] + X[:, 1] * (task == "north") + X[:, 2] * (task == "south")) > 0
-    >>> model = MultitaskAGBMClassifier(group_penalty=0.02, task_penalty=0.02, max_iter=30)
+    >>> model = MultitaskAGBMClassifier(group_penalty=0.1, task_penalty=0.05, max_iter=20)
     >>> model = model.fit(X, y, task=task)
     >>> model.task_support_.loc["north", ["x0", "x1", "x2"]].tolist()
     [True, True, False]
@@ -145,12 +145,17 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         return np.column_stack(found) if isinstance(found, list) else found
 
     def decision_function(self, X: Any, task: Any = None) -> Any:
-        """Log odds of the second of two classes, or the log probability of each class."""
+        """Log odds of the second of two classes, or the log probability of each class.
+
+        Where y had columns, a column of log odds per task, each of its own two classes; a list if
+        some task has more of them.
+        """
         shares = self.predict_proba(X, task)
-        with np.errstate(divide="ignore"):
-            if isinstance(shares, list):
-                return [_odds(each) for each in shares]
+        if not isinstance(shares, list):
             return _odds(shares)
+        own = [np.isin(self.classes_, known) for known in self._task_classes]
+        found = [_odds(each[:, mask]) for each, mask in zip(shares, own, strict=True)]
+        return np.column_stack(found) if all(each.ndim == 1 for each in found) else found
 
     def staged_predict(self, X: Any, task: Any = None) -> Iterator[AnyArray]:
         """The classes predicted at each step of the path."""
@@ -184,7 +189,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(600, 10)), np.repeat(["north", "south"], 300)
     >>> y = X[:, 0] + X[:, 1] * (task == "north") + X[:, 2] * (task == "south")
-    >>> model = MultitaskAGBMRegressor(group_penalty=0.02, task_penalty=0.02, max_iter=30)
+    >>> model = MultitaskAGBMRegressor(group_penalty=0.1, task_penalty=0.05, max_iter=20)
     >>> model = model.fit(X, y, task=task)
     >>> model.task_support_.loc["north", ["x0", "x1", "x2"]].tolist()
     [True, True, False]
@@ -288,5 +293,6 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
 
 def _odds(shares: FloatArray) -> FloatArray:
     """Log odds where there are two classes, else log probabilities."""
-    logs: FloatArray = np.log(shares)
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(shares)
     return logs[:, 1] - logs[:, 0] if shares.shape[1] == 2 else logs
