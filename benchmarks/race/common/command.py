@@ -1,0 +1,50 @@
+"""The command line of a race: which sections are run, and where their tables go."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from common import page
+from common.measure import say
+from common.options import Options
+from common.quiet import LOUD, Others
+from common.table import Section
+
+
+def race(
+    name: str,
+    sections: Mapping[str, Callable[[Options], Section]],
+    description: str,
+    to: Path = page.PAGE,
+) -> None:
+    """Run the sections that are asked for; tables go to the console and, if asked, to a page."""
+    asked = _arguments(name, sections, description)
+    options = Options(quick=asked.quick, full=asked.full)
+    print(page.machine())
+    for each in asked.only or sections:
+        start, others = time.perf_counter(), Others()
+        section = sections[each](options)
+        block, cores = section.markdown(quick=options.quick), others.cores()
+        print(f"\n## {each}\n\n{block}", flush=True)
+        say(f"{each} took {time.perf_counter() - start:.0f} s; others used {cores:.2f} cores")
+        if cores > LOUD and section.is_timed:
+            say("NOT QUIET: other processes disturb the times above. Run it again without them.")
+        elif asked.write and section.is_complete:
+            page.write(f"{name}:{each}", block, cores, to)
+
+
+def _arguments(
+    name: str, sections: Mapping[str, Callable[[Options], Section]], description: str
+) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"./dev bench {name}", description=description)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--full", action="store_true", help="slow contestants as well")
+    parser.add_argument("--only", action="append", choices=list(sections), help="one section")
+    parser.add_argument("--write", action="store_true", help="put the tables into the page")
+    asked = parser.parse_args()
+    if asked.quick and asked.write:
+        parser.error("--write wants the full sizes. Got --quick as well. Leave one of them out.")
+    return asked
