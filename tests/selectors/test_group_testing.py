@@ -14,6 +14,7 @@ from secateur._execution import memory
 from secateur.exceptions import GroupTestingWarning, OutOfMemoryError
 
 TOLD = {"penalty": 0.02, "max_iter": 15, "learning_rate": 0.3, "random_state": 0}
+GROUPS = {"expected_features": 4, "group_size": 16}
 
 
 def made(n_rows=3000, n_features=2000, seed=0):
@@ -31,7 +32,7 @@ def problem():
 
 def test_finds_what_exact_search_finds(problem):
     X, y, chosen = problem
-    model = GTGBMRegressor(expected_features=4, **TOLD)
+    model = GTGBMRegressor(**GROUPS, **TOLD)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X, y)
@@ -72,8 +73,8 @@ def test_random_state_deals_the_features_out(problem):
 def test_sparse_tables_give_the_same(problem):
     X, y, _ = problem
     X = np.where(X < 0.7, 0.0, X)
-    dense = GTGBMRegressor(expected_features=4, **TOLD).fit(X, y)
-    sparse = GTGBMRegressor(expected_features=4, **TOLD).fit(csr_array(X), y)
+    dense = GTGBMRegressor(**GROUPS, **TOLD).fit(X, y)
+    sparse = GTGBMRegressor(**GROUPS, **TOLD).fit(csr_array(X), y)
     np.testing.assert_array_equal(dense.support_, sparse.support_)
     np.testing.assert_array_equal(dense.predict(X), sparse.predict(csr_array(X)))
 
@@ -86,7 +87,7 @@ def test_categories_are_always_searched(problem):
     town = np.random.default_rng(1).integers(0, 6, len(y))
     frame["town"] = pd.Categorical(town)
     target = y + np.array([0.0, 5.0, -5.0, 4.0, -4.0, 0.0])[town]
-    model = GTGBMRegressor(expected_features=4, **TOLD).fit(frame, target)
+    model = GTGBMRegressor(**GROUPS, **TOLD).fit(frame, target)
     assert model.support_[-1]
 
 
@@ -94,7 +95,7 @@ def test_costs_and_budgets_hold(problem):
     X, y, chosen = problem
     costs = np.ones(X.shape[1])
     costs[chosen[0]] = 1000.0
-    model = GTGBMRegressor(costs=costs, max_features=2, **TOLD).fit(X, y)
+    model = GTGBMRegressor(costs=costs, max_features=2, **GROUPS, **TOLD).fit(X, y)
     assert model.support_.sum() == 2
     assert not model.support_[chosen[0]]
 
@@ -117,7 +118,7 @@ def test_memory_is_asked_for_before_it_is_taken(problem, monkeypatch, tmp_path):
     told = tmp_path / "meminfo"
     told.write_text("MemTotal: 9 kB\nMemAvailable: 200 kB\n")
     monkeypatch.setattr(memory, "MEMINFO", told)
-    model = GTGBMRegressor(expected_features=4, **TOLD)
+    model = GTGBMRegressor(**GROUPS, **TOLD)
     with pytest.raises(OutOfMemoryError, match=r"need .* MB of memory. Got 0.2 MB.*'leaf_size'"):
         model.fit(X, y)
     assert not hasattr(model, "selection_")

@@ -261,6 +261,49 @@ def test_an_interrupted_fit_keeps_what_was_done(problem):
     assert model.task_support_.to_numpy().any()
 
 
+def test_common_trees_share_what_tasks_have_in_common():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(480, 10))
+    task = np.repeat(np.arange(24), 20)
+    y = X[:, 0] + X[:, 1] * (task == 5) + 0.3 * rng.normal(size=480)
+    X_new = rng.normal(size=(480, 10))
+    y_new = X_new[:, 0] + X_new[:, 1] * (task == 5)
+    told = {"group_penalty": 0.1, "task_penalty": 0.1, **QUICK}
+    own = MultitaskAGBMRegressor(**told).fit(X, y, task=task)
+    shared = MultitaskAGBMRegressor(common_trees=True, **told).fit(X, y, task=task)
+    assert shared.score(X_new, y_new, task=task) > own.score(X_new, y_new, task=task)
+    assert shared.task_support_["x0"].all()
+    stages = list(shared.staged_predict(X, task=task))
+    chosen = stages[shared.selection_.index]
+    np.testing.assert_array_equal(chosen, shared.predict(X, task=task))
+
+
+def test_common_trees_of_one_task_alone_do_all_the_work():
+    X, y, _ = made()
+    told = {"group_penalty": 0.05, **QUICK}
+    # a task of its own finds nothing worth 0.9 of what is left
+    shared = MultitaskAGBMRegressor(common_trees=True, task_penalty=0.9, **told).fit(X, y)
+    alone = AGBMRegressor(penalty=0.05, **QUICK).fit(X, y)
+    assert shared.support_[alone.support_].all()
+
+
+def test_common_trees_are_judged_on_rows_that_no_tree_saw():
+    X, y, task = made()
+    model = MultitaskAGBMRegressor(group_penalty=[0.1, 0.05], common_trees=True, cv=3, **QUICK).fit(
+        X, np.random.default_rng(0).permutation(y), task=task
+    )
+    assert (model.path_.scores > 0.97).all()  # nothing can be learnt: no better than a constant
+
+
+def test_common_trees_need_one_kind_of_target(problem):
+    X, y, task = problem
+    with pytest.raises(ParameterError, match="'common_trees' must be False where y has a column"):
+        MultitaskAGBMRegressor(common_trees=True).fit(X, np.column_stack([y, y]))
+    labels = np.where(task == "west", np.digitize(y, [0]), np.digitize(y, [-1, 1]))
+    with pytest.raises(ParameterError, match="different classes"):
+        MultitaskAGBMClassifier(common_trees=True).fit(X, labels, task=task)
+
+
 # ---- what is refused ----------------------------------------------------------------------------
 
 

@@ -64,7 +64,7 @@ def run(options: Options) -> Section:
             f"{r.rmse:.4f}",
             f"{r.auc:.4f}",
             r.seconds,
-            _company(r, parts),
+            _mean(r, parts),
         ]
         for r in results
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -127,6 +128,7 @@ DIGITS = ((1, 4), (2, 1), (3, 1), (4, 1))
 
 WAYS: dict[str, Callable[..., Entry]] = {
     "multitask": together,
+    "multitask, common_trees=True": partial(together, common_trees=True),
     "each task alone": alone,
     "one model, the task as a column": as_column,
 }

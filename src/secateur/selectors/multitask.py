@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.metaestimators import available_if
 
 from secateur._data.table import Table
 from secateur._data.target import Target, Task
@@ -23,6 +24,11 @@ from secateur.selectors.multitask_parameters import (
     mean_score,
 )
 from secateur.typing import AnyArray, FloatArray, Loss
+
+
+def _has_one_target(estimator: Any) -> bool:
+    """Whether y had one column, as long as it is known."""
+    return not getattr(estimator, "_is_wide", False)
 
 
 @with_parameters
@@ -59,6 +65,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         *,
         group_penalty: Any = "auto",
         task_penalty: Any = "auto",
+        common_trees: bool = False,
         search: str = "exact",
         expected_features: Any = "auto",
         delta: float = 0.1,
@@ -90,6 +97,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
     ) -> None:
         self.group_penalty = group_penalty
         self.task_penalty = task_penalty
+        self.common_trees = common_trees
         self.search = search
         self.expected_features = expected_features
         self.delta = delta
@@ -144,18 +152,13 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         found = self._predicted(X, task, self._labels)
         return np.column_stack(found) if isinstance(found, list) else found
 
-    def decision_function(self, X: Any, task: Any = None) -> Any:
+    @available_if(_has_one_target)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any, task: Any = None) -> FloatArray:
         """Log odds of the second of two classes, or the log probability of each class.
 
-        Where y had columns, a column of log odds per task, each of its own two classes; a list if
-        some task has more of them.
+        Not there where y had columns: see ``predict_proba``.
         """
-        shares = self.predict_proba(X, task)
-        if not isinstance(shares, list):
-            return _odds(shares)
-        own = [np.isin(self.classes_, known) for known in self._task_classes]
-        found = [_odds(each[:, mask]) for each, mask in zip(shares, own, strict=True)]
-        return np.column_stack(found) if all(each.ndim == 1 for each in found) else found
+        return _odds(self.predict_proba(X, task))
 
     def staged_predict(self, X: Any, task: Any = None) -> Iterator[AnyArray]:
         """The classes predicted at each step of the path."""
@@ -205,6 +208,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
         *,
         group_penalty: Any = "auto",
         task_penalty: Any = "auto",
+        common_trees: bool = False,
         search: str = "exact",
         expected_features: Any = "auto",
         delta: float = 0.1,
@@ -238,6 +242,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     ) -> None:
         self.group_penalty = group_penalty
         self.task_penalty = task_penalty
+        self.common_trees = common_trees
         self.search = search
         self.expected_features = expected_features
         self.delta = delta

@@ -36,6 +36,7 @@ from secateur.selectors.multitask_input import (
     MultitaskInput,
     MultitaskJob,
     TaskJob,
+    check_common,
     read_multitask,
     read_task_penalties,
     task_weight,
@@ -54,6 +55,7 @@ class MultitaskSelector(BoostedSelector):
     _exact: ClassVar[str]
     group_penalty: Any
     task_penalty: Any
+    common_trees: bool
     search: str
 
     @property
@@ -102,6 +104,7 @@ class MultitaskSelector(BoostedSelector):
         check_kept(given.problem.prices.keep, self.max_features)
         own = read_task_penalties(self.task_penalty, given.tasks, penalty)
         tasks = [self._read_task(given, t, its_penalty) for t, its_penalty in enumerate(own)]
+        check_common(self.common_trees, given)
         folds = self._folds_of_tasks(given, penalty, seed)
         job = MultitaskJob(
             given.problem, tasks[0].loss, penalty, folds, None, seed, n_threads, tasks, given
@@ -151,7 +154,20 @@ class MultitaskSelector(BoostedSelector):
         is_relative = len(tasks) > 1 and job.problem.target.classes is None
         is_relative = is_relative and job.tasks[0].task.target.classes is None
         metric = f"relative {names.pop()}" if is_relative else names.pop()
-        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE)
+        whole = self._whole(job, threads) if self.common_trees else None
+        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE, whole)
+
+    def _whole(self, job: MultitaskJob, threads: Threads) -> BoostedData:
+        """The rows of all tasks as those of one, for trees that all have in common."""
+        problem, weight = job.problem, job.problem.weight.copy()
+        target = problem.target.values.copy()
+        for each in job.tasks:
+            weight[each.task.rows] = each.weight
+            target[each.task.rows] = each.task.target.values
+        columns = self._bin(problem.table, weight, job, threads)
+        groups = self._groups_of(columns, weight, job, threads)
+        loss = self._loss(Target(target, job.tasks[0].task.target.classes), weight)
+        return BoostedData(columns, target, weight, loss, problem.prices, threads, groups=groups)
 
     def _shares_rows(self, job: MultitaskJob) -> bool:
         return job.given is not None and job.given.is_wide

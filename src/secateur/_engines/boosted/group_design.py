@@ -25,7 +25,7 @@ N_TURNS = 3
 """Sets of partitions that trees take turns with: what is unlucky in its group has other company in
 the next tree, whose gradients are nearly the same."""
 
-LARGEST_SHARE = 0.35
+LARGEST_SHARE = 0.25
 """Group testing pays where a node looks at fewer columns than this share of the features: an exact
 search goes over the table about once a tree, tests and newcomers are looked at in every node."""
 

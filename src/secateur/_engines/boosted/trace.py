@@ -44,6 +44,8 @@ def trace_boosted(
     threads: Threads,
     plan: GroupPlan | None = None,
     ledger: Ledger | None = None,
+    *,
+    is_added: bool = False,
 ) -> Iterator[Step]:
     """Boost round after round and yield the state after each.
 
@@ -62,6 +64,9 @@ def trace_boosted(
         Groups of features, whose sums the blocks hold: newcomers are then found by group tests.
     ledger : Ledger, optional
         The account that purchases go to, if it is not this fit's alone.
+    is_added : bool, default=False
+        Whether the trees are added to predictions that the blocks begin with, instead of to the
+        best constant.
 
     Yields
     ------
@@ -70,7 +75,8 @@ def trace_boosted(
     """
     target, weight = _training_rows(executor)
     weights = WeightScale.of(weight)
-    ensemble = Ensemble(loss, loss.baseline(target, weight))
+    best = np.zeros(loss.n_outputs) if is_added else loss.baseline(target, weight)
+    ensemble = Ensemble(loss, best)
     executor.each(rows.set_baseline, ensemble.baseline, weights.scale)
     ledger = ledger or Ledger(prices, params.max_features, params.cost_budget)
     histograms = NodeHistograms(executor, columns, params.max_depth, threads)
