@@ -12,7 +12,6 @@ from secateur._data.binned import BinnedColumns, bin_table
 from secateur._data.problem import Problem
 from secateur._data.table import Table
 from secateur._data.target import Target, Task
-from secateur._data.weights import are_counts
 from secateur._engines.boosted.ensemble import BoostedModel
 from secateur._engines.boosted.grid import BoostedData, Grid, dearer, penalty_grid, trace_grid
 from secateur._engines.boosted.groups import Groups
@@ -33,7 +32,13 @@ from secateur.path import (
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
 from secateur.selectors.boosted_input import BoostedInput, BoostedJob, read_input, read_judges
-from secateur.selectors.boosted_parameters import CONSTRAINTS, check_kept, read_penalty, read_seed
+from secateur.selectors.boosted_parameters import (
+    CONSTRAINTS,
+    check_kept,
+    least_rows,
+    read_penalty,
+    read_seed,
+)
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
 from secateur.typing import FloatArray, IntArray, Loss
 
@@ -223,7 +228,7 @@ class BoostedSelector(PathSelector):
             learning_rate=self.learning_rate,
             n_rounds=self.max_iter,
             max_depth=self.max_depth,
-            min_samples_leaf=self._least(job.problem.weight),
+            min_samples_leaf=least_rows(self.min_samples_leaf, job.problem.weight),
             l2=self.l2_regularization,
             leaf=self.leaf,
             max_features=self.max_features,
@@ -231,13 +236,6 @@ class BoostedSelector(PathSelector):
             subsample=self.subsample,
             seed=job.seed,
         )
-
-    def _least(self, weight: FloatArray) -> float:
-        """The least rows of a leaf, given the weights of all."""
-        if self.min_samples_leaf != "auto":
-            return float(self.min_samples_leaf)
-        n_rows = weight.sum() if are_counts(weight) else len(weight)
-        return int(np.clip(n_rows // 50, 1, 20))
 
     def _told(self, problem: Problem) -> dict[str, Any]:
         """What a path remembers of the fit."""

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from secateur._data.weights import are_counts
 from secateur.evaluation.folds import is_drawn
 from secateur.exceptions import ParameterError
 from secateur.selectors.constraints import Constraint, number, one_of
-from secateur.typing import BoolArray
+from secateur.typing import BoolArray, FloatArray
 
 
 def _may_be_cv(value: Any) -> bool:
@@ -107,3 +108,15 @@ def check_kept(keep: BoolArray, max_features: int | None) -> None:
             f"{max_features}. Keep fewer, or raise it."
         )
         raise ParameterError(msg)
+
+
+def least_rows(min_samples_leaf: Any, weight: FloatArray) -> float:
+    """The least rows of a leaf: as told, or one for every 50 rows, from 1 to 20.
+
+    >>> least_rows("auto", np.ones(500))
+    10.0
+    """
+    if min_samples_leaf != "auto":
+        return float(min_samples_leaf)
+    n_rows = weight.sum() if are_counts(weight) else len(weight)
+    return float(np.clip(n_rows // 50, 1, 20))

@@ -23,12 +23,8 @@ from secateur.selectors.multitask_parameters import (
     TASK_CONSTRAINTS,
     mean_score,
 )
+from secateur.selectors.multitask_prediction import has_one_target, log_odds
 from secateur.typing import AnyArray, FloatArray, Loss
-
-
-def _has_one_target(estimator: Any) -> bool:
-    """Whether y had one column, as long as it is known."""
-    return not getattr(estimator, "_is_wide", False)
 
 
 @with_parameters
@@ -152,13 +148,13 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         found = self._predicted(X, task, self._labels)
         return np.column_stack(found) if isinstance(found, list) else found
 
-    @available_if(_has_one_target)  # type: ignore[untyped-decorator]
+    @available_if(has_one_target)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, task: Any = None) -> FloatArray:
         """Log odds of the second of two classes, or the log probability of each class.
 
         Not there where y had columns: see ``predict_proba``.
         """
-        return _odds(self.predict_proba(X, task))
+        return log_odds(self.predict_proba(X, task))
 
     def staged_predict(self, X: Any, task: Any = None) -> Iterator[AnyArray]:
         """The classes predicted at each step of the path."""
@@ -294,10 +290,3 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The R2 of each task, and of these the mean, tasks by their rows."""
         return mean_score(r2_score, self.predict(X, task), y, sample_weight, task)
-
-
-def _odds(shares: FloatArray) -> FloatArray:
-    """Log odds where there are two classes, else log probabilities."""
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(shares)
-    return logs[:, 1] - logs[:, 0] if shares.shape[1] == 2 else logs
