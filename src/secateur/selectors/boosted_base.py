@@ -175,16 +175,13 @@ class BoostedSelector(PathSelector):
         groups = self._groups(columns, job, threads)
         return BoostedData(columns, target, weight, job.loss, prices, threads, job.judges, groups)
 
-    def _bin(
-        self, table: Table, weight: FloatArray, job: BoostedJob, threads: Threads
-    ) -> BinnedColumns:
+    def _bin(self, table: Table, weight: FloatArray, job: BoostedJob, threads: Threads) -> Any:
         seed, most = job.seed, self.max_bins
         return bin_table(table, weight, max_bins=most, threads=threads, random_state=seed)
 
     def _groups(self, columns: BinnedColumns, job: BoostedJob, threads: Threads) -> Groups | None:
-        """The sums of features by which newcomers are found, where the search is not exact."""
+        """The sums of features that newcomers are found by; none where the search is exact."""
         del columns, job, threads
-        return None
 
     def _trace_one(
         self,
