@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from boosted_sections import compilation, dense, lazy, memory, quality, scaling, sparse
-from common.command import run
+from common.command import race
 from common.options import Options
 from common.table import Section
 
@@ -29,8 +29,4 @@ SECTIONS: dict[str, Callable[[Options], Section]] = {
 
 
 if __name__ == "__main__":
-    run(
-        "boosted",
-        "Race boosted trees that pay for their features against other libraries.",
-        SECTIONS,
-    )
+    race("boosted", SECTIONS, "Race boosted trees that pay for their features.")

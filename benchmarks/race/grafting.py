@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from common.command import run
+from common.command import race
 from common.options import Options
 from common.page import DOCS
 from common.table import Section
@@ -26,10 +26,9 @@ SECTIONS: dict[str, Callable[[Options], Section]] = {
 }
 
 if __name__ == "__main__":
-    run(
+    race(
         "grafting",
-        "Race grafting against sparse linear solvers; repeat its paper's experiments.",
         SECTIONS,
+        "Race grafting against sparse linear solvers; repeat its paper's experiments.",
         DOCS / "benchmarks" / "grafting.md",
-        unhurried=("experiments", "memory"),
     )

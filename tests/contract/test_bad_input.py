@@ -205,6 +205,7 @@ BAD_PARAMETERS = {
     "penalty": [-1.0, np.nan, np.inf, "high", None, [], [0.1, -1.0], ["auto"], True],
     "group_penalty": [-1.0, 1.0, np.nan, "high", None, [], [0.1, -1.0], ["auto"], True],
     "task_penalty": [-1.0, 1.0, np.nan, "high", None, [], [0.1, 0.1], {"nobody": 0.1}, True],
+    "common_trees": [1, "yes", None],
     "search": ["binary", None],
     "expected_features": [0, 2.5, None, "few"],
     "delta": [0.0, 1.0, None],

@@ -260,7 +260,9 @@ def test_groups_pay_once(cls):
 @pytest.mark.parametrize("cls", having("costs", "predict", "penalty"))
 def test_a_huge_price_buys_nothing_and_predictions_still_come(cls):
     small = small_problem(cls)
-    selector = quick(cls, costs=1e12, penalty=0.5).fit(small.X, small.y)
+    known = cls().get_params()
+    dear = {name: 0.5 for name in ("penalty", "group_penalty") if name in known}
+    selector = quick(cls, costs=1e12, **dear).fit(small.X, small.y)
     assert not selector.support_.any()
     assert "0 of 8 features" in str(selector.selection_)
     assert len({str(value) for value in selector.predict(small.X_new)}) == 1

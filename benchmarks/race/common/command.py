@@ -1,4 +1,4 @@
-"""The command line of a race: its sections, run one after the other."""
+"""The command line of a race: which sections are run, and where their tables go."""
 
 from __future__ import annotations
 
@@ -14,39 +14,35 @@ from common.quiet import LOUD, Others
 from common.table import Section
 
 
-def run(
+def race(
     name: str,
-    description: str,
     sections: Mapping[str, Callable[[Options], Section]],
-    file: Path = page.PAGE,
-    unhurried: tuple[str, ...] = (),
+    description: str,
+    to: Path = page.PAGE,
 ) -> None:
-    """Run what is asked for, print it, and write it into the page of the race.
-
-    The sections named ``unhurried`` judge no times: they may be written on a busy machine.
-    """
-    asked = _arguments(name, description, sections)
+    """Run the sections that are asked for; tables go to the console and, if asked, to a page."""
+    asked = _arguments(name, sections, description)
     options = Options(quick=asked.quick, full=asked.full)
     print(page.machine())
-    for part in asked.only or sections:
+    for each in asked.only or sections:
         start, others = time.perf_counter(), Others()
-        section = sections[part](options)
+        section = sections[each](options)
         block, cores = section.markdown(quick=options.quick), others.cores()
-        print(f"\n## {part}\n\n{block}", flush=True)
-        say(f"{part} took {time.perf_counter() - start:.0f} s; others used {cores:.2f} cores")
-        if cores > LOUD and part not in unhurried:
+        print(f"\n## {each}\n\n{block}", flush=True)
+        say(f"{each} took {time.perf_counter() - start:.0f} s; others used {cores:.2f} cores")
+        if cores > LOUD and section.is_timed:
             say("NOT QUIET: other processes disturb the times above. Run it again without them.")
         elif asked.write and section.is_complete:
-            page.write(f"{name}:{part}", block, cores, file)
+            page.write(f"{name}:{each}", block, cores, to)
 
 
 def _arguments(
-    name: str, description: str, sections: Mapping[str, Callable[[Options], Section]]
+    name: str, sections: Mapping[str, Callable[[Options], Section]], description: str
 ) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"./dev bench {name}", description=description)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     parser.add_argument("--full", action="store_true", help="slow contestants as well")
-    parser.add_argument("--only", action="append", choices=sections, help="one section")
+    parser.add_argument("--only", action="append", choices=list(sections), help="one section")
     parser.add_argument("--write", action="store_true", help="put the tables into the page")
     asked = parser.parse_args()
     if asked.quick and asked.write:

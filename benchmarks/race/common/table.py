@@ -61,6 +61,7 @@ class Section:
     blocks: list[str] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     is_complete: bool = True
+    is_timed: bool = True
 
     def skip(self, reason: str) -> None:
         """Something was not run: what is on the page is better than this."""

@@ -61,7 +61,7 @@ class Outcome:
 
 
 def run(options: Options) -> Section:
-    section = Section("experiments")
+    section = Section("experiments", is_timed=False)
     n_instances = 2 if options.quick else 10
     outcomes: dict[str, dict[str, list[Outcome]]] = {}
     for name in SETTINGS:

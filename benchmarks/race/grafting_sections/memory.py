@@ -12,7 +12,7 @@ CASES = {"one price, l1=0.005": "0.005", "all defaults: a path, one part held ou
 
 
 def run(options: Options) -> Section:
-    section = Section("memory")
+    section = Section("memory", is_timed=False)
     n_rows, n_features = (10_000, 50_000) if options.quick else (100_000, 1_000_000)
     rows = []
     for name, l1 in CASES.items():

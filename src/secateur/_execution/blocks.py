@@ -40,7 +40,8 @@ class RowBlock:
     ``first_row`` is the number of the block's first row in the whole table. ``order`` lists the
     rows of the growing tree, node after node; ``packed`` goes with it, position by position, and
     ``packed_by_row`` with the rows themselves. ``pooled`` are the codes of sums of features, by
-    group and row, where newcomers are found by group tests.
+    group and row, where newcomers are found by group tests; ``offset`` are predictions to begin
+    from, where they are not the best constant.
 
         order = [c e f | a b d g h]        one run of rows per node
     """
@@ -54,6 +55,7 @@ class RowBlock:
     threads: Threads
     first_row: int = 0
     pooled: CodeArray | None = None
+    offset: FloatArray | None = None
     raw: FloatArray = field(init=False)
     gradient: FloatArray = field(init=False)
     hessian: FloatArray = field(init=False)

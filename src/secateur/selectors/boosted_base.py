@@ -9,7 +9,6 @@ import numpy as np
 from secateur._data.binned import BinnedColumns, bin_table
 from secateur._data.table import Table
 from secateur._data.target import Target, Task
-from secateur._data.weights import are_counts
 from secateur._engines.boosted.grid import BoostedData, Grid, dearer, penalty_grid, trace_grid
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.params import BoostingParams
@@ -28,7 +27,7 @@ from secateur.path import (
 )
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.boosted_input import BoostedJob, read_judges
-from secateur.selectors.boosted_parameters import CONSTRAINTS, read_penalty
+from secateur.selectors.boosted_parameters import CONSTRAINTS, least_rows, read_penalty
 from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import check_kept, read_seed
 from secateur.selectors.predicting import PathPredictor
@@ -166,16 +165,14 @@ class BoostedSelector(PathPredictor):
         groups = self._groups(columns, job, threads)
         return BoostedData(columns, target, weight, job.loss, prices, threads, job.judges, groups)
 
-    def _bin(
-        self, table: Table, weight: FloatArray, job: BoostedJob, threads: Threads
-    ) -> BinnedColumns:
+    def _bin(self, table: Table, weight: FloatArray, job: BoostedJob, threads: Threads) -> Any:
         seed, most = job.seed, self.max_bins
         return bin_table(table, weight, max_bins=most, threads=threads, random_state=seed)
 
     def _groups(self, columns: BinnedColumns, job: BoostedJob, threads: Threads) -> Groups | None:
-        """The sums of features by which newcomers are found, where the search is not exact."""
+        """The sums of features that newcomers are found by; none where the search is exact."""
         del columns, job, threads
-        return None
+        return None  # noqa: RET501  # others return groups
 
     def _trace_one(
         self,
@@ -219,7 +216,7 @@ class BoostedSelector(PathPredictor):
             learning_rate=self.learning_rate,
             n_rounds=self.max_iter,
             max_depth=self.max_depth,
-            min_samples_leaf=self._least(job.problem.weight),
+            min_samples_leaf=least_rows(self.min_samples_leaf, job.problem.weight),
             l2=self.l2_regularization,
             leaf=self.leaf,
             max_features=self.max_features,
@@ -227,13 +224,6 @@ class BoostedSelector(PathPredictor):
             subsample=self.subsample,
             seed=job.seed,
         )
-
-    def _least(self, weight: FloatArray) -> float:
-        """The least rows of a leaf, given the weights of all."""
-        if self.min_samples_leaf != "auto":
-            return float(self.min_samples_leaf)
-        n_rows = weight.sum() if are_counts(weight) else len(weight)
-        return int(np.clip(n_rows // 50, 1, 20))
 
     def _default_rule(self) -> CuttingRule:
         """The best of one fit; along a grid the fewest features within one standard error."""

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from secateur._data.weights import are_counts
 from secateur.selectors.constraints import Constraint, number, one_of
 from secateur.selectors.parameters import SHARED_CONSTRAINTS, read_grid
+from secateur.typing import FloatArray
 
 CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
     "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
@@ -54,3 +56,15 @@ def read_penalty(penalty: Any, criterion: str, name: str = "penalty") -> float |
     """
     most = 1.0 if criterion == "agbm" else np.inf
     return read_grid(name, penalty, most, _PENALTY)
+
+
+def least_rows(min_samples_leaf: Any, weight: FloatArray) -> float:
+    """The least rows of a leaf: as told, or one for every 50 rows, from 1 to 20.
+
+    >>> least_rows("auto", np.ones(500))
+    10.0
+    """
+    if min_samples_leaf != "auto":
+        return float(min_samples_leaf)
+    n_rows = weight.sum() if are_counts(weight) else len(weight)
+    return float(np.clip(n_rows // 50, 1, 20))

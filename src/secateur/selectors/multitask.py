@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.metaestimators import available_if
 
 from secateur._data.table import Table
 from secateur._data.target import Target, Task
@@ -22,6 +23,7 @@ from secateur.selectors.multitask_parameters import (
     TASK_CONSTRAINTS,
     mean_score,
 )
+from secateur.selectors.multitask_prediction import has_one_target, log_odds
 from secateur.typing import AnyArray, FloatArray, Loss
 
 
@@ -43,7 +45,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(600, 10)), np.repeat(["north", "south"], 300)
     >>> y = (X[:, 0] + X[:, 1] * (task == "north") + X[:, 2] * (task == "south")) > 0
-    >>> model = MultitaskAGBMClassifier(group_penalty=0.02, task_penalty=0.02, max_iter=30)
+    >>> model = MultitaskAGBMClassifier(group_penalty=0.1, task_penalty=0.05, max_iter=20)
     >>> model = model.fit(X, y, task=task)
     >>> model.task_support_.loc["north", ["x0", "x1", "x2"]].tolist()
     [True, True, False]
@@ -59,6 +61,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         *,
         group_penalty: Any = "auto",
         task_penalty: Any = "auto",
+        common_trees: bool = False,
         search: str = "exact",
         expected_features: Any = "auto",
         delta: float = 0.1,
@@ -90,6 +93,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
     ) -> None:
         self.group_penalty = group_penalty
         self.task_penalty = task_penalty
+        self.common_trees = common_trees
         self.search = search
         self.expected_features = expected_features
         self.delta = delta
@@ -144,13 +148,13 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         found = self._predicted(X, task, self._labels)
         return np.column_stack(found) if isinstance(found, list) else found
 
-    def decision_function(self, X: Any, task: Any = None) -> Any:
-        """Log odds of the second of two classes, or the log probability of each class."""
-        shares = self.predict_proba(X, task)
-        with np.errstate(divide="ignore"):
-            if isinstance(shares, list):
-                return [_odds(each) for each in shares]
-            return _odds(shares)
+    @available_if(has_one_target)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any, task: Any = None) -> FloatArray:
+        """Log odds of the second of two classes, or the log probability of each class.
+
+        Not there where y had columns: see ``predict_proba``.
+        """
+        return log_odds(self.predict_proba(X, task))
 
     def staged_predict(self, X: Any, task: Any = None) -> Iterator[AnyArray]:
         """The classes predicted at each step of the path."""
@@ -184,7 +188,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(600, 10)), np.repeat(["north", "south"], 300)
     >>> y = X[:, 0] + X[:, 1] * (task == "north") + X[:, 2] * (task == "south")
-    >>> model = MultitaskAGBMRegressor(group_penalty=0.02, task_penalty=0.02, max_iter=30)
+    >>> model = MultitaskAGBMRegressor(group_penalty=0.1, task_penalty=0.05, max_iter=20)
     >>> model = model.fit(X, y, task=task)
     >>> model.task_support_.loc["north", ["x0", "x1", "x2"]].tolist()
     [True, True, False]
@@ -200,6 +204,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
         *,
         group_penalty: Any = "auto",
         task_penalty: Any = "auto",
+        common_trees: bool = False,
         search: str = "exact",
         expected_features: Any = "auto",
         delta: float = 0.1,
@@ -233,6 +238,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     ) -> None:
         self.group_penalty = group_penalty
         self.task_penalty = task_penalty
+        self.common_trees = common_trees
         self.search = search
         self.expected_features = expected_features
         self.delta = delta
@@ -284,9 +290,3 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The R2 of each task, and of these the mean, tasks by their rows."""
         return mean_score(r2_score, self.predict(X, task), y, sample_weight, task)
-
-
-def _odds(shares: FloatArray) -> FloatArray:
-    """Log odds where there are two classes, else log probabilities."""
-    logs: FloatArray = np.log(shares)
-    return logs[:, 1] - logs[:, 0] if shares.shape[1] == 2 else logs

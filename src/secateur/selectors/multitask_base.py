@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from secateur._data.binned import BinnedColumns
-from secateur._data.table import Table
 from secateur._data.target import Target
-from secateur._data.tasks import read_keys, rows_by_key
-from secateur._data.wording import some_of
 from secateur._engines.boosted.grid import BoostedData, falling_from
 from secateur._engines.boosted.groups import Groups, pool_groups
-from secateur._engines.boosted.multitask import TaskData, TasksData, TasksModel
+from secateur._engines.boosted.multitask import TaskData, TasksData
 from secateur._engines.boosted.params import BoostingParams
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.evaluation.folds import (
@@ -27,34 +22,36 @@ from secateur.evaluation.folds import (
     is_drawn,
     read_folds,
 )
-from secateur.exceptions import InputError, MissingDependencyError
 from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_input import BoostedJob
-from secateur.selectors.boosted_parameters import read_penalty
+from secateur.selectors.boosted_parameters import least_rows, read_penalty
 from secateur.selectors.group_testing_base import check_design, group_testing
 from secateur.selectors.multitask_input import (
     MultitaskInput,
     MultitaskJob,
     TaskJob,
+    check_common,
     read_multitask,
     read_task_penalties,
     task_weight,
 )
+from secateur.selectors.multitask_prediction import TaskPredictions
 from secateur.selectors.parameters import check_kept, read_seed
 from secateur.selectors.progress import with_callbacks
-from secateur.typing import AnyArray, FloatArray, IntArray
+from secateur.typing import AnyArray, FloatArray
 
 TASK_SHARE = 0.2
 """What a task's own penalty is of the group penalty, by default."""
 
 
-class MultitaskSelector(BoostedSelector):
+class MultitaskSelector(TaskPredictions, BoostedSelector):
     """Fits boosted trees for several tasks that share the price of their features."""
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
     _exact: ClassVar[str]
     group_penalty: Any
     task_penalty: Any
+    common_trees: bool
     search: str
 
     @property
@@ -103,6 +100,7 @@ class MultitaskSelector(BoostedSelector):
         check_kept(given.problem.prices.keep, self.max_features)
         own = read_task_penalties(self.task_penalty, given.tasks, penalty)
         tasks = [self._read_task(given, t, its_penalty) for t, its_penalty in enumerate(own)]
+        check_common(self.common_trees, given)
         folds = self._folds_of_tasks(given, penalty, seed)
         job = MultitaskJob(
             given.problem, tasks[0].loss, penalty, folds, None, seed, n_threads, tasks, given
@@ -152,7 +150,20 @@ class MultitaskSelector(BoostedSelector):
         is_relative = len(tasks) > 1 and job.problem.target.classes is None
         is_relative = is_relative and job.tasks[0].task.target.classes is None
         metric = f"relative {names.pop()}" if is_relative else names.pop()
-        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE)
+        whole = self._whole(job, threads) if self.common_trees else None
+        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE, whole)
+
+    def _whole(self, job: MultitaskJob, threads: Threads) -> BoostedData:
+        """The rows of all tasks as those of one, for trees that all have in common."""
+        problem, weight = job.problem, job.problem.weight.copy()
+        target = problem.target.values.copy()
+        for each in job.tasks:
+            weight[each.task.rows] = each.weight
+            target[each.task.rows] = each.task.target.values
+        columns = self._bin(problem.table, weight, job, threads)
+        groups = self._groups_of(columns, weight, job, threads)
+        loss = self._loss(Target(target, job.tasks[0].task.target.classes), weight)
+        return BoostedData(columns, target, weight, loss, problem.prices, threads, groups=groups)
 
     def _shares_rows(self, job: MultitaskJob) -> bool:
         return job.given is not None and job.given.is_wide
@@ -190,7 +201,10 @@ class MultitaskSelector(BoostedSelector):
         data = BoostedData(
             columns, target, weight, each.loss, problem.prices, threads, groups=groups
         )
-        least, unit = self._least(each.weight), _unit(each) if len(job.tasks) > 1 else 1.0
+        least, unit = (
+            least_rows(self.min_samples_leaf, each.weight),
+            _unit(each) if len(job.tasks) > 1 else 1.0,
+        )
         return TaskData(str(task.key), data, task.rows, place, each.penalty, least, unit)
 
     def _penalty_grid(self, data: Any, params: BoostingParams) -> list[float]:
@@ -200,86 +214,6 @@ class MultitaskSelector(BoostedSelector):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-    # ---- predicting ---------------------------------------------------------------------------
-
-    @property
-    def task_support_(self) -> Any:
-        """Which features each task uses: a frame of booleans, tasks by features."""
-        check_is_fitted(self)
-        try:
-            import pandas as pd
-        except ImportError as error:
-            msg = (
-                "A frame of tasks and features needs pandas. Got no such package. Install it with "
-                "'pip install pandas', or use path_[selection_.index].supports."
-            )
-            raise MissingDependencyError(msg) from error
-        step = self.path_[self.selection_.index]
-        mask = np.zeros((len(self.tasks_), self.n_features_in_), np.bool_)
-        for t, key in enumerate(self.tasks_):
-            mask[t, step.supports[str(key)]] = True
-        index = pd.Index(self.tasks_, tupleize_cols=False, name="task")
-        return pd.DataFrame(mask, index=index, columns=list(self._schema.names))
-
-    def _rows_of(self, task: Any, n_rows: int) -> dict[int, IntArray]:
-        """Which rows each task predicts, by the number of the task."""
-        number = {key: t for t, key in enumerate(self.tasks_)}
-        if task is None:
-            if len(self.tasks_) > 1:
-                msg = (
-                    "'task' must name the task of every row. Got None. The tasks are "
-                    f"{some_of(self.tasks_)}."
-                )
-                raise InputError(msg)
-            return {0: np.arange(n_rows)}
-        keys = [task] * n_rows if np.isscalar(task) else read_keys(task, n_rows)
-        found = rows_by_key(keys)
-        unknown = [key for key in found if key not in number]
-        if unknown or not (self._has_names or self._is_wide):
-            msg = (
-                f"'task' must hold tasks that the fit knows. Got {some_of(unknown or list(found))}."
-                f" The tasks are {some_of(self.tasks_) if number else 'none'}."
-            )
-            raise InputError(msg)
-        return {number[key]: rows for key, rows in found.items()}
-
-    def _by_task(
-        self, model: TasksModel, table: Table, task: Any, predict: Callable[[Any, Table, int], Any]
-    ) -> Any:
-        """Predictions row by row, each by its own task; or of every task, where y had columns."""
-        with Threads(resolve_n_jobs(self.n_jobs)):
-            if task is None and self._is_wide:
-                return [predict(each, table, t) for t, each in enumerate(model.models)]
-            parts = {
-                t: (rows, predict(model.models[t], _taken(table, rows), t))
-                for t, rows in self._rows_of(task, table.n_rows).items()
-            }
-        sample = next(iter(parts.values()))[1]
-        out = np.empty((table.n_rows, *sample.shape[1:]), sample.dtype)
-        for rows, values in parts.values():
-            out[rows] = values
-        return out
-
-    def _predicted(self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]) -> Any:
-        model: Any = self._model
-        return self._by_task(model, self._read_again(X, only=model.features), task, predict)
-
-    def _staged_by_task(
-        self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]
-    ) -> Iterator[Any]:
-        """Predictions of every step; X is read and checked once, before the first."""
-        check_is_fitted(self)
-        models: list[TasksModel] = [step.model for step in self.path_]
-        asked = np.unique(np.concatenate([model.features for model in models]))
-        table = self._read_again(X, only=asked)
-        if task is not None or not self._is_wide:
-            self._rows_of(task, table.n_rows)  # refuses before the first step
-        return (self._by_task(model, table, task, predict) for model in models)
-
-
-def _taken(table: Table, rows: IntArray) -> Table:
-    return table if len(rows) == table.n_rows else table.take(rows)
 
 
 def _unit(each: TaskJob) -> float:

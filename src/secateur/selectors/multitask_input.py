@@ -150,3 +150,24 @@ def _check_sum(own: Sequence[float | None], group: float | list[float] | None) -
             f"{dearest:g} and {most:g}. Lower one of them."
         )
         raise ParameterError(msg)
+
+
+def check_common(wanted: bool, given: MultitaskInput) -> None:
+    """Trees that all tasks have in common need one kind of target."""
+    if not wanted:
+        return
+    if given.is_wide:
+        msg = (
+            "'common_trees' must be False where y has a column for each task. Got True. Stack the "
+            "rows and give 'task' if the columns are of one kind."
+        )
+        raise ParameterError(msg)
+    own, known = [task.target.classes for task in given.tasks], given.classes
+    if known is not None and any(
+        classes is not None and len(classes) < len(known) for classes in own
+    ):
+        msg = (
+            "'common_trees' must be False where tasks have different classes. Got True. Leave out "
+            "tasks that lack a class."
+        )
+        raise ParameterError(msg)

@@ -16,6 +16,7 @@ from secateur._engines.boosted.given import GivenRows
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.shared_rows import take_over, tell_predictions
 from secateur._engines.boosted.trace import trace_boosted
 from secateur._execution.blocks import RowBlock
 from secateur._execution.local import LocalExecutor
@@ -23,7 +24,7 @@ from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold, all_rows
 from secateur.path.step import Score, Step
-from secateur.typing import FloatArray, Loss
+from secateur.typing import FloatArray, IntArray, Loss
 
 GRID_POINTS = 8
 """Penalties that "auto" tries."""
@@ -58,16 +59,32 @@ class BoostedData:
         """What verdicts are measured in."""
         return self.loss.name
 
-    def run(self, fold: Fold, params: BoostingParams, ledger: Ledger | None = None) -> BoostedRun:
-        """A fit on one fold, not yet begun; purchases go to the ledger, if there is one."""
-        return BoostedRun(self, fold, params, ledger)
+    def run(
+        self,
+        fold: Fold,
+        params: BoostingParams,
+        ledger: Ledger | None = None,
+        *,
+        is_added: bool = False,
+    ) -> BoostedRun:
+        """A fit on one fold, not yet begun; purchases go to the ledger, if there is one.
+
+        With ``is_added`` it is added to predictions that ``take_over`` brings.
+        """
+        return BoostedRun(self, fold, params, ledger, is_added=is_added)
 
 
 class BoostedRun:
     """One fit: its steps, and the verdict of the rows that do not train."""
 
     def __init__(
-        self, data: BoostedData, fold: Fold, params: BoostingParams, ledger: Ledger | None = None
+        self,
+        data: BoostedData,
+        fold: Fold,
+        params: BoostingParams,
+        ledger: Ledger | None = None,
+        *,
+        is_added: bool = False,
     ) -> None:
         self._data = data
         self._weight = data.weight[fold.test]
@@ -81,6 +98,7 @@ class BoostedRun:
             data.loss.n_outputs,
             data.threads,
             pooled=None if data.groups is None else data.groups.codes,
+            offset=np.zeros((data.loss.n_outputs, data.columns.n_rows)) if is_added else None,
         )
         self._executor = LocalExecutor([block])
         self.steps: Iterator[Step] = trace_boosted(
@@ -92,7 +110,16 @@ class BoostedRun:
             data.threads,
             None if data.groups is None else data.groups.plan,
             ledger,
+            is_added=is_added,
         )
+
+    def predictions(self) -> FloatArray:
+        """The raw predictions of all rows so far."""
+        return np.concatenate(self._executor.each(tell_predictions), axis=1)
+
+    def take_over(self, place: IntArray, raw: FloatArray) -> None:
+        """Go on from the predictions of others at some rows."""
+        self._executor.each(take_over, place, raw)
 
     def verdict(self, step: Step) -> Verdict:
         """What the rows that judge say of the latest step."""

@@ -25,8 +25,9 @@ N_TURNS = 3
 """Sets of partitions that trees take turns with: what is unlucky in its group has other company in
 the next tree, whose gradients are nearly the same."""
 
-LARGEST_SHARE = 0.5
-"""Group testing pays where a node looks at fewer columns than this share of the features."""
+LARGEST_SHARE = 0.25
+"""Group testing pays where a node looks at fewer columns than this share of the features: an exact
+search goes over the table about once a tree, tests and newcomers are looked at in every node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class GroupDesign:
         """The design for so many features.
 
         >>> GroupDesign.of(20_000, GroupTesting(expected_features=10, group_size=40))
-        GroupDesign(n_features=20000, n_parts=10, n_partitions=2, entry=6, leaf=6)
+        GroupDesign(n_features=20000, n_parts=10, n_partitions=2, entry=6, leaf=6, n_turns=3)
         """
         n_parts = max(1, min(told.expected_features, n_features))
         size = max(1, -(-n_features // n_parts))

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from secateur._data.prices import Prices
+from secateur._data.table import Table
 from secateur._engines.boosted.ensemble import BoostedModel
-from secateur._engines.boosted.grid import BoostedData, best_gain
+from secateur._engines.boosted.grid import BoostedData, BoostedRun, best_gain
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.task_ledger import TaskLedger
+from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold, all_rows
 from secateur.path.step import Score, Step
@@ -63,10 +65,33 @@ class TaskData:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SumModel:
+    """The trees of all tasks and those of one, added up."""
+
+    common: BoostedModel
+    own: BoostedModel
+
+    @property
+    def n_rounds(self) -> int:
+        """The rounds of both."""
+        return self.own.n_rounds
+
+    @property
+    def features(self) -> IntArray:
+        """The features that either asks for, sorted."""
+        return np.union1d(self.common.features, self.own.features)
+
+    def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
+        """Predictions on the scale of the target."""
+        raw = self.common.raw(table, threads) + self.own.raw(table, threads)
+        return self.own.ensemble.loss.response(raw)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TasksModel:
     """The models of all tasks at one round, in the order of the tasks."""
 
-    models: tuple[BoostedModel, ...]
+    models: tuple[BoostedModel | SumModel, ...]
 
     @property
     def n_rounds(self) -> int:
@@ -84,7 +109,8 @@ class TasksModel:
 class TasksData:
     """Several tasks over one table, as a grid of penalties sees them.
 
-    ``share`` is what a task's own penalty is of the group penalty, where it is not given.
+    ``share`` is what a task's own penalty is of the group penalty, where it is not given;
+    ``common`` are the rows of all tasks as one, where each round begins with a tree for all.
     """
 
     tasks: Sequence[TaskData]
@@ -92,6 +118,7 @@ class TasksData:
     n_rows: int
     metric: str
     share: float
+    common: BoostedData | None = None
 
     @property
     def everything(self) -> Fold:
@@ -118,10 +145,15 @@ class TasksRun:
         self._folds = [task.fold(is_train, is_test) for task in data.tasks]
         self._ledgers = [self._ledger(task) for task in data.tasks]
         self._runs = [
-            task.data.run(its_fold, task.params(params), ledger)
+            task.data.run(its_fold, task.params(params), ledger, is_added=data.common is not None)
             for task, its_fold, ledger in zip(data.tasks, self._folds, self._ledgers, strict=True)
         ]
         self._latest: tuple[Step, ...] = ()
+        self._common_ledger = TaskLedger(data.prices, self._common, params.penalty, 0.0)
+        self._common_run: BoostedRun | None = None
+        if data.common is not None:
+            told = replace(params, penalty=1.0)
+            self._common_run = data.common.run(fold, told, self._common_ledger)
         self.steps: Iterator[Step] = self._trace()
 
     def _ledger(self, task: TaskData) -> TaskLedger:
@@ -132,18 +164,39 @@ class TasksRun:
     def _trace(self) -> Iterator[Step]:
         """A round of each task in turn, then the state of all of them."""
         weight = [float(task.data.weight[task.place].sum()) for task in self._data.tasks]
-        for steps in zip(*(run.steps for run in self._runs), strict=True):
+        for k in range(1, self._params.n_rounds + 1):
+            first = None if self._common_run is None else self._common_round(self._common_run)
+            steps = tuple(self._task_round(t) for t in range(len(self._runs)))
             self._latest = steps
+            everyone = steps if first is None else (first, *steps)
+            weights = weight if first is None else [sum(weight), *weight]
             yield Step.of(
                 self._common.entered,
-                _importances(steps, weight, self._data.prices.n_features),
+                _importances(everyone, weights, self._data.prices.n_features),
                 control=self._params.penalty,
                 objective=float(np.average([step.objective for step in steps], weights=weight)),
                 cost=self._common.spent,
-                model=TasksModel(tuple(step.model for step in steps)),
-                details={"round": steps[0].details["round"]},
+                model=_model(first, steps),
+                details={"round": k},
                 supports=self._supports(),
             )
+
+    def _common_round(self, run: BoostedRun) -> Step:
+        """A tree for the rows of all tasks; what it uses, all tasks have."""
+        step = next(run.steps)
+        raw = run.predictions()
+        for task, its_run, ledger in zip(self._data.tasks, self._runs, self._ledgers, strict=True):
+            its_run.take_over(task.place, raw[:, task.rows])
+            ledger.grant(self._common_ledger.order)
+        return step
+
+    def _task_round(self, t: int) -> Step:
+        step = next(self._runs[t].steps)
+        if self._common_run is not None:
+            task = self._data.tasks[t]
+            raw = self._runs[t].predictions()
+            self._common_run.take_over(task.rows, raw[:, task.place])
+        return step
 
     def _supports(self) -> dict[str, IntArray]:
         """The features of each task, now that all have had their turn."""
@@ -160,6 +213,13 @@ class TasksRun:
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
         return pool([self.verdict(step)], origin="inner", metric=self._data.metric)
+
+
+def _model(first: Step | None, steps: Sequence[Step]) -> TasksModel:
+    """The models of the tasks, the common one added to each."""
+    if first is None:
+        return TasksModel(tuple(step.model for step in steps))
+    return TasksModel(tuple(SumModel(first.model, step.model) for step in steps))
 
 
 def _mask(rows: IntArray, n_rows: int) -> BoolArray:

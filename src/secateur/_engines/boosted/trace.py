@@ -44,6 +44,8 @@ def trace_boosted(
     threads: Threads,
     plan: GroupPlan | None = None,
     ledger: Ledger | None = None,
+    *,
+    is_added: bool = False,
 ) -> Iterator[Step]:
     """Boost round after round and yield the state after each.
 
@@ -62,13 +64,16 @@ def trace_boosted(
         Groups of features, whose sums the blocks hold: newcomers are then found by group tests.
     ledger : Ledger, optional
         The account that purchases go to, if it is not this fit's alone.
+    is_added : bool, default=False
+        Whether the trees are added to predictions that the blocks begin with, instead of to the
+        best constant.
 
     Yields
     ------
     Step
         One per round; ``details["round"]`` counts from 1, ``model`` predicts at that round.
     """
-    ensemble, weights, n_rows = _begin(executor, loss)
+    ensemble, weights, n_rows = _begin(executor, loss, is_added=is_added)
     executor.each(rows.set_baseline, ensemble.baseline, weights.scale)
     ledger = ledger or Ledger(prices, params.max_features, params.cost_budget)
     has_tests = plan is not None and plan.design.has_tests
@@ -122,11 +127,14 @@ def _divisible(executor: LocalExecutor[RowBlock], columns: BinnedColumns, least:
     return found
 
 
-def _begin(executor: LocalExecutor[RowBlock], loss: Loss) -> tuple[Ensemble, WeightScale, int]:
+def _begin(
+    executor: LocalExecutor[RowBlock], loss: Loss, *, is_added: bool
+) -> tuple[Ensemble, WeightScale, int]:
     """The best constant as a model, how weights are rounded, and how many rows train."""
     parts = executor.each(rows.training_rows)
     target, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return Ensemble(loss, loss.baseline(target, weight)), WeightScale.of(weight), len(target)
+    best = np.zeros(loss.n_outputs) if is_added else loss.baseline(target, weight)
+    return Ensemble(loss, best), WeightScale.of(weight), len(target)
 
 
 class _Objective:

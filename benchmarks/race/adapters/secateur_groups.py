@@ -1,0 +1,39 @@
+"""GT-GBM of secateur as an engine: sums of groups, then training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from common.measure import Run, Stopwatch
+
+from adapters.secateur_boosted import AGBM
+from secateur._engines.boosted.grid import BoostedData
+from secateur._engines.boosted.group_design import GroupTesting, largest_group
+from secateur._engines.boosted.groups import pool_groups
+
+
+@dataclass(frozen=True, slots=True)
+class GTGBM:
+    """A-GBM as it is told, and what group testing is told; the defaults of the selectors."""
+
+    boosting: AGBM
+    expected_features: int
+    delta: float = 0.1
+    leaf_size: int = 32
+    paper: bool = False
+
+    def told(self, n_rows: int) -> GroupTesting:
+        size = None if self.paper else largest_group(n_rows)
+        return GroupTesting(self.expected_features, self.delta, self.leaf_size, size, seed=0)
+
+    def train(self, data: BoostedData) -> Run:
+        """Add up the groups of a table that is binned already, then train."""
+        watch = Stopwatch()
+        with watch("grouping"):
+            told = self.told(data.columns.n_rows)
+            groups = pool_groups(data.columns, data.weight, told, data.threads)
+        run = self.boosting.train(replace(data, groups=groups))
+        design = groups.plan.design
+        facts: dict[str, Any] = {**run.facts, "design": design, "bytes": groups.codes.nbytes}
+        return Run({**watch.stages, **run.stages}, run.n_features, run.decide, facts)

@@ -1,0 +1,157 @@
+"""Figure 1 of the paper: how often the candidates of a node hold all three features that matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from adapters.secateur_boosted import AGBM
+from common.measure import N_THREADS, say
+from common.options import Options
+from common.page import PAGE
+from common.table import Section, table
+
+from secateur._data.binned import bin_table
+from secateur._data.costs import as_costs
+from secateur._data.frames import read_table
+from secateur._engines.boosted.grid import BoostedData
+from secateur._engines.boosted.group_design import GroupTesting, largest_group
+from secateur._engines.boosted.groups import GroupPlan, pool_groups
+from secateur._kernels.threads import Threads
+from secateur.losses import get_loss
+
+ROWS = (500, 1_000, 2_000, 4_000, 8_000)
+FEATURES = (24, 48, 96, 192, 384, 768)
+REPEATS = 50
+PICTURE = PAGE.with_name("benchmarks") / "group_testing_recall.png"
+
+
+def _paper(n_rows: int, seed: int) -> GroupTesting:
+    del n_rows
+    return GroupTesting(3, 0.1, 1, None, seed)
+
+
+def _default(n_rows: int, seed: int) -> GroupTesting:
+    return GroupTesting(3, 0.1, 32, largest_group(n_rows), seed)
+
+
+FORMS = {
+    "the paper's: halves of subsets, to the end": _paper,
+    "the default: groups by the rows": _default,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Recording(GroupPlan):
+    """A plan that remembers the candidates of the first node that asks for some."""
+
+    found: list[Any] = field(default_factory=list)
+
+    def features(self, groups: Any) -> Any:
+        features = super().features(groups)
+        self.found.append(features)
+        return features
+
+
+def run(options: Options) -> Section:
+    section = Section("recall", is_timed=False)
+    rows = ROWS[:2] if options.quick else ROWS
+    features = FEATURES[:2] if options.quick else FEATURES
+    repeats = 4 if options.quick else REPEATS
+    section.add(
+        "y = 2 x1 - 3 * 2^x2 + log2(1 + x3) + noise, all features uniform on [0, 1], standard "
+        f"normal noise; s = 3, delta = 0.1, {repeats} repeats. The share of repeats in which the "
+        "candidates of the root hold x1, x2 and x3; beside it, for the default, the columns looked "
+        "at as a share of the features."
+    )
+    grids = []
+    for name, form in FORMS.items():
+        grid = np.zeros((len(rows), len(features), 2))
+        for a, n in enumerate(rows):
+            for b, d in enumerate(features):
+                say(f"{name}: {n} x {d}")
+                grid[a, b] = np.mean([_once(n, d, seed, form) for seed in range(repeats)], axis=0)
+        grids.append(grid)
+        section.add(f"**{name}**", _table(rows, features, grid, with_share="default" in name))
+        boundary = _boundary(rows, features, grid[:, :, 0])
+        section.add(boundary[0])
+        if "paper" in name and not options.quick:
+            section.aim(
+                "paper's form: exponent of rows by features, at most linear", boundary[1], 1.2
+            )
+    if not options.quick:
+        _picture(rows, features, grids)
+        section.add(f"![Share of successes by rows and features]({PICTURE.name})")
+    return section
+
+
+def _once(n: int, d: int, seed: int, form: Any) -> tuple[float, float]:
+    """Whether the root's candidates hold all three, and the share of columns looked at."""
+    rng = np.random.default_rng([seed, n, d])
+    X = rng.random((n, d))
+    y = 2 * X[:, 0] - 3 * 2 ** X[:, 1] + np.log2(1 + X[:, 2]) + rng.normal(size=n)
+    weight = np.ones(n)
+    with Threads(N_THREADS) as threads:
+        table_ = read_table(X)
+        columns = bin_table(table_, weight, threads=threads)
+        groups = pool_groups(columns, weight, form(n, seed), threads)
+        plan = groups.plan
+        if not plan.design.has_tests:
+            return 1.0, 1.0  # all features are searched
+        seen = Recording(plan.design, plan.members, plan.cut, plan.alone)
+        prices = as_costs(None, None, None).bind(table_.names)
+        loss = get_loss("squared_error")
+        data = BoostedData(
+            columns, y, weight, loss, prices, threads, groups=groups._replace(plan=seen)
+        )
+        list(data.run(data.everything, AGBM(1, max_depth=1).params).steps)
+    found = set(seen.found[0].tolist())
+    return float({0, 1, 2} <= found), plan.design.n_columns / d
+
+
+def _table(rows: Any, features: Any, grid: Any, *, with_share: bool) -> str:
+    header = ["rows \\ features", *(f"{d:,}" for d in features)]
+    lines = []
+    for a, n in enumerate(rows):
+        cells = [f"{grid[a, b, 0]:.2f}" for b in range(len(features))]
+        if with_share:
+            cells = [f"{cell} ({grid[a, b, 1]:.2f})" for b, cell in enumerate(cells)]
+        lines.append([f"{n:,}", *cells])
+    return table(header, lines)
+
+
+def _boundary(rows: Any, features: Any, success: Any) -> tuple[str, float]:
+    """The rows at which half of the repeats succeed, by features, and the slope of their logs."""
+    points = []
+    for b, d in enumerate(features):
+        column = np.maximum.accumulate(success[:, b])
+        if column[0] < 0.5 <= column[-1]:
+            points.append((d, np.exp(np.interp(0.5, column, np.log(rows)))))
+    if len(points) < 2:
+        return "Half of the repeats succeed from the fewest rows on, or never.", 0.0
+    d, n = np.array(points).T
+    slope = float(np.polyfit(np.log(d), np.log(n), 1)[0])
+    told = ", ".join(f"{rows_:,.0f} at {int(d_)}" for d_, rows_ in points)
+    return f"Rows for half of the repeats: {told} features; they grow as d^{slope:.2f}.", slope
+
+
+def _picture(rows: Any, features: Any, grids: Any) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    for axis, grid, name in zip(axes, grids, FORMS, strict=True):
+        shown = axis.imshow(
+            grid[:, :, 0], origin="lower", cmap="Greys", vmin=0, vmax=1, aspect="auto"
+        )
+        axis.set_xticks(range(len(features)), [str(d) for d in features])
+        axis.set_yticks(range(len(rows)), [str(n) for n in rows])
+        axis.set_xlabel("features")
+        axis.set_title(name, fontsize=10)
+    axes[0].set_ylabel("rows")
+    figure.colorbar(shown, ax=axes, label="share of successes")
+    figure.savefig(PICTURE, dpi=80)
+    plt.close(figure)

@@ -1,0 +1,28 @@
+"""Radar features of 29 mine fields, a task each: is there a mine?"""
+
+from __future__ import annotations
+
+import numpy as np
+from common.data import missing
+from common.options import Options
+from common.table import Section
+
+from multitask_sections.contest import Tasks, contest, stored
+
+
+def run(options: Options) -> Section:
+    section = Section("landmine", is_timed=False)
+    arrays = stored("landmine")
+    if arrays is None:
+        section.skip(missing("landmine"))
+        return section
+    X, y, task = arrays["X"].astype(float), arrays["y"].astype(float), arrays["task"]
+    if options.quick:
+        rows = np.isin(task, np.unique(task)[:3])
+        X, y, task = X[rows], y[rows], task[rows]
+    section.add(
+        f"{len(y):,} points, {X.shape[1]} features, {len(np.unique(task))} fields; half of each "
+        "field's points train, the others judge; mean of 2 splits."
+    )
+    contest(section, Tasks(X, y, task, is_classes=True), options, n_splits=2)
+    return section

@@ -1,0 +1,148 @@
+"""GT-GBM as users meet it: what it finds, what it costs, and where it says that it does not pay."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from secateur import AGBMClassifier, AGBMRegressor, GTGBMClassifier, GTGBMRegressor
+from secateur._engines.boosted.group_design import GroupDesign, GroupTesting
+from secateur._execution import memory
+from secateur.exceptions import GroupTestingWarning, OutOfMemoryError
+
+TOLD = {"penalty": 0.02, "max_iter": 15, "learning_rate": 0.3, "random_state": 0}
+GROUPS = {"expected_features": 4, "group_size": 16}
+
+
+def made(n_rows=3000, n_features=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_rows, n_features), dtype=np.float32)
+    chosen = rng.choice(n_features, 4, replace=False)
+    y = 3.0 * X[:, chosen].sum(axis=1) + 0.5 * rng.normal(size=n_rows)
+    return X, y, np.sort(chosen)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return made()
+
+
+def test_finds_what_exact_search_finds(problem):
+    X, y, chosen = problem
+    model = GTGBMRegressor(**GROUPS, **TOLD)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)
+    exact = AGBMRegressor(**TOLD).fit(X, y)
+    assert np.flatnonzero(model.support_).tolist() == chosen.tolist()
+    np.testing.assert_array_equal(model.support_, exact.support_)
+    work = [m.path_[-1].model.ensemble.n_cells for m in (model, exact)]
+    assert work[0] < 0.8 * work[1]
+
+
+def test_the_papers_search_to_the_end_finds_strong_features():
+    X, y, chosen = made(n_features=160)
+    paper = GTGBMRegressor(expected_features=4, leaf_size=1, group_size=None, **TOLD)
+    with pytest.warns(GroupTestingWarning):
+        paper.fit(X, y)
+    assert set(chosen) <= set(np.flatnonzero(paper.support_))
+
+
+@pytest.mark.slow
+def test_without_arguments_it_chooses_a_small_subset(problem):
+    X, y, chosen = problem
+    with pytest.warns(GroupTestingWarning):  # twenty features are expected
+        model = GTGBMClassifier(max_iter=20, random_state=0).fit(X, y > np.median(y))
+    assert set(chosen) <= set(np.flatnonzero(model.support_))
+    assert model.support_.sum() <= 8
+    assert "of 2000 features" in str(model.selection_)
+    assert model.path_[0].score.origin == "held_out"
+
+
+def test_random_state_deals_the_features_out(problem):
+    X, y, _ = problem
+    told = TOLD | {"penalty": 0.0, "max_iter": 8, "expected_features": 2, "group_size": 32}
+    fits = [GTGBMRegressor(**told | {"random_state": seed}).fit(X, y) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(fits[0].support_, fits[1].support_)
+    assert (fits[0].support_ != fits[2].support_).any()
+
+
+def test_sparse_tables_give_the_same(problem):
+    X, y, _ = problem
+    X = np.where(X < 0.7, 0.0, X)
+    dense = GTGBMRegressor(**GROUPS, **TOLD).fit(X, y)
+    sparse = GTGBMRegressor(**GROUPS, **TOLD).fit(csr_array(X), y)
+    np.testing.assert_array_equal(dense.support_, sparse.support_)
+    np.testing.assert_array_equal(dense.predict(X), sparse.predict(csr_array(X)))
+
+
+def test_categories_are_always_searched(problem):
+    import pandas as pd
+
+    X, y, _ = problem
+    frame = pd.DataFrame(X[:, :600]).add_prefix("c")
+    town = np.random.default_rng(1).integers(0, 6, len(y))
+    frame["town"] = pd.Categorical(town)
+    target = y + np.array([0.0, 5.0, -5.0, 4.0, -4.0, 0.0])[town]
+    model = GTGBMRegressor(**GROUPS, **TOLD).fit(frame, target)
+    assert model.support_[-1]
+
+
+def test_costs_and_budgets_hold(problem):
+    X, y, chosen = problem
+    costs = np.ones(X.shape[1])
+    costs[chosen[0]] = 1000.0
+    model = GTGBMRegressor(costs=costs, max_features=2, **GROUPS, **TOLD).fit(X, y)
+    assert model.support_.sum() == 2
+    assert not model.support_[chosen[0]]
+
+
+@pytest.mark.parametrize(
+    ("cls", "exact"), [(GTGBMClassifier, "AGBMClassifier"), (GTGBMRegressor, "AGBMRegressor")]
+)
+def test_a_warning_where_group_testing_does_not_pay(cls, exact, problem):
+    X, y, _ = problem
+    target = y > np.median(y) if cls is GTGBMClassifier else y
+    with pytest.warns(GroupTestingWarning, match=f"does not pay.*Eq. 3.*Use {exact}") as caught:
+        narrow = cls(**TOLD).fit(X[:, :40], target)
+    assert caught[0].filename == __file__
+    same = {"AGBMClassifier": AGBMClassifier, "AGBMRegressor": AGBMRegressor}[exact]
+    np.testing.assert_array_equal(narrow.support_, same(**TOLD).fit(X[:, :40], target).support_)
+
+
+def test_memory_is_asked_for_before_it_is_taken(problem, monkeypatch, tmp_path):
+    X, y, _ = problem
+    told = tmp_path / "meminfo"
+    told.write_text("MemTotal: 9 kB\nMemAvailable: 200 kB\n")
+    monkeypatch.setattr(memory, "MEMINFO", told)
+    model = GTGBMRegressor(**GROUPS, **TOLD)
+    with pytest.raises(OutOfMemoryError, match=r"need .* MB of memory. Got 0.2 MB.*'leaf_size'"):
+        model.fit(X, y)
+    assert not hasattr(model, "selection_")
+    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "nowhere")
+    assert memory.available_memory() is None
+    model.fit(X, y)
+
+
+def test_designs_keep_to_the_memory_of_the_paper():
+    # 2 / leaf_size * e * log(s / delta) times the binned data, and the turns of ours within it
+    for d, s, leaf, size in [(20_000, 10, 32, 40), (100_000, 10, 32, 20), (5_000, 30, 16, None)]:
+        design = GroupDesign.of(d, GroupTesting(s, 0.1, leaf, size))
+        bound = 2 / leaf * np.e * np.log(s / 0.1) * d
+        assert design.n_bytes(1) <= 2 * bound  # halving stops between leaf_size / 2 and leaf_size
+        assert design.pays == (size is not None)
+
+
+def test_designs_of_odd_sizes_leave_no_feature_out():
+    from secateur._engines.boosted.groups import _cuts
+
+    for d, s, leaf, size in [(7, 3, 1, None), (101, 4, 3, 9), (1000, 7, 8, 30), (5, 9, 1, 2)]:
+        design = GroupDesign.of(d, GroupTesting(s, 0.1, leaf, size))
+        cuts = _cuts(design)
+        assert cuts[0] == 0
+        assert cuts[-1] == d * design.n_orders
+        assert (np.diff(cuts) >= 0).all()
+        assert np.diff(cuts).max() <= max(leaf, 1)

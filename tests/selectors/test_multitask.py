@@ -1,0 +1,376 @@
+"""Several tasks: common features, own ones, both ways of giving rows, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+
+from secateur import (
+    AGBMClassifier,
+    AGBMRegressor,
+    MultitaskAGBMClassifier,
+    MultitaskAGBMRegressor,
+    SelectionPath,
+    StopReason,
+)
+from secateur.exceptions import GroupTestingWarning, InputError, InterruptedWarning, ParameterError
+
+QUICK = {"max_iter": 15, "learning_rate": 0.3, "random_state": 0}
+KEYS = ("north", "south", "west")
+
+
+def made(n_each=200, n_features=12, seed=0):
+    """Column 0 matters to all; 1, 2 and 3 to one task each."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(3 * n_each, n_features))
+    number = rng.permutation(np.repeat(np.arange(3), n_each))
+    own = X[np.arange(len(X)), 1 + number]
+    y = 1.5 * X[:, 0] + own + 0.2 * rng.normal(size=len(X))
+    return X, y, np.array(KEYS)[number]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return made()
+
+
+def test_common_and_own_features_are_told_apart(problem):
+    X, y, task = problem
+    model = MultitaskAGBMRegressor(group_penalty=0.08, task_penalty=0.04, **QUICK)
+    model.fit(X, y, task=task)
+    expected = np.zeros((3, 12), bool)
+    expected[:, 0] = True
+    expected[[0, 1, 2], [1, 2, 3]] = True
+    assert model.tasks_ == list(KEYS)
+    assert model.task_support_.index.tolist() == list(KEYS)
+    assert model.task_support_.columns.tolist() == [f"x{j}" for j in range(12)]
+    np.testing.assert_array_equal(model.task_support_, expected)
+    np.testing.assert_array_equal(model.support_, expected.any(axis=0))
+    assert model.score(X, y, task=task) > 0.9
+
+
+@pytest.mark.parametrize("penalty", [0.02, 0.1])
+def test_without_a_group_penalty_tasks_are_independent(problem, penalty):
+    X, y, task = problem
+    model = MultitaskAGBMRegressor(group_penalty=0.0, task_penalty=penalty, **QUICK)
+    model.fit(X, y, task=task)
+    for key in KEYS:
+        rows = task == key
+        alone = AGBMRegressor(penalty=penalty, **QUICK).fit(X[rows], y[rows])
+        np.testing.assert_array_equal(model.task_support_.loc[key], alone.support_)
+        np.testing.assert_array_equal(model.predict(X, task=key), alone.predict(X))
+
+
+def test_without_a_group_penalty_classes_are_independent(problem):
+    X, y, task = problem
+    labels = np.array(["bad", "fair", "good"])[np.digitize(y, [-1, 1])]
+    labels = np.where((task == "west") & (labels == "good"), "fair", labels)
+    model = MultitaskAGBMClassifier(group_penalty=0.0, task_penalty=0.05, **QUICK)
+    model.fit(X, labels, task=task)
+    assert model.classes_.tolist() == ["bad", "fair", "good"]
+    for key in KEYS:
+        rows = task == key
+        alone = AGBMClassifier(penalty=0.05, **QUICK).fit(X[rows], labels[rows])
+        shares = model.predict_proba(X, task=key)
+        place = np.isin(model.classes_, alone.classes_)
+        np.testing.assert_array_equal(shares[:, place], alone.predict_proba(X))
+        assert not shares[:, ~place].any()
+        np.testing.assert_array_equal(model.predict(X, task=key), alone.predict(X))
+
+
+def test_without_a_task_penalty_there_is_one_common_set(problem):
+    X, y, task = problem
+    model = MultitaskAGBMRegressor(group_penalty=0.05, task_penalty=0.0, **QUICK)
+    model.fit(X, y, task=task)
+    for step in model.path_:
+        for features in step.supports.values():
+            np.testing.assert_array_equal(features, step.support)
+    assert (model.task_support_.to_numpy() == model.support_).all()
+    assert model.support_[:4].all()
+
+
+def test_one_task_pays_both_penalties(problem):
+    X, y, _ = problem
+    model = MultitaskAGBMRegressor(group_penalty=0.03, task_penalty=0.02, **QUICK).fit(X, y)
+    alone = AGBMRegressor(penalty=0.05, **QUICK).fit(X, y)
+    np.testing.assert_array_equal(model.support_, alone.support_)
+    np.testing.assert_array_equal(model.predict(X), alone.predict(X))
+
+
+def test_a_penalty_for_each_task(problem):
+    X, y, task = problem
+    by_key = {"north": 0.01, "south": 0.5, "west": 0.01}
+    model = MultitaskAGBMRegressor(group_penalty=0.01, task_penalty=by_key, **QUICK)
+    model.fit(X, y, task=task)
+    counts = model.task_support_.sum(axis=1)
+    assert counts["south"] < counts["north"]
+    same = MultitaskAGBMRegressor(group_penalty=0.01, task_penalty=[0.01, 0.5, 0.01], **QUICK)
+    same.fit(X, y, task=task)
+    np.testing.assert_array_equal(model.task_support_, same.task_support_)
+
+
+# ---- a column of y for each task ---------------------------------------------------------------
+
+
+def wide(seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 8))
+    Y = np.column_stack([X[:, 0] + X[:, 1], 100.0 * (X[:, 0] + X[:, 2])])
+    return X, Y + np.array([0.1, 10.0]) * rng.normal(size=Y.shape)
+
+
+def test_columns_of_y_are_tasks():
+    X, Y = wide()
+    model = MultitaskAGBMRegressor(group_penalty=0.03, task_penalty=0.03, **QUICK).fit(X, Y)
+    assert model.tasks_ == [0, 1]
+    assert model.predict(X).shape == (300, 2)
+    expected = np.zeros((2, 8), bool)
+    expected[[0, 0, 1, 1], [0, 1, 0, 2]] = True
+    np.testing.assert_array_equal(model.task_support_, expected)
+    assert model.score(X, Y) > 0.9
+    for t in (0, 1):
+        np.testing.assert_array_equal(model.predict(X)[:, t], model.predict(X, task=t))
+
+
+def test_columns_of_y_without_a_group_penalty_are_independent_fits():
+    X, Y = wide()
+    model = MultitaskAGBMRegressor(group_penalty=0.0, task_penalty=0.05, **QUICK).fit(X, Y)
+    for t in (0, 1):
+        alone = AGBMRegressor(penalty=0.05, **QUICK).fit(X, Y[:, t])
+        np.testing.assert_array_equal(model.predict(X)[:, t], alone.predict(X))
+
+
+def test_missing_labels_leave_rows_out():
+    X, Y = wide()
+    holes = Y.copy()
+    holes[:150, 1] = np.nan
+    model = MultitaskAGBMRegressor(group_penalty=0.03, task_penalty=0.03, **QUICK).fit(X, holes)
+    absurd = np.where(np.isnan(holes), 1e6, holes)  # what is missing has no say, whatever it is
+    assert abs(model.predict(X)[:, 1]).max() < 1000.0
+    assert np.isfinite(model.score(X, holes))
+    assert absurd.shape == model.predict(X).shape
+    frame = pd.DataFrame(holes, columns=["first", "second"])
+    named = MultitaskAGBMRegressor(group_penalty=0.03, task_penalty=0.03, **QUICK).fit(X, frame)
+    assert named.tasks_ == ["first", "second"]
+    np.testing.assert_array_equal(named.predict(X), model.predict(X))
+
+
+def test_columns_of_labels_of_different_kinds():
+    X, Y = wide()
+    labels = pd.DataFrame(
+        {
+            "colour": np.where(Y[:, 0] > 0, "red", "blue"),
+            "size": pd.Series(np.where(Y[:, 1] > 0, "large", "small")).where(np.arange(300) > 30),
+        }
+    )
+    model = MultitaskAGBMClassifier(group_penalty=0.03, **QUICK).fit(X, labels)
+    assert set(model.predict(X)[:, 0]) == {"red", "blue"}
+    assert set(model.predict(X)[:, 1]) == {"large", "small"}
+    assert [shares.shape for shares in model.predict_proba(X)] == [(300, 4)] * 2
+    assert model.score(X, labels) > 0.8
+
+
+# ---- the path, the containers, the search -------------------------------------------------------
+
+
+def test_path_has_a_support_for_each_task_and_keeps_it(problem, tmp_path):
+    X, y, task = problem
+    model = MultitaskAGBMRegressor(cv=2, **QUICK).fit(X, y, task=task)
+    assert model.path_[0].score.origin == "held_out"
+    assert "relative squared_error" in str(model.selection_)
+    for step in model.path_:
+        assert set(step.supports) == set(KEYS)
+        union = np.unique(np.concatenate(list(step.supports.values())))
+        np.testing.assert_array_equal(union, step.support)
+    model.path_.save(tmp_path / "path.json")
+    loaded = SelectionPath.load(tmp_path / "path.json")
+    for step, its in zip(model.path_, loaded, strict=True):
+        for name, features in step.supports.items():
+            np.testing.assert_array_equal(its.supports[name], features)
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301
+    np.testing.assert_array_equal(again.predict(X, task=task), model.predict(X, task=task))
+    cut = model.with_cut("best")
+    np.testing.assert_array_equal(cut.task_support_.any(axis=0), cut.support_)
+
+
+def test_frames_sparse_tables_and_names_of_any_kind(problem):
+    X, y, task = problem
+    model = MultitaskAGBMRegressor(group_penalty=0.03, **QUICK).fit(X, y, task=task)
+    expected = model.predict(X, task=task)
+    names = [f"c{j}" for j in range(12)]
+    frame = pl.DataFrame(X, schema=names)
+    other = MultitaskAGBMRegressor(group_penalty=0.03, **QUICK)
+    other.fit(frame, pl.Series(y), task=pl.Series(task))
+    np.testing.assert_array_equal(other.predict(frame, task=pd.Series(task)), expected)
+    assert list(other.task_support_.columns) == names
+    sparse = MultitaskAGBMRegressor(group_penalty=0.03, **QUICK).fit(csr_array(X), y, task=task)
+    np.testing.assert_array_equal(sparse.predict(csr_array(X), task=task), expected)
+    for rename in (lambda key: (key, 1), KEYS.index, lambda key: key == "north"):
+        keys = [rename(key) for key in task.tolist()]
+        renamed = MultitaskAGBMRegressor(group_penalty=0.03, **QUICK).fit(X, y, task=keys)
+        assert set(renamed.tasks_) == set(keys)
+        assert renamed.predict(X, task=keys).shape == y.shape
+
+
+def test_group_testing_finds_the_same_features():
+    X, y, task = made(n_each=1000, n_features=240)
+    told = {"group_penalty": 0.03, "task_penalty": 0.03, **QUICK}
+    exact = MultitaskAGBMRegressor(**told).fit(X, y, task=task)
+    grouped = MultitaskAGBMRegressor(
+        search="group_testing", expected_features=4, leaf_size=4, group_size=8, **told
+    ).fit(X, y, task=task)
+    np.testing.assert_array_equal(grouped.support_, exact.support_)
+    with pytest.warns(GroupTestingWarning, match="search='exact'"):
+        MultitaskAGBMRegressor(search="group_testing", **told).fit(X[:, :5], y, task=task)
+
+
+def test_staged_predictions(problem):
+    X, y, task = problem
+    model = MultitaskAGBMRegressor(group_penalty=0.01, **QUICK).fit(X, y, task=task)
+    stages = list(model.staged_predict(X, task=task))
+    assert len(stages) == len(model.path_) > 1
+    chosen = stages[model.selection_.index]
+    np.testing.assert_array_equal(chosen, model.predict(X, task=task))
+
+
+def test_an_interrupted_fit_keeps_what_was_done(problem):
+    pytest.importorskip("sklearn.callback")
+    X, y, task = problem
+
+    class Stopper:
+        n = 0
+
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+        def on_fit_task_end(self, estimator, context):
+            self.n += 1
+            if self.n == 4:
+                raise KeyboardInterrupt
+
+    model = MultitaskAGBMRegressor(group_penalty=0.02, **QUICK).set_callbacks(Stopper())
+    with pytest.warns(InterruptedWarning):
+        model.fit(X, y, task=task)
+    assert model.path_.stop_reason is StopReason.INTERRUPTED
+    assert model.predict(X, task=task).shape == y.shape
+    assert model.task_support_.to_numpy().any()
+
+
+def test_common_trees_share_what_tasks_have_in_common():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(480, 10))
+    task = np.repeat(np.arange(24), 20)
+    y = X[:, 0] + X[:, 1] * (task == 5) + 0.3 * rng.normal(size=480)
+    X_new = rng.normal(size=(480, 10))
+    y_new = X_new[:, 0] + X_new[:, 1] * (task == 5)
+    told = {"group_penalty": 0.1, "task_penalty": 0.1, **QUICK}
+    own = MultitaskAGBMRegressor(**told).fit(X, y, task=task)
+    shared = MultitaskAGBMRegressor(common_trees=True, **told).fit(X, y, task=task)
+    assert shared.score(X_new, y_new, task=task) > own.score(X_new, y_new, task=task)
+    assert shared.task_support_["x0"].all()
+    stages = list(shared.staged_predict(X, task=task))
+    chosen = stages[shared.selection_.index]
+    np.testing.assert_array_equal(chosen, shared.predict(X, task=task))
+
+
+def test_common_trees_of_one_task_alone_do_all_the_work():
+    X, y, _ = made()
+    told = {"group_penalty": 0.05, **QUICK}
+    # a task of its own finds nothing worth 0.9 of what is left
+    shared = MultitaskAGBMRegressor(common_trees=True, task_penalty=0.9, **told).fit(X, y)
+    alone = AGBMRegressor(penalty=0.05, **QUICK).fit(X, y)
+    assert shared.support_[alone.support_].all()
+
+
+def test_common_trees_are_judged_on_rows_that_no_tree_saw():
+    X, y, task = made()
+    model = MultitaskAGBMRegressor(group_penalty=[0.1, 0.05], common_trees=True, cv=3, **QUICK).fit(
+        X, np.random.default_rng(0).permutation(y), task=task
+    )
+    assert (model.path_.scores > 0.97).all()  # nothing can be learnt: no better than a constant
+
+
+def test_common_trees_need_one_kind_of_target(problem):
+    X, y, task = problem
+    with pytest.raises(ParameterError, match="'common_trees' must be False where y has a column"):
+        MultitaskAGBMRegressor(common_trees=True).fit(X, np.column_stack([y, y]))
+    labels = np.where(task == "west", np.digitize(y, [0]), np.digitize(y, [-1, 1]))
+    with pytest.raises(ParameterError, match="different classes"):
+        MultitaskAGBMClassifier(common_trees=True).fit(X, labels, task=task)
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+
+def _spoilt(task, row, key):
+    changed = task.astype(object)
+    changed[row] = key
+    return changed
+
+
+BAD_TASKS = {
+    "missing ids": (lambda task: _spoilt(task, 3, None), "task of every row. Got 1 missing of 600"),
+    "NaN ids": (lambda task: _spoilt(task, 3, np.nan), "Got 1 missing"),
+    "too few": (lambda task: task[:5], "inconsistent numbers of samples"),
+    "two columns": (lambda task: np.column_stack([task, task]), "one value per row"),
+    "a task of one row": (lambda task: _spoilt(task, 3, "east"), "at least two labels. Got 1"),
+    "lists": (lambda task: [[key] for key in task], "hashable"),
+    "names alike": (lambda task: ["1" if k == "north" else 1 for k in task], "differ when written"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TASKS)
+def test_bad_tasks(problem, case):
+    X, y, task = problem
+    spoil, match = BAD_TASKS[case]
+    model = MultitaskAGBMRegressor(**QUICK)
+    with pytest.raises((InputError, TypeError), match=match):
+        model.fit(X, y, task=spoil(task))
+    assert not hasattr(model, "selection_")
+
+
+def test_bad_labels(problem):
+    X, y, task = problem
+    model = MultitaskAGBMClassifier(**QUICK)
+    one_class = np.where(task == "west", 1, y > 0)
+    with pytest.raises(InputError, match=r"'west' must have at least two classes.*Got 1 class"):
+        model.fit(X, one_class, task=task)
+    weight = np.where(task == "west", 0.0, 1.0)
+    with pytest.raises(InputError, match="'west' must have rows of positive weight"):
+        model.fit(X, y > 0, task=task, sample_weight=weight)
+    empty = np.column_stack([y, np.full(600, np.nan)])
+    with pytest.raises(InputError, match="none in column 1: all are missing"):
+        MultitaskAGBMRegressor(**QUICK).fit(X, empty)
+    with pytest.raises(InputError, match="Got both"):
+        MultitaskAGBMRegressor(**QUICK).fit(X, np.column_stack([y, y]), task=task)
+    constant = np.column_stack([y > 0, np.ones(600)])
+    with pytest.raises(InputError, match=r"Column 1 of y: .*Got 1 class"):
+        model.fit(X, constant)
+
+
+def test_bad_penalties(problem):
+    X, y, task = problem
+    for given, match in [
+        ({"task_penalty": [0.1, 0.1]}, "one per task, 3. Got 2"),
+        ({"task_penalty": {"north": 0.1}}, "Got 'south', 'west' left out"),
+        ({"task_penalty": {**dict.fromkeys(KEYS, 0.1), "moon": 0.1}}, "Got 'moon' without rows"),
+        ({"group_penalty": 0.6, "task_penalty": 0.4}, "together must be < 1. Got 0.6 and 0.4"),
+    ]:
+        with pytest.raises(ParameterError, match=match):
+            MultitaskAGBMRegressor(**QUICK | given).fit(X, y, task=task)
+
+
+def test_unknown_tasks_at_predict_time(problem):
+    X, y, task = problem
+    model = MultitaskAGBMRegressor(group_penalty=0.05, **QUICK).fit(X, y, task=task)
+    with pytest.raises(InputError, match=r"Got 'moon'. The tasks are 'north', 'south', 'west'"):
+        model.predict(X, task=["moon"] * 600)
+    with pytest.raises(InputError, match=r"Got None. The tasks are 'north'"):
+        model.predict(X)
+    with pytest.raises(InputError, match="inconsistent numbers of samples"):
+        model.predict(X, task=task[:5])
