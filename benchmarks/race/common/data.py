@@ -36,24 +36,24 @@ def made(n_rows: int, n_test: int, n_features: int, n_informative: int, **more: 
     return Split(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
 
 
-def stored(name: str) -> dict[str, Any] | None:
-    """The arrays of a real data set with ``X`` and ``y``, or None where it is not there."""
+def whole(name: str) -> tuple[Any, Any] | None:
+    """X and y of a real data set, or None where it is not there."""
     folder = Path(os.environ.get("SECATEUR_DATA") or ROOT.parent / "shared" / "data")
     file = folder / f"{name}.npz"
     if not file.is_file():
         return None
-    with np.load(file) as found:
-        arrays = dict(found)
-    return {**arrays, "X": _table(arrays)}
+    with np.load(file) as stored:
+        arrays = dict(stored)
+    return _table(arrays), arrays["y"]
 
 
 def real(name: str, test_share: float = 0.2) -> Split | None:
     """A real data set of two classes, or None where it is not there."""
-    arrays = stored(name)
-    if arrays is None:
+    found = whole(name)
+    if found is None:
         return None
-    X = arrays["X"]
-    y = (arrays["y"] == arrays["y"].max()).astype(np.float64)
+    X, labels = found
+    y = (labels == labels.max()).astype(np.float64)
     order = np.random.default_rng(0).permutation(len(y))
     n_test = int(test_share * len(y))
     test, train = np.sort(order[:n_test]), np.sort(order[n_test:])

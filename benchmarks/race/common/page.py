@@ -39,7 +39,7 @@ def put(text: str, name: str, block: str) -> str:
 
 
 def write(name: str, block: str, others: float, page: Path = PAGE) -> None:
-    """Put a block, and the machine that it was measured on, into the page."""
+    """Put a block, and the machine that it was measured on, into a page."""
     text = page.read_text(encoding="utf-8")
     where = f"*{machine()} Other processes kept {others:.2f} cores busy.*"
     page.write_text(put(text, name, f"{block}\n\n{where}"), encoding="utf-8")

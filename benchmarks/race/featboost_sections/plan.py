@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common.data import stored
+from common.data import whole
 from sklearn.model_selection import StratifiedKFold
 
 SETS = (
@@ -62,10 +62,10 @@ class Part:
 
 def parts(name: str, n_folds: int) -> Iterator[Part]:
     """The folds of a set, classes as 0, 1, ...; nothing where the set is not there."""
-    arrays = stored(name)
-    if arrays is None:
+    found = whole(name)
+    if found is None:
         return
-    X, y = arrays["X"], np.unique(arrays["y"], return_inverse=True)[1]
+    X, y = found[0], np.unique(found[1], return_inverse=True)[1]
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0).split(np.zeros(len(y)), y)
     for fold, (train, test) in enumerate(folds):
         yield Part(name, fold, X[train], y[train], X[test], y[test])

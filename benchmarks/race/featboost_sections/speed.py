@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common.data import missing, stored
+from common.data import missing, whole
 from common.measure import N_THREADS, Run, say, take_turns
 from common.options import Options
 from common.table import Section, table
@@ -105,11 +105,11 @@ class Evaluations:
 
 def run(options: Options) -> Section:
     section = Section("speed")
-    arrays = stored("madelon")
-    if arrays is None:
+    found = whole("madelon")
+    if found is None:
         section.skip(missing("madelon"))
         return section
-    X, y = arrays["X"], (arrays["y"] > 0).astype(np.int64)
+    X, y = found[0], (found[1] > 0).astype(np.int64)
     work = Evaluations(X, y, 8 if options.quick else M)
     _whole(section, X, y, options)
     contestants = {
