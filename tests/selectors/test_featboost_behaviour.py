@@ -302,6 +302,32 @@ def test_an_interruption_leaves_a_path(cls, monkeypatch):
     assert selector.predict(X).shape == (len(X),)
 
 
+@pytest.mark.parametrize("cls", [FeatBoostClassifier, IISRegressor])
+def test_a_callback_may_ask_for_an_end(cls):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has no callbacks yet")
+    from contract.test_progress_and_interruption import Counter
+
+    X, y = xor()
+    y = y if cls is FeatBoostClassifier else X[:, 0] + X[:, 1] + X[:, 2]
+    selector = cls(**QUICK).set_callbacks(Counter(at=1, stop=True))
+    with pytest.warns(InterruptedWarning):
+        selector.fit(X, y)
+    assert len(selector.path_) == 1
+    counter = Counter()
+    selector = cls(**QUICK).set_callbacks(counter).fit(X, y)
+    assert counter.ended > len(selector.path_)
+    assert counter.n_teardowns == 1
+
+
+def test_a_sparse_table_reaches_the_users_ranker_sparse():
+    X, y = xor()
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    told = {"ranker": RandomForestClassifier(10), "max_features": 3, "random_state": 0}
+    dense = FeatBoostClassifier(**told).fit(X, y)
+    sparse = FeatBoostClassifier(**told).fit(sp.csc_matrix(X), y)
+    np.testing.assert_array_equal(dense.path_.scores, sparse.path_.scores)
+
+
 @pytest.mark.data
 def test_madelon_as_in_the_paper(load_set):
     data = load_set("madelon")

@@ -123,14 +123,12 @@ class ForwardSelector(StepwiseSelector):
                     progress.round()
                     progress.stop_if_asked()
 
-                path = drive(
+                return drive(
                     self._trace(job, ranker, evaluator),
                     on_step=tell,
                     control_name="rank",
                     **self._told(problem),
                 )
-                progress.part()
-                return path
 
     def _workshop(self, job: ForwardJob, threads: Threads) -> TreeWorkshop | None:
         """Columns in bins, where trees rank or evaluate."""
