@@ -38,13 +38,6 @@ def quick(cls: type, **params: Any) -> Any:
     return cls(**{name: value for name, value in QUICK.items() if name in known} | params)
 
 
-def patient(cls: type, n_rounds: int, **params: Any) -> Any:
-    """An estimator that takes its time, where time is a number of rounds."""
-    if "max_iter" in inspect.signature(cls).parameters:
-        params = {"max_iter": n_rounds, **params}
-    return quick(cls, **params)
-
-
 class Small(NamedTuple):
     """A small problem: X, y, and further rows of both."""
 

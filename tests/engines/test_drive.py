@@ -338,3 +338,20 @@ def test_the_generator_is_closed_at_the_end(changes):
     with suppress(RuntimeError):
         run(trace(), **changes)
     assert closed == [True]
+
+
+def test_a_generator_may_say_why_it_ended():
+    def trace():
+        yield Step.of([0])
+        return StopReason.NO_GAIN
+
+    assert run(trace()).stop_reason is StopReason.NO_GAIN
+
+
+def test_a_rule_that_ends_a_run_has_the_last_word():
+    def trace():
+        yield Step.of([0])
+        yield Step.of([0, 1])
+        return StopReason.NO_GAIN
+
+    assert run(trace(), rules=[MaxFeatures(1)]).stop_reason is StopReason.MAX_FEATURES

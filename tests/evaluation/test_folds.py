@@ -157,3 +157,12 @@ def test_folds_that_are_none(folds, match):
 def test_a_fold_whose_rows_all_weigh_nothing():
     with pytest.raises(ParameterError, match="positive weight"):
         read_folds([([0, 1], [2, 3])], numbers(4), np.array([0, 1]))
+
+
+def test_groups_reach_a_splitter_that_asks_for_them():
+    from sklearn.model_selection import LeaveOneGroupOut
+
+    target = read_target([0.0, 1.0, 2.0, 3.0], task="regression")
+    groups = ["a", "a", "b", "b"]
+    folds = read_folds(LeaveOneGroupOut(), target, np.arange(4), groups=groups)
+    assert [fold.test.tolist() for fold in folds] == [[0, 1], [2, 3]]

@@ -77,7 +77,7 @@ def fill_words(bins, first, n, is_categorical, split, unit, words_out):
 
 
 @njit(cache=True, nogil=True)
-def find_split(codes, columns, features, histogram, total, unit, least, floor, used, gain, split):
+def find_split(columns, features, histogram, total, unit, least, floor, used, gain, split):
     """The feature that a node splits on, or -1; ``gain`` and ``split`` are room to work in."""
     if (total & LOW) < 2 * least:
         return -1
@@ -152,9 +152,7 @@ def grow(codes, columns, by_row, total, unit, least, floor, max_depth, used, ord
         last = n_nodes
         for q in range(first, last):
             bins = histograms[node[q, 3]]
-            j = find_split(
-                codes, columns, features, bins, sums[q], unit, least, floor, used, gain, split
-            )
+            j = find_split(columns, features, bins, sums[q], unit, least, floor, used, gain, split)
             if j < 0:
                 continue
             fill_words(bins, offset[j], n_bins[j], is_categorical[j], split[j], unit, words[q])

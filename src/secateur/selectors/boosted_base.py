@@ -172,7 +172,7 @@ class BoostedSelector(PathPredictor):
     def _groups(self, columns: BinnedColumns, job: BoostedJob, threads: Threads) -> Groups | None:
         """The sums of features that newcomers are found by; none where the search is exact."""
         del columns, job, threads
-        return None  # noqa: RET501  # others return groups
+        return None  # others return groups
 
     def _trace_one(
         self,

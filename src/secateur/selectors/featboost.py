@@ -16,7 +16,7 @@ from secateur.selectors.featboost_base import ForwardJob, ForwardSelector
 from secateur.selectors.featboost_doc import with_parameters
 from secateur.selectors.featboost_estimators import check_ranker
 from secateur.selectors.featboost_parameters import CLASSIFIER, CONSTRAINTS, REGRESSOR
-from secateur.selectors.stepwise import LabelledSelector, NumberSelector
+from secateur.selectors.predicting import PredictsNumbers, PredictsProbabilities
 
 
 class _FeatBoost(ForwardSelector):
@@ -44,7 +44,7 @@ class _FeatBoost(ForwardSelector):
 
 
 @with_parameters
-class FeatBoostClassifier(ClassifierMixin, LabelledSelector, _FeatBoost):  # type: ignore[misc]  # untyped base
+class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  # type: ignore[misc]  # untyped base
     """Forward selection that re-weights the rows, for classes (FeatBoost).
 
     In each round a ranker is fitted to weighted rows; the best ranked features are tried, each
@@ -122,7 +122,7 @@ class FeatBoostClassifier(ClassifierMixin, LabelledSelector, _FeatBoost):  # typ
 
 
 @with_parameters
-class FeatBoostRegressor(RegressorMixin, NumberSelector, _FeatBoost):  # type: ignore[misc]  # untyped base
+class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: ignore[misc]  # untyped base
     """Forward selection that re-weights the rows, for numbers.
 
     FeatBoost as in ``FeatBoostClassifier``, with rows weighted by how far the ranker's prediction
@@ -195,7 +195,7 @@ class FeatBoostRegressor(RegressorMixin, NumberSelector, _FeatBoost):  # type: i
 
 
 @with_parameters
-class IISRegressor(RegressorMixin, NumberSelector, ForwardSelector):  # type: ignore[misc]  # untyped base
+class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: ignore[misc]  # untyped base
     """Iterative Input Selection: each feature for what the ones before it leave unexplained.
 
     In each round the features are ranked for the target of the moment, the best ranked are tried

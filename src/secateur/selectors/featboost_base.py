@@ -30,8 +30,8 @@ from secateur.selectors.featboost_judge import Judge, read_scoring
 from secateur.selectors.featboost_trees import TreeEvaluator, TreeRanker, TreeWorkshop
 from secateur.selectors.inputs import read_input
 from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.predicting import StepPredictor
 from secateur.selectors.progress import progress_of, with_callbacks
-from secateur.selectors.stepwise import StepwiseSelector
 from secateur.typing import FloatArray, IntArray
 
 MAX_BINS = 64
@@ -52,7 +52,7 @@ class ForwardJob:
     n_threads: int
 
 
-class ForwardSelector(StepwiseSelector):
+class ForwardSelector(StepPredictor):
     """Accepts feature after feature: somebody ranks, somebody evaluates the best ranked.
 
     Subclasses say which algorithm (``_trace``) and what kind of target (``_task``).
@@ -123,14 +123,12 @@ class ForwardSelector(StepwiseSelector):
                     progress.round()
                     progress.stop_if_asked()
 
-                path = drive(
+                return drive(
                     self._trace(job, ranker, evaluator),
                     on_step=tell,
                     control_name="rank",
                     **self._told(problem),
                 )
-                progress.part()
-                return path
 
     def _workshop(self, job: ForwardJob, threads: Threads) -> TreeWorkshop | None:
         """Columns in bins, where trees rank or evaluate."""
@@ -186,21 +184,6 @@ class ForwardSelector(StepwiseSelector):
             self.epsilon,
             bool(getattr(self, "reset", False)),
         )
-
-    def _told(self, problem: Problem) -> dict[str, Any]:
-        """What a path remembers of the fit."""
-        plain = {
-            name: value if _is_plain(value) else type(value).__name__
-            for name, value in self.get_params(deep=False).items()
-            if _is_plain(value) or hasattr(value, "fit")
-        }
-        return {
-            "feature_names": problem.names,
-            "algorithm": type(self).__name__,
-            "parameters": plain,
-            "costs": problem.prices.total,
-            "cost_unit": getattr(self.costs, "unit", ""),
-        }
 
     def _default_rule(self) -> CuttingRule:
         """Every accepted feature improved the score: the best step is the last one."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
@@ -34,17 +35,8 @@ def prepared(estimator: Any, seed: int) -> Any:
     return fresh.set_params(**unset) if unset else fresh
 
 
-def check_estimator(name: str, estimator: Any, advice: str) -> None:
-    """Refuse what cannot be cloned, fitted and asked."""
-    wanted = ("fit", "predict", "get_params", "set_params")
-    if isinstance(estimator, type) or not all(hasattr(estimator, each) for each in wanted):
-        msg = f"'{name}' must be {advice} Got {estimator!r}. Use None for the built-in one."
-        raise ParameterError(msg)
-
-
 def check_ranker(estimator: Any, *, needs_weights: bool, needs_probabilities: bool) -> None:
     """Refuse a ranker that lacks what Algorithm 1 asks of it."""
-    check_estimator("ranker", estimator, "None or an estimator with feature_importances_.")
     if needs_weights and not has_fit_parameter(estimator, "sample_weight"):
         msg = (
             "'ranker' must take sample_weight in fit, since rows are re-weighted. Got "
@@ -74,8 +66,10 @@ class Asked:
         """Some columns of all rows."""
         return self._table.columns(features)
 
-    def all_columns(self) -> FloatArray:
-        """The whole table."""
+    def all_columns(self) -> Any:
+        """The whole table; a sparse one stays sparse."""
+        if self._table.is_sparse:
+            return csr_matrix(self._table.csc)
         return self._table.columns(np.arange(self._table.n_features))
 
     def fit(
@@ -94,7 +88,7 @@ class EstimatorRanker:
         self._estimator = estimator
         self._asked = Asked(problem)
         self._seed = seed
-        self._X: FloatArray | None = None
+        self._X: Any = None
 
     def rank(self, weight: FloatArray) -> FloatArray:
         """Importances of a fit to weighted rows."""
@@ -131,7 +125,7 @@ class EstimatorRanker:
         model = prepared(self._estimator, self._seed)
         return self._asked.fit(model, X, self._asked.target), X
 
-    def _all(self) -> FloatArray:
+    def _all(self) -> Any:
         if self._X is None:
             self._X = self._asked.all_columns()
         return self._X

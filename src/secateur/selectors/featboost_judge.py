@@ -130,7 +130,7 @@ class _PredictedNumbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]  #
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> Any:  # noqa: ARG002 - already made
         """The numbers."""
         return self.prediction
 
@@ -143,10 +143,10 @@ class _PredictedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any) -> Any:  # noqa: ARG002 - already made
         """The probabilities."""
         return self.prediction
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> Any:  # noqa: ARG002 - already made
         """The likeliest labels."""
         return self.classes_[self.prediction.argmax(axis=1)]

@@ -32,7 +32,7 @@ class StepModel(Protocol):
         ...
 
 
-class PathPredictor(PathSelector):
+class StepPredictor(PathSelector):
     """A selector whose steps carry models; it predicts with the one that was chosen."""
 
     n_jobs: int | None
@@ -42,38 +42,6 @@ class PathPredictor(PathSelector):
     def _model(self) -> Any:
         check_is_fitted(self)
         return self.path_[self.selection_.index].model
-
-    def _told(self, problem: Problem) -> dict[str, Any]:
-        """What a path remembers of the fit."""
-        plain = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if value is None or isinstance(value, str | bool | int | float)
-        }
-        return {
-            "feature_names": problem.names,
-            "algorithm": type(self).__name__,
-            "parameters": plain,
-            "costs": problem.prices.total,
-            "cost_unit": getattr(self.costs, "unit", ""),
-        }
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """The share of each feature in what the chosen step holds to be important."""
-        check_is_fitted(self)
-        step = self.path_[self.selection_.index]
-        shares = np.zeros(self.n_features_in_)
-        shares[step.support] = step.weight
-        total = shares.sum()
-        return shares / total if total > 0 else shares
-
-    def _raw(self, X: Any) -> FloatArray:
-        """Raw predictions of the chosen model, shape (n_outputs, n_rows)."""
-        model: StepModel = self._model
-        table = self._read_again(X, only=model.features)
-        with Threads(resolve_n_jobs(self.n_jobs)) as threads:
-            return model.raw(table, threads)
 
     def _response(self, X: Any) -> FloatArray:
         """Predictions of the chosen model on the scale of the target."""
@@ -93,11 +61,31 @@ class PathPredictor(PathSelector):
         return (finish(self._predict(model, table)) for model in models)
 
 
-class PredictsClasses:
-    """The predictions of a classifier, from the probabilities and raw scores of its model."""
+class PathPredictor(StepPredictor):
+    """One whose model also gives raw scores, and whose weights are shares of importance."""
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """The share of each feature in what the chosen step holds to be important."""
+        check_is_fitted(self)
+        step = self.path_[self.selection_.index]
+        shares = np.zeros(self.n_features_in_)
+        shares[step.support] = step.weight
+        total = shares.sum()
+        return shares / total if total > 0 else shares
+
+    def _raw(self, X: Any) -> FloatArray:
+        """Raw predictions of the chosen model, shape (n_outputs, n_rows)."""
+        model: StepModel = self._model
+        table = self._read_again(X, only=model.features)
+        with Threads(resolve_n_jobs(self.n_jobs)) as threads:
+            return model.raw(table, threads)
+
+
+class PredictsProbabilities:
+    """The predictions of a classifier, from the probabilities of its model."""
 
     classes_: AnyArray
-    _raw: Callable[[Any], FloatArray]
     _response: Callable[[Any], FloatArray]
     _staged: Callable[[Any, Callable[[FloatArray], Any]], Iterator[Any]]
 
@@ -108,11 +96,6 @@ class PredictsClasses:
     def predict(self, X: Any) -> AnyArray:
         """The likeliest class of each row."""
         return self._labels(self._response(X))
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log odds of the second of two classes, or a raw score per class."""
-        raw = self._raw(X)
-        return raw[0] if len(raw) == 1 else raw.T
 
     def staged_predict(self, X: Any) -> Iterator[AnyArray]:
         """The classes predicted at each step of the path."""
@@ -125,6 +108,17 @@ class PredictsClasses:
     def _labels(self, probabilities: FloatArray) -> AnyArray:
         labels: AnyArray = self.classes_[probabilities.argmax(axis=1)]
         return labels
+
+
+class PredictsClasses(PredictsProbabilities):
+    """The same of a model that gives raw scores as well."""
+
+    _raw: Callable[[Any], FloatArray]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log odds of the second of two classes, or a raw score per class."""
+        raw = self._raw(X)
+        return raw[0] if len(raw) == 1 else raw.T
 
 
 class PredictsNumbers:

@@ -50,11 +50,11 @@ def trace_iis(
         if run.selected.used[tried.feature]:
             reason = StopReason.REPEATED
             break
-        step, gain = run.accept(tried)
-        if not gain > params.epsilon:
+        folds = run.together_with(tried.feature)
+        if not run.gain(folds) > params.epsilon:
             reason = StopReason.NO_GAIN
-            break  # and the step stays out
-        yield step
+            break
+        yield run.accept(tried, folds)
     else:
         reason = StopReason.MAX_FEATURES
     if not run.has_stepped:
@@ -103,18 +103,29 @@ class _Run:
         rank = rank_of(candidates, candidates[best])
         return Tried(candidates, score, best, folds[best], math.inf, rank)
 
-    def accept(self, tried: Tried) -> tuple[Step, float]:
-        """Take the winner in and leave the rest as the next target; the step, and its gain."""
-        left = float(np.var(self._target))
+    def together_with(self, feature: int) -> FloatArray:
+        """Scores of all accepted features and this one for the original target."""
+        folds: FloatArray = self._evaluator.scores(np.array([feature]))[0]
+        return folds
+
+    def gain(self, folds: FloatArray) -> float:
+        """What these scores add to those of the accepted features."""
+        return float(folds.mean()) - self._utility
+
+    def accept(self, tried: Tried, folds: FloatArray) -> Step:
+        """Take the winner in and leave the rest as the next target."""
+        gain = self.gain(folds)
+        details = {
+            **tried_details(tried),
+            "gain": gain if math.isfinite(gain) else None,
+            "target_variance": float(np.var(self._target)),
+        }
         self.selected.add(tried.feature)
         self._evaluator.accept(tried.feature)
-        folds = self._evaluator.current()
-        utility = float(folds.mean())
-        gain, self._utility = utility - self._utility, utility
+        self._utility = float(folds.mean())
         self._target = self._target - self._evaluator.predicted(self._target)
-        shown = {**tried_details(tried), "gain": gain if math.isfinite(gain) else None}
-        details = {**shown, "target_variance": left}
-        step = Step.of(
+        self.has_stepped = True
+        return Step.of(
             self.selected.features,
             self._importance,
             control=float(tried.rank),
@@ -123,8 +134,6 @@ class _Run:
             model=self._evaluator.model(),
             details=details,
         )
-        self.has_stepped = self.has_stepped or math.isinf(gain)
-        return step, gain
 
     def why_nothing(self) -> StopReason:
         """Nothing left to explain, or no money for anything."""

@@ -67,5 +67,5 @@ class InputEvaluator(Evaluator, Protocol):
         ...
 
     def predicted(self, target: FloatArray) -> FloatArray:
-        """This target as the accepted features predict it for rows that took no part."""
+        """The target as the accepted features predict it for rows that took no part."""
         ...

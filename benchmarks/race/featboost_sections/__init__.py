@@ -1,0 +1,1 @@
+"""Parts of the race of forward selection, one file each."""

@@ -1,0 +1,100 @@
+"""Accuracy against the number of features, as Figures 4.1, 4.4 and 4.5; times as Table 4.2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from adapters.ordered import METHODS, timed, xgboost
+from common.data import missing
+from common.kept import Kept
+from common.table import Section, table
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from featboost_sections.pictures import draw_curves
+from featboost_sections.plan import Part, Plan, parts
+
+VALIDATORS = {
+    "1-NN": lambda _: KNeighborsClassifier(1),
+    "naive Bayes": lambda _: GaussianNB(),
+    "boosted trees": xgboost,
+}
+
+
+def piece(part: Part, method: str, plan: Plan) -> dict[str, Any]:
+    """The order that a method gives on one fold, and what validators make of its beginnings."""
+    found = timed(METHODS[method], part.X, part.y, plan.most, plan.limit)
+    order = found["order"] or []
+    sizes = [size for size in plan.sizes if size <= len(order)]
+    accuracy = {
+        name: [judge(make(part.y), part, order[:size]) for size in sizes]
+        for name, make in VALIDATORS.items()
+    }
+    return {**found, "sizes": sizes, "accuracy": accuracy}
+
+
+def judge(model: Any, part: Part, features: list[int]) -> float:
+    """The accuracy of a model on some features, on rows that nobody has seen."""
+    train, test = (X[:, features] for X in (part.X, part.X_test))
+    if sp.issparse(train):
+        train, test = train.toarray(), test.toarray()
+    return float((model.fit(train, part.y).predict(test) == part.y_test).mean())
+
+
+def run(plan: Plan, kept: Kept, *, write: bool) -> Section:
+    section = Section("curves")
+    section.add(plan.told())
+    times, means = [], []
+    for name in plan.sets:
+        results = _results(name, plan, kept)
+        if not results:
+            section.skip(missing(name))
+            continue
+        times.append([name, *(_seconds(results[method]) for method in METHODS)])
+        means.append([name, *(_curve_mean(results[method], "1-NN") for method in METHODS)])
+        if write:
+            draw_curves(name, results, list(VALIDATORS))
+    heads = list(METHODS)
+    section.add(
+        "Accuracy of 1-NN on held-out rows, mean over the sizes "
+        f"{', '.join(map(str, plan.sizes))} that a method reaches (in brackets: how many):",
+        table(["set", *heads], means),
+        "Seconds of a selection, mean over the folds (`>`: stopped):",
+        table(["set", *heads], times),
+    )
+    if write:
+        section.add(*(f"![{name}](featboost-{name}.png)" for name in plan.sets))
+    return section
+
+
+def _results(name: str, plan: Plan, kept: Kept) -> dict[str, list[dict[str, Any]]]:
+    results: dict[str, list[dict[str, Any]]] = {method: [] for method in METHODS}
+    there = False
+    for part in parts(name, plan.n_folds):
+        there = True
+        for method, found in results.items():
+            if found and found[0]["order"] is None:
+                continue  # time was up on the first fold: it would be on the others
+            slug = method.replace(", ", "-").replace(" ", "_")
+            found.append(
+                kept.get(
+                    f"curve-{name}-{slug}-{part.fold}", lambda p=part, m=method: piece(p, m, plan)
+                )
+            )
+    return results if there else {}
+
+
+def _seconds(found: list[dict[str, Any]]) -> str:
+    mean = np.mean([each["seconds"] for each in found])
+    stopped = any(each["order"] is None or each.get("stop") == "interrupted" for each in found)
+    return f"{'> ' if stopped else ''}{mean:.1f}"
+
+
+def _curve_mean(found: list[dict[str, Any]], validator: str) -> str | None:
+    curves = [each["accuracy"][validator] for each in found if each["order"]]
+    if not curves:
+        return None
+    values = [value for curve in curves for value in curve]
+    return f"{np.mean(values):.3f} ({np.mean([len(curve) for curve in curves]):.0f})"

@@ -1,0 +1,71 @@
+"""Which sets, folds and limits the experiments have; small ones to see that it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from common.data import whole
+from sklearn.model_selection import StratifiedKFold
+
+SETS = (
+    "madelon", "Isolet", "BASEHOCK", "PCMAC", "ORL", "orlraws10P", "pixraw10P", "warpAR10P",
+    "warpPIE10P", "TOX_171", "colon",
+)  # fmt: skip
+VARIANT_SETS = ("madelon", "warpPIE10P", "ORL")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``limit``: seconds after which a selection is stopped, ``most``: features of a curve."""
+
+    sets: tuple[str, ...]
+    variant_sets: tuple[str, ...]
+    n_folds: int
+    most: int
+    limit: float
+
+    @property
+    def sizes(self) -> list[int]:
+        """Numbers of features at which validators judge."""
+        return [size for size in (1, 2, 3, 5, 7, 10, 15, 20) if size <= self.most]
+
+    def told(self) -> str:
+        """Sets, folds and limits in a sentence."""
+        return (
+            f"{self.n_folds} stratified folds, one repeat, the selection inside the folds; up to "
+            f"{self.most} features; a selection is stopped after {self.limit:.0f} s (FeatBoost "
+            "then keeps what it has, of the others nothing is left)."
+        )
+
+
+def plan(*, quick: bool) -> Plan:
+    """The full plan, or a small one."""
+    if quick:
+        return Plan(("warpAR10P", "colon"), ("warpPIE10P",), 2, 5, 8.0)
+    return Plan(SETS, VARIANT_SETS, 3, 20, 40.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One fold of one set."""
+
+    name: str
+    fold: int
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+
+
+def parts(name: str, n_folds: int) -> Iterator[Part]:
+    """The folds of a set, classes as 0, 1, ...; nothing where the set is not there."""
+    found = whole(name)
+    if found is None:
+        return
+    X, y = found[0], np.unique(found[1], return_inverse=True)[1]
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=0).split(np.zeros(len(y)), y)
+    for fold, (train, test) in enumerate(folds):
+        yield Part(name, fold, X[train], y[train], X[test], y[test])

@@ -1,0 +1,164 @@
+"""Forward selection with rankers and evaluators that say what they are told to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from secateur import FeatureCosts, Score, StopReason
+from secateur._data.frames import read_table
+from secateur._engines.drive import drive
+from secateur._engines.featboost.candidates import Shop
+from secateur._engines.featboost.distances import ScaledTable
+from secateur._engines.featboost.neighbour_model import Voters
+from secateur._engines.featboost.trace import ForwardParams, trace_featboost
+from secateur._engines.featboost.weighting import LossWeighting, Weighting
+
+
+class Ranker:
+    """Ranks by position, or by another order once the weights are no longer equal."""
+
+    def __init__(self, *orders):
+        self._orders = orders
+        self.n_fits = 0
+
+    def rank(self, weight):
+        self.n_fits += 1
+        order = self._orders[0 if (weight == 1.0).all() else -1]
+        importance = np.zeros(6)
+        importance[list(order)] = np.arange(len(order), 0, -1)
+        return importance
+
+    def losses(self, features):
+        return np.array([0.1, 0.2, 0.3, 0.4])
+
+
+class Evaluator:
+    """The score of a set is the sum of what its features are worth."""
+
+    def __init__(self, worth):
+        self._worth = np.asarray(worth, float)
+        self._features = []
+        self.asked = []
+
+    def accept(self, feature):
+        self._features.append(feature)
+
+    def scores(self, candidates):
+        self.asked.append(candidates.tolist())
+        before = self._worth[self._features].sum()
+        return np.repeat((before + self._worth[candidates])[:, None], 2, axis=1)
+
+    def current(self):
+        return np.full(2, self._worth[self._features].sum())
+
+    def score(self, folds):
+        return Score.of(folds, origin="inner", metric="worth", greater_is_better=True)
+
+    def model(self):
+        return tuple(self._features)
+
+
+def path_of(ranker, evaluator, weighting=None, costs=None, budget=None, per_cost=False, **params):
+    prices = (costs or FeatureCosts()).bind(list("abcdef"))
+    weighting = weighting or LossWeighting(np.ones(4))
+    trace = trace_featboost(
+        ranker, evaluator, weighting, Shop(prices, budget, per_cost), ForwardParams(**params)
+    )
+    return drive(trace, feature_names=list("abcdef"), algorithm="demo")
+
+
+def test_the_best_of_the_best_ranked_is_accepted():
+    evaluator = Evaluator([0.1, 0.3, 0.2, 0.9, 0.0, 0.0])
+    path = path_of(Ranker([0, 1, 2, 4]), evaluator, n_candidates=3)
+    assert path[-1].order.tolist() == [1, 2, 0]  # the fourth feature is never ranked
+    assert evaluator.asked[0] == [0, 1, 2]
+    assert [step.control for step in path] == [2.0, 3.0, 1.0]
+    assert path.stop_reason is StopReason.NO_GAIN
+
+
+def test_features_that_are_in_are_not_tried_again_but_keep_their_rank():
+    evaluator = Evaluator([0.3, 0.2, 0.1, 0.0, 0.0, 0.0])
+    path = path_of(Ranker([0, 1, 2]), evaluator, weighting=Weighting(np.ones(4)), n_candidates=2)
+    assert evaluator.asked == [[0, 1], [1]]
+    assert path[-1].order.tolist() == [0, 1]
+
+
+def test_a_reset_brings_back_the_first_ranking_without_a_fit():
+    ranker = Ranker([0, 1], [5, 4])
+    path = path_of(ranker, Evaluator([0.3, 0.2, 0.0, 0.0, 0.0, -1.0]), n_candidates=2)
+    assert path[-1].order.tolist() == [0, 1]
+    assert [step.details["after_reset"] for step in path] == [False, True]
+    # The first, and one on new weights; after the reset losses are as before, and so are weights.
+    assert ranker.n_fits == 2
+    without = path_of(
+        Ranker([0, 1], [5, 4]), Evaluator([0.3, 0.2, 0, 0, 0, -1]), n_candidates=2, reset=False
+    )
+    assert without[-1].order.tolist() == [0]
+
+
+def test_epsilon_must_be_passed():
+    worth = [0.5, 0.05, 0.04, 0.0, 0.0, 0.0]
+    path = path_of(Ranker([0, 1, 2]), Evaluator(worth), epsilon=0.045)
+    assert path[-1].order.tolist() == [0, 1]
+
+
+def test_an_unusable_score_never_wins():
+    path = path_of(Ranker([0, 1]), Evaluator([np.nan, 0.2, 0, 0, 0, 0]), max_features=1)
+    assert path[-1].order.tolist() == [1]
+    nothing = path_of(Ranker([0]), Evaluator([np.nan] * 6), n_candidates=1)
+    assert nothing[-1].n_features == 0
+    assert nothing.stop_reason is StopReason.NO_GAIN
+
+
+def test_prices_decide_ties_budgets_and_gains():
+    worth = [0.2, 0.2, 0.1, 0.0, 0.0, 0.0]
+    costs = FeatureCosts([5.0, 3.0, 1.0, 1.0, 1.0, 1.0])
+    assert path_of(Ranker([0, 1, 2]), Evaluator(worth), costs=costs)[0].order.tolist() == [1]
+    poor = path_of(Ranker([0, 1, 2]), Evaluator(worth), costs=costs, budget=4.0)
+    assert poor[-1].order.tolist() == [1, 2]
+    assert poor.costs.tolist() == [3.0, 4.0]
+    assert poor.stop_reason is StopReason.COST_BUDGET
+    kept = FeatureCosts([5.0, 3.0, 1.0, 1.0, 1.0, 1.0], keep=[3])
+    thrifty = path_of(Ranker([0, 1, 2]), Evaluator(worth), costs=kept, per_cost=True)
+    assert thrifty[-1].order.tolist() == [3, 2, 1, 0]
+
+
+def test_no_more_than_max_features_and_no_weights_after_the_last():
+    ranker = Ranker([0, 1, 2])
+    path = path_of(ranker, Evaluator([3, 2, 1, 0, 0, 0]), max_features=2)
+    assert path[-1].n_features == 2
+    assert path.stop_reason is StopReason.MAX_FEATURES
+    assert ranker.n_fits == 2
+
+
+# ---- distances --------------------------------------------------------------------------------
+
+
+def test_columns_are_standardised_and_filled_in():
+    X = np.array([[1.0, 7.0], [np.nan, 7.0], [5.0, 7.0]])
+    table = ScaledTable(read_table(X), np.ones(3), standardize=True)
+    np.testing.assert_allclose(table.columns(np.array([0, 1])), [[-1, 0, 1], [0, 0, 0]])
+    plain = ScaledTable(read_table(X), np.ones(3), standardize=False)
+    np.testing.assert_allclose(plain.columns(np.array([0])), [[1, 3, 5]])
+    new = table.scaling([0]).apply(read_table(np.array([[5.0, 0.0]])))
+    np.testing.assert_allclose(new, [[1.0]])
+
+
+def test_categories_differ_as_much_as_numbers_do():
+    codes = np.array([[0.0], [1.0], [0.0], [1.0]])
+    numbers = ScaledTable(read_table(codes), np.ones(4), standardize=True)
+    values = numbers.columns(np.array([0]))[0]
+    categories = ScaledTable(
+        read_table(codes, categorical_features=[0]), np.ones(4), standardize=True
+    )
+    categories.columns(np.array([0]))
+    assert categories.mismatch(np.array([0]))[0] == pytest.approx((values[0] - values[1]) ** 2)
+
+
+def test_neighbours_vote_with_their_weights():
+    voters = Voters(np.array([0.0, 1.0, 1.0]), np.array([2.0, 1.0, 1.0]), 2, 2)
+    assert voters.vote(np.array([[0, 1]])).tolist() == [[1.0, 0.0]]  # two rows of the first class
+    assert voters.vote(np.array([[1, 0]])).tolist() == [[0.5, 0.5]]
+    relative = Voters(np.array([0.0, 4.0]), np.array([0.5, 1.5]), 0, 2)
+    assert relative.vote(np.array([[0, 1]])).tolist() == [3.0]
