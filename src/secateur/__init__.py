@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         GBFSClassifier,
         GBFSRegressor,
     )
+    from secateur.selectors.feature_gradients import FeatureGradientsSelector
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ __all__ = [
     "CostBudget",
     "Elbow",
     "FeatureCosts",
+    "FeatureGradientsSelector",
     "GBFSClassifier",
     "GBFSRegressor",
     "MaxFeatures",
@@ -80,6 +82,7 @@ _HOMES = {
         "GBFSClassifier",
         "GBFSRegressor",
     ),
+    "secateur.selectors.feature_gradients": ("FeatureGradientsSelector",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

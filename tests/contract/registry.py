@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, is_classifier
 import secateur
 
 # What makes a fit quick, where the estimator has it; results need not be good.
-QUICK = {"max_iter": 5, "learning_rate": 0.4, "cv": 2, "random_state": 0}
+QUICK = {"max_iter": 5, "max_epochs": 20, "learning_rate": 0.4, "cv": 2, "random_state": 0}
 
 NAMES = tuple("abcdefgh")
 INFORMATIVE = (1, 4, 6)
@@ -36,6 +36,14 @@ def quick(cls: type, **params: Any) -> Any:
     """An estimator that fits quickly."""
     known = inspect.signature(cls).parameters
     return cls(**{name: value for name, value in QUICK.items() if name in known} | params)
+
+
+def rounds(cls: type, few: int, many: int | None = None) -> dict[str, int]:
+    """The parameter that limits how long a fit takes, where there is one."""
+    known = inspect.signature(cls).parameters
+    if "max_iter" in known:
+        return {"max_iter": few}
+    return {"max_epochs": few if many is None else many} if "max_epochs" in known else {}
 
 
 class Small(NamedTuple):

@@ -220,6 +220,16 @@ BAD_PARAMETERS = {
     "loss": ["log_loss", None],
     "quantile": [0.0, 1.0],
     "huber_delta": [0.0, -1.0],
+    "task": ["ranking", None],
+    "order": [0, 13, 2.5],
+    "n_features": [0, 2.5, 9, "all"],
+    "group_mode": ["firm", None],
+    "batch_size": [3, 2.5, None],
+    "accumulate": [0, 1.5],
+    "max_epochs": [0, 2.5, "many", None],
+    "standardize": ["yes", None, 1],
+    "init": [np.nan, "zero", [0.0, 1.0], [[0.0] * 8]],
+    "tol": [-1.0, np.nan, np.inf],
 }
 
 

@@ -1,0 +1,235 @@
+"""The estimated signal of a soft set of features on one batch of rows, and its slopes.
+
+z(s) = sum_i a_i / binom(N, i + 2) y' T^(i + 1) y, T = triud(X diag(s) X') / scale: the sum in Eq. 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from secateur._data.centred import Centred, DenseRows, SparseRows
+from secateur._engines.feature_gradients.coefficients import Chain, chain_of
+from secateur._engines.feature_gradients.curves import Curve
+from secateur._kernels import learnability as dense
+from secateur._kernels import sparse_learnability as sparse
+from secateur._kernels.threads import Threads
+from secateur.typing import AnyArray, FloatArray, IntArray
+
+PRECISE = 7
+"""From this order on the coefficients are so large that carries are float64."""
+
+
+class Batch(NamedTuple):
+    """Some rows in the order of the chains: numbers, targets (targets, N) and weights (N,)."""
+
+    rows: IntArray
+    y: FloatArray
+    weight: FloatArray
+
+
+class Estimator(Protocol):
+    """Signals and slopes of batches; both kinds of rows have one."""
+
+    def signals(self, batch: Batch, s: FloatArray) -> FloatArray: ...
+
+    def slopes(
+        self, batch: Batch, s: FloatArray, curve: Curve, slope_out: FloatArray
+    ) -> FloatArray: ...
+
+
+def estimator_of(columns: Centred, order: int, scale: float, threads: Threads) -> Estimator:
+    """The estimator for dense or sparse rows.
+
+    Parameters
+    ----------
+    columns : Centred
+    order : int
+    scale : float
+        The top eigenvalue of the covariance: the spectrum of what the polynomial sees is then
+        between 0 and 1.
+    threads : Threads
+    """
+    if isinstance(columns.rows, DenseRows):
+        return DenseEstimator(columns.rows, order, scale, threads)
+    return SparseEstimator(columns.rows, order, scale, threads)
+
+
+def _signals(chain: Chain, batch: Batch, r: FloatArray) -> FloatArray:
+    """z of each target from r of shape (targets, order + 1, N)."""
+    links: FloatArray = np.einsum("tqn,tn->tq", r[:, 1:], batch.weight * batch.y)
+    z: FloatArray = links @ chain.value
+    return z
+
+
+def _factors(
+    chain: Chain, batch: Batch, r: FloatArray, l: FloatArray, by_z: FloatArray  # noqa: E741
+) -> tuple[FloatArray, FloatArray]:
+    """W and L of all lanes, shape (targets * order, N): what rows give and what they carry."""
+    order = len(chain.step)
+    W = np.einsum("pq,tqn->tpn", chain.slope, r[:, :order]) * batch.weight
+    W *= by_z[:, None, None]
+    L = l * batch.weight
+    n = len(batch.rows)
+    return W.reshape(-1, n), L.reshape(-1, n)
+
+
+class DenseEstimator:
+    """For dense rows: walks from both ends side by side, then slopes of features in parts."""
+
+    def __init__(self, rows: DenseRows, order: int, scale: float, threads: Threads) -> None:
+        self._X = rows.X
+        self._order = order
+        self._scale = scale
+        self._threads = threads
+        self._type = np.float64 if order >= PRECISE else np.float32
+        self._room: dict[str, AnyArray] = {}
+
+    def signals(self, batch: Batch, s: FloatArray) -> FloatArray:
+        """z of each target."""
+        chain = chain_of(self._order, batch.weight, self._scale)
+        return _signals(chain, batch, self._walk(batch, s.astype(self._type), chain, -1))
+
+    def slopes(
+        self, batch: Batch, s: FloatArray, curve: Curve, slope_out: FloatArray
+    ) -> FloatArray:
+        """z of each target; d(mean curve)/ds is added to slope_out."""
+        chain = chain_of(self._order, batch.weight, self._scale)
+        inclusion = s.astype(self._type)
+        found: list[FloatArray] = [np.empty(0)] * 2
+
+        def walk(_: int, way: int) -> None:
+            found[way] = self._walk(batch, inclusion, chain, 1 if way else -1)
+
+        self._threads.share(walk, 2)
+        r, l = found  # noqa: E741
+        z = _signals(chain, batch, r)
+        W, L = (f.astype(self._type) for f in _factors(chain, batch, r, l, curve.slope(z)))
+        slope = self._space("slope", s.shape)
+
+        def part(start: int, stop: int) -> None:
+            carry = np.empty((len(W), dense.TILE), self._type)
+            dense.slopes_by_feature(self._X, batch.rows, W, L, start, stop, carry, slope)
+
+        self._threads.run(part, len(s), dense.TILE)
+        slope_out += slope / np.float64(len(z))
+        return z
+
+    def _walk(self, batch: Batch, s: AnyArray, chain: Chain, way: int) -> FloatArray:
+        """r (way -1, from the last row) or l (way 1, one link fewer), in the order of the batch."""
+        step = chain.step if way < 0 else chain.step[:-1].copy()
+        y = np.ascontiguousarray(batch.y[:, ::way])
+        r = np.zeros((len(y), len(step) + 1, len(batch.rows)))
+        r[:, 0] = y
+        if len(step):
+            carry = self._space(f"carry {way}", (len(y) * len(step), len(s)))
+            carry[:] = 0.0
+            rows, weight = batch.rows[::way].copy(), batch.weight[::way].copy()
+            dense.walk_chains(self._X, rows, s, y, weight, step, carry, r)
+        return r[:, :, ::way]
+
+    def _space(self, name: str, shape: tuple[int, ...]) -> AnyArray:
+        """An array that is made once: new memory would have to be fetched page by page."""
+        if name not in self._room or self._room[name].shape != shape:
+            self._room[name] = np.empty(shape, self._type)
+        return self._room[name]
+
+
+class SparseEstimator:
+    """For sparse rows, centred in thought: work and memory go with the stored cells of a batch."""
+
+    def __init__(self, rows: SparseRows, order: int, scale: float, threads: Threads) -> None:
+        self._rows = rows
+        self._order = order
+        self._scale = scale
+        self._threads = threads
+        self._number = np.full(len(rows.mean), -1, np.int32)
+        self._square = rows.mean * rows.mean
+
+    def signals(self, batch: Batch, s: FloatArray) -> FloatArray:
+        """z of each target."""
+        chain = chain_of(self._order, batch.weight, self._scale)
+        part = self._part(batch, s)
+        return _signals(chain, batch, self._walk(part, batch, s, chain, -1))
+
+    def slopes(
+        self, batch: Batch, s: FloatArray, curve: Curve, slope_out: FloatArray
+    ) -> FloatArray:
+        """z of each target; d(mean curve)/ds is added to slope_out."""
+        chain = chain_of(self._order, batch.weight, self._scale)
+        part = self._part(batch, s)
+        found: list[FloatArray] = [np.empty(0)] * 2
+
+        def walk(_: int, way: int) -> None:
+            found[way] = self._walk(part, batch, s, chain, 1 if way else -1)
+
+        self._threads.share(walk, 2)
+        r, l = found  # noqa: E741
+        z = _signals(chain, batch, r)
+        W, L = _factors(chain, batch, r, l, curve.slope(z) / len(z))
+        before = np.cumsum(L, axis=1) - L
+        after = np.cumsum(W[:, ::-1], axis=1)[:, ::-1] - W
+        by_means = (W * before).sum(axis=0)
+        centre = by_means + (L * after).sum(axis=0)
+        sparse.add_at(part.met, self._slopes_met(part, W, L, centre), slope_out)
+        slope_out += by_means.sum() * self._square
+        return z
+
+    def _slopes_met(
+        self, part: _Part, W: FloatArray, L: FloatArray, centre: FloatArray
+    ) -> FloatArray:
+        """Slopes of the columns of a batch; the lanes in two halves, whatever the threads."""
+        half = (len(W) + 1) // 2
+        slopes = np.zeros((2, len(part.met)))
+        takes_off = np.stack([centre, np.zeros_like(centre)])
+
+        def of_half(_: int, number: int) -> None:
+            lanes = slice(0, half) if number == 0 else slice(half, len(W))
+            w, l = W[lanes].T.copy(), L[lanes].T.copy()  # noqa: E741
+            carry = np.zeros((len(part.met), w.shape[1]))
+            sparse.sparse_slopes(
+                *part.cells, part.mean, w, l, takes_off[number], carry, slopes[number]
+            )
+
+        self._threads.share(of_half, 2)
+        total: FloatArray = slopes[0] + slopes[1]
+        return total
+
+    def _part(self, batch: Batch, s: FloatArray) -> _Part:
+        indptr, indices, data, mean = self._rows
+        n_cells = int((indptr[batch.rows + 1] - indptr[batch.rows]).sum())
+        ptr = np.empty(len(batch.rows) + 1, np.int64)
+        index, met = np.empty(n_cells, np.int32), np.empty(n_cells, np.int32)
+        value = np.empty(n_cells, np.float32)
+        n_met = sparse.renumber(
+            indptr, indices, data, batch.rows, self._number, ptr, index, value, met
+        )
+        met = met[:n_met]
+        inclusion, means = np.empty(n_met), np.empty(n_met)
+        sparse.take_at(met, s, mean, inclusion, means)
+        return _Part((ptr, index, value), met, inclusion, means)
+
+    def _walk(
+        self, part: _Part, batch: Batch, s: FloatArray, chain: Chain, way: int
+    ) -> FloatArray:
+        step = chain.step if way < 0 else chain.step[:-1].copy()
+        r = np.zeros((len(batch.y), len(step) + 1, len(batch.rows)))
+        r[:, 0] = batch.y
+        if len(step):
+            carry = np.zeros((len(part.met), len(batch.y) * len(step)))
+            by_mean = float(s @ self._square)
+            sparse.walk_sparse_chains(
+                *part.cells, part.inclusion, part.mean, by_mean, batch.y, batch.weight, step,
+                way < 0, carry, r,
+            )  # fmt: skip
+        return r
+
+
+class _Part(NamedTuple):
+    """The rows of a batch with its columns renumbered."""
+
+    cells: tuple[IntArray, AnyArray, AnyArray]
+    met: AnyArray
+    inclusion: FloatArray
+    mean: FloatArray
