@@ -5,6 +5,7 @@ Slow on purpose: everything that makes the engine fast is left out.
 
 from __future__ import annotations
 
+from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
@@ -56,8 +57,6 @@ def weighted_signal(X, y, s, order, weight):
     Rows i_0 < i_1 < ... < i_m count by the product of their weights, and the sum of these
     products, which is binom(N, m + 1) if all weights are one, takes its place.
     """
-    from itertools import combinations
-
     n = len(y)
     K = X @ np.diag(s) @ X.T
     z = 0.0
@@ -65,7 +64,7 @@ def weighted_signal(X, y, s, order, weight):
         total = norm = 0.0
         for chain in combinations(range(n), i + 2):
             share = np.prod(weight[list(chain)])
-            links = np.prod([K[p, q] for p, q in zip(chain, chain[1:], strict=False)])
+            links = np.prod([K[p, q] for p, q in pairwise(chain)])
             total += share * y[chain[0]] * links * y[chain[-1]]
             norm += share
         z += a * total / norm

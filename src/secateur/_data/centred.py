@@ -217,6 +217,66 @@ def _filled(csc: Any, weight: FloatArray, total: float) -> FloatArray:
     return np.where(missing, mean[column], data)
 
 
+# ---- streams ----------------------------------------------------------------------------------
+
+
+class Moments(NamedTuple):
+    """Means and sums of squared distances from them, with the weight they rest on."""
+
+    weight: float
+    mean: FloatArray
+    square: FloatArray
+
+    def joined(self, other: Moments) -> Moments:
+        """Those of both sets of rows together (Chan, Golub and LeVeque)."""
+        total = self.weight + other.weight
+        apart = other.mean - self.mean
+        share = other.weight / total
+        square = self.square + other.square + apart * apart * (self.weight * share)
+        return Moments(total, self.mean + apart * share, square)
+
+
+def moments_of(table: Table, weight: FloatArray) -> Moments:
+    """The moments of all columns of a block of rows; missing cells count as the mean."""
+    total = float(weight.sum())
+    if table.is_sparse:
+        data = _filled(table.csc, weight, total)
+        mean = _column_sums(table.csc, data, weight) / total
+        square = _column_sums(table.csc, data * data, weight) - total * mean * mean
+        return Moments(total, mean, np.maximum(square, 0.0))
+    mean, square = np.zeros(table.n_features), np.zeros(table.n_features)
+    for start in range(0, table.n_features, _COLUMNS_AT_ONCE):
+        block = table.block(start, min(start + _COLUMNS_AT_ONCE, table.n_features))
+        part = slice(start, start + block.shape[1])
+        mean[part] = _centre_block(block, weight, standardize=False)[0]
+        square[part] = weight @ (block * block)
+    return Moments(total, mean, square)
+
+
+def centre_by(table: Table, moments: Moments, *, standardize: bool) -> Centred:
+    """All columns of a block of rows, centred and scaled by moments that are known already."""
+    spread = np.sqrt(moments.square / moments.weight)
+    size = np.sqrt(spread * spread + moments.mean * moments.mean)
+    varies = spread > _FLAT * size
+    scale = np.where(varies, spread if standardize else 1.0, 1.0)
+    mean, features = moments.mean, np.arange(table.n_features)
+    left = np.where(varies, spread / scale, 1.0)
+    if table.is_sparse:
+        data = table.csc.data
+        missing = np.isnan(data)
+        if missing.any():
+            column = np.repeat(features, np.diff(table.csc.indptr))
+            data = np.where(missing, mean[column], data)
+        rows: DenseRows | SparseRows = _sparse_rows(table.csc, data, mean, scale, features)
+        return Centred(rows, features, mean, scale, left)
+    X = np.empty((table.n_rows, table.n_features), np.float32)
+    for start in range(0, table.n_features, _COLUMNS_AT_ONCE):
+        block = table.block(start, min(start + _COLUMNS_AT_ONCE, table.n_features))
+        part = slice(start, start + block.shape[1])
+        X[:, part] = np.nan_to_num((block - mean[part]) / scale[part])
+    return Centred(DenseRows(X), features, mean, scale, left)
+
+
 # ---- equal columns ----------------------------------------------------------------------------
 
 
@@ -246,7 +306,7 @@ def _sketch(rows: DenseRows | SparseRows, seed: int) -> FloatArray:
         return sketch
     probe = np.random.default_rng(seed).standard_normal(len(rows.indptr) - 1)
     cells = np.repeat(probe, np.diff(rows.indptr)) * rows.data
-    return np.bincount(rows.indices, cells, minlength=len(rows.mean))
+    return np.bincount(rows.indices, cells, minlength=len(rows.mean)).astype(np.float64)
 
 
 def _narrowed(found: Centred, keep: BoolArray) -> Centred:

@@ -1,14 +1,15 @@
 """Sums over chains of rows, and their slopes by feature, for dense rows.
 
-With K = X diag(s) X' and T its strictly upper triangle, the estimator asks for y' T^m y, m up to the
-order, and for the derivative by each s_j. T is never formed: T r at row i needs only
+With K = X diag(s) X' and T its strictly upper triangle, the estimator asks for y' T^m y, m up to
+the order, and for the derivative by each s_j. T is never formed: T r at row i needs only
 
     C[j] = sum over later rows i' of r[i'] x[i'][j],      (T r)[i] = sum_j x[i][j] s[j] C[j].
 
 Because T is strictly triangular, r_0 = y, r_1 = T r_0, r_2 = T r_1, ... ride in one walk over the
 rows, with one carry C_q for each. The same walk in the other direction gives l_p = (T')^p y. Then
 
-    dz/ds_j = sum_i x[i][j] sum_p W[i][p] E_p[j](i),      E_p[j](i) = sum over i' < i of l_p[i'] x[i'][j]
+    dz/ds_j = sum_i x[i][j] sum_p W[i][p] E_p[j](i),
+    E_p[j](i) = sum over i' < i of l_p[i'] x[i'][j],
 
 is a third walk, in which features do not meet: threads share them out.
 

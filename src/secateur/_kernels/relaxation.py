@@ -21,17 +21,17 @@ EPSILON = 1e-8
 
 @njit(nogil=True, cache=True)
 def squash(v, s_out):
-    """s = 1 / (1 + exp(-2 v)); kept features have v = inf, and columns left out v = -inf."""
+    """S = 1 / (1 + exp(-2 v)); kept features have v = inf, and columns left out v = -inf."""
     for j in range(v.shape[0]):
         s_out[j] = 1.0 / (1.0 + math.exp(-2.0 * v[j]))
 
 
 @njit(nogil=True, cache=True)
-def adam_step(slope, price, rate, n_steps, start, stop, v, first, second, s):
+def adam_step(slope, price, rate, n_steps, bound, start, stop, v, first, second, s):
     """One update of v by Adam from the slopes by s, and the new s.
 
-    ``price`` is the slope of the penalty by s; ``n_steps`` counts from 1. Where s (1 - s) is zero
-    the gradient is, and v stays.
+    ``price`` is the slope of the penalty by s; ``n_steps`` counts from 1; v stays within the bound.
+    Where s (1 - s) is zero the gradient is, and v stays as it is.
     """
     by_first = 1.0 / (1.0 - BETA_1**n_steps)
     by_second = 1.0 / (1.0 - BETA_2**n_steps)
@@ -42,5 +42,6 @@ def adam_step(slope, price, rate, n_steps, start, stop, v, first, second, s):
         first[j] = m
         second[j] = u
         if g != 0.0:
-            v[j] -= rate * m * by_first / (math.sqrt(u * by_second) + EPSILON)
+            moved = v[j] - rate * m * by_first / (math.sqrt(u * by_second) + EPSILON)
+            v[j] = min(max(moved, -bound), bound)
             s[j] = 1.0 / (1.0 + math.exp(-2.0 * v[j]))

@@ -1,4 +1,4 @@
-"""Sums over chains of rows, and their slopes by feature, for sparse rows that are centred in thought.
+"""Sums over chains of sparse rows that are centred in thought, and their slopes by feature.
 
 The rows are x_i = z_i - m, with z_i sparse and m the column means; they are never formed. What the
 walk of `learnability` carries splits into a part at the non-zeros and a few numbers:
@@ -7,7 +7,8 @@ walk of `learnability` carries splits into a part at the non-zeros and a few num
     rho_q   = sum r_q
     t_q     = sum_j m_j s_j C_q[j]
 
-    r_(q+1)[i] = <z_i s, C_q> - rho_q u_i - (t_q - rho_q M),   u_i = sum_j z_ij s_j m_j,   M = sum_j s_j m_j^2
+    r_(q+1)[i] = <z_i s, C_q> - rho_q u_i - (t_q - rho_q M),
+    u_i = sum_j z_ij s_j m_j,   M = sum_j s_j m_j^2
 
 Columns of a batch are renumbered in the order in which its rows meet them: the carries of a batch
 are then as small as the batch, and lie in memory in the order of their first use.

@@ -64,10 +64,13 @@ class LinearJudge:
         n_test = self._test.n_rows
         raw = np.repeat(self._baseline[:, None], n_test, axis=1)
         if len(support):
-            A, B = _standard_columns(self._train, self._test, support, self._weight)
-            fit = _ridge if self._is_number else _logistic
-            coefficient, intercept = fit(A, self._target, self._weight, self._loss, self._baseline)
-            raw = intercept[:, None] + np.asarray((B @ coefficient.T).T)
+            left, right = _standard_columns(self._train, self._test, support, self._weight)
+            known = (self._target, self._weight, self._baseline)
+            if self._is_number:
+                coefficient, intercept = _ridge(left, *known)
+            else:
+                coefficient, intercept = _logistic(left, *known, self._loss)
+            raw = intercept[:, None] + np.asarray((right @ coefficient.T).T)
         return self._loss.pointwise(target, np.ascontiguousarray(raw))
 
 
@@ -77,69 +80,71 @@ def _standard_columns(
     """Some columns, of variance one in the rows that train; dense ones centred as well."""
     if train.is_sparse:
         return _standard_sparse(train.csc[:, support], test.csc[:, support], weight)
-    A, B = train.columns(support), test.columns(support)
-    missing = np.isnan(A)
+    left, right = train.columns(support), test.columns(support)
+    missing = np.isnan(left)
     there = np.maximum(weight @ ~missing, 1e-300)
-    mean = weight @ np.where(missing, 0.0, A) / there
-    A = np.where(missing, 0.0, A - mean)
-    spread = np.sqrt(weight @ (A * A) / weight.sum())
+    mean = weight @ np.where(missing, 0.0, left) / there
+    left = np.where(missing, 0.0, left - mean)
+    spread = np.sqrt(weight @ (left * left) / weight.sum())
     scale = np.where(spread > 0.0, spread, 1.0)
-    return A / scale, np.where(np.isnan(B), 0.0, B - mean) / scale
+    return left / scale, np.where(np.isnan(right), 0.0, right - mean) / scale
 
 
-def _standard_sparse(A: Any, B: Any, weight: FloatArray) -> tuple[Any, Any]:
+def _standard_sparse(left: Any, right: Any, weight: FloatArray) -> tuple[Any, Any]:
     total = weight.sum()
-    A, B = A.copy(), B.copy()
-    A.data, B.data = np.nan_to_num(A.data), np.nan_to_num(B.data)
-    mean = A.T @ weight / total
-    spread = np.sqrt(np.maximum((A * A).T @ weight / total - mean * mean, 0.0))
+    left, right = left.copy(), right.copy()
+    left.data, right.data = np.nan_to_num(left.data), np.nan_to_num(right.data)
+    mean = left.T @ weight / total
+    spread = np.sqrt(np.maximum((left * left).T @ weight / total - mean * mean, 0.0))
     scale = np.where(spread > 0.0, spread, 1.0)
-    A.data /= np.repeat(scale, np.diff(A.indptr))
-    B.data /= np.repeat(scale, np.diff(B.indptr))
-    return A.tocsr(), B.tocsr()
+    left.data /= np.repeat(scale, np.diff(left.indptr))
+    right.data /= np.repeat(scale, np.diff(right.indptr))
+    return left.tocsr(), right.tocsr()
 
 
 def _ridge(
-    A: Any, target: FloatArray, weight: FloatArray, loss: Loss, baseline: FloatArray
+    left: Any, target: FloatArray, weight: FloatArray, baseline: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Ridge regression, by the shorter side of the table."""
-    A = A.toarray() if hasattr(A, "toarray") else A
+    left = left.toarray() if hasattr(left, "toarray") else left
     share = weight / weight.sum()
-    mean = share @ A
+    mean = share @ left
     root = np.sqrt(weight)[:, None]
-    C, y = (A - mean) * root, (target - baseline[0]) * root[:, 0]
-    n, p = C.shape
+    centred, y = (left - mean) * root, (target - baseline[0]) * root[:, 0]
+    n, p = centred.shape
     if p <= n:
-        coefficient = np.linalg.solve(C.T @ C + RIDGE * np.eye(p), C.T @ y)
+        coefficient = np.linalg.solve(centred.T @ centred + RIDGE * np.eye(p), centred.T @ y)
     else:
-        coefficient = C.T @ np.linalg.solve(C @ C.T + RIDGE * np.eye(n), y)
+        coefficient = centred.T @ np.linalg.solve(centred @ centred.T + RIDGE * np.eye(n), y)
     return coefficient[None, :], np.array([baseline[0] - mean @ coefficient])
 
 
 def _logistic(
-    A: Any, target: FloatArray, weight: FloatArray, loss: Loss, baseline: FloatArray
+    left: Any, target: FloatArray, weight: FloatArray, baseline: FloatArray, loss: Loss
 ) -> tuple[FloatArray, FloatArray]:
     """Logistic regression of two or more classes, with squared weights against it."""
     from scipy.optimize import minimize
 
-    n_outputs, (n, p) = len(baseline), A.shape
+    n_outputs, (n, p) = len(baseline), left.shape
     gradient, hessian = np.empty((n_outputs, n)), np.empty((n_outputs, n))
     total = weight.sum()
 
     def value_and_slope(flat: FloatArray) -> tuple[float, FloatArray]:
         w = flat.reshape(n_outputs, p + 1)
-        raw = np.ascontiguousarray((A @ w[:, :p].T).T + w[:, p:])
+        raw = np.ascontiguousarray((left @ w[:, :p].T).T + w[:, p:])
         value = weight @ loss.pointwise(target, raw) + 0.5 * RIDGE * (w[:, :p] ** 2).sum()
         loss.gradients(target, raw, gradient, hessian)
         pull = gradient * weight
         slope = np.empty_like(w)
-        slope[:, :p] = RIDGE * w[:, :p] - (A.T @ pull.T).T
+        slope[:, :p] = RIDGE * w[:, :p] - (left.T @ pull.T).T
         slope[:, p] = -pull.sum(axis=1)
         return float(value) / total, slope.ravel() / total
 
     start = np.zeros((n_outputs, p + 1))
     start[:, p] = baseline
     options = {"maxiter": MOST_ITERATIONS, "gtol": 1e-4}
-    found = minimize(value_and_slope, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    found = minimize(
+        value_and_slope, start.ravel(), jac=True, method="L-BFGS-right", options=options
+    )
     w = found.x.reshape(n_outputs, p + 1)
     return w[:, :p], w[:, p]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
+from secateur._data.blocks import is_stream
 from secateur._engines.drive import drive
-from secateur._engines.feature_gradients.curves import Kind
 from secateur._engines.feature_gradients.grid import (
     GRID_POINTS,
     MOST_TRIALS,
@@ -18,15 +15,14 @@ from secateur._engines.feature_gradients.grid import (
     trace_wanted,
     with_estimate,
 )
-from secateur._engines.feature_gradients.search import Found, trace_penalty
+from secateur._engines.feature_gradients.search import trace_penalty
 from secateur._kernels.threads import Threads
-from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath
+from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import PathSelector
 from secateur.selectors.feature_gradients_input import GradientsJob, read_job
 from secateur.selectors.feature_gradients_parameters import CONSTRAINTS
+from secateur.selectors.feature_gradients_streaming import StreamingSelector
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
-from secateur.typing import FloatArray
 
 GRID_PATIENCE = 3
 """Penalties without progress after which "auto" tries no cheaper ones."""
@@ -35,39 +31,7 @@ ROWS_PER_FEATURE = 5
 """Where there are too few rows to judge by, there are at least so many for each feature taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Learnability:
-    """What the estimator says of the selected features: an estimate, never a measurement.
-
-    Parameters
-    ----------
-    value : float
-        The residual variance of a linear model on them, as a share of the target's, or its error
-        rate, averaged over classes (one against the rest) or thresholds.
-    spread : float
-        Standard error over batches; NaN with a single batch.
-    kind : {"residual variance", "error rate"}
-
-    Examples
-    --------
-    >>> print(Learnability(0.125, 0.01, "error rate"))
-    estimated error rate 0.125 ± 0.010
-    """
-
-    value: float
-    spread: float
-    kind: Kind
-    is_estimate: bool = True
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __str__(self) -> str:
-        around = "" if np.isnan(self.spread) else f" ± {self.spread:.3f}"
-        return f"estimated {self.kind} {self.value:.3f}{around}"
-
-
-class FeatureGradientsSelector(PathSelector):
+class FeatureGradientsSelector(StreamingSelector):
     """Select the features whose estimated learnability is worth their price.
 
     Feature Gradients (Sheth and Fusi, *Feature Gradients: Scalable Feature Selection via Discrete
@@ -209,8 +173,12 @@ class FeatureGradientsSelector(PathSelector):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
-            Missing values are NaN or None, and count as the mean of their column.
+            Missing values are NaN or None, and count as the mean of their column. Or a stream,
+            which is gone through once: an iterator of (X, y) or (X, y, weight), or the name of a
+            Parquet or LIBSVM file.
         y : array or series of shape (n_rows,)
+            The name of the target's column for a Parquet file (the last by default), None for
+            other streams.
         sample_weight : array of shape (n_rows,), optional
             Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
 
@@ -219,19 +187,15 @@ class FeatureGradientsSelector(PathSelector):
         self
         """
         self._check_parameters()
+        if is_stream(X):
+            return self._fit_stream(X, y, sample_weight)
         job = read_job(self, X, y, sample_weight)
         path = self._work(job, X, y)
         self._remember(job.problem.table.schema)
-        self._remember_task(job)
+        self._remember_task(job.task, job.problem.target.classes, self._rule_of(job))
+        self.__dict__.pop("_desk", None)
         self._set_path(path)
         return self
-
-    def _remember_task(self, job: GradientsJob) -> None:
-        self.task_ = job.task
-        self.__dict__.pop("classes_", None)
-        if job.problem.target.classes is not None:
-            self.classes_ = job.problem.target.classes
-        self._own_rule = self._rule_of(job)
 
     def _rule_of(self, job: GradientsJob) -> CuttingRule:
         """What ``cut=None`` means for this fit."""
@@ -244,15 +208,12 @@ class FeatureGradientsSelector(PathSelector):
             return AtMost(max(1, n_kept, job.problem.n_rows // ROWS_PER_FEATURE))
         return Best()
 
-    def _default_rule(self) -> CuttingRule:
-        return self._own_rule
-
     def _work(self, job: GradientsJob, X: Any, y: Any) -> SelectionPath:
         n_epochs = job.params.epochs(job.problem.n_rows)
         n_parts, n_fits = self._size_of(job)
         with (
             Threads(job.n_threads) as threads,
-            progress_of(self, n_parts, n_fits * n_epochs, X, y) as progress,
+            progress_of(self, n_parts, n_fits * n_epochs + 1, X, y) as progress,
         ):
             ground = Ground(
                 job.problem, job.task, job.params, self.standardize, threads, progress.round
@@ -262,7 +223,7 @@ class FeatureGradientsSelector(PathSelector):
                 self._trace(job, ground),
                 rules=[Patience(GRID_PATIENCE)] if is_auto and job.folds else [],
                 on_step=lambda _: self._tell(job, progress),
-                **self._told(job),
+                **self._told(job.problem.table.schema, job.problem.prices),
             )
 
     def _size_of(self, job: GradientsJob) -> tuple[int, int]:
@@ -281,58 +242,15 @@ class FeatureGradientsSelector(PathSelector):
         else:
             progress.part()
 
-    def _trace(self, job: GradientsJob, ground: Ground) -> Any:
+    def _trace(self, job: GradientsJob, ground: Ground) -> Iterator[Step]:
         if self.n_features is not None:
             return trace_wanted(ground, self.n_features)
         if isinstance(job.penalty, float):
             return _trace_one(ground, job.penalty)
         return trace_grid(ground, job.penalty, job.folds)
 
-    def _told(self, job: GradientsJob) -> dict[str, Any]:
-        """What a path remembers of the fit."""
-        plain = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if value is None or isinstance(value, str | bool | int | float)
-        }
-        return {
-            "feature_names": job.problem.names,
-            "algorithm": type(self).__name__,
-            "parameters": plain,
-            "costs": job.problem.prices.total,
-            "cost_unit": getattr(self.costs, "unit", ""),
-        }
 
-    @property
-    def _found(self) -> Found:
-        check_is_fitted(self)
-        found: Found = self.path_[self.selection_.index].model
-        return found
-
-    @property
-    def scores_(self) -> FloatArray:
-        """v of each feature at the chosen step."""
-        return self._found.scores
-
-    @property
-    def inclusion_(self) -> FloatArray:
-        """s of each feature at the chosen step."""
-        return self._found.inclusion
-
-    @property
-    def learnability_(self) -> Learnability:
-        """The estimate for the selected set."""
-        check_is_fitted(self)
-        told = self.path_[self.selection_.index].details
-        spread = told.get("estimate_spread")
-        return Learnability(
-            float(told.get("estimate", np.nan)),
-            np.nan if spread is None else float(spread),
-            told.get("estimate_of", "error rate"),
-        )
-
-
-def _trace_one(ground: Ground, penalty: float) -> Any:
+def _trace_one(ground: Ground, penalty: float) -> Iterator[Step]:
     """A search at one penalty; its last step comes again with what the estimator says of it."""
     field = ground.field()
     last = None

@@ -35,9 +35,7 @@ CONSTRAINTS: dict[str, Constraint] = {
         advice="Use 'auto' to have it read from y.",
     ),
     "order": number(1, 12, whole=True, advice="Use 4 for a start."),
-    "n_features": number(
-        1, whole=True, or_none=True, advice="Use None to have the number chosen."
-    ),
+    "n_features": number(1, whole=True, or_none=True, advice="Use None to have the number chosen."),
     "group_mode": one_of("hard", "soft", advice="Use 'hard' to select groups as a whole."),
     "batch_size": number(4, whole=True, advice="Use 1000 for a start."),
     "accumulate": number(1, whole=True, advice="Use 1 for an update after every batch."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +71,19 @@ def chain_of(order: int, weight: FloatArray, scale: float = 1.0) -> Chain:
     >>> chain_of(2, np.ones(5)).step  # binom(5, 2) / 5, binom(5, 3) / binom(5, 2)
     array([2., 1.])
     """
-    sums = _symmetric_sums(weight, order + 1)
+    if (weight == 1.0).all():
+        return _plain_chain(order, len(weight), scale)
+    return _chain(order, _symmetric_sums(weight, order + 1), scale)
+
+
+@lru_cache(maxsize=256)
+def _plain_chain(order: int, n: int, scale: float) -> Chain:
+    """The same for rows that count one each: ratios of binomials, the same for each batch."""
+    ratios = [float(n), *((n - m) / (m + 1) for m in range(1, order + 1))]
+    return _chain(order, np.cumprod(np.array(ratios, np.float64)), scale)
+
+
+def _chain(order: int, sums: FloatArray, scale: float) -> Chain:
     step = scale * sums[1:] / sums[:-1]
     a = np.array(COEFFICIENTS[order])
     slope = np.zeros((order, order))
@@ -84,9 +97,6 @@ def chain_of(order: int, weight: FloatArray, scale: float = 1.0) -> Chain:
 
 def _symmetric_sums(weight: FloatArray, most: int) -> FloatArray:
     """e_1 ... e_most: the sums of products of one, two, ... different weights."""
-    if (weight == 1.0).all():  # ratios of binomials, exactly
-        n = len(weight)
-        return np.cumprod([n, *((n - m) / (m + 1) for m in range(1, most))])
     sums = np.zeros(most + 1)
     sums[0] = 1.0
     for w in weight:

@@ -1,4 +1,4 @@
-"""Targets of variance one: numbers as they are, classes one against the rest, ranks by thresholds."""
+"""Targets of variance one: numbers, classes one against the rest, ranks by thresholds."""
 
 from __future__ import annotations
 

@@ -1,10 +1,14 @@
 """The estimated signal of a soft set of features on one batch of rows, and its slopes.
 
-z(s) = sum_i a_i / binom(N, i + 2) y' T^(i + 1) y, T = triud(X diag(s) X') / scale: the sum in Eq. 1.
+z(s) = sum_i a_i / binom(N, i + 2) y' T^(i + 1) y, T = triud(X diag(s) X') / scale, as in Eq. 1.
+
+``back`` and ``forth`` are r_q = T^q y and l_p = (T')^p y; ``given`` and ``carried`` are what each
+row gives to the slopes of its columns, W, and what it leaves for later rows, w l.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +23,19 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 
 PRECISE = 7
 """From this order on the coefficients are so large that carries are float64."""
+
+
+MANY_CELLS = 20_000
+"""Below so many cells two threads take longer to meet than one to do the work."""
+
+
+def share(threads: Threads, task: Callable[[int, int], object], n_cells: int) -> None:
+    """Two tasks, side by side if there is enough to do; the result is the same."""
+    if n_cells < MANY_CELLS:
+        task(0, 0)
+        task(0, 1)
+    else:
+        threads.share(task, 2)
 
 
 class Batch(NamedTuple):
@@ -57,22 +74,21 @@ def estimator_of(columns: Centred, order: int, scale: float, threads: Threads) -
 
 
 def _signals(chain: Chain, batch: Batch, r: FloatArray) -> FloatArray:
-    """z of each target from r of shape (targets, order + 1, N)."""
+    """The z of each target from r of shape (targets, order + 1, N)."""
     links: FloatArray = np.einsum("tqn,tn->tq", r[:, 1:], batch.weight * batch.y)
     z: FloatArray = links @ chain.value
     return z
 
 
 def _factors(
-    chain: Chain, batch: Batch, r: FloatArray, l: FloatArray, by_z: FloatArray  # noqa: E741
+    chain: Chain, batch: Batch, back: FloatArray, forth: FloatArray, by_z: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """W and L of all lanes, shape (targets * order, N): what rows give and what they carry."""
-    order = len(chain.step)
-    W = np.einsum("pq,tqn->tpn", chain.slope, r[:, :order]) * batch.weight
-    W *= by_z[:, None, None]
-    L = l * batch.weight
-    n = len(batch.rows)
-    return W.reshape(-1, n), L.reshape(-1, n)
+    """What rows give and what they carry, in all lanes: shape (targets * order, N)."""
+    order, n = len(chain.step), len(batch.rows)
+    given = np.einsum("pq,tqn->tpn", chain.slope, back[:, :order]) * batch.weight
+    given *= by_z[:, None, None]
+    carried = forth * batch.weight
+    return given.reshape(-1, n), carried.reshape(-1, n)
 
 
 class DenseEstimator:
@@ -87,14 +103,14 @@ class DenseEstimator:
         self._room: dict[str, AnyArray] = {}
 
     def signals(self, batch: Batch, s: FloatArray) -> FloatArray:
-        """z of each target."""
+        """The z of each target."""
         chain = chain_of(self._order, batch.weight, self._scale)
         return _signals(chain, batch, self._walk(batch, s.astype(self._type), chain, -1))
 
     def slopes(
         self, batch: Batch, s: FloatArray, curve: Curve, slope_out: FloatArray
     ) -> FloatArray:
-        """z of each target; d(mean curve)/ds is added to slope_out."""
+        """The z of each target; d(mean curve)/ds is added to slope_out."""
         chain = chain_of(self._order, batch.weight, self._scale)
         inclusion = s.astype(self._type)
         found: list[FloatArray] = [np.empty(0)] * 2
@@ -102,22 +118,22 @@ class DenseEstimator:
         def walk(_: int, way: int) -> None:
             found[way] = self._walk(batch, inclusion, chain, 1 if way else -1)
 
-        self._threads.share(walk, 2)
-        r, l = found  # noqa: E741
-        z = _signals(chain, batch, r)
-        W, L = (f.astype(self._type) for f in _factors(chain, batch, r, l, curve.slope(z)))
+        share(self._threads, walk, len(batch.rows) * len(s))
+        z = _signals(chain, batch, found[0])
+        lanes = _factors(chain, batch, found[0], found[1], curve.slope(z))
+        given, carried = (lane.astype(self._type) for lane in lanes)
         slope = self._space("slope", s.shape)
 
         def part(start: int, stop: int) -> None:
-            carry = np.empty((len(W), dense.TILE), self._type)
-            dense.slopes_by_feature(self._X, batch.rows, W, L, start, stop, carry, slope)
+            carry = np.empty((len(given), dense.TILE), self._type)
+            dense.slopes_by_feature(self._X, batch.rows, given, carried, start, stop, carry, slope)
 
         self._threads.run(part, len(s), dense.TILE)
         slope_out += slope / np.float64(len(z))
         return z
 
     def _walk(self, batch: Batch, s: AnyArray, chain: Chain, way: int) -> FloatArray:
-        """r (way -1, from the last row) or l (way 1, one link fewer), in the order of the batch."""
+        """R (way -1, from the last row) or l (way 1, one link fewer), in the order of the batch."""
         step = chain.step if way < 0 else chain.step[:-1].copy()
         y = np.ascontiguousarray(batch.y[:, ::way])
         r = np.zeros((len(y), len(step) + 1, len(batch.rows)))
@@ -148,7 +164,7 @@ class SparseEstimator:
         self._square = rows.mean * rows.mean
 
     def signals(self, batch: Batch, s: FloatArray) -> FloatArray:
-        """z of each target."""
+        """The z of each target."""
         chain = chain_of(self._order, batch.weight, self._scale)
         part = self._part(batch, s)
         return _signals(chain, batch, self._walk(part, batch, s, chain, -1))
@@ -156,7 +172,7 @@ class SparseEstimator:
     def slopes(
         self, batch: Batch, s: FloatArray, curve: Curve, slope_out: FloatArray
     ) -> FloatArray:
-        """z of each target; d(mean curve)/ds is added to slope_out."""
+        """The z of each target; d(mean curve)/ds is added to slope_out."""
         chain = chain_of(self._order, batch.weight, self._scale)
         part = self._part(batch, s)
         found: list[FloatArray] = [np.empty(0)] * 2
@@ -164,35 +180,34 @@ class SparseEstimator:
         def walk(_: int, way: int) -> None:
             found[way] = self._walk(part, batch, s, chain, 1 if way else -1)
 
-        self._threads.share(walk, 2)
-        r, l = found  # noqa: E741
-        z = _signals(chain, batch, r)
-        W, L = _factors(chain, batch, r, l, curve.slope(z) / len(z))
-        before = np.cumsum(L, axis=1) - L
-        after = np.cumsum(W[:, ::-1], axis=1)[:, ::-1] - W
-        by_means = (W * before).sum(axis=0)
-        centre = by_means + (L * after).sum(axis=0)
-        sparse.add_at(part.met, self._slopes_met(part, W, L, centre), slope_out)
+        share(self._threads, walk, len(part.cells[1]))
+        z = _signals(chain, batch, found[0])
+        given, carried = _factors(chain, batch, found[0], found[1], curve.slope(z) / len(z))
+        before = np.cumsum(carried, axis=1) - carried
+        after = np.cumsum(given[:, ::-1], axis=1)[:, ::-1] - given
+        by_means = (given * before).sum(axis=0)
+        centre = by_means + (carried * after).sum(axis=0)
+        sparse.add_at(part.met, self._slopes_met(part, given, carried, centre), slope_out)
         slope_out += by_means.sum() * self._square
         return z
 
     def _slopes_met(
-        self, part: _Part, W: FloatArray, L: FloatArray, centre: FloatArray
+        self, part: _Part, given: FloatArray, carried: FloatArray, centre: FloatArray
     ) -> FloatArray:
         """Slopes of the columns of a batch; the lanes in two halves, whatever the threads."""
-        half = (len(W) + 1) // 2
+        half = (len(given) + 1) // 2
         slopes = np.zeros((2, len(part.met)))
         takes_off = np.stack([centre, np.zeros_like(centre)])
 
         def of_half(_: int, number: int) -> None:
-            lanes = slice(0, half) if number == 0 else slice(half, len(W))
-            w, l = W[lanes].T.copy(), L[lanes].T.copy()  # noqa: E741
+            lanes = slice(0, half) if number == 0 else slice(half, len(given))
+            w, kept = given[lanes].T.copy(), carried[lanes].T.copy()
             carry = np.zeros((len(part.met), w.shape[1]))
             sparse.sparse_slopes(
-                *part.cells, part.mean, w, l, takes_off[number], carry, slopes[number]
+                *part.cells, part.mean, w, kept, takes_off[number], carry, slopes[number]
             )
 
-        self._threads.share(of_half, 2)
+        share(self._threads, of_half, len(part.cells[1]))
         total: FloatArray = slopes[0] + slopes[1]
         return total
 
@@ -210,9 +225,7 @@ class SparseEstimator:
         sparse.take_at(met, s, mean, inclusion, means)
         return _Part((ptr, index, value), met, inclusion, means)
 
-    def _walk(
-        self, part: _Part, batch: Batch, s: FloatArray, chain: Chain, way: int
-    ) -> FloatArray:
+    def _walk(self, part: _Part, batch: Batch, s: FloatArray, chain: Chain, way: int) -> FloatArray:
         step = chain.step if way < 0 else chain.step[:-1].copy()
         r = np.zeros((len(batch.y), len(step) + 1, len(batch.rows)))
         r[:, 0] = batch.y

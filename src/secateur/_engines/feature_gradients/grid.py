@@ -34,6 +34,10 @@ NEAR = 0.03
 """A size that is this close to the wanted one, as a share of it, is near enough."""
 
 
+def _nothing() -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
     """A problem and how it is to be searched."""
@@ -43,7 +47,7 @@ class Ground:
     params: SearchParams
     standardize: bool
     threads: Threads
-    on_round: Callable[[], None] = lambda: None
+    on_round: Callable[[], None] = _nothing
 
     def field(self, problem: Problem | None = None) -> Field:
         """The problem, or a part of it, ready to be searched."""
@@ -55,14 +59,15 @@ class Ground:
             threads=self.threads,
         )
 
-    def settle(self, field: Field, penalty: float) -> Step:
+    def settle(self, field: Field, penalty: float, *, silent: bool = False) -> Step:
         """The last step of a search at one penalty."""
         steps = trace_penalty(field, self.params, penalty, self.problem.n_features)
-        last = next(steps)
-        self.on_round()
+        tell: Callable[[], None] = _nothing if silent else self.on_round
+        last = next(steps)  # there is at least one epoch
+        tell()
         for step in steps:
             last = step
-            self.on_round()
+            tell()
         return last
 
 
@@ -157,10 +162,12 @@ def penalty_grid(field: Field) -> list[float]:
 def _paying(ground: Ground, field: Field) -> list[float]:
     """The grid from the cheapest penalty that selects nothing: dearer ones say the same."""
     grid = penalty_grid(field)
+    n_kept = int(field.units.spread(field.units.kept).sum())
     low, high = 0, len(grid) - 1
     while low < high:  # the first that selects something
         middle = (low + high) // 2
-        if ground.settle(field, grid[middle]).n_features > field.units.kept.sum():
+        found = ground.settle(field, grid[middle], silent=True)
+        if found.n_features > n_kept:
             high = middle
         else:
             low = middle + 1
@@ -179,10 +186,7 @@ def trace_wanted(ground: Ground, n_features: int) -> Iterator[Step]:
     low, high = grid[-1] / GRID_STEP**4, grid[0]
     best: Step | None = None
     for _ in range(MOST_TRIALS):
-        if high <= 0.0:
-            penalty = 0.0
-        else:
-            penalty = float(np.sqrt(max(low, 1e-12) * high))
+        penalty = 0.0 if high <= 0.0 else float(np.sqrt(max(low, 1e-12) * high))
         step = ground.settle(field, penalty)
         yield with_estimate(field, ground.params, step)
         if best is None or _miss(step, n_features) < _miss(best, n_features):

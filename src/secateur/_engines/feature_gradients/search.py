@@ -15,6 +15,7 @@ from secateur._engines.feature_gradients.field import Field
 from secateur._engines.feature_gradients.params import SearchParams
 from secateur._engines.feature_gradients.units import Units
 from secateur._kernels.relaxation import adam_step, squash
+from secateur.exceptions import InputError
 from secateur.path.step import Step
 from secateur.typing import FloatArray, IntArray
 
@@ -27,6 +28,8 @@ class Descent:
     ----------
     v : array of shape (n_units,)
         inf for units that are kept.
+    bound : float, default=inf
+        v stays between -bound and bound: what is far out can no longer come back.
     """
 
     v: FloatArray
@@ -34,20 +37,26 @@ class Descent:
     first: FloatArray
     second: FloatArray
     n_steps: int = 0
+    bound: float = np.inf
 
     @classmethod
-    def begin(cls, v: FloatArray) -> Descent:
+    def begin(cls, v: FloatArray, bound: float = np.inf) -> Descent:
         """From v, with nothing in mind."""
         s = np.empty_like(v)
         squash(v, s)
-        return cls(v.copy(), s, np.zeros_like(v), np.zeros_like(v))
+        return cls(v.copy(), s, np.zeros_like(v), np.zeros_like(v), bound=bound)
+
+    def refresh(self, n_steps: int) -> None:
+        """After v was put in place from outside: s follows."""
+        self.n_steps = n_steps
+        squash(self.v, self.s)
 
     def update(self, slope: FloatArray, price: FloatArray, rate: float) -> None:
         """One step against the slopes by s."""
         self.n_steps += 1
         adam_step(
-            slope, price, rate, self.n_steps, 0, len(self.v), self.v, self.first, self.second,
-            self.s,
+            slope, price, rate, self.n_steps, self.bound, 0, len(self.v), self.v, self.first,
+            self.second, self.s,
         )  # fmt: skip
 
 
@@ -65,14 +74,14 @@ class Found:
 
     @property
     def scores(self) -> FloatArray:
-        """v of each feature."""
+        """The v of each feature."""
         scores = np.full(self.n_features, -np.inf)
         scores[self.features] = self.v
         return scores
 
     @property
     def inclusion(self) -> FloatArray:
-        """s of each feature."""
+        """The s of each feature."""
         s = np.empty(len(self.v))
         squash(self.v, s)
         inclusion = np.zeros(self.n_features)
@@ -81,7 +90,7 @@ class Found:
 
 
 def first_v(units: Units, init: FloatArray | float) -> FloatArray:
-    """v to start from: as asked, and inf where a unit is kept."""
+    """V to start from: as asked, and inf where a unit is kept."""
     start = np.broadcast_to(np.asarray(init, np.float64), (units.n_units,)).copy()
     start[units.kept] = np.inf
     return start
@@ -119,6 +128,7 @@ def run_epoch(
     for number, batch in enumerate(batches, start=1):
         inclusion = units.spread(descent.s)
         z = field.estimator.slopes(batch, inclusion, field.curve, slope)
+        check_finite(z, params.order)
         objectives.append(float(field.curve.value(z).mean()) + per_price * units.paid(descent.s))
         n_waiting += 1
         if n_waiting == params.accumulate or number == len(batches):
@@ -127,6 +137,16 @@ def run_epoch(
             slope[:] = 0.0
             n_waiting = 0
     return float(np.mean(objectives))
+
+
+def check_finite(z: FloatArray, order: int) -> None:
+    """Refuse to go on from what is no number."""
+    if not np.isfinite(z).all():
+        msg = (
+            f"The estimate of order {order} must be finite. Got {z}: values of X are too far apart "
+            "for float32. Use standardize=True, clip the outliers, or lower 'order'."
+        )
+        raise InputError(msg)
 
 
 def step_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -115,7 +115,7 @@ class Units:
         return self._now
 
     def shifted(self, by_column: FloatArray, n_features: int) -> FloatArray:
-        """v of units, moved so that the first so many columns are selected.
+        """The v of units, moved so that the first so many columns are selected.
 
         Of hard groups, as many as fit; kept units are in, whatever the number.
         """
@@ -130,7 +130,7 @@ class Units:
         shifted[self.kept] = np.inf
         return shifted
 
-    def spread(self, value: FloatArray) -> FloatArray:
+    def spread(self, value: Any) -> Any:
         """One value per column from one per unit."""
         return value if self.unit is None else value[self.unit]
 
@@ -138,7 +138,7 @@ class Units:
         """The slope of a unit is the sum of those of its columns."""
         if self.unit is None:
             return slope
-        return np.bincount(self.unit, slope, minlength=self.n_units)
+        return np.bincount(self.unit, slope, minlength=self.n_units).astype(np.float64)
 
     def order(self, v: FloatArray) -> IntArray:
         """The selected columns (v > 0) as features of the table, from the surest to the least.
