@@ -144,7 +144,7 @@ def _logistic(
     start[:, p] = baseline
     options = {"maxiter": MOST_ITERATIONS, "gtol": 1e-4}
     found = minimize(
-        value_and_slope, start.ravel(), jac=True, method="L-BFGS-right", options=options
+        value_and_slope, start.ravel(), jac=True, method="L-BFGS-B", options=options
     )
     w = found.x.reshape(n_outputs, p + 1)
     return w[:, :p], w[:, p]

@@ -80,19 +80,19 @@ def chain_of(order: int, weight: FloatArray, scale: float = 1.0) -> Chain:
 def _plain_chain(order: int, n: int, scale: float) -> Chain:
     """The same for rows that count one each: ratios of binomials, the same for each batch."""
     ratios = [float(n), *((n - m) / (m + 1) for m in range(1, order + 1))]
-    return _chain(order, np.cumprod(np.array(ratios, np.float64)), scale)
+    return _chain(order, np.cumprod(ratios, dtype=np.float64), scale)
 
 
 def _chain(order: int, sums: FloatArray, scale: float) -> Chain:
-    step = scale * sums[1:] / sums[:-1]
+    step = sums[1:] / sums[:-1]
     a = np.array(COEFFICIENTS[order])
     slope = np.zeros((order, order))
     for p in range(order):
         for q in range(order - p):
             # T^p on one side, T^q on the other, and one link between that no side has divided
             left, both = np.prod(step[:p]), np.prod(step[q : p + q + 1])
-            slope[p, q] = a[p + q] * left / both / sums[0]
-    return Chain(step, a / sums[0], slope)
+            slope[p, q] = a[p + q] * left / both / sums[0] / scale
+    return Chain(scale * step, a / sums[0], slope)
 
 
 def _symmetric_sums(weight: FloatArray, most: int) -> FloatArray:

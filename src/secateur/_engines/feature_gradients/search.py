@@ -152,7 +152,7 @@ def check_finite(z: FloatArray, order: int) -> None:
 def step_of(
     units: Units, v: FloatArray, penalty: float, objective: float, epoch: int, n_features: int
 ) -> Step:
-    """The step of v: features with v > 0, weighed by s."""
+    """The step of v: the selected features, weighed by s."""
     found = Found(units.features, units.spread(v), n_features)
     order = units.order(v)
     return Step.of(

@@ -183,7 +183,7 @@ class Stream:
         price = self._per_price * units.price_slope(self.descent.s)
         self.descent.update(units.gather(slope), price, self.params.learning_rate)
         if self.n_wanted is not None and self.penalty:
-            size = int((units.spread(self.descent.v) > 0.0).sum())
+            size = int(units.spread(units.inside(self.descent.v)).sum())
             pull = np.clip(np.log((size + 0.5) / (self.n_wanted + 0.5)), -1.0, 1.0)
             self.penalty = float(self.penalty * np.exp(STEERING * pull))
 

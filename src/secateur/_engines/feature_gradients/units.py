@@ -16,6 +16,13 @@ SOFTNESS = 0.05
 """Members whose s is within about this much of the group's largest share the price of the group."""
 
 
+SHARE = 2.0 / 3.0
+"""A unit is selected if its s is above this share of the largest, or above one half."""
+
+LEAST = 0.1
+"""Where no s is above this, nothing is selected."""
+
+
 class Units:
     """Switches v over the columns that take part, and the price of leaving them on.
 
@@ -74,7 +81,7 @@ class Units:
         """Ask for the prices beside what is selected now, if they depend on it."""
         if self._prices.is_plain or self._prices.bags is not None:
             return
-        inside = self.spread(v) > 0.0
+        inside = self.spread(self.inside(v))
         used = self._prices.keep.copy()
         used[self.features[inside]] = True
         self._now = np.where(inside, self._now, self._listed(used)[self.features])
@@ -130,6 +137,21 @@ class Units:
         shifted[self.kept] = np.inf
         return shifted
 
+    def inside(self, v: FloatArray) -> BoolArray:
+        """Which units are selected: s above one half, or above 2/3 of the largest s if that is less.
+
+        With the polynomials of high order z hardly changes once s of a feature is above some
+        level far below one half, and the penalty then holds s at that level: what is in and what
+        is out is still plain to see, but not at one half.
+        """
+        free = v[~self.kept]
+        s = 1.0 / (1.0 + np.exp(-2.0 * np.clip(free, -40.0, 40.0)))
+        top = float(s.max(initial=0.0))
+        level = min(0.5, SHARE * top) if top > LEAST else 1.0
+        inside = self.kept.copy()
+        inside[~self.kept] = s > level
+        return inside
+
     def spread(self, value: Any) -> Any:
         """One value per column from one per unit."""
         return value if self.unit is None else value[self.unit]
@@ -141,12 +163,12 @@ class Units:
         return np.bincount(self.unit, slope, minlength=self.n_units).astype(np.float64)
 
     def order(self, v: FloatArray) -> IntArray:
-        """The selected columns (v > 0) as features of the table, from the surest to the least.
+        """The selected columns as features of the table, from the surest to the least.
 
         Of the members of a hard group the cheapest comes first: it is the one that pays.
         """
         by_column = self.spread(v)
-        inside = np.flatnonzero(by_column > 0.0)
+        inside = np.flatnonzero(self.spread(self.inside(v)))
         cost = self._now[inside]
         ranked = inside[np.lexsort((self.features[inside], cost, -by_column[inside]))]
         entered: IntArray = self.features[ranked]
