@@ -38,8 +38,8 @@ def put(text: str, name: str, block: str) -> str:
     return pattern.sub(lambda _: f"{begin}\n\n{block}\n\n{end}", text)
 
 
-def write(name: str, block: str, others: float) -> None:
-    """Put a block, and the machine that it was measured on, into the page."""
-    text = PAGE.read_text(encoding="utf-8")
+def write(name: str, block: str, others: float, page: Path = PAGE) -> None:
+    """Put a block, and the machine that it was measured on, into a page."""
+    text = page.read_text(encoding="utf-8")
     where = f"*{machine()} Other processes kept {others:.2f} cores busy.*"
-    PAGE.write_text(put(text, name, f"{block}\n\n{where}"), encoding="utf-8")
+    page.write_text(put(text, name, f"{block}\n\n{where}"), encoding="utf-8")

@@ -143,8 +143,6 @@ def _logistic(
     start = np.zeros((n_outputs, p + 1))
     start[:, p] = baseline
     options = {"maxiter": MOST_ITERATIONS, "gtol": 1e-4}
-    found = minimize(
-        value_and_slope, start.ravel(), jac=True, method="L-BFGS-B", options=options
-    )
+    found = minimize(value_and_slope, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     w = found.x.reshape(n_outputs, p + 1)
     return w[:, :p], w[:, p]

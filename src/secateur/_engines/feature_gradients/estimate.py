@@ -9,7 +9,7 @@ row gives to the slopes of its columns, W, and what it leaves for later rows, w 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -91,6 +91,27 @@ def _factors(
     return given.reshape(-1, n), carried.reshape(-1, n)
 
 
+class Room:
+    """Arrays that are made once: new memory would have to be fetched page by page."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, AnyArray] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], kind: Any = np.float64) -> AnyArray:
+        """An array of this shape, with whatever it held before."""
+        size = int(np.prod(shape))
+        held = self._held.get(name)
+        if held is None or held.size < size or held.dtype != kind:
+            held = self._held[name] = np.empty(size + size // 4, kind)
+        return held[:size].reshape(shape)
+
+    def zeros(self, name: str, shape: tuple[int, ...], kind: Any = np.float64) -> AnyArray:
+        """The same, filled with zeros."""
+        array = self.array(name, shape, kind)
+        array[:] = 0
+        return array
+
+
 class DenseEstimator:
     """For dense rows: walks from both ends side by side, then slopes of features in parts."""
 
@@ -100,7 +121,7 @@ class DenseEstimator:
         self._scale = scale
         self._threads = threads
         self._type = np.float64 if order >= PRECISE else np.float32
-        self._room: dict[str, AnyArray] = {}
+        self._room = Room()
 
     def signals(self, batch: Batch, s: FloatArray) -> FloatArray:
         """The z of each target."""
@@ -122,7 +143,7 @@ class DenseEstimator:
         z = _signals(chain, batch, found[0])
         lanes = _factors(chain, batch, found[0], found[1], curve.slope(z))
         given, carried = (lane.astype(self._type) for lane in lanes)
-        slope = self._space("slope", s.shape)
+        slope = self._room.array("slope", s.shape, self._type)
 
         def part(start: int, stop: int) -> None:
             carry = np.empty((len(given), dense.TILE), self._type)
@@ -139,17 +160,10 @@ class DenseEstimator:
         r = np.zeros((len(y), len(step) + 1, len(batch.rows)))
         r[:, 0] = y
         if len(step):
-            carry = self._space(f"carry {way}", (len(y) * len(step), len(s)))
-            carry[:] = 0.0
+            carry = self._room.zeros(f"carry {way}", (len(y) * len(step), len(s)), self._type)
             rows, weight = batch.rows[::way].copy(), batch.weight[::way].copy()
             dense.walk_chains(self._X, rows, s, y, weight, step, carry, r)
         return r[:, :, ::way]
-
-    def _space(self, name: str, shape: tuple[int, ...]) -> AnyArray:
-        """An array that is made once: new memory would have to be fetched page by page."""
-        if name not in self._room or self._room[name].shape != shape:
-            self._room[name] = np.empty(shape, self._type)
-        return self._room[name]
 
 
 class SparseEstimator:
@@ -162,12 +176,13 @@ class SparseEstimator:
         self._threads = threads
         self._number = np.full(len(rows.mean), -1, np.int32)
         self._square = rows.mean * rows.mean
+        self._room = Room()
 
     def signals(self, batch: Batch, s: FloatArray) -> FloatArray:
         """The z of each target."""
         chain = chain_of(self._order, batch.weight, self._scale)
         part = self._part(batch, s)
-        return _signals(chain, batch, self._walk(part, batch, s, chain, -1))
+        return _signals(chain, batch, self._walk(part, batch, chain, -1))
 
     def slopes(
         self, batch: Batch, s: FloatArray, curve: Curve, slope_out: FloatArray
@@ -178,7 +193,7 @@ class SparseEstimator:
         found: list[FloatArray] = [np.empty(0)] * 2
 
         def walk(_: int, way: int) -> None:
-            found[way] = self._walk(part, batch, s, chain, 1 if way else -1)
+            found[way] = self._walk(part, batch, chain, 1 if way else -1)
 
         share(self._threads, walk, len(part.cells[1]))
         z = _signals(chain, batch, found[0])
@@ -196,13 +211,13 @@ class SparseEstimator:
     ) -> FloatArray:
         """Slopes of the columns of a batch; the lanes in two halves, whatever the threads."""
         half = (len(given) + 1) // 2
-        slopes = np.zeros((2, len(part.met)))
+        slopes = self._room.zeros("slopes", (2, len(part.met)))
         takes_off = np.stack([centre, np.zeros_like(centre)])
 
         def of_half(_: int, number: int) -> None:
             lanes = slice(0, half) if number == 0 else slice(half, len(given))
             w, kept = given[lanes].T.copy(), carried[lanes].T.copy()
-            carry = np.zeros((len(part.met), w.shape[1]))
+            carry = self._room.zeros(f"carry of half {number}", (len(part.met), w.shape[1]))
             sparse.sparse_slopes(
                 *part.cells, part.mean, w, kept, takes_off[number], carry, slopes[number]
             )
@@ -215,25 +230,26 @@ class SparseEstimator:
         indptr, indices, data, mean = self._rows
         n_cells = int((indptr[batch.rows + 1] - indptr[batch.rows]).sum())
         ptr = np.empty(len(batch.rows) + 1, np.int64)
-        index, met = np.empty(n_cells, np.int32), np.empty(n_cells, np.int32)
-        value = np.empty(n_cells, np.float32)
+        room = self._room
+        index, met = (room.array(name, (n_cells,), np.int32) for name in ("index", "met"))
+        value = room.array("value", (n_cells,), np.float32)
         n_met = sparse.renumber(
             indptr, indices, data, batch.rows, self._number, ptr, index, value, met
         )
         met = met[:n_met]
-        inclusion, means = np.empty(n_met), np.empty(n_met)
+        inclusion, means = room.array("s", (n_met,)), room.array("m", (n_met,))
         sparse.take_at(met, s, mean, inclusion, means)
-        return _Part((ptr, index, value), met, inclusion, means)
+        return _Part((ptr, index, value), met, inclusion, means, float(s @ self._square))
 
-    def _walk(self, part: _Part, batch: Batch, s: FloatArray, chain: Chain, way: int) -> FloatArray:
+    def _walk(self, part: _Part, batch: Batch, chain: Chain, way: int) -> FloatArray:
         step = chain.step if way < 0 else chain.step[:-1].copy()
         r = np.zeros((len(batch.y), len(step) + 1, len(batch.rows)))
         r[:, 0] = batch.y
         if len(step):
-            carry = np.zeros((len(part.met), len(batch.y) * len(step)))
-            by_mean = float(s @ self._square)
+            shape = (len(part.met), len(batch.y) * len(step))
+            carry = self._room.zeros(f"carry {way}", shape)
             sparse.walk_sparse_chains(
-                *part.cells, part.inclusion, part.mean, by_mean, batch.y, batch.weight, step,
+                *part.cells, part.inclusion, part.mean, part.by_mean, batch.y, batch.weight, step,
                 way < 0, carry, r,
             )  # fmt: skip
         return r
@@ -246,3 +262,4 @@ class _Part(NamedTuple):
     met: AnyArray
     inclusion: FloatArray
     mean: FloatArray
+    by_mean: float

@@ -21,8 +21,11 @@ from secateur.evaluation.linear import LinearJudge
 from secateur.path.step import Step
 from secateur.typing import FloatArray
 
-GRID_POINTS = 13
+GRID_POINTS = 15
 """Penalties that "auto" tries."""
+
+GRID_TOP = 4.0
+"""The first of them, in units of the penalty at which the best single feature would still pay."""
 
 GRID_STEP = 2.0
 """Each is so many times the next."""
@@ -156,7 +159,7 @@ def penalty_grid(field: Field) -> list[float]:
     top = field.columns.n_columns * float((gain.max(initial=0.0)) / price[paid].min())
     if not top > 0.0:
         return [0.0]
-    return [top / GRID_STEP**k for k in range(GRID_POINTS)]
+    return [GRID_TOP * top / GRID_STEP**k for k in range(GRID_POINTS)]
 
 
 def _paying(ground: Ground, field: Field) -> list[float]:

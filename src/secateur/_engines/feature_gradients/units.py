@@ -138,7 +138,7 @@ class Units:
         return shifted
 
     def inside(self, v: FloatArray) -> BoolArray:
-        """Which units are selected: s above one half, or above 2/3 of the largest s if that is less.
+        """Which units are selected: s above 1/2, or above 2/3 of the largest s if that is less.
 
         With the polynomials of high order z hardly changes once s of a feature is above some
         level far below one half, and the penalty then holds s at that level: what is in and what
