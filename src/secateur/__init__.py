@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         FeatBoostRegressor,
         IISRegressor,
     )
+    from secateur.selectors.feature_gradients import FeatureGradientsSelector
     from secateur.selectors.grafting import GraftingClassifier, GraftingRegressor
     from secateur.selectors.group_testing import GTGBMClassifier, GTGBMRegressor
     from secateur.selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
@@ -50,6 +51,7 @@ __all__ = [
     "FeatBoostClassifier",
     "FeatBoostRegressor",
     "FeatureCosts",
+    "FeatureGradientsSelector",
     "GBFSClassifier",
     "GBFSRegressor",
     "GTGBMClassifier",
@@ -105,6 +107,7 @@ _HOMES = {
         "FeatBoostRegressor",
         "IISRegressor",
     ),
+    "secateur.selectors.feature_gradients": ("FeatureGradientsSelector",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -6,12 +6,14 @@ import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
 
 import secateur
 
 # What makes a fit quick, where the estimator has it; results need not be good.
-QUICK = {"max_iter": 5, "learning_rate": 0.4, "cv": 2, "random_state": 0}
+QUICK = {"max_iter": 5, "max_epochs": 20, "learning_rate": 0.4, "cv": 2, "random_state": 0}
 
 NAMES = tuple("abcdefgh")
 INFORMATIVE = (1, 4, 6)
@@ -38,6 +40,12 @@ def quick(cls: type, **params: Any) -> Any:
     return cls(**{name: value for name, value in QUICK.items() if name in known} | params)
 
 
+def rounds(cls: type, n_rounds: int) -> dict[str, int]:
+    """The parameter that limits how long a fit takes, by the name that the estimator has for it."""
+    known = inspect.signature(cls).parameters
+    return {name: n_rounds for name in ("max_iter", "max_epochs") if name in known}
+
+
 class Small(NamedTuple):
     """A small problem: X, y, and further rows of both."""
 
@@ -58,8 +66,19 @@ def small_problem(cls: type, n_rows: int = 200, seed: int = 0) -> Small:
 
 
 def predictions(estimator: Any, X: Any) -> Any:
-    """What an estimator makes of X: predictions, or the columns that it keeps."""
-    for method in ("predict_proba", "predict", "transform"):
+    """What an estimator makes of X: predictions, or the columns that it keeps, as numbers."""
+    for method in ("predict_proba", "predict"):
         if hasattr(estimator, method):
             return np.asarray(getattr(estimator, method)(X))
-    raise AssertionError("an estimator must do something")
+    return _numbers(estimator.transform(X))
+
+
+def _numbers(taken: Any) -> Any:
+    """A table of any kind as an array; missing values of any kind are NaN."""
+    if sp.issparse(taken):
+        return taken.toarray()
+    if hasattr(taken, "to_pandas"):  # polars, pyarrow
+        taken = taken.to_pandas()
+    if isinstance(taken, pd.DataFrame):
+        return taken.to_numpy(dtype=float, na_value=np.nan)
+    return np.asarray(taken, dtype=float)

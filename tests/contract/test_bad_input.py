@@ -242,7 +242,7 @@ BAD_PARAMETERS = {
     "retries": [-1, 0.5],
     "standardize": ["yes", None, 1],
     "fit_intercept": ["yes", None, 1],
-    "tol": [0.0, 1.0, -1.0, np.nan],
+    "tol": [-1.0, np.nan, np.inf],
     "ranker": ["forest", None, 3, LogisticRegression],
     "evaluator": ["svm", None, 3, LogisticRegression],
     "n_neighbors": [0, 2.5, None],
@@ -252,6 +252,14 @@ BAD_PARAMETERS = {
     "weighting": ["hard", 1, True],
     "reset": ["yes", None, 1],
     "gain_per_cost": ["yes", None, 1],
+    "task": ["ranking", None],
+    "order": [0, 13, 2.5],
+    "n_features": [0, 2.5, 9, "all"],
+    "group_mode": ["firm", None],
+    "batch_size": [3, 2.5, None],
+    "accumulate": [0, 1.5],
+    "max_epochs": [0, 2.5, "many", None],
+    "init": [np.nan, "zero", [0.0, 1.0], [[0.0] * 8]],
 }
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secateur._data.checks import check_shape
 from secateur._data.frames import as_frame, read_table, select_columns
+from secateur._data.prices import Prices
 from secateur._data.table import Table, TableSchema
 from secateur.exceptions import InputError, InterruptedWarning, SecateurError, SecateurWarning
 from secateur.path import Selection, SelectionPath, StopReason, as_rule
@@ -45,10 +46,26 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
     _constraints: dict[str, Constraint]
     _schema: TableSchema
     cut: Any
+    costs: Any
 
     def _check_parameters(self) -> None:
         check_parameters(self._constraints, self.get_params(deep=False))
         as_rule(self.cut)
+
+    def _told(self, schema: TableSchema, prices: Prices) -> dict[str, Any]:
+        """What a path remembers of the fit: plain parameters, and the kinds of estimators."""
+        told = {
+            name: value if _is_plain(value) else type(value).__name__
+            for name, value in self.get_params(deep=False).items()
+            if _is_plain(value) or hasattr(value, "fit")
+        }
+        return {
+            "feature_names": schema.names,
+            "algorithm": type(self).__name__,
+            "parameters": told,
+            "costs": prices.total,
+            "cost_unit": getattr(self.costs, "unit", ""),
+        }
 
     def _remember(self, schema: TableSchema) -> None:
         """Names and width of the table, as scikit-learn keeps them."""
@@ -190,3 +207,7 @@ def _ranking(path: SelectionPath, selection: Selection) -> IntArray:
             place += 1
     rank[rank == 0] = place
     return rank
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool | int | float)

@@ -142,7 +142,7 @@ class BoostedSelector(PathPredictor):
         with Threads(job.n_threads) as threads:
             data = self._data(job, threads)
             params = self._params(job)
-            told = self._told(job.problem)
+            told = self._told(job.problem.table.schema, job.problem.prices)
             if isinstance(job.penalty, float):
                 with progress_of(self, 1, params.n_rounds, X, y) as progress:
                     return self._trace_one(data, params, job, progress, told)

@@ -127,7 +127,7 @@ class ForwardSelector(StepPredictor):
                     self._trace(job, ranker, evaluator),
                     on_step=tell,
                     control_name="rank",
-                    **self._told(problem),
+                    **self._told(problem.table.schema, problem.prices),
                 )
 
     def _workshop(self, job: ForwardJob, threads: Threads) -> TreeWorkshop | None:
@@ -228,7 +228,3 @@ def _drawn(problem: Problem, cv: Any, seed: int) -> list[Fold]:
 
 def _is_word(value: Any, word: str) -> bool:
     return isinstance(value, str) and value == word
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | bool | int | float)

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from secateur._data.problem import Problem
 from secateur._data.table import Table
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.selectors.base import PathSelector
@@ -36,7 +35,6 @@ class StepPredictor(PathSelector):
     """A selector whose steps carry models; it predicts with the one that was chosen."""
 
     n_jobs: int | None
-    costs: Any
 
     @property
     def _model(self) -> Any:

@@ -1,0 +1,104 @@
+"""The polynomials of the estimator, orders 1 to 12, and the numbers that a batch makes of them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from secateur.typing import FloatArray
+
+COEFFICIENTS: dict[int, tuple[float, ...]] = {
+    1: (0.60355337,),
+    2: (1.52705001, -0.34841729),
+    3: (2.90254224, -1.87216745, 0.0),
+    4: (4.63445685, -5.19936195, 0.0, 1.50391676),
+    5: (6.92948049, -14.12216211, 9.4475009, 0.0, -1.21093546),
+    6: (9.54431082, -28.09414643, 31.84703652, -11.18763791, -1.14175281, 0.0),
+    7: (12.54505041, -49.64891525, 79.78828031, -46.72250909, 0.0, 0.0, 5.02973646),
+    8: (
+        *(16.03550163, -84.286182, 196.86078756, -215.36747071, 92.63961263),
+        *(0.0, 0.0, -4.86280869),
+    ),
+    9: (
+        *(19.86409184, -130.76801006, 390.95349861, -570.09210416, 354.77764899),
+        *(0.0, -73.84234865, 0.0, 10.09148767),
+    ),
+    10: (
+        *(24.1117752, -194.946061, 734.214614, -1428.51995, 1415.6741),
+        *(-581.738134, 0.0, 0.0, 31.1664751, 1.05018365),
+    ),
+    11: (
+        *(28.75280839, -279.22576729, 1280.46325445, -3104.47148101, 3990.6092248),
+        *(-2300.29413333, 0.0, 427.35289033, 0.0, 0.0, -42.17587475),
+    ),
+    12: (
+        *(33.85141912, -391.4229382, 2184.97827882, -6716.28280208, 11879.75233977),
+        *(-11739.97267239, 5384.94542245, 0.0, -674.23291712, 0.0, 0.0, 39.37456439),
+    ),
+}
+"""a_i of Eq. 1: a polynomial that stands for 1 / x on the eigenvalues from 0 to 1, by order."""
+
+
+class Chain(NamedTuple):
+    """What the sums over chains of rows are divided by, spread over their links.
+
+    The sum over chains of m rows is divided by e_m, the sum of the products of the weights of m
+    rows; e_m = binom(N, m) if all weights are one. Both grow like N^m, so they are never formed:
+    link q of a chain is divided by ``step[q]`` = e_(q+2) / e_(q+1), and what is left is of the
+    size of one.
+
+    Parameters
+    ----------
+    step : array of shape (order,)
+    value : array of shape (order,)
+        z = sum_i value[i] <w y, r_(i+1)>
+    slope : array of shape (order, order)
+        W_p = w sum_q slope[p, q] r_q; dz/ds_j = sum_p <W_p x_j, E_p[j]>
+    """
+
+    step: FloatArray
+    value: FloatArray
+    slope: FloatArray
+
+
+def chain_of(order: int, weight: FloatArray, scale: float = 1.0) -> Chain:
+    """The divisors of one batch; ``scale`` divides X diag(s) X', and so each link.
+
+    Examples
+    --------
+    >>> chain_of(2, np.ones(5)).step  # binom(5, 2) / 5, binom(5, 3) / binom(5, 2)
+    array([2., 1.])
+    """
+    if (weight == 1.0).all():
+        return _plain_chain(order, len(weight), scale)
+    return _chain(order, _symmetric_sums(weight, order + 1), scale)
+
+
+@lru_cache(maxsize=256)
+def _plain_chain(order: int, n: int, scale: float) -> Chain:
+    """The same for rows that count one each: ratios of binomials, the same for each batch."""
+    ratios = [float(n), *((n - m) / (m + 1) for m in range(1, order + 1))]
+    return _chain(order, np.cumprod(ratios, dtype=np.float64), scale)
+
+
+def _chain(order: int, sums: FloatArray, scale: float) -> Chain:
+    step = sums[1:] / sums[:-1]
+    a = np.array(COEFFICIENTS[order])
+    slope = np.zeros((order, order))
+    for p in range(order):
+        for q in range(order - p):
+            # T^p on one side, T^q on the other, and one link between that no side has divided
+            left, both = np.prod(step[:p]), np.prod(step[q : p + q + 1])
+            slope[p, q] = a[p + q] * left / both / sums[0] / scale
+    return Chain(scale * step, a / sums[0], slope)
+
+
+def _symmetric_sums(weight: FloatArray, most: int) -> FloatArray:
+    """e_1 ... e_most: the sums of products of one, two, ... different weights."""
+    sums = np.zeros(most + 1)
+    sums[0] = 1.0
+    for w in weight:
+        sums[1:] += w * sums[:-1]
+    return sums[1:]

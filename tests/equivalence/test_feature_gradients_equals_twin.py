@@ -1,0 +1,96 @@
+"""The search follows the twin step by step, and finds what is there to be found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference import feature_gradients as twin
+
+from secateur._data.costs import as_costs
+from secateur._data.frames import read_table
+from secateur._data.problem import Problem
+from secateur._data.target import read_target
+from secateur._engines.feature_gradients.contrasts import contrasts, standardise
+from secateur._engines.feature_gradients.field import make_field
+from secateur._engines.feature_gradients.params import SearchParams
+from secateur._engines.feature_gradients.search import Descent, first_v, run_epoch
+from secateur._kernels.threads import Threads
+
+ONE = Threads(1)
+
+
+def make_problem(X, y, task, **costs):
+    table = read_table(X)
+    kind = "regression" if task == "regression" else "classification"
+    prices = as_costs(**costs).bind(table.names)
+    return Problem(table, read_target(y, task=kind), np.ones(len(y)), prices, kind)
+
+
+def table_and_target(task, n=60):
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(n, 7)) * (rng.random((n, 7)) < 0.6)
+    signal = X[:, 1] - X[:, 4] + 0.3 * rng.normal(size=n)
+    y = signal if task == "regression" else np.digitize(signal, [-0.7, 0.7])
+    return X, y
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("task", ["regression", "classification", "ordinal"])
+@pytest.mark.parametrize("order", [1, 3, 8])
+def test_search_follows_the_twin(kind, task, order):
+    X, y = table_and_target(task)
+    price = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 3.0])
+    problem = make_problem(kind(X), y, task, value=price)
+    params = SearchParams(order=order, batch_size=30, seed=3)
+    field = make_field(problem, task, params, standardize=True, threads=ONE)
+    descent = Descent.begin(first_v(field.units, 0.0))
+    rng = np.random.default_rng(5)
+    for _ in range(4):
+        run_epoch(field, params, 0.7, descent, rng)
+
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    standard /= np.sqrt(field.estimator._scale)
+    questions = standardise(contrasts(problem.target, task), np.ones(len(y)))
+    again = np.random.default_rng(5)
+    batches = [batch.rows for _ in range(4) for batch in field.batches(params, again)]
+    curve = twin.residual_variance if task == "regression" else twin.error_rate
+    *_, expected = twin.search(standard, questions, order, 0.7, price, batches, curve)
+    np.testing.assert_allclose(descent.v, expected, atol=2e-3 if order < 7 else 1e-4)
+
+
+def test_batches_are_even_and_hold_all_rows():
+    X, y = table_and_target("regression", n=107)
+    params = SearchParams(batch_size=30)
+    field = make_field(make_problem(X, y, "regression"), "regression", params, standardize=True,
+                       threads=ONE)  # fmt: skip
+    batches = list(field.batches(params, np.random.default_rng(0)))
+    assert [len(batch.rows) for batch in batches] == [27, 27, 27, 26]
+    assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(107))
+
+
+def test_curves_are_the_twins():
+    from secateur._engines.feature_gradients.curves import Curve
+
+    z = np.array([-0.5, 0.0, 0.005, 0.01, 0.3, 1.0, 1.2])
+    for kind, other in (("residual variance", twin.residual_variance),
+                        ("error rate", twin.error_rate)):  # fmt: skip
+        curve = Curve(kind)
+        np.testing.assert_allclose(curve.value(z), [other(value)[0] for value in z])
+        np.testing.assert_allclose(curve.slope(z), [other(value)[1] for value in z])
+        inside = curve.told(z)
+        assert (inside >= 0).all()
+        assert (inside <= 1).all()
+
+
+def test_accumulated_batches_give_one_update_of_their_mean():
+    X, y = table_and_target("regression")
+    problem = make_problem(X, y, "regression")
+    moved = []
+    for accumulate in (1, 2, 9):
+        params = SearchParams(order=2, batch_size=30, accumulate=accumulate, seed=1)
+        field = make_field(problem, "regression", params, standardize=True, threads=ONE)
+        descent = Descent.begin(first_v(field.units, 0.0))
+        run_epoch(field, params, 0.1, descent, np.random.default_rng(0))
+        moved.append(descent.n_steps)
+    assert moved == [2, 1, 1]
