@@ -30,8 +30,8 @@ def run(options: Options) -> Section:
         "The whole `fit` of every solver, L1 logistic regression without an intercept on "
         "standardised columns, at a twentieth of the smallest price that keeps everything out, "
         f"{N_THREADS} threads. Each solver runs at the loosest of the tolerances 1e-2, 1e-3, ... "
-        "at which its criterion is within 1e-6, relatively, of the best that anyone found. Times in "
-        "milliseconds, best of three; a solver that took more than ten seconds without getting "
+        "at which its criterion is within 1e-6, relatively, of the best that anyone found. Times "
+        "in milliseconds, best of three; a solver that took more than ten seconds without getting "
         "there was given up."
     )
     rows = []
