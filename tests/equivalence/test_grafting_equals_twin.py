@@ -184,3 +184,17 @@ def test_l0_is_often_the_best_subset(capsys):
         print(told, end="")  # noqa: T201
     assert n_best >= 15
     assert worst < 0.1
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kind", ["squared", "logistic", "multinomial"])
+def test_columns_and_gram_matrix_lead_to_the_same_optimum(kind, sparse, monkeypatch):
+    X, y, weight, costs = draw(7, kind, sparse=sparse)
+    given_X = sp.csr_matrix(X) if sparse else X
+    l1 = 0.02 * y.std()
+    plain = estimator(kind, l1=l1, l2=0.01, costs=costs).fit(given_X, y, sample_weight=weight)
+    monkeypatch.setattr("secateur._engines.grafting.gram.MOST_COLUMNS", 0)
+    other = estimator(kind, l1=l1, l2=0.01, costs=costs).fit(given_X, y, sample_weight=weight)
+    assert other.path_[0].objective == pytest.approx(plain.path_[0].objective, abs=1e-9)
+    assert other.kkt_violation_ <= 1e-10
+    np.testing.assert_allclose(other.coef_, plain.coef_, atol=1e-6)

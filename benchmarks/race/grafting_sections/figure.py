@@ -25,8 +25,8 @@ def draw(
     for axis, (fact, label) in zip(axes, ROWS, strict=True):
         for place, letter in enumerate(methods):
             x = np.arange(len(means)) + (place - len(methods) / 2 + 0.5) * width
-            heights = [found[letter][fact] for found in means.values()]
-            spread = [found[letter]["spread"] for found in means.values()]
+            heights = [found.get(letter, {}).get(fact, np.nan) for found in means.values()]
+            spread = [found.get(letter, {}).get("spread", np.nan) for found in means.values()]
             axis.bar(
                 x,
                 heights,

@@ -63,6 +63,7 @@ def _race(problem: Problem, section: Section, options: Options) -> list[object]:
 
 def _tolerance(name: str, problem: Problem, l1: float, best: float) -> float | None:
     """The loosest tolerance that is good enough; None where it takes too long."""
+    solve(name, problem, l1, 0.1)  # compiled before it is timed
     for tol in TOLERANCES:
         start = time.perf_counter()
         value = problem.objective(solve(name, problem, l1, tol), l1)

@@ -30,6 +30,9 @@ CROWDED = 2.0 / 3.0
 BLOCK_CELLS = 1 << 20
 """Cells copied out of a table at a time."""
 
+WORTH_A_THREAD = 100_000
+"""Stored cells of a loop that are worth waking a thread for."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardColumns:
@@ -127,7 +130,7 @@ class StandardColumns:
 
 def _grain(columns: StandardColumns) -> int:
     """Columns of a loop that are worth a thread."""
-    return max(1, 20_000 * columns.n_features // max(1, columns.n_cells))
+    return max(1, WORTH_A_THREAD * columns.n_features // max(1, columns.n_cells))
 
 
 def standardize_table(
@@ -164,7 +167,7 @@ def standardize_table(
         return _sparse(table, shares)
     values = _read_dense(table, threads)
     out = [np.empty(table.n_features) for _ in range(3)]
-    grain = max(1, 20_000 // table.n_rows)
+    grain = max(1, WORTH_A_THREAD // table.n_rows)
     threads.run(
         lambda a, b: fill_and_scale(values, shares, centre, scale, a, b, *out), len(values), grain
     )

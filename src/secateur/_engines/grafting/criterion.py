@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from secateur._engines.grafting.view import View
 from secateur.typing import BoolArray, FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Penalty:
-    """``l1 sum alpha |w| + l2 sum alpha w^2``; an alpha for each feature, the same for outputs."""
+    """``l1 sum alpha |w| + l2 sum alpha w^2``; an alpha for each feature, the same for outputs.
 
-    l1: float
-    l2: float
-    alpha: FloatArray
+    Attributes
+    ----------
+    threshold : array of shape (n_features,)
+        The gradient that a weight at zero must exceed; infinite where ``l1`` is.
+    ridge : array of shape (n_features,)
+        The slope of the gradient of the squared part.
+    """
 
-    @property
-    def threshold(self) -> FloatArray:
-        """The gradient that a weight at zero must exceed; infinite where ``l1`` is."""
-        return np.where(self.alpha > 0.0, self.l1, 0.0) * np.where(
-            self.alpha > 0.0, self.alpha, 1.0
-        )
+    __slots__ = ("alpha", "l1", "l2", "ridge", "threshold")
 
-    @property
-    def ridge(self) -> FloatArray:
-        """The slope of the gradient of the squared part."""
-        return 2.0 * self.l2 * self.alpha
+    def __init__(self, l1: float, l2: float, alpha: FloatArray) -> None:
+        self.l1, self.l2, self.alpha = l1, l2, alpha
+        self.threshold: FloatArray = np.where(alpha > 0.0, alpha, 0.0)
+        # an infinite l1 lets free features in, and no others
+        np.multiply(self.threshold, l1, out=self.threshold, where=alpha > 0.0)
+        self.ridge: FloatArray = 2.0 * l2 * alpha
 
     def value(self, weight: FloatArray) -> float:
         """The penalty of weights of shape (n_outputs, n_features)."""
         used = np.flatnonzero(weight.any(axis=0))
         w, alpha = weight[:, used], self.alpha[used]
-        # an infinite l1 lets free features in, and no others
         absolute = float((np.abs(w) @ alpha).sum())
         squared = self.l2 * float((w * w @ alpha).sum())
         return squared + (self.l1 * absolute if absolute else 0.0)

@@ -19,7 +19,7 @@ from secateur._engines.grafting.params import GraftingParams
 from secateur._engines.grafting.view import View
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-MOST_STEPS = 300
+MOST_STEPS = 150
 """Steps of L-BFGS-B for one fit."""
 
 FLIPS = 5
@@ -134,6 +134,7 @@ class GrowingNetwork:
                 method="L-BFGS-B",
                 bounds=self._bounds(start, sign),
                 options={
+                    "maxcor": 30,
                     "maxiter": MOST_STEPS,
                     "maxfun": 2 * MOST_STEPS,
                     "ftol": 0.1 * self._params.tol,

@@ -56,8 +56,8 @@ class LinearGrafting:
         self.allowed: BoolArray | None = None
         self._refit = Refit(view, fit_intercept=params.fit_intercept)
         self._null_loss = view.mean_loss(raw) or 1.0
-        by_row, _ = view.row_gradients(raw)
-        self.scale = float(np.abs(view.column_gradients(by_row)).max(initial=0.0)) or 1.0
+        self._known: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self.scale = float(np.abs(self.gradient()[1]).max(initial=0.0)) or 1.0
 
     def largest_l1(self) -> float:
         """The smallest L1 price that keeps all weights out, once what is free is fitted."""
@@ -69,9 +69,11 @@ class LinearGrafting:
         return top if top > 1e-13 * self.scale else 0.0
 
     def gradient(self) -> tuple[FloatArray, FloatArray]:
-        """Gradients of the loss by row and by weight."""
-        by_row, _ = self.view.row_gradients(self.state.raw)
-        return by_row, self.view.column_gradients(by_row)
+        """Gradients of the loss by row and by weight; asked twice, they are not made again."""
+        if self._known is None or self._known[0] is not self.state.raw:
+            by_row, _ = self.view.row_gradients(self.state.raw)
+            self._known = self.state.raw, by_row, self.view.column_gradients(by_row)
+        return self._known[1:]
 
     def penalty(self, l1: float) -> Penalty:
         """The penalty at one L1 price."""

@@ -149,17 +149,19 @@ class Refit:
     ) -> bool:
         """Go along the move, half as far each time, until the criterion falls; False if never."""
         view, place = self._view, (free.output, free.feature)
-        alone = Penalty(penalty.l1, penalty.l2, penalty.alpha[free.feature])
+        threshold, ridge = penalty.threshold[free.feature], 0.5 * penalty.ridge[free.feature]
         before = state.weight[place]
-        paid = alone.value(before[None])
+        paid = _paid(before, threshold, ridge)
         value = view.mean_loss(state.raw) + paid
-        promised = float((by_row * move.raw).sum()) + alone.value((before + move.step)[None]) - paid
+        promised = (
+            float((by_row * move.raw).sum()) + _paid(before + move.step, threshold, ridge) - paid
+        )
         slack, length = 1e-14 * (abs(value) + 1.0), 1.0
         is_exact = view.loss.constant_hessian
         for _ in range(40):
             raw = state.raw + length * move.raw
             weight = before + length * move.step
-            new = view.mean_loss(raw) + alone.value(weight[None])
+            new = view.mean_loss(raw) + _paid(weight, threshold, ridge)
             if is_exact or new <= value + ARMIJO * length * promised + slack:
                 state.weight[place] = weight
                 state.intercept += length * move.intercept
@@ -173,3 +175,10 @@ def _worst(q: FloatArray, threshold: FloatArray, weight: FloatArray) -> float:
     at_zero = np.maximum(np.abs(q) - threshold, 0.0)
     found = np.where(weight == 0.0, at_zero, np.abs(q + np.copysign(threshold, weight)))
     return float(found.max(initial=0.0))
+
+
+def _paid(weight: FloatArray, threshold: FloatArray, ridge: FloatArray) -> float:
+    """The penalty of free weights; one that is held at zero by an infinite price pays nothing."""
+    used = weight != 0.0
+    w = weight[used]
+    return float(np.abs(w) @ threshold[used] + (w * w) @ ridge[used])
