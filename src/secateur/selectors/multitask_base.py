@@ -44,7 +44,7 @@ from secateur.selectors.multitask_prediction import TaskPredictions
 from secateur.selectors.progress import with_callbacks
 from secateur.typing import AnyArray, FloatArray
 
-TASK_SHARE = 0.2
+TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
 
 
