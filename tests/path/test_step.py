@@ -151,3 +151,20 @@ def test_bad_scores_are_refused():
         Score(0.1, 0.0, (), "test")
     with pytest.raises(ParameterError, match="must not be empty"):
         Score.of([], origin="inner")
+
+
+def test_supports_of_tasks_are_frozen_and_kept():
+    step = Step.of([7, 2, 5], supports={"a": np.array([2, 7]), "b": np.array([5])})
+    assert list(step.supports) == ["a", "b"]
+    with pytest.raises(ValueError, match="read-only"):
+        step.supports["a"][0] = 5
+    with pytest.raises(TypeError):
+        step.supports["c"] = np.array([2])
+    again = pickle.loads(pickle.dumps(step))  # noqa: S301
+    np.testing.assert_array_equal(again.supports["a"], [2, 7])
+
+
+@pytest.mark.parametrize("features", [[3], [7, 2], [2, 2]])
+def test_supports_of_tasks_lie_in_the_support(features):
+    with pytest.raises(ParameterError, match="'supports' must hold sorted features of 'support'"):
+        Step.of([7, 2], supports={"a": np.array(features)})

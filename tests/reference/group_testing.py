@@ -15,13 +15,15 @@ class Subsets:
 
     turns[t] is the list of subsets of the trees t, t + n_turns, ...; a subset is a list of features
     in the order in which it is halved. entry: halvings before the first test; leaf: halvings before
-    features are looked at one by one; n_kept: groups of a subset that go on from the first test.
+    features are looked at one by one; n_kept: groups that go on from the first test, per subset.
+    is_open: groups of all subsets compete with each other (the paper's do not).
     """
 
     turns: list
     entry: int
     leaf: int
     n_kept: int
+    is_open: bool
     n_trees: int = 0
     sums: dict = field(default_factory=dict)
 
@@ -90,11 +92,15 @@ class GroupTestedTree(Tree):
     def candidates(self, rows):
         """Lines 3 to 10 of Algorithm 2: the features of the groups that won."""
         found = set()
-        for subset in self.testing.subsets():
-            first = cut_up(subset, self.testing.entry)
+        contests = [cut_up(subset, self.testing.entry) for subset in self.testing.subsets()]
+        n_kept = self.testing.n_kept
+        if self.testing.is_open:
+            n_kept *= len(contests)
+            contests = [[group for first in contests for group in first]]
+        for first in contests:
             gains = [self.test(rows, group) for group in first]
             order = sorted(range(len(first)), key=lambda g: -gains[g])
-            for g in order[: self.testing.n_kept]:
+            for g in order[:n_kept]:
                 group = first[g]
                 for _ in range(self.testing.leaf - self.testing.entry):
                     left, right = halves(group)

@@ -225,8 +225,9 @@ def test_group_testing_finds_the_same_features():
         search="group_testing", expected_features=4, leaf_size=4, group_size=8, **told
     ).fit(X, y, task=task)
     np.testing.assert_array_equal(grouped.support_, exact.support_)
-    with pytest.warns(GroupTestingWarning, match="search='exact'"):
+    with pytest.warns(GroupTestingWarning, match="search='exact'") as caught:
         MultitaskAGBMRegressor(search="group_testing", **told).fit(X[:, :5], y, task=task)
+    assert caught[0].filename == __file__
 
 
 def test_staged_predictions(problem):

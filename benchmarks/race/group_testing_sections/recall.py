@@ -21,8 +21,8 @@ from secateur._engines.boosted.groups import GroupPlan, pool_groups
 from secateur._kernels.threads import Threads
 from secateur.losses import get_loss
 
-ROWS = (500, 1_000, 2_000, 4_000, 8_000)
-FEATURES = (24, 48, 96, 192, 384, 768)
+ROWS = (250, 500, 1_000, 2_000)
+FEATURES = (96, 192, 384, 768, 1_536)
 REPEATS = 50
 PICTURE = PAGE.with_name("benchmarks") / "group_testing_recall.png"
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from secateur._data.binned import BinnedColumns
 from secateur._engines.boosted.groups import Groups, pool_groups
-from secateur._kernels.threads import Threads
 from secateur.selectors.boosted import BoostedClassifier, BoostedRegressor
 from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_doc import with_parameters
@@ -35,7 +33,8 @@ class _GroupTested(BoostedSelector):
         check_design(told, n_features, table.n_rows, self._exact)
         return job
 
-    def _groups(self, columns: BinnedColumns, job: BoostedJob, threads: Threads) -> Groups | None:
+    def _groups(self, *given: Any) -> Groups | None:
+        columns, job, threads = given
         weight = job.problem.weight
         return pool_groups(columns, weight, group_testing(self, weight, job.seed), threads)
 

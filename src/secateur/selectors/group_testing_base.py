@@ -58,8 +58,13 @@ def group_testing(estimator: Any, weight: FloatArray, seed: int) -> GroupTesting
     )
 
 
-def check_design(told: GroupTesting, n_features: int, n_rows: int, exact: str) -> None:
-    """Refuse what does not fit into memory; warn where group testing does not pay."""
+def check_design(
+    told: GroupTesting, n_features: int, n_rows: int, exact: str, stacklevel: int = 5
+) -> None:
+    """Refuse what does not fit into memory; warn where group testing does not pay.
+
+    ``stacklevel`` leads from here to the line that called ``fit``.
+    """
     design = GroupDesign.of(n_features, told)
     require_memory(
         design.n_bytes(n_rows),
@@ -72,5 +77,5 @@ def check_design(told: GroupTesting, n_features: int, n_rows: int, exact: str) -
             f"columns to look at in each node, where an exact search has {n_features:,} features. "
             f"Use {exact}, which is exact, or lower 'expected_features'.",
             GroupTestingWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )

@@ -40,7 +40,7 @@ from secateur.selectors.parameters import check_kept, read_seed
 from secateur.selectors.progress import with_callbacks
 from secateur.typing import AnyArray, FloatArray
 
-TASK_SHARE = 0.2
+TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
 
 
@@ -122,7 +122,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         n_rows = table.n_rows * (len(job.tasks) if self._shares_rows(job) else 1)
         n_features = table.n_features - len(table.categories)
         told = group_testing(self, middle.weight, job.seed)
-        check_design(told, n_features, n_rows, "search='exact'")
+        check_design(told, n_features, n_rows, "search='exact'", stacklevel=6)
 
     def _folds_of_tasks(
         self, given: MultitaskInput, penalty: float | list[float] | None, seed: int

@@ -27,7 +27,7 @@ from secateur.selectors.boosted_input import BoostedJob
 from secateur.selectors.constraints import number
 from secateur.typing import AnyArray, FloatArray, IntArray, Loss
 
-_OWN = "Use 'auto' for a share of the group penalty, 0 for one common set."
+_OWN = "Use 'auto' for as much as the group penalty, 0 for one common set."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

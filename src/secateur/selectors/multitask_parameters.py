@@ -21,12 +21,12 @@ TASK_CONSTRAINTS: dict[str, Constraint] = GROUP_CONSTRAINTS | {
 
 MULTITASK = f"""task_penalty : float, dict, sequence or "auto", default="auto"
     What a feature that is new to a task costs that task, whoever else uses it; one number, or one
-    per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is a fifth of the
-    group penalty. With 0 all tasks have one common set.
+    per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is as much
+    as the group penalty. With 0 all tasks have one common set.
 common_trees : bool, default=False
     Whether every round begins with one tree for the rows of all tasks, which pays the group penalty
-    only; the trees of the tasks then add what is their own. For tasks that are much alike, or have
-    few rows. Stacked rows only, and the same classes in all tasks.
+    only; the trees of the tasks then add what is their own, and pay for every feature they use. For
+    tasks that are much alike and have few rows. Stacked rows only, the same classes in all tasks.
 search : {{"exact", "group_testing"}}, default="exact"
     Whether nodes look at every feature, or find new ones by group tests as GT-GBM does; the next
     four parameters are those of group tests.

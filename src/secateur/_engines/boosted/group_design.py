@@ -6,8 +6,8 @@ partitions of the features into s parts; halving ends at groups of ``leaf_size``
 are searched exactly; and it may begin at groups of ``group_size`` instead of half a subset. The
 sum of m features that has one good feature among them shows 1 / m of what that feature explains,
 while noise stays as it is: groups that are large for the rows tell nothing, so the first that are
-tested are as large as the rows allow, all of them, and the best of each subset go on: one, or more
-where they are cheap beside the tests.
+tested are as large as the rows allow, all of them, and the best go on, whatever their subsets: two
+for each feature that is expected, or more where they are cheap beside the tests.
 """
 
 from __future__ import annotations
@@ -105,13 +105,18 @@ class GroupDesign:
         return max(1, math.ceil(self.n_features / (self.n_parts << self.leaf)))
 
     @property
-    def n_kept(self) -> int:
-        """The groups of a subset that go on from the first tests.
+    def is_open(self) -> bool:
+        """Whether groups compete across subsets; those of the paper do not."""
+        return self.n_turns > 1
 
-        One; but where subsets have many more groups than a group has features, so many that the
-        exact search of theirs costs a quarter of what the tests did.
+    @property
+    def n_kept(self) -> int:
+        """The groups that go on from the first tests, per subset.
+
+        The paper's is one of each. Otherwise two, or so many that the exact search of their
+        features costs a quarter of what the tests did.
         """
-        return max(1, (1 << self.entry) // (4 * self.n_members))
+        return max(2, (1 << self.entry) // (4 * self.n_members)) if self.is_open else 1
 
     @property
     def n_columns(self) -> int:

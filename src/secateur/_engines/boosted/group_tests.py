@@ -65,14 +65,21 @@ class GroupTests:
         design, plan = self._plan.design, self._plan
         if node.number not in self._gains:
             self._test_first(family, unit, least)
-        gains = self._gains.pop(node.number).reshape(design.n_subsets, -1)
+        gains = self._gains.pop(node.number)
         self.n_tested = gains.size
-        order = np.argsort(-gains, axis=1, kind="stable")[:, : design.n_kept]
-        subsets = self._turn * design.n_subsets + np.arange(design.n_subsets)
-        best = (subsets[:, None] * gains.shape[1] + order).ravel()
+        best = self._turn * gains.size + self._best(gains)
         for level in range(design.entry, design.leaf):
             best = self._better_halves(node, 2 * best, plan.first(level + 1), unit, least)
         return plan.features(best)
+
+    def _best(self, gains: FloatArray) -> IntArray:
+        """The groups that go on: the best of all, or of each subset."""
+        design = self._plan.design
+        n_kept = design.n_kept if not design.is_open else design.n_kept * design.n_subsets
+        rows = gains.reshape(1 if design.is_open else design.n_subsets, -1)
+        order = np.argsort(-rows, axis=1, kind="stable")[:, :n_kept]
+        best: IntArray = (np.arange(len(rows))[:, None] * rows.shape[1] + order).ravel()
+        return best
 
     def _better_halves(
         self, node: Node, left: IntArray, first: int, unit: tuple[float, float], least: np.int64

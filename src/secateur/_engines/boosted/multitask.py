@@ -182,12 +182,11 @@ class TasksRun:
             )
 
     def _common_round(self, run: BoostedRun) -> Step:
-        """A tree for the rows of all tasks; what it uses, all tasks have."""
+        """A tree for the rows of all tasks."""
         step = next(run.steps)
         raw = run.predictions()
-        for task, its_run, ledger in zip(self._data.tasks, self._runs, self._ledgers, strict=True):
+        for task, its_run in zip(self._data.tasks, self._runs, strict=True):
             its_run.take_over(task.place, raw[:, task.rows])
-            ledger.grant(self._common_ledger.order)
         return step
 
     def _task_round(self, t: int) -> Step:
@@ -199,9 +198,13 @@ class TasksRun:
         return step
 
     def _supports(self) -> dict[str, IntArray]:
-        """The features of each task, now that all have had their turn."""
+        """The features of each task, now that all have had their turn.
+
+        What the common trees use, all tasks need; to use it in trees of its own, a task pays.
+        """
         pairs = zip(self._data.tasks, self._ledgers, strict=True)
-        return {task.name: np.sort(ledger.entered) for task, ledger in pairs}
+        shared = np.array(self._common_ledger.order, dtype=np.int64)
+        return {task.name: np.union1d(ledger.entered, shared) for task, ledger in pairs}
 
     def verdict(self, step: Step) -> Verdict:
         """What the rows that judge say of the latest step, all tasks together."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from secateur._data.prices import Prices
@@ -74,14 +72,6 @@ class TaskLedger(Ledger):
         self.order.append(feature)
         self._refresh()
         return True
-
-    def grant(self, features: Sequence[int]) -> None:
-        """Features that the task has in any case, and so for nothing."""
-        fresh = [feature for feature in features if not self.used[feature]]
-        if fresh:
-            self.used[fresh] = True
-            self.order.extend(fresh)
-            self._refresh()
 
     def mark(self) -> Account:
         """The state of this account and the common one, to come back to."""
