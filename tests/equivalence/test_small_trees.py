@@ -33,7 +33,7 @@ def both(X, y, weight, loss, params, train, sparse=False, **reading):
     return last.model.raw(table), small
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from(["numbers", "two", "three"]), st.data())
 def test_small_trees_are_the_engines(seed, kind, data):
     rng = np.random.default_rng(seed)
