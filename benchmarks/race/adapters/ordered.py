@@ -21,7 +21,7 @@ MANY_CLASSES = 10
 
 def n_rounds(y: Any) -> int:
     """Rounds of boosted trees for a problem, the same for all contestants."""
-    return 10 if len(np.unique(y)) >= MANY_CLASSES else 30
+    return 10 if len(np.unique(y)) >= MANY_CLASSES else 20
 
 
 @contextmanager

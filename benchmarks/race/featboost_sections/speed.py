@@ -36,7 +36,7 @@ from secateur.selectors.featboost_trees import TreeEvaluator, TreeWorkshop
 M, K, P = 50, 3, 5
 """Candidates, folds and features, as in the paper but for the number of features."""
 
-TREES = {"n_rounds": 30, "max_depth": 4, "learning_rate": 0.3}
+TREES = {"n_rounds": 20, "max_depth": 4, "learning_rate": 0.3}
 
 
 class Evaluations:
@@ -118,11 +118,11 @@ def run(options: Options) -> Section:
         "KNeighborsClassifier": lambda: work.with_estimator(KNeighborsClassifier(1)),
         "small trees": work.with_trees,
         "XGBoost": lambda: work.with_estimator(
-            XGBClassifier(n_estimators=30, max_depth=4, learning_rate=0.3, n_jobs=N_THREADS)
+            XGBClassifier(n_estimators=20, max_depth=4, learning_rate=0.3, n_jobs=N_THREADS)
         ),
         "HistGradientBoosting": lambda: work.with_estimator(
             HistGradientBoostingClassifier(
-                max_iter=30, max_depth=4, learning_rate=0.3, early_stopping=False
+                max_iter=20, max_depth=4, learning_rate=0.3, early_stopping=False
             )
         ),
     }
