@@ -34,7 +34,7 @@ from secateur.selectors.progress import progress_of, with_callbacks
 from secateur.selectors.stepwise import StepwiseSelector
 from secateur.typing import FloatArray, IntArray
 
-MAX_BINS = 32
+MAX_BINS = 64
 """Bins per column for the built-in trees: a ranking needs no finer ones."""
 
 N_FOLDS = 3
