@@ -45,7 +45,7 @@ def plan(*, quick: bool) -> Plan:
     """The full plan, or a small one."""
     if quick:
         return Plan(("warpAR10P", "colon"), ("warpPIE10P",), 2, 5, 8.0)
-    return Plan(SETS, VARIANT_SETS, 3, 20, 20.0)
+    return Plan(SETS, VARIANT_SETS, 3, 20, 18.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
