@@ -33,7 +33,7 @@ def both(X, y, weight, loss, params, train, sparse=False, **reading):
     return last.model.raw(table), small
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from(["numbers", "two", "three"]), st.data())
 def test_small_trees_are_the_engines(seed, kind, data):
     rng = np.random.default_rng(seed)
@@ -62,6 +62,23 @@ def test_small_trees_are_the_engines(seed, kind, data):
         return
     engine, small = both(X, y, weight, loss, params, train, sparse)
     np.testing.assert_allclose(small, engine, rtol=0, atol=1e-8)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.sampled_from([None, 2, 3]))
+def test_importances_are_the_engines(seed, n_classes):
+    rng = np.random.default_rng(seed)
+    X, weight = rng.normal(size=(90, 7)), rng.random(90) + 0.1
+    y = X[:, 0] - X[:, 3] if n_classes is None else (np.arange(90) % n_classes).astype(float)
+    loss = get_loss("squared_error" if n_classes is None else "log_loss", n_classes=n_classes)
+    params = BoostingParams(n_rounds=4, max_depth=3, min_samples_leaf=2, lazy=False)
+    table = read_table(X)
+    columns = bin_table(table, weight, max_bins=20)
+    free = as_costs(None, None, None).bind(table.names)
+    data = BoostedData(columns, y, weight, loss, free, Threads(1))
+    *_, last = data.run(data.everything, params).steps
+    found = SmallTrees(columns, weight, loss, params).importances(y)
+    np.testing.assert_allclose(found, last.model.importances(7), rtol=1e-9, atol=1e-12)
 
 
 def test_categories_are_split_as_sets():

@@ -16,12 +16,12 @@ from common.measure import N_THREADS
 from secateur import FeatBoostClassifier
 
 MANY_CLASSES = 10
-"""Above so many classes all trees get fewer rounds: each round has a tree per class."""
+"""From so many classes on all trees get fewer rounds: each round has a tree per class."""
 
 
 def n_rounds(y: Any) -> int:
     """Rounds of boosted trees for a problem, the same for all contestants."""
-    return 10 if len(np.unique(y)) > MANY_CLASSES else 30
+    return 10 if len(np.unique(y)) >= MANY_CLASSES else 20
 
 
 @contextmanager

@@ -30,7 +30,7 @@ class Plan:
     @property
     def sizes(self) -> list[int]:
         """Numbers of features at which validators judge."""
-        return [size for size in (1, 2, 3, 5, 7, 10, 15, 20) if size <= self.most]
+        return [size for size in (1, 2, 3, 5, 10, 15, 20) if size <= self.most]
 
     def told(self) -> str:
         """Sets, folds and limits in a sentence."""
@@ -45,7 +45,7 @@ def plan(*, quick: bool) -> Plan:
     """The full plan, or a small one."""
     if quick:
         return Plan(("warpAR10P", "colon"), ("warpPIE10P",), 2, 5, 8.0)
-    return Plan(SETS, VARIANT_SETS, 3, 20, 40.0)
+    return Plan(SETS, VARIANT_SETS, 3, 20, 18.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -133,10 +133,11 @@ def build_children(
 def grow(codes, columns, by_row, total, unit, least, floor, max_depth, used, order, room, tree):
     """Grow one tree on packed rows; gives the number of its nodes.
 
-    ``room`` = (packed, scratch, histograms); ``tree`` = (node, feature, words, sums), filled in.
+    ``room`` = (packed, scratch, histograms); ``tree`` = (node, feature, words, sums, gains), filled
+    in; the gain of each split is added to those of its feature.
     """
     packed, scratch, histograms = room
-    node, split_on, words, sums = tree
+    node, split_on, words, sums, gains = tree
     offset, n_bins, is_categorical = columns
     features = np.arange(codes.shape[0])
     gain = np.empty(len(features))
@@ -145,7 +146,16 @@ def grow(codes, columns, by_row, total, unit, least, floor, max_depth, used, ord
     node[0, 0], node[0, 1], node[0, 2], node[0, 3] = 0, order.shape[0], -1, 0
     sums[0] = total
     dense_histograms(
-        codes, order, packed, False, features, offset, n_bins, 0, len(features), histograms[0]
+        codes,
+        order,
+        packed,
+        order.shape[0] == codes.shape[1],  # all rows, and so in their order
+        features,
+        offset,
+        n_bins,
+        0,
+        len(features),
+        histograms[0],
     )
     n_nodes, n_slots, first = 1, 1, 0
     for depth in range(max_depth):
@@ -159,6 +169,7 @@ def grow(codes, columns, by_row, total, unit, least, floor, max_depth, used, ord
             start, stop = node[q, 0], node[q, 1]
             middle = split_dense(codes[j], words[q], order, start, stop, scratch)
             split_on[q], node[q, 2] = j, n_nodes
+            gains[j] += gain[j]
             sums[n_nodes], sums[n_nodes + 1] = split[j, 2], sums[q] - split[j, 2]
             node[n_nodes, 0], node[n_nodes, 1], node[n_nodes, 2] = start, middle, -1
             node[n_nodes + 1, 0], node[n_nodes + 1, 1], node[n_nodes + 1, 2] = middle, stop, -1
@@ -202,13 +213,25 @@ def fill_leaves(node, n_nodes, order, g, h, w, l2, rate, value_out, raw_out):
 
 @njit(cache=True, nogil=True)
 def boost(
-    codes, columns, target, w, quantised_weight, weight_scale, train, held, loss, limits, raw_out
+    codes,
+    columns,
+    target,
+    w,
+    quantised_weight,
+    weight_scale,
+    train,
+    held,
+    loss,
+    limits,
+    raw_out,
+    gains_out,
 ):
     """Boost on the rows ``train`` and predict these and the rows ``held``.
 
     ``columns`` = (offset, n_bins, is_categorical) of the columns of ``codes``; ``limits`` =
     (n_rounds, max_depth, least integer weight of a leaf, learning rate, l2); ``raw_out`` of shape
-    (n_outputs, n_rows) comes with the baseline.
+    (n_outputs, n_rows) comes with the baseline, ``gains_out`` with zeros: it gets the total gain
+    of each column.
     """
     n_rounds, max_depth, least, rate, l2 = limits
     n_outputs, n_rows = raw_out.shape
@@ -242,7 +265,7 @@ def boost(
             if scale > 0.0:
                 unit = (1.0 / scale, 1.0 / weight_scale)
                 floor = max(NOISE * sse, ROUNDING * squares)
-                tree = (node, split_on, words, sums)
+                tree = (node, split_on, words, sums, gains_out)
                 n_nodes = grow(
                     codes, columns, by_row, total, unit, least, floor, max_depth, used, order,
                     room, tree,

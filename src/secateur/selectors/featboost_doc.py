@@ -48,7 +48,7 @@ PARAMETERS = {
     feature is taken by its score.""",
     "cut": """cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
     Which step of the path is chosen; None is the best, which is the last one.""",
-    "max_iter": """max_iter : int, default=30
+    "max_iter": """max_iter : int, default=20
     Rounds of the built-in trees.""",
     "learning_rate": """learning_rate : float, default=0.3
     Of the built-in trees.""",

@@ -10,7 +10,7 @@ from secateur._data.binned import BinnedColumns, take_columns
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.scales import WeightScale
 from secateur._kernels.small_trees import LOGISTIC, MULTINOMIAL, SQUARED, boost
-from secateur.evaluation.folds import Fold
+from secateur.evaluation.folds import Fold, all_rows
 from secateur.exceptions import ParameterError
 from secateur.typing import FloatArray, IntArray, Loss
 
@@ -28,30 +28,34 @@ class SmallTrees:
     params: BoostingParams
 
     def raw(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
-        """Raw predictions for all rows of the fold, shape (n_outputs, n_rows); 0 for the others.
+        """Raw predictions for all rows, shape (n_outputs, n_rows).
 
-        The rows of ``fold.train`` train; those of ``fold.test`` are predicted only.
+        The rows of ``fold.train`` train; those of ``fold.test`` are predicted only; others have
+        the constant that boosting begins with.
         """
-        some = take_columns(self.columns, features)
+        return self._boost(take_columns(self.columns, features), fold, target)[0]
+
+    def importances(self, target: FloatArray) -> FloatArray:
+        """The sum of dSSE of each feature's splits, from all columns (dense) and all rows."""
+        return self._boost(self.columns, all_rows(len(target)), target)[1]
+
+    def _boost(
+        self, columns: BinnedColumns, fold: Fold, target: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Raw predictions and total gains."""
         train = np.sort(fold.train).astype(np.uint32)
         its_weight = self.weight[train]
         scale = WeightScale.of(its_weight)
         rounded = np.maximum(np.rint(self.weight * scale.scale), 1.0).astype(np.uint32)
-        out = np.zeros((self.loss.n_outputs, len(target)))
-        out[:] = self.loss.baseline(target[train], its_weight)[:, None]
-        if len(features) == 0:
-            return out
+        raw = np.empty((self.loss.n_outputs, len(target)))
+        raw[:] = self.loss.baseline(target[train], its_weight)[:, None]
+        gains = np.zeros(columns.n_features)
+        if columns.n_features == 0:
+            return raw, gains
         p = self.params
-        limits = (
-            p.n_rounds,
-            p.max_depth,
-            scale.least(p.min_samples_leaf),
-            float(p.learning_rate),
-            float(p.l2),
-        )
         boost(
-            some.codes.codes,
-            (some.offset, some.n_bins, some.is_categorical),
+            columns.codes.codes,
+            (columns.offset, columns.n_bins, columns.is_categorical),
             target,
             self.weight,
             rounded,
@@ -59,10 +63,17 @@ class SmallTrees:
             train,
             fold.test.astype(np.uint32),
             _code(self.loss),
-            limits,
-            out,
+            (
+                p.n_rounds,
+                p.max_depth,
+                scale.least(p.min_samples_leaf),
+                float(p.learning_rate),
+                float(p.l2),
+            ),
+            raw,
+            gains,
         )
-        return out
+        return raw, gains
 
 
 def _code(loss: Loss) -> int:
