@@ -11,7 +11,7 @@ from reference import feature_gradients as twin
 
 from secateur._data.centred import Centred, DenseRows, SparseRows
 from secateur._engines.feature_gradients.curves import Curve
-from secateur._engines.feature_gradients.estimate import Batch, estimator_of
+from secateur._engines.feature_gradients.estimate import Batch, SparseEstimator, estimator_of
 from secateur._engines.feature_gradients.spectrum import single_shares, top_eigenvalue
 from secateur._kernels.threads import Threads
 
@@ -81,6 +81,18 @@ def test_sparse_equals_the_matrix_formula_of_centred_rows(problem, density):
     assert z[0] == pytest.approx(twin.signal(X, y, s, order), abs=1e-9)
     expected = twin.signal_slopes(X, y, s, order)
     np.testing.assert_allclose(slopes, expected, atol=1e-9 * (1 + np.abs(expected).max()), rtol=0)
+
+
+def test_wide_tables_are_renumbered_by_sorting_with_the_same_result(monkeypatch):
+    rng = np.random.default_rng(12)
+    Z = rng.normal(size=(120, 5000)) * (rng.random((120, 5000)) < 0.02)
+    y, s = rng.normal(size=120), rng.random(5000)
+    columns = sparse(Z)
+    looked_up = value_and_slopes(columns, y, s, 4, scale=9.0)
+    monkeypatch.setattr(SparseEstimator, "wide", 10)
+    by_sorting = value_and_slopes(columns, y, s, 4, scale=9.0)
+    np.testing.assert_array_equal(by_sorting[0], looked_up[0])
+    np.testing.assert_array_equal(by_sorting[1], looked_up[1])
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

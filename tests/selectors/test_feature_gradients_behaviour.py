@@ -25,9 +25,9 @@ def quick(**params):
 
 @pytest.mark.parametrize("task", ["regression", "classification", "ordinal"])
 def test_no_arguments_find_what_matters_and_nothing_else(task):
-    X, signal = rows(800)
+    X, signal = rows(400)
     y = signal if task == "regression" else np.digitize(signal, [-1.0, 1.0])
-    selector = FeatureGradientsSelector(task=task, random_state=0, max_epochs=40).fit(X, y)
+    selector = FeatureGradientsSelector(task=task, random_state=0, max_epochs=30).fit(X, y)
     assert set(np.flatnonzero(selector.support_)) == {1, 5, 9}
     assert selector.task_ == task
     assert selector.selection_.score.origin == "held_out"
@@ -37,7 +37,7 @@ def test_no_arguments_find_what_matters_and_nothing_else(task):
 def test_scores_inclusion_and_support_agree():
     X, y = rows()
     selector = quick(penalty=0.5).fit(X, y)
-    np.testing.assert_array_equal(selector.scores_ > 0, selector.support_)
+    assert selector.scores_[selector.support_].min() > selector.scores_[~selector.support_].max()
     np.testing.assert_allclose(selector.inclusion_, 1 / (1 + np.exp(-2 * selector.scores_)))
     step = selector.path_[selector.selection_.index]
     np.testing.assert_allclose(step.weight, selector.inclusion_[step.support])
@@ -141,6 +141,8 @@ def test_kept_features_are_in_every_step():
     assert all({20, 21} <= set(step.support) for step in selector.path_)
     assert (selector.inclusion_[[20, 21]] == 1.0).all()
     assert selector.selection_.cost == selector.support_.sum() - 2
+    X[:, 20] = 1.0  # a constant says nothing, but was asked for
+    assert quick(costs=FeatureCosts(keep=[20])).fit(X, y).support_[20]
 
 
 def test_neighbours_make_patches():
@@ -158,13 +160,13 @@ def test_other_orders_select_as_well(order):
 
 def test_interactions_of_correlated_features_need_an_order_above_one():
     rng = np.random.default_rng(0)
-    hidden = rng.normal(size=(2000, 1))
-    X = rng.normal(size=(2000, 12))
+    hidden = rng.normal(size=(1200, 1))
+    X = rng.normal(size=(1200, 12))
     X[:, :2] = 0.98 * hidden + 0.2 * X[:, :2]  # the difference of two alike columns matters
-    X[:, 2] = X[:, 3] + rng.normal(size=2000)
-    y = 6.0 * (X[:, 0] - X[:, 1]) + X[:, 3] + 0.3 * rng.normal(size=2000)
-    high = quick(order=8, n_features=3, max_epochs=60).fit(X, y)
-    first = quick(order=1, n_features=3, max_epochs=60).fit(X, y)
+    X[:, 2] = X[:, 3] + rng.normal(size=1200)
+    y = 6.0 * (X[:, 0] - X[:, 1]) + X[:, 3] + 0.3 * rng.normal(size=1200)
+    high = quick(order=8, n_features=3, max_epochs=40).fit(X, y)
+    first = quick(order=1, n_features=3, max_epochs=40).fit(X, y)
     assert high.support_[[0, 1]].all()
     assert high.learnability_.value < first.learnability_.value
 
@@ -218,9 +220,10 @@ def test_values_too_far_apart_are_named():
 
 def test_a_wide_sparse_table_is_never_made_dense():
     rng = np.random.default_rng(0)
-    X = sp.random(300, 200_000, density=2e-4, format="csr", random_state=0)
+    X = sp.random(300, 100_000, density=2e-4, format="csr", random_state=0)
     X = sp.csr_array(X)
     signal = rng.normal(size=300)
     X = sp.hstack([X, sp.csr_array(np.where(rng.random(300) < 0.5, signal, 0.0)[:, None])]).tocsr()
-    selector = quick(n_features=1, max_epochs=20).fit(X, signal)
-    assert selector.support_[200_000]
+    selector = quick(penalty=300.0, max_epochs=20).fit(X, signal)
+    assert selector.support_[100_000]
+    assert selector.support_.sum() < 1000

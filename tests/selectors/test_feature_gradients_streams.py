@@ -37,7 +37,7 @@ def test_an_iterator_is_searched_in_one_pass(kind):
     assert selector.path_[-1].details["rows"] == 25 * 300
     assert selector.classes_.tolist() == ["no", "yes"]
     assert selector.transform(np.ones((2, 20))).shape == (2, selector.support_.sum())
-    np.testing.assert_array_equal(selector.scores_ > 0, selector.support_)
+    assert selector.scores_[selector.support_].min() > selector.scores_[~selector.support_].max()
 
 
 def test_a_stream_may_carry_weights():

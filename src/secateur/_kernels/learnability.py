@@ -177,3 +177,11 @@ def _slopes_of_block(x0, x1, x2, x3, W, L, n, carry, slope_out):
         c += l2 * x2[t]
         slope_out[t] = g + w3 * x3[t] * c
         carry[t] = c + l3 * x3[t]
+
+
+@njit(nogil=True, cache=True)
+def symmetric_sums(weight, sums):
+    """Sums of products of m different weights, for all m that sums (1, 0, 0, ...) has room for."""
+    for n in range(weight.shape[0]):
+        for m in range(sums.shape[0] - 1, 0, -1):
+            sums[m] += weight[n] * sums[m - 1]

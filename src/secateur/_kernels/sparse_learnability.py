@@ -27,6 +27,9 @@ from numba import njit
 # The sums over the cells of a row may be taken in any order, which is fixed at compile time.
 FAST = {"reassoc", "contract", "nsz"}
 
+DIGIT = 11
+"""Bits of a pass of the sort: as many piles as the first cache has room for."""
+
 
 @njit(nogil=True, cache=True)
 def renumber(indptr, indices, data, rows, number, ptr_out, index_out, value_out, met_out):
@@ -110,15 +113,75 @@ def sparse_slopes(ptr, index, value, m, W, L, centre, carry, slope_out):
 
 
 @njit(nogil=True, cache=True)
-def add_at(met, slope, slope_out):
-    """Give the columns of a batch back their own numbers."""
-    for k in range(met.shape[0]):
-        slope_out[met[k]] += slope[k]
+def renumber_sorted(indptr, indices, data, rows, n_bits, room, ptr_out, index_out, value_out,
+                    met_out, place_out):  # fmt: skip
+    """The same for very many columns, where a number for each would be looked up all over memory.
+
+    Cells are sorted by column, in passes of DIGIT bits; then columns are met in rising order:
+    met_out rises, and met_out[k] has the number place_out[k]. ``room`` (4, cells) is to work in.
+    """
+    key, at, key_2, at_2 = room[0], room[1], room[2], room[3]
+    n_cells = 0
+    ptr_out[0] = 0
+    for n in range(rows.shape[0]):
+        for e in range(indptr[rows[n]], indptr[rows[n] + 1]):
+            key[n_cells] = indices[e]
+            at[n_cells] = n_cells
+            value_out[n_cells] = data[e]
+            n_cells += 1
+        ptr_out[n + 1] = n_cells
+    start = np.zeros(1 << DIGIT, np.int64)
+    for shift in range(0, n_bits, DIGIT):
+        _sort_by_digit(key, at, n_cells, shift, start, key_2, at_2)
+        key, at, key_2, at_2 = key_2, at_2, key, at
+    n_met = 0
+    for k in range(n_cells):
+        if n_met == 0 or met_out[n_met - 1] != key[k]:
+            met_out[n_met] = key[k]
+            place_out[n_met] = -1
+            n_met += 1
+        index_out[at[k]] = n_met - 1
+    n_numbers = 0
+    for e in range(n_cells):
+        k = index_out[e]
+        if place_out[k] < 0:
+            place_out[k] = n_numbers
+            n_numbers += 1
+        index_out[e] = place_out[k]
+    return n_met
 
 
 @njit(nogil=True, cache=True)
-def take_at(met, s, m, s_out, m_out):
+def _sort_by_digit(key, at, n_cells, shift, start, key_out, at_out):
+    """One pass of a radix sort, stable."""
+    mask = (1 << DIGIT) - 1
+    start[:] = 0
+    for k in range(n_cells):
+        start[(key[k] >> shift) & mask] += 1
+    total = 0
+    for digit in range(start.shape[0]):
+        count = start[digit]
+        start[digit] = total
+        total += count
+    for k in range(n_cells):
+        digit = (key[k] >> shift) & mask
+        key_out[start[digit]] = key[k]
+        at_out[start[digit]] = at[k]
+        start[digit] += 1
+
+
+@njit(nogil=True, cache=True)
+def add_at(met, place, slope, by_mean, square, slope_out):
+    """Give columns of a batch their own numbers back, and all columns the share of the means."""
+    for k in range(met.shape[0]):
+        slope_out[met[k]] += slope[place[k]]
+    for j in range(square.shape[0]):
+        slope_out[j] += by_mean * square[j]
+
+
+@njit(nogil=True, cache=True)
+def take_at(met, place, s, m, s_out, m_out):
     """Values of the columns of a batch."""
     for k in range(met.shape[0]):
-        s_out[k] = s[met[k]]
-        m_out[k] = m[met[k]]
+        s_out[place[k]] = s[met[k]]
+        m_out[place[k]] = m[met[k]]

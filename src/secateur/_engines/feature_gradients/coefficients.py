@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from secateur._kernels.learnability import symmetric_sums
 from secateur.typing import FloatArray
 
 COEFFICIENTS: dict[int, tuple[float, ...]] = {
@@ -99,6 +100,5 @@ def _symmetric_sums(weight: FloatArray, most: int) -> FloatArray:
     """e_1 ... e_most: the sums of products of one, two, ... different weights."""
     sums = np.zeros(most + 1)
     sums[0] = 1.0
-    for w in weight:
-        sums[1:] += w * sums[:-1]
+    symmetric_sums(weight, sums)
     return sums[1:]

@@ -169,12 +169,16 @@ class DenseEstimator:
 class SparseEstimator:
     """For sparse rows, centred in thought: work and memory go with the stored cells of a batch."""
 
+    wide = 200_000
+    """Above so many columns a table of their numbers leaves the cache, and cells are sorted."""
+
     def __init__(self, rows: SparseRows, order: int, scale: float, threads: Threads) -> None:
         self._rows = rows
         self._order = order
         self._scale = scale
         self._threads = threads
-        self._number = np.full(len(rows.mean), -1, np.int32)
+        n_numbers = len(rows.mean) if len(rows.mean) <= self.wide else 0
+        self._number = np.full(n_numbers, -1, np.int32)
         self._square = rows.mean * rows.mean
         self._room = Room()
 
@@ -202,8 +206,8 @@ class SparseEstimator:
         after = np.cumsum(given[:, ::-1], axis=1)[:, ::-1] - given
         by_means = (given * before).sum(axis=0)
         centre = by_means + (carried * after).sum(axis=0)
-        sparse.add_at(part.met, self._slopes_met(part, given, carried, centre), slope_out)
-        slope_out += by_means.sum() * self._square
+        slopes = self._slopes_met(part, given, carried, centre)
+        sparse.add_at(part.met, part.place, slopes, by_means.sum(), self._square, slope_out)
         return z
 
     def _slopes_met(
@@ -229,17 +233,22 @@ class SparseEstimator:
     def _part(self, batch: Batch, s: FloatArray) -> _Part:
         indptr, indices, data, mean = self._rows
         n_cells = int((indptr[batch.rows + 1] - indptr[batch.rows]).sum())
+        room, shape = self._room, (n_cells,)
         ptr = np.empty(len(batch.rows) + 1, np.int64)
-        room = self._room
-        index, met = (room.array(name, (n_cells,), np.int32) for name in ("index", "met"))
-        value = room.array("value", (n_cells,), np.float32)
-        n_met = sparse.renumber(
-            indptr, indices, data, batch.rows, self._number, ptr, index, value, met
-        )
-        met = met[:n_met]
+        index, met, place = (room.array(name, shape, np.int32) for name in ("i", "met", "place"))
+        value = room.array("value", shape, np.float32)
+        cells = (indptr, indices, data, batch.rows)
+        if len(mean) > self.wide:
+            n_bits = len(mean).bit_length()
+            work = room.array("sorting", (4, n_cells), np.int32)
+            n_met = sparse.renumber_sorted(*cells, n_bits, work, ptr, index, value, met, place)
+        else:
+            n_met = sparse.renumber(*cells, self._number, ptr, index, value, met)
+            place[:n_met] = np.arange(n_met)
+        met, place = met[:n_met], place[:n_met]
         inclusion, means = room.array("s", (n_met,)), room.array("m", (n_met,))
-        sparse.take_at(met, s, mean, inclusion, means)
-        return _Part((ptr, index, value), met, inclusion, means, float(s @ self._square))
+        sparse.take_at(met, place, s, mean, inclusion, means)
+        return _Part((ptr, index, value), met, place, inclusion, means, float(s @ self._square))
 
     def _walk(self, part: _Part, batch: Batch, chain: Chain, way: int) -> FloatArray:
         step = chain.step if way < 0 else chain.step[:-1].copy()
@@ -260,6 +269,7 @@ class _Part(NamedTuple):
 
     cells: tuple[IntArray, AnyArray, AnyArray]
     met: AnyArray
+    place: AnyArray
     inclusion: FloatArray
     mean: FloatArray
     by_mean: float

@@ -103,7 +103,8 @@ def trace_penalty(
     units = field.units
     rng = np.random.default_rng(params.seed)
     init = np.asarray(params.init, np.float64)
-    start = init if init.ndim == 0 else _by_unit(units, init[units.features])
+    start = init if init.ndim == 0 else by_unit(units, init[units.features])
+    units.reset()
     descent = Descent.begin(first_v(units, start))
     last = np.nan  # which nothing is close to
     for epoch in range(params.epochs(len(field.rows))):
@@ -165,7 +166,7 @@ def step_of(
     )
 
 
-def _by_unit(units: Units, value: FloatArray) -> FloatArray:
+def by_unit(units: Units, value: FloatArray) -> FloatArray:
     """One value per unit: the mean of its columns."""
     if units.unit is None:
         return value

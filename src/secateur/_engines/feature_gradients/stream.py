@@ -19,7 +19,13 @@ from secateur._engines.feature_gradients.contrasts import Task, contrasts
 from secateur._engines.feature_gradients.curves import Curve
 from secateur._engines.feature_gradients.estimate import Batch, estimator_of
 from secateur._engines.feature_gradients.params import SearchParams
-from secateur._engines.feature_gradients.search import Descent, check_finite, first_v, step_of
+from secateur._engines.feature_gradients.search import (
+    Descent,
+    by_unit,
+    check_finite,
+    first_v,
+    step_of,
+)
 from secateur._engines.feature_gradients.spectrum import (
     single_shares,
     times_covariance,
@@ -79,7 +85,7 @@ class Stream:
         self._standardize = standardize
         self.units = Units(prices, np.arange(prices.n_features), params.group_mode)
         init = np.asarray(params.init, np.float64)
-        start = init if init.ndim == 0 or self.units.unit is None else init[: self.units.n_units]
+        start = init if init.ndim == 0 else by_unit(self.units, init)
         bounded = np.clip(first_v(self.units, start), -BOUND, BOUND)
         bounded[self.units.kept] = np.inf
         self.descent = Descent.begin(bounded, BOUND)

@@ -57,8 +57,14 @@ class Units:
             self.unit = _units_of(groups)
         self.n_units = len(features) if self.unit is None else int(self.unit.max(initial=-1)) + 1
         self.kept: BoolArray = self._of_units(prices.keep[features].astype(np.float64), max) > 0
-        self._now = self._listed(prices.keep)[features]
-        self._price = self._of_units(self._now, min)
+        # columns without any say are in all the same, if they are to be kept
+        self._absent = np.setdiff1d(np.flatnonzero(prices.keep), features)
+        self.reset()
+
+    def reset(self) -> None:
+        """Prices as they are before anything is selected."""
+        self._now: FloatArray = self._listed(self._prices.keep)[self.features]
+        self._price: FloatArray = self._of_units(self._now, min)
 
     def _listed(self, used: BoolArray) -> FloatArray:
         """What each feature costs beside those in use; groups are dealt with here."""
@@ -171,8 +177,7 @@ class Units:
         inside = np.flatnonzero(self.spread(self.inside(v)))
         cost = self._now[inside]
         ranked = inside[np.lexsort((self.features[inside], cost, -by_column[inside]))]
-        entered: IntArray = self.features[ranked]
-        return entered
+        return np.concatenate([self._absent, self.features[ranked]])
 
 
 def _units_of(groups: object) -> IntArray:
