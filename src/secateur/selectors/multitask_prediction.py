@@ -70,7 +70,7 @@ class TaskPredictions:
             if len(self.tasks_) > 1:
                 msg = (
                     "'task' must name the task of every row. Got None. The tasks are "
-                    f"{some_of(self.tasks_)}."
+                    f"{some_of(self.tasks_, limit=20)}."
                 )
                 raise InputError(msg)
             return {0: np.arange(n_rows)}
@@ -80,7 +80,7 @@ class TaskPredictions:
         if unknown or not (self._has_names or self._is_wide):
             msg = (
                 f"'task' must hold tasks that the fit knows. Got {some_of(unknown or list(found))}."
-                f" The tasks are {some_of(self.tasks_) if number else 'none'}."
+                f" The tasks are {some_of(self.tasks_, limit=20) if number else 'none'}."
             )
             raise InputError(msg)
         return {number[key]: rows for key, rows in found.items()}

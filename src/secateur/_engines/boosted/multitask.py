@@ -130,7 +130,9 @@ class TasksData:
         return TasksRun(self, fold, params)
 
     def best_gain(self, params: BoostingParams) -> float:
-        """The best gain of one split at the start, of the middle one of the tasks."""
+        """The best gain of one split at the start: of all rows, or of the middle task."""
+        if self.common is not None:
+            return best_gain(self.common, params)
         return float(np.median([best_gain(task.data, task.params(params)) for task in self.tasks]))
 
 
