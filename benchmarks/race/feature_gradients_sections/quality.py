@@ -52,6 +52,11 @@ def run(options: Options) -> Section:
             "![selected pixels](feature_gradients_pixels.png)",
         )
     section.add(*_blame(data, 20))
+    return section
+
+
+def run_words(options: Options) -> Section:
+    section = Section("words")
     for name in SPARSE_SETS[: 1 if options.quick else None]:
         words = protocol.sparse_set(name)
         if words is None:
@@ -111,7 +116,7 @@ def _draw(data: Any, curves: dict[str, list[float]], sizes: Any) -> None:
     panel.legend(fontsize=7)
     figure.savefig(FOLDER / "feature_gradients_auc.png", dpi=90)
     shown = (10, 40, 160)
-    ranked = protocol.filters(data)["ANOVA F"]
+    ranked = protocol.by_anova(data)
     figure, panels = plt.subplots(2, len(shown), figsize=(5, 3.6), layout="constrained")
     for column, size in enumerate(shown):
         for row, features in enumerate((ranked[:size], protocol.by_gradients(data, size, 6))):
