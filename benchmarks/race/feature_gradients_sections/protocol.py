@@ -19,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 
 from secateur import FeatureGradientsSelector
 
-
 MOST_FOR_INFORMATION = 5_000
 """Mutual information takes a loop over columns in Python: minutes for more than these."""
 
