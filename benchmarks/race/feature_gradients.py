@@ -28,7 +28,7 @@ SPEED: dict[str, Callable[[Options], Section]] = {
     "scaling": scaling.run,
     "sparse": sparse.run,
 }
-QUALITY = {"quality": quality.run}
+QUALITY = {"quality": quality.run, "words": quality.run_words}
 SECTIONS = SPEED | QUALITY
 
 

@@ -25,9 +25,9 @@ def quick(**params):
 
 @pytest.mark.parametrize("task", ["regression", "classification", "ordinal"])
 def test_no_arguments_find_what_matters_and_nothing_else(task):
-    X, signal = rows(400)
+    X, signal = rows(800)
     y = signal if task == "regression" else np.digitize(signal, [-1.0, 1.0])
-    selector = FeatureGradientsSelector(task=task, random_state=0, max_epochs=30).fit(X, y)
+    selector = FeatureGradientsSelector(task=task, random_state=0, max_epochs=40).fit(X, y)
     assert set(np.flatnonzero(selector.support_)) == {1, 5, 9}
     assert selector.task_ == task
     assert selector.selection_.score.origin == "held_out"
@@ -160,13 +160,13 @@ def test_other_orders_select_as_well(order):
 
 def test_interactions_of_correlated_features_need_an_order_above_one():
     rng = np.random.default_rng(0)
-    hidden = rng.normal(size=(1200, 1))
-    X = rng.normal(size=(1200, 12))
+    hidden = rng.normal(size=(2000, 1))
+    X = rng.normal(size=(2000, 12))
     X[:, :2] = 0.98 * hidden + 0.2 * X[:, :2]  # the difference of two alike columns matters
-    X[:, 2] = X[:, 3] + rng.normal(size=1200)
-    y = 6.0 * (X[:, 0] - X[:, 1]) + X[:, 3] + 0.3 * rng.normal(size=1200)
-    high = quick(order=8, n_features=3, max_epochs=40).fit(X, y)
-    first = quick(order=1, n_features=3, max_epochs=40).fit(X, y)
+    X[:, 2] = X[:, 3] + rng.normal(size=2000)
+    y = 6.0 * (X[:, 0] - X[:, 1]) + X[:, 3] + 0.3 * rng.normal(size=2000)
+    high = quick(order=8, n_features=3, max_epochs=60).fit(X, y)
+    first = quick(order=1, n_features=3, max_epochs=60).fit(X, y)
     assert high.support_[[0, 1]].all()
     assert high.learnability_.value < first.learnability_.value
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from secateur._data.table import Table
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-_COLUMNS_AT_ONCE = 64
+COLUMNS_AT_ONCE = 64
 """Columns read in one go: a block of them stays in the cache for tables of a few thousand rows."""
 
-_FLAT = 1e-7
+FLAT = 1e-7
 """A column whose spread is below this share of its largest value is constant but for rounding."""
 
 
@@ -103,11 +103,11 @@ def _centre_dense(table: Table, weight: FloatArray, standardize: bool) -> Centre
     n_rows, n_features = table.n_rows, table.n_features
     X = np.empty((n_rows, n_features), np.float32)
     mean, scale, spread = (np.zeros(n_features) for _ in range(3))
-    for start in range(0, n_features, _COLUMNS_AT_ONCE):
-        stop = min(start + _COLUMNS_AT_ONCE, n_features)
+    for start in range(0, n_features, COLUMNS_AT_ONCE):
+        stop = min(start + COLUMNS_AT_ONCE, n_features)
         block = table.block(start, stop)
         part = slice(start, stop)
-        mean[part], scale[part], spread[part] = _centre_block(block, weight, standardize)
+        mean[part], scale[part], spread[part] = centre_block(block, weight, standardize)
         X[:, start:stop] = block
     varies = scale > 0.0
     if not varies.all():
@@ -116,7 +116,7 @@ def _centre_dense(table: Table, weight: FloatArray, standardize: bool) -> Centre
     return Centred(DenseRows(X), features, mean[varies], scale[varies], spread[varies])
 
 
-def _centre_block(
+def centre_block(
     block: FloatArray, weight: FloatArray, standardize: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Centre and scale a block of columns in place; a scale of 0 marks a constant column."""
@@ -150,7 +150,7 @@ def _rescale(
     block: FloatArray, spread: FloatArray, size: FloatArray, standardize: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Divide by the scale; gives it, and the spread that is left."""
-    varies = spread > _FLAT * size
+    varies = spread > FLAT * size
     scale = np.where(varies, spread if standardize else 1.0, 0.0)
     block /= np.where(varies, scale, 1.0)
     return scale, spread / np.where(varies, scale, 1.0)
@@ -162,20 +162,20 @@ def _rescale(
 def _centre_sparse(table: Table, weight: FloatArray, standardize: bool) -> Centred:
     csc = table.csc
     total = weight.sum()
-    data = _filled(csc, weight, total)
-    mean = _column_sums(csc, data, weight) / total
-    square = _column_sums(csc, data * data, weight) / total
+    data = filled_cells(csc, weight, total)
+    mean = column_sums(csc, data, weight) / total
+    square = column_sums(csc, data * data, weight) / total
     spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
     # a full column may lie far from zero, where the difference of squares drowns in rounding
-    varies = spread > _FLAT * np.sqrt(square)
+    varies = spread > FLAT * np.sqrt(square)
     scale = np.where(varies, spread if standardize else 1.0, 0.0)
     features = np.flatnonzero(varies)
-    rows = _sparse_rows(csc, data, mean, scale, features)
+    rows = sparse_rows(csc, data, mean, scale, features)
     mean, scale = mean[features], scale[features]
     return Centred(rows, features, mean, scale, spread[features] / scale)
 
 
-def _sparse_rows(
+def sparse_rows(
     csc: Any, data: FloatArray, mean: FloatArray, scale: FloatArray, features: IntArray
 ) -> SparseRows:
     """Compressed rows of the columns that vary, divided by their scales."""
@@ -195,7 +195,7 @@ def _sparse_rows(
     )
 
 
-def _column_sums(csc: Any, data: FloatArray, weight: FloatArray) -> FloatArray:
+def column_sums(csc: Any, data: FloatArray, weight: FloatArray) -> FloatArray:
     import scipy.sparse as sp
 
     same = sp.csc_array((data, csc.indices, csc.indptr), shape=csc.shape)
@@ -203,78 +203,18 @@ def _column_sums(csc: Any, data: FloatArray, weight: FloatArray) -> FloatArray:
     return sums
 
 
-def _filled(csc: Any, weight: FloatArray, total: float) -> FloatArray:
+def filled_cells(csc: Any, weight: FloatArray, total: float) -> FloatArray:
     """The stored cells, missing ones as the mean of the rest of their column."""
     data: FloatArray = csc.data
     missing = np.isnan(data)
     if not missing.any():
         return data
-    gone = _column_sums(csc, missing.astype(np.float64), weight)
+    gone = column_sums(csc, missing.astype(np.float64), weight)
     data = np.where(missing, 0.0, data)
     there = np.where(total - gone > 0.0, total - gone, 1.0)
-    mean = _column_sums(csc, data, weight) / there
+    mean = column_sums(csc, data, weight) / there
     column = np.repeat(np.arange(csc.shape[1]), np.diff(csc.indptr))
     return np.where(missing, mean[column], data)
-
-
-# ---- streams ----------------------------------------------------------------------------------
-
-
-class Moments(NamedTuple):
-    """Means and sums of squared distances from them, with the weight they rest on."""
-
-    weight: float
-    mean: FloatArray
-    square: FloatArray
-
-    def joined(self, other: Moments) -> Moments:
-        """Those of both sets of rows together (Chan, Golub and LeVeque)."""
-        total = self.weight + other.weight
-        apart = other.mean - self.mean
-        share = other.weight / total
-        square = self.square + other.square + apart * apart * (self.weight * share)
-        return Moments(total, self.mean + apart * share, square)
-
-
-def moments_of(table: Table, weight: FloatArray) -> Moments:
-    """The moments of all columns of a block of rows; missing cells count as the mean."""
-    total = float(weight.sum())
-    if table.is_sparse:
-        data = _filled(table.csc, weight, total)
-        mean = _column_sums(table.csc, data, weight) / total
-        square = _column_sums(table.csc, data * data, weight) - total * mean * mean
-        return Moments(total, mean, np.maximum(square, 0.0))
-    mean, square = np.zeros(table.n_features), np.zeros(table.n_features)
-    for start in range(0, table.n_features, _COLUMNS_AT_ONCE):
-        block = table.block(start, min(start + _COLUMNS_AT_ONCE, table.n_features))
-        part = slice(start, start + block.shape[1])
-        mean[part] = _centre_block(block, weight, standardize=False)[0]
-        square[part] = weight @ (block * block)
-    return Moments(total, mean, square)
-
-
-def centre_by(table: Table, moments: Moments, *, standardize: bool) -> Centred:
-    """All columns of a block of rows, centred and scaled by moments that are known already."""
-    spread = np.sqrt(moments.square / moments.weight)
-    size = np.sqrt(spread * spread + moments.mean * moments.mean)
-    varies = spread > _FLAT * size
-    scale = np.where(varies, spread if standardize else 1.0, 1.0)
-    mean, features = moments.mean, np.arange(table.n_features)
-    left = np.where(varies, spread / scale, 1.0)
-    if table.is_sparse:
-        data = table.csc.data
-        missing = np.isnan(data)
-        if missing.any():
-            column = np.repeat(features, np.diff(table.csc.indptr))
-            data = np.where(missing, mean[column], data)
-        rows: DenseRows | SparseRows = _sparse_rows(table.csc, data, mean, scale, features)
-        return Centred(rows, features, mean, scale, left)
-    X = np.empty((table.n_rows, table.n_features), np.float32)
-    for start in range(0, table.n_features, _COLUMNS_AT_ONCE):
-        block = table.block(start, min(start + _COLUMNS_AT_ONCE, table.n_features))
-        part = slice(start, start + block.shape[1])
-        X[:, part] = np.nan_to_num((block - mean[part]) / scale[part])
-    return Centred(DenseRows(X), features, mean, scale, left)
 
 
 # ---- equal columns ----------------------------------------------------------------------------

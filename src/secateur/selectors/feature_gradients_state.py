@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from secateur._data.centred import Moments
 from secateur._data.costs import as_costs
+from secateur._data.moments import Moments
 from secateur._data.table import TableSchema
 from secateur._data.target import Target
 from secateur._engines.feature_gradients.stream import Stream

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from secateur._data.centred import Centred, Moments, centre_by, moments_of
+from secateur._data.centred import Centred
+from secateur._data.moments import Moments, centre_by, moments_of
 from secateur._data.prices import Prices
 from secateur._data.table import Table
 from secateur._data.target import Target
