@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur._data.table import Table
+from secateur.exceptions import InputError
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 COLUMNS_AT_ONCE = 64
@@ -16,6 +17,10 @@ COLUMNS_AT_ONCE = 64
 
 FLAT = 1e-7
 """A column whose spread is below this share of its largest value is constant but for rounding."""
+
+
+LARGEST = 1e18
+"""Cells are held in float32, and multiplied with each other."""
 
 
 class DenseRows(NamedTuple):
@@ -96,6 +101,17 @@ def centre(
     return found if keep.all() else _narrowed(found, keep)
 
 
+def check_size(values: FloatArray) -> None:
+    """Refuse values whose squares do not fit into float32."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > LARGEST:
+        msg = (
+            f"Values of X must be finite in float32 with their squares, so at most {LARGEST:g} "
+            f"after centring. Got {largest:g}. Use standardize=True, or clip the outliers."
+        )
+        raise InputError(msg)
+
+
 # ---- dense ------------------------------------------------------------------------------------
 
 
@@ -108,6 +124,7 @@ def _centre_dense(table: Table, weight: FloatArray, standardize: bool) -> Centre
         block = table.block(start, stop)
         part = slice(start, stop)
         mean[part], scale[part], spread[part] = centre_block(block, weight, standardize)
+        check_size(block)
         X[:, start:stop] = block
     varies = scale > 0.0
     if not varies.all():
@@ -182,7 +199,9 @@ def sparse_rows(
     import scipy.sparse as sp
 
     divisor = np.repeat(np.where(scale > 0.0, scale, 1.0), np.diff(csc.indptr))
-    values = (data / divisor).astype(np.float32)
+    divided = data / divisor
+    check_size(divided)
+    values = divided.astype(np.float32)
     scaled = sp.csc_array((values, csc.indices, csc.indptr), shape=csc.shape)
     if len(features) < csc.shape[1]:
         scaled = scaled[:, features]

@@ -229,7 +229,7 @@ class FeatureGradientsSelector(StreamingSelector):
     def _size_of(self, job: GradientsJob) -> tuple[int, int]:
         """Parts of a fit, and searches in each, for the progress bar."""
         if self.n_features is not None:
-            return MOST_TRIALS, 1
+            return GRID_POINTS + MOST_TRIALS, 1
         if isinstance(job.penalty, float):
             return 1, 1
         n_penalties = GRID_POINTS if job.penalty is None else len(job.penalty)

@@ -30,8 +30,8 @@ GRID_TOP = 4.0
 GRID_STEP = 2.0
 """Each is so many times the next."""
 
-MOST_TRIALS = 14
-"""Penalties that are tried for a wanted number of features."""
+MOST_TRIALS = 8
+"""Penalties that are tried between two of the grid for a wanted number of features."""
 
 NEAR = 0.03
 """A size that is this close to the wanted one, as a share of it, is near enough."""
@@ -185,20 +185,38 @@ def trace_wanted(ground: Ground, n_features: int) -> Iterator[Step]:
     only then the last few are added or taken away, in the order of v.
     """
     field = ground.field()
-    grid = penalty_grid(field)
-    low, high = grid[-1] / GRID_STEP**4, grid[0]
     best: Step | None = None
-    for _ in range(MOST_TRIALS):
-        penalty = 0.0 if high <= 0.0 else float(np.sqrt(max(low, 1e-12) * high))
-        step = ground.settle(field, penalty)
+    for step in _approach(ground, field, n_features):
         yield with_estimate(field, ground.params, step)
         if best is None or _miss(step, n_features) < _miss(best, n_features):
             best = step
-        if penalty == 0.0 or _miss(step, n_features) <= max(0, int(NEAR * n_features)):
-            break
-        low, high = (penalty, high) if step.n_features > n_features else (low, penalty)
     if best is not None and best.n_features != n_features:
         yield with_estimate(field, ground.params, _exactly(field, best, n_features))
+
+
+def _approach(ground: Ground, field: Field, n_features: int) -> Iterator[Step]:
+    """Penalties from dear to cheap until the wanted size is passed, then between the last two.
+
+    From the dear side: at high orders the same size may come again at a far cheaper penalty, made
+    of noise that is all in while what matters is held at a level below it.
+    """
+    near = max(0, int(NEAR * n_features))
+    dear = cheap = 0.0
+    for penalty in _paying(ground, field):
+        step = ground.settle(field, penalty)
+        yield step
+        if _miss(step, n_features) <= near:
+            return
+        dear, cheap = cheap, penalty
+        if step.n_features > n_features:
+            break
+    for _ in range(MOST_TRIALS if dear > 0.0 else 0):
+        penalty = float(np.sqrt(dear * cheap))
+        step = ground.settle(field, penalty)
+        yield step
+        if _miss(step, n_features) <= near:
+            return
+        dear, cheap = (dear, penalty) if step.n_features > n_features else (penalty, cheap)
 
 
 def _miss(step: Step, n_features: int) -> int:

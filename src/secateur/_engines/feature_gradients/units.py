@@ -19,7 +19,7 @@ SOFTNESS = 0.05
 SHARE = 2.0 / 3.0
 """A unit is selected if its s is above this share of the largest, or above one half."""
 
-LEAST = 0.1
+LEAST = 0.03
 """Where no s is above this, nothing is selected."""
 
 
