@@ -72,9 +72,10 @@ def check_against(n_features: int, wanted: int | None, init: Any, n_kept: int) -
 def task_of(task: str, y: Any) -> Task:
     """The task: as told, or as y looks.
 
-    Text, booleans, categories, and whole numbers with at most 20 different values are classes.
+    Text, booleans, categories, and whole numbers with at most 20 different values are classes,
+    the last where there are two rows for each of them.
 
-    >>> task_of("auto", [0.1, 0.2]), task_of("auto", ["a", "b"]), task_of("auto", [3, 1, 2, 1])
+    >>> task_of("auto", [0.1, 0.2]), task_of("auto", ["a", "b"]), task_of("auto", [3, 1, 3, 1])
     ('regression', 'classification', 'classification')
     """
     if task != "auto":

@@ -63,7 +63,7 @@ def gain_per_cost(score: FloatArray, before: float, price: FloatArray) -> FloatA
     """What each candidate adds, by what it costs; what is free is worth any gain.
 
     >>> gain_per_cost(np.array([0.6, 0.7, 0.5]), 0.5, np.array([1.0, 4.0, 0.0]))
-    array([ 0.1 ,  0.05,  0.  ])
+    array([0.1 , 0.05, 0.  ])
     """
     gain = score - before
     with np.errstate(divide="ignore", invalid="ignore"):
