@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference.featboost import featboost, iis, nearest_neighbours, vote
 from sklearn.base import clone
@@ -101,6 +101,7 @@ def twin_score(X, y, features, folds, k, n_classes):
 
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from([1, 4]), st.booleans(), st.booleans())
+@example(345, 1, False, True)  # importances of zero tie, also with those of accepted features
 def test_neighbours_in_increments_give_the_pseudocode(seed, k, in_blocks, coarse):
     X, y, _ = problem(seed, n_rows=60)
     X = X.round() if coarse else X  # many equal distances

@@ -94,7 +94,7 @@ class _Run:
         """Rank for the target of the moment, and try the best ranked by themselves."""
         self._importance = self._ranker.rank_for(self._target)
         selected = self.selected
-        candidates = top_ranked(self._importance, selected.price, selected.allowed, n_candidates)
+        candidates = top_ranked(self._importance, selected.tag, selected.allowed, n_candidates)
         if len(candidates) == 0:
             return None
         folds = self._evaluator.alone(candidates, self._target)

@@ -40,6 +40,7 @@ class Selected:
         self.used: BoolArray = keep.copy()
         self.spent = 0.0
         self.price: FloatArray = shop.prices.prices(self.used)
+        self.tag: FloatArray = self.price
 
     def add(self, feature: int) -> None:
         """Buy one more feature."""
@@ -47,6 +48,8 @@ class Selected:
         self.used[feature] = True
         self.order.append(feature)
         self.price = self._shop.prices.prices(self.used)
+        # What is in is free, but no better ranked for it: it keeps the price it was bought at.
+        self.tag = np.where(self.used, self.tag, self.price)
 
     @property
     def features(self) -> IntArray:
@@ -160,7 +163,7 @@ class _Run:
         self._importance = self._rank()
         selected = self.selected
         candidates = top_ranked(
-            self._importance, selected.price, selected.allowed, self._params.n_candidates
+            self._importance, selected.tag, selected.allowed, self._params.n_candidates
         )
         new = candidates[~selected.used[candidates]]
         if len(new) == 0:
