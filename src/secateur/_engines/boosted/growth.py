@@ -38,15 +38,24 @@ class Growth:
         """The finished tree, with the values of its leaves."""
         tree = Tree.of_leaves(self.n_nodes)
         tree.value[leaves] = values
-        for node, words in self._splits:
-            q, j = node.number, node.feature
-            last = int(node.split[j, 0])
-            cuts = self._columns.cuts[j]
-            tree.feature[q] = j
-            tree.left[q] = node.left
-            tree.words[q] = words
-            tree.gain[q] = node.gain[j]
-            tree.missing_left[q] = node.split[j, 1]
-            tree.is_set[q] = self._columns.is_categorical[j]
-            tree.threshold[q] = cuts[last] if last < len(cuts) else np.inf
+        if not self._splits:
+            return tree
+        nodes = [node for node, _ in self._splits]
+        inner = [node.number for node in nodes]
+        features = [node.feature for node in nodes]
+        lasts, missing, _ = zip(*(node.split[node.feature].tolist() for node in nodes), strict=True)
+        tree.feature[inner] = features
+        tree.left[inner] = [node.left for node in nodes]
+        tree.words[inner] = [words for _, words in self._splits]
+        tree.gain[inner] = [node.gain[node.feature] for node in nodes]
+        tree.missing_left[inner] = missing
+        tree.is_set[inner] = self._columns.is_categorical[features]
+        tree.threshold[inner] = [
+            self._threshold(j, last) for j, last in zip(features, lasts, strict=True)
+        ]
         return tree
+
+    def _threshold(self, feature: int, last: int) -> float:
+        """The cut behind a bin; infinite behind the last, where only missing values go right."""
+        cuts = self._columns.cuts[feature]
+        return float(cuts[last]) if last < len(cuts) else np.inf

@@ -58,12 +58,14 @@ class Node:
 class Family:
     """The two children of a split, or the root alone: always evaluated together.
 
-    ``known`` are the features evaluated so far. ``parent`` is the node that was split, and
+    ``known`` are the features evaluated so far, ``listed`` the same without those that no node here
+    could be split on, if they were evaluated in one go. ``parent`` is the node that was split, and
     ``inherited`` are the features whose histograms of it are in ``parent_slot``.
     """
 
     nodes: list[Node]
     known: BoolArray | None = None
+    listed: IntArray | None = None
     parent: Node | None = None
     parent_slot: int = -1
     inherited: BoolArray | None = None
@@ -155,7 +157,7 @@ class NodeHistograms:
             self._node(parent.left, depth, left),
             self._node(parent.left + 1, depth, parent.total - left),
         ]
-        young = Family(nodes, None, parent, parent.slot, family.known)
+        young = Family(nodes, None, None, parent, parent.slot, family.known)
         if depth + 1 < self._depth:
             young.larger.slot = parent.slot if parent.slot >= 0 else self._take()
             young.smaller.slot = self._take()
@@ -221,19 +223,21 @@ class NodeHistograms:
 
     def _unknown(self, family: Family, offer: Offer) -> IntArray:
         """The features that are new to a family and that one of its nodes may be split on."""
+        is_first = family.known is None
         features = offer.features
-        if family.known is not None:
+        if family.known is None:
+            family.known = offer.mask
+        else:
             features = features[~family.known[features]]
             family.known = family.known | offer.mask
-        else:
-            family.known = offer.mask
-        if family.parent is None or family.inherited is None:
-            return features
-        divisible = family.parent.divisible
-        if family.inherited is not offer.mask:
-            # Of what was not for sale when the parent was evaluated nothing is known yet.
-            divisible = divisible | ~family.inherited
-        return features[divisible[features]]
+        if family.parent is not None and family.inherited is not None:
+            divisible = family.parent.divisible
+            if family.inherited is not offer.mask:
+                # Of what was not for sale when the parent was evaluated nothing is known yet.
+                divisible = divisible | ~family.inherited
+            features = features[divisible[features]]
+        family.listed = features if is_first else None
+        return features
 
     def _build(self, nodes: list[Node], features: list[IntArray]) -> IntArray:
         for node, asked in zip(nodes, features, strict=True):

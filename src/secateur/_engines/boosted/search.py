@@ -93,7 +93,7 @@ class ExactSearch:
         if family.known is not self._offer.mask:
             # A purchase has changed what is admissible.
             self.evaluate([family])
-        return self._offer.features
+        return self._offer.features if family.listed is None else family.listed
 
     def choose(self, family: Family, node: Node) -> int | None:
         """The feature that a node splits on at the prices of this moment, or None for a leaf.
