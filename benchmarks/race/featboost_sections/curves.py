@@ -9,12 +9,13 @@ import scipy.sparse as sp
 from adapters.ordered import METHODS, timed, xgboost
 from common.data import missing
 from common.kept import Kept
+from common.options import Options
 from common.table import Section, table
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from featboost_sections.pictures import draw_curves
-from featboost_sections.plan import Part, Plan, parts
+from featboost_sections.plan import Part, Plan, parts, planned
 
 VALIDATORS = {
     "1-NN": lambda _: KNeighborsClassifier(1),
@@ -43,8 +44,9 @@ def judge(model: Any, part: Part, features: list[int]) -> float:
     return float((model.fit(train, part.y).predict(test) == part.y_test).mean())
 
 
-def run(plan: Plan, kept: Kept, *, write: bool) -> Section:
-    section = Section("curves")
+def run(options: Options) -> Section:
+    plan, kept = planned(options)
+    section = Section("curves", is_timed=False)
     section.add(plan.told())
     times, means = [], []
     for name in plan.sets:
@@ -54,7 +56,7 @@ def run(plan: Plan, kept: Kept, *, write: bool) -> Section:
             continue
         times.append([name, *(_seconds(results[method]) for method in METHODS)])
         means.append([name, *(_curve_mean(results[method], "1-NN") for method in METHODS)])
-        if write:
+        if options.write:
             draw_curves(name, results, list(VALIDATORS))
     heads = list(METHODS)
     section.add(
@@ -64,7 +66,7 @@ def run(plan: Plan, kept: Kept, *, write: bool) -> Section:
         "Seconds of a selection, mean over the folds (`>`: stopped):",
         table(["set", *heads], times),
     )
-    if write:
+    if options.write:
         section.add(*(f"![{name}](featboost-{name}.png)" for name in plan.sets))
     return section
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from common.data import whole
+from common.kept import Kept
+from common.options import Options
 from sklearn.model_selection import StratifiedKFold
 
 SETS = (
@@ -41,11 +43,12 @@ class Plan:
         )
 
 
-def plan(*, quick: bool) -> Plan:
-    """The full plan, or a small one."""
-    if quick:
-        return Plan(("warpAR10P", "colon"), ("warpPIE10P",), 2, 5, 8.0)
-    return Plan(SETS, VARIANT_SETS, 3, 20, 18.0)
+def planned(options: Options) -> tuple[Plan, Kept]:
+    """The full plan, or a small one; and the pieces of it that are done."""
+    kept = Kept("featboost", quick=options.quick)
+    if options.quick:
+        return Plan(("warpAR10P", "colon"), ("warpPIE10P",), 2, 5, 8.0), kept
+    return Plan(SETS, VARIANT_SETS, 3, 20, 18.0), kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "docs" / "benchmarks"
 
 
 def run(options: Options) -> Section:
-    section = Section("quality")
+    section = Section("quality", is_timed=False)
     sizes = SIZES[:3] if options.quick else SIZES
     data = protocol.mnist35()
     if data is None:
@@ -56,7 +56,7 @@ def run(options: Options) -> Section:
 
 
 def run_words(options: Options) -> Section:
-    section = Section("words")
+    section = Section("words", is_timed=False)
     for name in SPARSE_SETS[: 1 if options.quick else None]:
         words = protocol.sparse_set(name)
         if words is None:
