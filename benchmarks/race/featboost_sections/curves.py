@@ -10,6 +10,7 @@ from adapters.ordered import METHODS, timed, xgboost
 from common.data import missing
 from common.kept import Kept
 from common.options import Options
+from common.spawn import spawn
 from common.table import Section, table
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -26,7 +27,7 @@ VALIDATORS = {
 
 def piece(part: Part, method: str, plan: Plan) -> dict[str, Any]:
     """The order that a method gives on one fold, and what validators make of its beginnings."""
-    found = timed(METHODS[method], part.X, part.y, plan.most, plan.limit)
+    found = _select(part, method, plan)
     order = found["order"] or []
     sizes = [size for size in plan.sizes if size <= len(order)]
     accuracy = {
@@ -34,6 +35,16 @@ def piece(part: Part, method: str, plan: Plan) -> dict[str, Any]:
         for name, make in VALIDATORS.items()
     }
     return {**found, "sizes": sizes, "accuracy": accuracy}
+
+
+def _select(part: Part, method: str, plan: Plan) -> dict[str, Any]:
+    """FeatBoost here, where it can be interrupted; others in a process that can be ended."""
+    if method.startswith("FeatBoost"):
+        return timed(METHODS[method], part.X, part.y, plan.most, plan.limit)
+    found = spawn(
+        "one_selection", part.name, plan.n_folds, part.fold, method, plan.most, plan.limit
+    )
+    return {key: value for key, value in found.items() if key != "wall"}
 
 
 def judge(model: Any, part: Part, features: list[int]) -> float:
