@@ -164,7 +164,7 @@ class LinearGrafting:
 
     def value(self, l1: float) -> float:
         """The criterion without its L0 part."""
-        return self.view.mean_loss(self.state.raw) + self.penalty(l1).value(self.state.weight)
+        return self.state.loss(self.view) + self.penalty(l1).value(self.state.weight)
 
     def model(self) -> LinearModel:
         """The state as a model in the user's units."""
