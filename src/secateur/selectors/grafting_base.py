@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from secateur._data.problem import Problem
@@ -79,7 +81,20 @@ class GraftingSelector(PathPredictor):
         if job.problem.target.classes is not None:
             self.classes_ = job.problem.target.classes
         self._set_path(path)
+        self._warn_if_early()
         return self
+
+    def _warn_if_early(self) -> None:
+        """Say so where the rounds were used up before the optimum was certain."""
+        off = max(self.kkt_violation_, self.dual_gap_)
+        if self._params().one_by_one or self.n_iter_ < self.max_iter or off <= self.tol:
+            return
+        warnings.warn(
+            f"Grafting stopped at 'max_iter' rounds, before the optimum was reached: it is off by "
+            f"{off:.1e}, 'tol' is {self.tol:.1e}. Raise max_iter={self.max_iter}, or 'tol'.",
+            ConvergenceWarning,
+            stacklevel=4,  # the caller of fit, which is wrapped twice
+        )
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> GraftingJob:
         """Everything that can be wrong is found here, before any work."""
