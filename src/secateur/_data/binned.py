@@ -45,6 +45,11 @@ class BinnedColumns(NamedTuple):
         found: IntArray = np.flatnonzero(self.n_bins + self.has_missing > 1)
         return found
 
+    def threshold(self, feature: int, last: int) -> float:
+        """The cut behind a bin; infinite behind the last, where only missing values go right."""
+        cuts = self.cuts[feature]
+        return float(cuts[last]) if last < len(cuts) else np.inf
+
 
 class _Cells(NamedTuple):
     """What binning fills in, column by column."""

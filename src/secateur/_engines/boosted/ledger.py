@@ -47,6 +47,12 @@ class Ledger:
         affordable: BoolArray = self.spent + self.prices <= self._budget + ROUNDING
         return self.used | affordable
 
+    @property
+    def has_own_prices(self) -> bool:
+        """Whether a purchase changes no price but its own, and nothing that may be bought."""
+        has_limit = np.isfinite(self._max_features) or np.isfinite(self._budget)
+        return self._prices.is_plain and not has_limit
+
     def use(self, feature: int) -> bool:
         """Buy the feature if it is new; returns whether it was."""
         if self.used[feature]:

@@ -62,6 +62,11 @@ class TaskLedger(Ledger):
         self._look()
         return self._may
 
+    @property
+    def has_own_prices(self) -> bool:
+        """A purchase is booked with all tasks, and others may have bought meanwhile."""
+        return False
+
     def use(self, feature: int) -> bool:
         """Buy the feature if it is new to this task; returns whether it was."""
         if self.used[feature]:

@@ -1,0 +1,152 @@
+"""One tree on a sparse table in one call: all nodes, no interpreter in between.
+
+The same tree as growing level by level gives, from the same kernels, where a feature's price does
+not depend on others. On text most nodes take less time than the interpreter needs to ask for them.
+
+Notation: ``q`` node, ``j`` feature. Nodes are numbered breadth first; siblings have odd and even
+numbers side by side, and share the list of features that their parent could still be split on:
+
+    bounds[q] = (start, stop) of its run of ``order``,   slot[q] = the row of its histogram
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from secateur._kernels.histogram import sparse_by_column, sparse_by_row
+from secateur._kernels.partition import sparse_column, split_dense
+from secateur._kernels.scanning import LOW
+from secateur._kernels.small_trees import fill_words
+from secateur._kernels.splitting import pick_feature, search_features
+
+COLUMN_PRICE = 3
+"""By column a stored cell costs so much more: those of rows outside the node are looked at too."""
+
+
+@njit(cache=True, nogil=True)
+def build_sparse(codes, columns, packed, rows, features, histogram_out):
+    """The histogram of some rows, by row or, where the features have few cells, by column."""
+    indptr, indices, of_cell, zero_code, row_start, row_bins = codes
+    offset, n_bins, _ = columns
+    n_by_column = 0
+    for f in range(features.shape[0]):
+        n_by_column += indptr[features[f] + 1] - indptr[features[f]]
+    n_by_row = rows.shape[0] * indices.shape[0] / packed.shape[0]
+    if COLUMN_PRICE * n_by_column < n_by_row:
+        sparse_by_column(
+            indptr, indices, of_cell, zero_code, packed, rows, features, offset, n_bins,
+            histogram_out,
+        )  # fmt: skip
+    else:
+        sparse_by_row(
+            row_start, row_bins, zero_code, packed, rows, features, offset, n_bins, histogram_out
+        )
+
+
+@njit(cache=True, nogil=True)
+def divisible_of(features, divisible):
+    """The listed features that a node, or one below it, could be split on."""
+    kept = np.empty(features.shape[0], np.int64)
+    n = 0
+    for f in range(features.shape[0]):
+        if divisible[features[f]]:
+            kept[n] = features[f]
+            n += 1
+    return kept[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def part_rows(codes, j, words, order, start, stop, column, scratch):
+    """Part a node's rows; returns where the right side begins."""
+    indptr, indices, of_cell, zero_code, _, _ = codes
+    sparse_column(indptr, indices, of_cell, zero_code, j, column)
+    return split_dense(column, words, order, start, stop, scratch)
+
+
+@njit(cache=True, nogil=True)
+def grow_sparse(codes, columns, packed, order, total, unit, least, features, used, prices, deal,
+                max_depth, room, tree_out):  # fmt: skip
+    """Grow a tree; gives the number of its nodes and the cells that were added up.
+
+    ``deal`` = (penalty, unit of gain, floor); ``used`` and ``prices`` (by feature) change with each
+    purchase. ``room`` = (histograms (slots, bins), gain, split, divisible (nodes of a level,
+    features), column, scratch). ``tree`` = (bounds, left, feature, split, gain, words), by node.
+    """
+    offset, n_bins, is_categorical = columns
+    penalty, unit_of_gain, floor = deal
+    histograms, gain, split, divisible, column, scratch = room
+    bounds, left, split_on, split_of, gain_of, words = tree_out
+    sums = np.empty(bounds.shape[0], np.int64)
+    slot = np.full(bounds.shape[0], -1, np.int64)
+    parent = np.zeros(bounds.shape[0], np.int64)
+    lists = [features]  # of the root's family, and then of each node's that was split
+    listed = np.zeros(bounds.shape[0], np.int64)  # which of the lists the children of a node have
+    none = histograms[0][:0]
+    bounds[0, 0], bounds[0, 1] = 0, order.shape[0]
+    sums[0], left[0], slot[0] = total, -1, 0
+    n_nodes, n_slots, first, n_cells = 1, 1, 0, 0
+    for _ in range(max_depth):
+        last = n_nodes
+        for q in range(first, last):
+            here = q - first
+            is_root = q == 0
+            if is_root or q % 2 == 1:  # a family is evaluated as its first node comes up
+                mother = parent[q]
+                asked = lists[0] if is_root else lists[listed[mother]]
+                small, large = q, q + 1
+                if not is_root and (sums[q + 1] & LOW) < (sums[q] & LOW):
+                    small, large = q + 1, q
+                weight = sums[small] & LOW if is_root else max(sums[small] & LOW, sums[large] & LOW)
+                if weight < 2 * least:
+                    gain[here, :] = -1.0
+                    if not is_root:
+                        gain[here + 1, :] = -1.0
+                else:
+                    start, stop = bounds[small, 0], bounds[small, 1]
+                    if not is_root:
+                        slot[small] = n_slots
+                        n_slots += 1
+                        slot[large] = slot[mother]
+                    built = histograms[slot[small]]
+                    build_sparse(codes, columns, packed, order[start:stop], asked, built)
+                    n_cells += (stop - start) * asked.shape[0]
+                    a = small - first
+                    search_features(
+                        built, none, none, asked, columns, sums[small], unit, least, 0,
+                        asked.shape[0], (gain[a], split[a], divisible[a]),
+                    )  # fmt: skip
+                    if not is_root:
+                        b = large - first
+                        search_features(
+                            histograms[slot[large]], built, none, asked, columns, sums[large],
+                            unit, least, 0, asked.shape[0], (gain[b], split[b], divisible[b]),
+                        )  # fmt: skip
+            else:
+                asked = lists[listed[parent[q]]]
+            j, _ = pick_feature(asked, gain[here], used, prices, penalty, unit_of_gain, floor)
+            if j < 0:
+                continue
+            used[j] = True
+            prices[j] = 0.0
+            bins = histograms[slot[q]]
+            fill_words(
+                bins, offset[j], n_bins[j], is_categorical[j], split[here, j], unit, words[q]
+            )
+            start, stop = bounds[q, 0], bounds[q, 1]
+            middle = part_rows(codes, j, words[q], order, start, stop, column, scratch)
+            left[q], split_on[q], gain_of[q] = n_nodes, j, gain[here, j]
+            split_of[q, 0], split_of[q, 1] = split[here, j, 0], split[here, j, 1]
+            listed[q] = len(lists)
+            lists.append(divisible_of(asked, divisible[here]))
+            for side in range(2):
+                child = n_nodes + side
+                parent[child], left[child] = q, -1
+                bounds[child, 0] = start if side == 0 else middle
+                bounds[child, 1] = middle if side == 0 else stop
+                sums[child] = split[here, j, 2] if side == 0 else sums[q] - split[here, j, 2]
+            n_nodes += 2
+        first = last
+        if n_nodes == last:
+            break
+    return n_nodes, n_cells

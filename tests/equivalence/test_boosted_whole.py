@@ -1,0 +1,69 @@
+"""Sparse trees grown in one call are those grown level by level, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from equivalence.fitting import assert_same_fit, fit_engine
+from equivalence.problems import tasks
+from equivalence.worlds import make_task
+from hypothesis import given, settings
+
+from secateur._engines.boosted import grower
+from secateur._engines.boosted.whole import WholeTrees
+
+
+class Counted(WholeTrees):
+    """Counts the trees that are grown whole."""
+
+    n_grown = 0
+
+    def grow(self, *told):
+        Counted.n_grown += 1
+        return super().grow(*told)
+
+
+class Never:
+    """Always level by level."""
+
+    @staticmethod
+    def where_they_pay(*_):
+        return None
+
+
+def fit_both(task, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(grower, "WholeTrees", Counted)
+        Counted.n_grown = 0
+        whole = fit_engine(task, sparse=True)
+        n_grown = Counted.n_grown
+        patch.setattr(grower, "WholeTrees", Never)
+        return whole, fit_engine(task, sparse=True), n_grown
+
+
+@settings(max_examples=60)
+@given(tasks(categories=False))
+def test_whole_trees_are_trees_level_by_level(task):
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        whole, levels, _ = fit_both(task, monkeypatch)
+    assert_same_fit(whole, levels)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.002])
+@pytest.mark.parametrize("loss", ["log_loss", "multinomial"])
+def test_they_are_what_a_sparse_fit_uses(loss, penalty, monkeypatch):
+    task = make_task(
+        loss, n_rows=900, n_features=60, sparse_share=0.8, missing_share=0.02, weights="floats",
+        penalty=penalty, n_rounds=6, max_depth=5, subsample=0.8,
+    )  # fmt: skip
+    whole, levels, n_grown = fit_both(task, monkeypatch)
+    assert n_grown == 6 * len(np.atleast_2d(whole.raw))
+    assert len(whole.order) > 2
+    assert_same_fit(whole, levels)
+
+
+@pytest.mark.parametrize("limit", [{"max_features": 3}, {"cost_budget": 2.0}])
+def test_limits_are_left_to_levels(limit, monkeypatch):
+    task = make_task(n_rows=400, n_features=20, sparse_share=0.5).with_params(**limit)
+    _, _, n_grown = fit_both(task, monkeypatch)
+    assert n_grown == 0
