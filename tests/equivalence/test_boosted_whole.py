@@ -1,4 +1,4 @@
-"""Sparse trees grown in one call are those grown level by level, bit for bit."""
+"""Trees grown in one call are those grown level by level, bit for bit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from equivalence.fitting import assert_same_fit, fit_engine
 from equivalence.problems import tasks
 from equivalence.worlds import make_task
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from secateur._engines.boosted import grower
 from secateur._engines.boosted.whole import WholeTrees
@@ -23,40 +24,32 @@ class Counted(WholeTrees):
         return super().grow(*told)
 
 
-class Never:
-    """Always level by level."""
-
-    @staticmethod
-    def where_they_pay(*_):
-        return None
-
-
-def fit_both(task, monkeypatch):
+def fit_both(task, monkeypatch, *, sparse):
     with monkeypatch.context() as patch:
         patch.setattr(grower, "WholeTrees", Counted)
         Counted.n_grown = 0
-        whole = fit_engine(task, sparse=True)
-        n_grown = Counted.n_grown
-        patch.setattr(grower, "WholeTrees", Never)
-        return whole, fit_engine(task, sparse=True), n_grown
+        whole = fit_engine(task.with_params(whole=True), sparse=sparse)
+        levels = fit_engine(task.with_params(whole=False), sparse=sparse)
+    return whole, levels, Counted.n_grown
 
 
-@settings(max_examples=60)
-@given(tasks(categories=False))
-def test_whole_trees_are_trees_level_by_level(task):
+@settings(max_examples=80)
+@given(tasks(), st.booleans())
+def test_whole_trees_are_trees_level_by_level(task, sparse):
     with pytest.MonkeyPatch.context() as monkeypatch:
-        whole, levels, _ = fit_both(task, monkeypatch)
+        whole, levels, _ = fit_both(task, monkeypatch, sparse=sparse and not task.categories)
     assert_same_fit(whole, levels)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("penalty", [0.0, 0.002])
 @pytest.mark.parametrize("loss", ["log_loss", "multinomial"])
-def test_they_are_what_a_sparse_fit_uses(loss, penalty, monkeypatch):
+def test_they_are_what_a_small_fit_uses(loss, penalty, sparse, monkeypatch):
     task = make_task(
         loss, n_rows=900, n_features=60, sparse_share=0.8, missing_share=0.02, weights="floats",
         penalty=penalty, n_rounds=6, max_depth=5, subsample=0.8,
     )  # fmt: skip
-    whole, levels, n_grown = fit_both(task, monkeypatch)
+    whole, levels, n_grown = fit_both(task, monkeypatch, sparse=sparse)
     assert n_grown == 6 * len(np.atleast_2d(whole.raw))
     assert len(whole.order) > 2
     assert_same_fit(whole, levels)
@@ -65,5 +58,5 @@ def test_they_are_what_a_sparse_fit_uses(loss, penalty, monkeypatch):
 @pytest.mark.parametrize("limit", [{"max_features": 3}, {"cost_budget": 2.0}])
 def test_limits_are_left_to_levels(limit, monkeypatch):
     task = make_task(n_rows=400, n_features=20, sparse_share=0.5).with_params(**limit)
-    _, _, n_grown = fit_both(task, monkeypatch)
+    _, _, n_grown = fit_both(task, monkeypatch, sparse=False)
     assert n_grown == 0

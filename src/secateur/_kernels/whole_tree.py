@@ -1,7 +1,8 @@
-"""One tree on a sparse table in one call: all nodes, no interpreter in between.
+"""One tree on a small table in one call: all nodes, no interpreter in between.
 
 The same tree as growing level by level gives, from the same kernels, where a feature's price does
-not depend on others. On text most nodes take less time than the interpreter needs to ask for them.
+not depend on others. On small or sparse tables a node takes less time than the interpreter needs to
+ask for it. One body grows on both kinds of codes: what differs is overloaded by their class.
 
 Notation: ``q`` node, ``j`` feature. Nodes are numbered breadth first; siblings have odd and even
 numbers side by side, and share the list of features that their parent could still be split on:
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numba.extending import overload
 
-from secateur._kernels.histogram import sparse_by_column, sparse_by_row
-from secateur._kernels.partition import sparse_column, split_dense
+from secateur._kernels.histogram import dense_histograms, sparse_by_column, sparse_by_row
+from secateur._kernels.partition import gather, sparse_column, split_dense
+from secateur._kernels.records import DenseCodes
 from secateur._kernels.scanning import LOW
 from secateur._kernels.small_trees import fill_words
 from secateur._kernels.splitting import pick_feature, search_features
@@ -24,24 +27,78 @@ COLUMN_PRICE = 3
 """By column a stored cell costs so much more: those of rows outside the node are looked at too."""
 
 
-@njit(cache=True, nogil=True)
-def build_sparse(codes, columns, packed, rows, features, histogram_out):
-    """The histogram of some rows, by row or, where the features have few cells, by column."""
-    indptr, indices, of_cell, zero_code, row_start, row_bins = codes
+def build(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
+    """The histogram of a node; ``ordered`` is room for packed rows in the node's order."""
+    raise NotImplementedError  # compiled code only
+
+
+def part_rows(codes, j, words, order, start, stop, column, scratch):
+    """Part a node's rows; returns where the right side begins. ``column`` is room for codes."""
+    raise NotImplementedError  # compiled code only
+
+
+def is_dense(codes):
+    """Whether a type that numba asks about holds the codes of all cells."""
+    return codes.instance_class is DenseCodes
+
+
+@overload(build)
+def _build(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
+    return build_dense if is_dense(codes) else build_sparse
+
+
+@overload(part_rows)
+def _part_rows(codes, j, words, order, start, stop, column, scratch):
+    return part_dense if is_dense(codes) else part_sparse
+
+
+def build_dense(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
+    """All cells of the node's rows."""
     offset, n_bins, _ = columns
+    gather(packed, order, start, stop, ordered)
+    dense_histograms(
+        codes.codes,
+        order[start:stop],
+        ordered[start:stop],
+        stop - start == packed.shape[0],  # all rows, and so in their order
+        features,
+        offset,
+        n_bins,
+        0,
+        features.shape[0],
+        histogram_out,
+    )
+
+
+def part_dense(codes, j, words, order, start, stop, column, scratch):
+    """By the codes as they are."""
+    return split_dense(codes.codes[j], words, order, start, stop, scratch)
+
+
+def build_sparse(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
+    """Stored cells by row or, where the features have few of them, by column."""
+    offset, n_bins, _ = columns
+    indptr, rows = codes.indptr, order[start:stop]
     n_by_column = 0
     for f in range(features.shape[0]):
         n_by_column += indptr[features[f] + 1] - indptr[features[f]]
-    n_by_row = rows.shape[0] * indices.shape[0] / packed.shape[0]
+    n_by_row = rows.shape[0] * codes.indices.shape[0] / packed.shape[0]
     if COLUMN_PRICE * n_by_column < n_by_row:
         sparse_by_column(
-            indptr, indices, of_cell, zero_code, packed, rows, features, offset, n_bins,
-            histogram_out,
+            indptr, codes.indices, codes.codes, codes.zero_code, packed, rows, features, offset,
+            n_bins, histogram_out,
         )  # fmt: skip
     else:
         sparse_by_row(
-            row_start, row_bins, zero_code, packed, rows, features, offset, n_bins, histogram_out
-        )
+            codes.row_start, codes.row_bins, codes.zero_code, packed, rows, features, offset,
+            n_bins, histogram_out,
+        )  # fmt: skip
+
+
+def part_sparse(codes, j, words, order, start, stop, column, scratch):
+    """By the codes of all rows, written out."""
+    sparse_column(codes.indptr, codes.indices, codes.codes, codes.zero_code, j, column)
+    return split_dense(column, words, order, start, stop, scratch)
 
 
 @njit(cache=True, nogil=True)
@@ -57,25 +114,18 @@ def divisible_of(features, divisible):
 
 
 @njit(cache=True, nogil=True)
-def part_rows(codes, j, words, order, start, stop, column, scratch):
-    """Part a node's rows; returns where the right side begins."""
-    indptr, indices, of_cell, zero_code, _, _ = codes
-    sparse_column(indptr, indices, of_cell, zero_code, j, column)
-    return split_dense(column, words, order, start, stop, scratch)
-
-
-@njit(cache=True, nogil=True)
-def grow_sparse(codes, columns, packed, order, total, unit, least, features, used, prices, deal,
+def grow_whole(codes, columns, packed, order, total, unit, least, features, used, prices, deal,
                 max_depth, room, tree_out):  # fmt: skip
     """Grow a tree; gives the number of its nodes and the cells that were added up.
 
     ``deal`` = (penalty, unit of gain, floor); ``used`` and ``prices`` (by feature) change with each
-    purchase. ``room`` = (histograms (slots, bins), gain, split, divisible (nodes of a level,
-    features), column, scratch). ``tree`` = (bounds, left, feature, split, gain, words), by node.
+    purchase. ``room`` = (histograms (slots, bins); gain, split, divisible (nodes of a level,
+    features); column, scratch, ordered (rows,)). ``tree`` = (bounds, left, feature, split, gain,
+    words), by node.
     """
     offset, n_bins, is_categorical = columns
     penalty, unit_of_gain, floor = deal
-    histograms, gain, split, divisible, column, scratch = room
+    histograms, gain, split, divisible, column, scratch, ordered = room
     bounds, left, split_on, split_of, gain_of, words = tree_out
     sums = np.empty(bounds.shape[0], np.int64)
     slot = np.full(bounds.shape[0], -1, np.int64)
@@ -109,7 +159,7 @@ def grow_sparse(codes, columns, packed, order, total, unit, least, features, use
                         n_slots += 1
                         slot[large] = slot[mother]
                     built = histograms[slot[small]]
-                    build_sparse(codes, columns, packed, order[start:stop], asked, built)
+                    build(codes, columns, packed, order, start, stop, asked, ordered, built)
                     n_cells += (stop - start) * asked.shape[0]
                     a = small - first
                     search_features(

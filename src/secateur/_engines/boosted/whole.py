@@ -1,4 +1,4 @@
-"""Trees of small sparse tables, each grown in one call; the same trees as level by level."""
+"""Trees of small tables, each grown in one call; the same trees as level by level."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur._engines.boosted.tree import Tree, WordArray
 from secateur._execution.blocks import RowBlock
 from secateur._execution.local import LocalExecutor
-from secateur._kernels.records import SparseCodes
-from secateur._kernels.whole_tree import grow_sparse
+from secateur._kernels.whole_tree import grow_whole
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
-MOST_WORK = 2_000_000
-"""Stored cells, and bins of all nodes of a level, up to which one thread is as quick as several."""
+MOST_CELLS = 2_000_000
+"""Stored cells up to which one thread is as quick as several that meet at every level."""
+
+MOST_BINS = 2_000_000
+"""Bins of all nodes of a level: their histograms are kept side by side."""
+
+DEEPEST = 8
+"""Deeper trees have too many nodes for that."""
 
 
 class Grown(NamedTuple):
@@ -85,14 +90,14 @@ class WholeTrees:
         self._executor = executor
         self._columns = columns
         n_level, d = 2 ** (depth - 1), columns.n_features
-        block_room = np.empty(columns.n_rows, np.uint8), np.empty(columns.n_rows, np.uint32)
+        by_row = [np.empty(columns.n_rows, kind) for kind in (np.uint8, np.uint32, np.int64)]
         self._depth = depth
         self._room = (
             np.empty((n_level, int(columns.offset[-1])), np.int64),
             np.empty((n_level, d)),
             np.empty((n_level, d, 3), np.int64),
             np.empty((n_level, d), np.bool_),
-            *block_room,
+            *by_row,
         )
 
     @classmethod
@@ -104,15 +109,16 @@ class WholeTrees:
         search: ExactSearch,
     ) -> WholeTrees | None:
         """None where trees must be grown level by level, or better are."""
-        codes = columns.codes
         if type(search) is not ExactSearch or not search.ledger.has_own_prices:
             return None
         if not isinstance(executor, LocalExecutor) or len(executor.blocks) != 1:
             return None
-        if not isinstance(codes, SparseCodes) or params.max_depth > 8:
+        if not params.whole or params.max_depth > DEEPEST:
             return None
-        width = max(int(columns.offset[-1]), columns.n_features) * 2 ** (params.max_depth - 1)
-        if len(codes.indices) > MOST_WORK or width > MOST_WORK:
+        codes = columns.codes
+        n_cells = codes.codes.size  # of all cells, or of those that are stored
+        n_bins = max(int(columns.offset[-1]), columns.n_features) * 2 ** (params.max_depth - 1)
+        if n_cells > MOST_CELLS or n_bins > MOST_BINS:
             return None
         return cls(executor, columns, params.max_depth)
 
@@ -147,8 +153,8 @@ class WholeTrees:
         """Run the kernel on the block, and leave its rows in the order of the leaves."""
         grown = Grown.of_room(2 ** (self._depth + 1))
         columns = block.columns
-        n_nodes, n_cells = grow_sparse(
-            tuple(columns.codes),
+        n_nodes, n_cells = grow_whole(
+            columns.codes,
             (columns.offset, columns.n_bins, columns.is_categorical),
             block.packed_by_row,
             block.order,
