@@ -19,8 +19,7 @@ from numba.extending import overload
 from secateur._kernels.histogram import dense_histograms, sparse_by_column, sparse_by_row
 from secateur._kernels.partition import gather, sparse_column, split_dense
 from secateur._kernels.records import DenseCodes
-from secateur._kernels.scanning import LOW
-from secateur._kernels.small_trees import fill_words
+from secateur._kernels.scanning import LOW, order_categories
 from secateur._kernels.splitting import pick_feature, search_features
 
 COLUMN_PRICE = 3
@@ -99,6 +98,23 @@ def part_sparse(codes, j, words, order, start, stop, column, scratch):
     """By the codes of all rows, written out."""
     sparse_column(codes.indptr, codes.indices, codes.codes, codes.zero_code, j, column)
     return split_dense(column, words, order, start, stop, scratch)
+
+
+@njit(cache=True, nogil=True)
+def fill_words(bins, first, n, is_categorical, split, unit, words_out):
+    """The codes that go left, as 256 bits."""
+    words_out[:] = 0
+    last = split[0]
+    if is_categorical:
+        order = np.empty(256, np.int64)
+        order_categories(bins, first, n, unit, order)
+        for b in range(last + 1):
+            words_out[order[b] >> 6] |= np.uint64(1) << np.uint64(order[b] & 63)
+    else:
+        for b in range(last + 1):
+            words_out[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
+    if split[1] > 0:
+        words_out[3] |= np.uint64(1) << np.uint64(63)
 
 
 @njit(cache=True, nogil=True)
