@@ -42,7 +42,7 @@ def _select(part: Part, method: str, plan: Plan) -> dict[str, Any]:
     if method.startswith("FeatBoost"):
         return timed(METHODS[method], part.X, part.y, plan.most, plan.limit)
     found = spawn(
-        "one_selection", part.name, plan.n_folds, part.fold, method, plan.most, plan.limit
+        "one_selection", part.name, plan.n_folds, part.fold, method, plan.most, plan.patience
     )
     return {key: value for key, value in found.items() if key != "wall"}
 
@@ -66,14 +66,14 @@ def run(options: Options) -> Section:
             section.skip(missing(name))
             continue
         times.append([name, *(_seconds(results[method]) for method in METHODS)])
-        means.append([name, *(_curve_mean(results[method], "1-NN") for method in METHODS)])
+        means.append([name, *_at_one_size(results, "1-NN")])
         if options.write:
             draw_curves(name, results, list(VALIDATORS))
     heads = list(METHODS)
     section.add(
-        "Accuracy of 1-NN on held-out rows, mean over the sizes "
-        f"{', '.join(map(str, plan.sizes))} that a method reaches (in brackets: how many):",
-        table(["set", *heads], means),
+        "Accuracy of 1-NN on held-out rows, at the largest of the sizes "
+        f"{', '.join(map(str, plan.sizes))} that all methods reach in all folds:",
+        table(["set", "features", *heads], means),
         "Seconds of a selection, mean over the folds (`>`: stopped):",
         table(["set", *heads], times),
     )
@@ -88,8 +88,9 @@ def _results(name: str, plan: Plan, kept: Kept) -> dict[str, list[dict[str, Any]
     for part in parts(name, plan.n_folds):
         there = True
         for method, found in results.items():
-            if found and found[0]["order"] is None:
-                continue  # time was up on the first fold: it would be on the others
+            is_slow = found and found[0]["seconds"] > plan.limit
+            if is_slow and not method.startswith("FeatBoost"):
+                continue
             slug = method.replace(", ", "-").replace(" ", "_")
             found.append(
                 kept.get(
@@ -105,9 +106,15 @@ def _seconds(found: list[dict[str, Any]]) -> str:
     return f"{'> ' if stopped else ''}{mean:.1f}"
 
 
-def _curve_mean(found: list[dict[str, Any]], validator: str) -> str | None:
-    curves = [each["accuracy"][validator] for each in found if each["order"]]
-    if not curves:
-        return None
-    values = [value for curve in curves for value in curve]
-    return f"{np.mean(values):.3f} ({np.mean([len(curve) for curve in curves]):.0f})"
+def _at_one_size(results: dict[str, list[dict[str, Any]]], validator: str) -> list[Any]:
+    """The largest size that all methods reach, and the accuracy of each there."""
+    done = {method: [each for each in found if each["order"]] for method, found in results.items()}
+    n_sizes = min(len(each["sizes"]) for found in done.values() for each in found)
+    size = next(each["sizes"] for found in done.values() for each in found)[n_sizes - 1]
+    means = [
+        float(np.mean([each["accuracy"][validator][n_sizes - 1] for each in found]))
+        if found
+        else None
+        for found in done.values()
+    ]
+    return [str(size), *means]
