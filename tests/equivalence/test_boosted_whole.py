@@ -10,6 +10,7 @@ from equivalence.worlds import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from secateur._data.costs import FeatureCosts
 from secateur._engines.boosted import grower
 from secateur._engines.boosted.whole import WholeTrees
 
@@ -55,8 +56,19 @@ def test_they_are_what_a_small_fit_uses(loss, penalty, sparse, monkeypatch):
     assert_same_fit(whole, levels)
 
 
-@pytest.mark.parametrize("limit", [{"max_features": 3}, {"cost_budget": 2.0}])
-def test_limits_are_left_to_levels(limit, monkeypatch):
-    task = make_task(n_rows=400, n_features=20, sparse_share=0.5).with_params(**limit)
-    _, _, n_grown = fit_both(task, monkeypatch, sparse=False)
-    assert n_grown == 0
+@pytest.mark.parametrize("limit", [{"max_features": 3}, {"cost_budget": 2.6}])
+@pytest.mark.parametrize("penalty", [0.0, 0.001])
+def test_limits_hold(limit, penalty, monkeypatch):
+    costs = FeatureCosts(np.linspace(0.2, 3.0, 20))
+    task = make_task(n_rows=400, n_features=20, penalty=penalty, n_rounds=10, costs=costs)
+    whole, levels, n_grown = fit_both(task.with_params(**limit), monkeypatch, sparse=False)
+    assert n_grown == 10
+    assert len(whole.order) > 1
+    assert len(whole.order) < len(fit_engine(task).order)
+    assert_same_fit(whole, levels)
+
+
+def test_other_prices_are_left_to_levels(monkeypatch):
+    costs = FeatureCosts(groups=list("abcd" * 5))
+    task = make_task(n_rows=400, n_features=20, costs=costs)
+    assert fit_both(task, monkeypatch, sparse=False)[2] == 0

@@ -131,7 +131,7 @@ def boost(
             n_nodes = 1
             if scale > 0.0:
                 unit = (1.0 / scale, 1.0 / weight_scale)
-                deal = (0.0, 1.0, max(NOISE * sse, ROUNDING * squares))
+                deal = (0.0, 1.0, max(NOISE * sse, ROUNDING * squares), d, 0.0, np.inf)
                 n_nodes, _ = grow_whole(
                     DenseCodes(codes), columns, by_row, order, total, unit, least, features, used,
                     prices, deal, max_depth, room, tree,

@@ -130,17 +130,27 @@ def divisible_of(features, divisible):
 
 
 @njit(cache=True, nogil=True)
+def forbid(features, used, n_left, spent, budget, prices):
+    """Make what can no longer be bought infinitely dear."""
+    for f in range(features.shape[0]):
+        j = features[f]
+        if not used[j] and (n_left <= 0 or not spent + prices[j] <= budget):
+            prices[j] = np.inf
+
+
+@njit(cache=True, nogil=True)
 def grow_whole(codes, columns, packed, order, total, unit, least, features, used, prices, deal,
                 max_depth, room, tree_out):  # fmt: skip
     """Grow a tree; gives the number of its nodes and the cells that were added up.
 
-    ``deal`` = (penalty, unit of gain, floor); ``used`` and ``prices`` (by feature) change with each
-    purchase. ``room`` = (histograms (slots, bins); gain, split, divisible (nodes of a level,
-    features); column, scratch, ordered (rows,)). ``tree`` = (bounds, left, feature, split, gain,
+    ``deal`` = (penalty, unit of gain, floor, features that may still be bought, spent, budget);
+    ``used`` and ``prices`` (by feature) change with each purchase. ``room`` = (histograms (slots,
+    bins); gain, split, divisible (nodes of a level, features); column, scratch, ordered (rows,)).
+    ``tree`` = (bounds, left, feature, split, gain,
     words), by node.
     """
     offset, n_bins, is_categorical = columns
-    penalty, unit_of_gain, floor = deal
+    penalty, unit_of_gain, floor, n_left, spent, budget = deal
     histograms, gain, split, divisible, column, scratch, ordered = room
     bounds, left, split_on, split_of, gain_of, words = tree_out
     sums = np.empty(bounds.shape[0], np.int64)
@@ -193,8 +203,12 @@ def grow_whole(codes, columns, packed, order, total, unit, least, features, used
             j, _ = pick_feature(asked, gain[here], used, prices, penalty, unit_of_gain, floor)
             if j < 0:
                 continue
-            used[j] = True
-            prices[j] = 0.0
+            if not used[j]:
+                n_left -= 1
+                spent += prices[j]
+                used[j], prices[j] = True, 0.0
+                if n_left <= 0 or budget < np.inf:
+                    forbid(features, used, n_left, spent, budget, prices)
             bins = histograms[slot[q]]
             fill_words(
                 bins, offset[j], n_bins[j], is_categorical[j], split[here, j], unit, words[q]

@@ -49,9 +49,13 @@ class Ledger:
 
     @property
     def has_own_prices(self) -> bool:
-        """Whether a purchase changes no price but its own, and nothing that may be bought."""
-        has_limit = np.isfinite(self._max_features) or np.isfinite(self._budget)
-        return self._prices.is_plain and not has_limit
+        """Whether a purchase changes no price but its own."""
+        return self._prices.is_plain
+
+    @property
+    def limits(self) -> tuple[float, float, float]:
+        """How many features may still be bought, what was spent, and what may be spent in all."""
+        return self._max_features - len(self.order), self.spent, self._budget + ROUNDING
 
     def use(self, feature: int) -> bool:
         """Buy the feature if it is new; returns whether it was."""

@@ -132,7 +132,7 @@ class WholeTrees:
         """The tree of the gradients that the block holds; purchases are booked."""
         ledger = search.ledger
         features = np.flatnonzero(ledger.allowed & search.is_divisible)
-        deal = (scale.penalty, scale.unit, scale.floor)
+        deal = (scale.penalty, scale.unit, scale.floor, *ledger.limits)
         grown, n_cells = self._executor.each(
             _grow_here, total, (histograms.unit, histograms.least), features, ledger, deal, self
         )[0]
@@ -148,7 +148,7 @@ class WholeTrees:
         limits: tuple[tuple[float, float], np.int64],
         features: IntArray,
         account: tuple[BoolArray, FloatArray],
-        deal: tuple[float, float, float],
+        deal: tuple[float, ...],
     ) -> tuple[Grown, int]:
         """Run the kernel on the block, and leave its rows in the order of the leaves."""
         grown = Grown.of_room(2 ** (self._depth + 1))
@@ -178,7 +178,7 @@ def _grow_here(
     limits: tuple[tuple[float, float], np.int64],
     features: IntArray,
     ledger: Ledger,
-    deal: tuple[float, float, float],
+    deal: tuple[float, ...],
     trees: WholeTrees,
 ) -> tuple[Grown, int]:
     account = (ledger.used.copy(), ledger.prices.copy())
