@@ -76,7 +76,8 @@ class MutualInformation(Ranking):
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:
         measure = mutual_info_classif if self._is_classes else mutual_info_regression
-        values, kinds = X.values, X.is_category
+        values: Any = X.values
+        kinds: Any = X.is_category
         if hasattr(values, "indptr"):
             values, kinds = (values != 0).astype(np.float64), True
         scores = measure(values, y, discrete_features=kinds, random_state=self.random_state)
