@@ -87,7 +87,9 @@ def _figures(facts: EntryFacts, number: int) -> str:
     )
     dashed = ""
     if facts.evidence is not None and facts.evidence.all_features is not None:
-        dashed = " The dashed line is the score of all features together."
+        model = facts.evidence.all_features_model
+        by = f", by {escape(model)}" if model else ""
+        dashed = f" The dashed line is the score of all features together{by}."
     return f"""<section class="figures">{drawn}
 <p class="note">{escape(facts.score_kind)}: {better} is better. The band is one standard
 error, the ring is the cut.{dashed} Click a point to cut there.</p></section>"""
