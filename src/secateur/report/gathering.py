@@ -34,7 +34,7 @@ LEAST_STRENGTH = 0.5
 MOST_CELLS = 100_000_000
 FEWEST_ROWS = 400
 MOST_RULED = 2000
-BLOCK = 256
+BLOCK = 1024
 
 
 def gather_evidence(
@@ -177,9 +177,11 @@ def _substitutes(sample: Table, told: IntArray) -> tuple[tuple[tuple[int, float]
             strength = alike(
                 columns, prepare(block, [name in labels for name in range(start, stop)])
             )
-        for at, feature in enumerate(told):
-            strength[at, names == feature] = np.nan  # nobody replaces itself
-            best[at] += best_of(strength[at], names, MOST_SUBSTITUTES, LEAST_STRENGTH)
+        strength[told[:, None] == names] = np.nan  # nobody replaces itself
+        is_strong = np.abs(strength) >= LEAST_STRENGTH
+        for at in np.flatnonzero(is_strong.any(axis=1)):
+            there = is_strong[at]
+            best[at] += best_of(strength[at, there], names[there], MOST_SUBSTITUTES)
     return tuple(
         tuple(sorted(each, key=lambda pair: (-abs(pair[1]), pair[0]))[:MOST_SUBSTITUTES])
         for each in best
