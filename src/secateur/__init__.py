@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TimeLimit,
         WithinBudget,
     )
+    from secateur.report.display import SelectionPathDisplay
     from secateur.selectors.boosted import (
         AGBMClassifier,
         AGBMRegressor,
@@ -73,6 +74,7 @@ __all__ = [
     "Score",
     "Selection",
     "SelectionPath",
+    "SelectionPathDisplay",
     "Stability",
     "Step",
     "StopReason",
@@ -107,6 +109,7 @@ _HOMES = {
         "TimeLimit",
         "WithinBudget",
     ),
+    "secateur.report.display": ("SelectionPathDisplay",),
     "secateur.selectors.boosted": (
         "AGBMClassifier",
         "AGBMRegressor",

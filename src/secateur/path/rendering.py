@@ -125,9 +125,18 @@ def selection_to_rich(selection: Selection) -> Panel:
     return Panel(body, title=Text(selection.rule), expand=False)
 
 
+def selection_to_html(selection: Selection) -> str:
+    """Return the selection as HTML: the sentence and the names, everything escaped."""
+    names = _listed(selection.names, MOST_CHOSEN)
+    listed = f"<p><b>{html.escape(names)}</b></p>" if names else ""
+    return f"<div><p>{html.escape(selection.sentence)}</p>{listed}</div>"
+
+
 def path_to_html(path: SelectionPath) -> str:
-    """Return the path as an HTML table, everything escaped."""
-    return html_table(summary(path), header(path), table(path))
+    """Return the path as its curve and an HTML table, everything escaped."""
+    from secateur.path.sketch import curve_svg
+
+    return curve_svg(path) + html_table(summary(path), header(path), table(path))
 
 
 def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
