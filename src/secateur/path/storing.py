@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,25 +15,26 @@ from secateur.exceptions import SecateurError, StorageError
 from secateur.path.path import SelectionPath
 from secateur.path.step import Score, Step
 from secateur.path.values import thawed_json
+from secateur.path.writing import write_whole
 
 FORMAT = "secateur.path"
 VERSION = 1
 
 
-def save_path(path: SelectionPath, file: str | os.PathLike[str]) -> None:
-    """Write `path` to `file`, whole or not at all: a reader never sees half a file."""
-    # A link is followed, so that what it points to is replaced and not the link.
-    target = Path(file).resolve()
-    # In the same folder, because a file can only be renamed in one go within one file system.
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    text = path_to_json(path)
-    try:
-        with draft.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-            stream.write("\n")
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+def save_path(
+    path: SelectionPath, file: str | os.PathLike[str], *, evidence: str | None = None
+) -> None:
+    """Write `path` to `file`, whole or not at all: a reader never sees half a file.
+
+    Parameters
+    ----------
+    path : SelectionPath
+    file : path-like
+    evidence : str, optional
+        JSON that goes along with the path, as what a report wants to know of the data; those who
+        read the path only do not see it.
+    """
+    write_whole(file, path_to_json(path, evidence=evidence) + "\n")
 
 
 def load_path(file: str | os.PathLike[str]) -> SelectionPath:
@@ -45,8 +45,17 @@ def load_path(file: str | os.PathLike[str]) -> SelectionPath:
         raise StorageError(f"{os.fspath(file)}: {error}") from error
 
 
-def path_to_json(path: SelectionPath) -> str:
-    """Return `path` as strict JSON, without its models."""
+def load_evidence_json(file: str | os.PathLike[str]) -> str | None:
+    """Read the evidence that `save_path` wrote along with a path; None if there is none."""
+    try:
+        evidence = _checked_document(Path(file).read_bytes()).get("evidence")
+    except StorageError as error:
+        raise StorageError(f"{os.fspath(file)}: {error}") from error
+    return None if evidence is None else json.dumps(evidence)
+
+
+def path_to_json(path: SelectionPath, *, evidence: str | None = None) -> str:
+    """Return `path` as strict JSON, without its models; `evidence` is JSON that goes along."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -59,6 +68,8 @@ def path_to_json(path: SelectionPath) -> str:
         "feature_names": list(path.feature_names),
         "steps": [_step_to_document(step) for step in path],
     }
+    if evidence is not None:
+        document["evidence"] = json.loads(evidence)
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
 
@@ -126,7 +137,7 @@ def _step_to_document(step: Step) -> dict[str, Any]:
         "objective": _float_out(step.objective),
         "cost": _float_out(step.cost),
         "seconds": _float_out(step.seconds),
-        "score": None if step.score is None else _score_to_document(step.score),
+        "score": None if step.score is None else score_to_document(step.score),
         "details": _encoded(step.details),
     }
     if step.supports:
@@ -144,7 +155,7 @@ def _step_from_document(document: Mapping[str, Any]) -> Step:
         control=float(document["control"]),
         objective=float(document["objective"]),
         cost=float(document["cost"]),
-        score=None if score is None else _score_from_document(score),
+        score=None if score is None else score_from_document(score),
         seconds=float(document["seconds"]),
         details=_decoded(document["details"]),
         supports={
@@ -154,7 +165,8 @@ def _step_from_document(document: Mapping[str, Any]) -> Step:
     )
 
 
-def _score_to_document(score: Score) -> dict[str, Any]:
+def score_to_document(score: Score) -> dict[str, Any]:
+    """Return a score as plain JSON values."""
     return {
         "mean": _float_out(score.mean),
         "spread": _float_out(score.spread),
@@ -165,7 +177,8 @@ def _score_to_document(score: Score) -> dict[str, Any]:
     }
 
 
-def _score_from_document(document: Mapping[str, Any]) -> Score:
+def score_from_document(document: Mapping[str, Any]) -> Score:
+    """Read what `score_to_document` returned."""
     return Score(
         mean=float(document["mean"]),
         spread=float(document["spread"]),

@@ -14,6 +14,7 @@ from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.drive import drive
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, all_rows, draw_folds, hold_out, is_drawn, read_folds
 from secateur.path import (
     AtMost,
@@ -29,7 +30,7 @@ from secateur.path.cutting import CuttingRule
 from secateur.selectors.boosted_input import BoostedJob, read_judges
 from secateur.selectors.boosted_parameters import CONSTRAINTS, least_rows, read_penalty
 from secateur.selectors.inputs import FitInput, read_input
-from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.parameters import check_kept
 from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
 from secateur.typing import FloatArray, Loss

@@ -20,12 +20,13 @@ from secateur._engines.grafting.network_model import Network
 from secateur._engines.grafting.params import GraftingParams
 from secateur._engines.grafting.path import GridTrace
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
 from secateur.path import Best, OneStandardError, Patience, Selection, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.grafting_parameters import CONSTRAINTS, read_l1, refuse_categories
 from secateur.selectors.inputs import FitInput, read_input
-from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.parameters import check_kept
 from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import progress_of, with_callbacks
 from secateur.typing import FloatArray, Loss

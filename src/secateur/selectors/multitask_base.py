@@ -13,6 +13,7 @@ from secateur._engines.boosted.groups import Groups, pool_groups
 from secateur._engines.boosted.multitask import TaskData, TasksData
 from secateur._engines.boosted.params import BoostingParams
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import (
     Fold,
     all_rows,
@@ -36,7 +37,7 @@ from secateur.selectors.multitask_input import (
     task_weight,
 )
 from secateur.selectors.multitask_prediction import TaskPredictions
-from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.parameters import check_kept
 from secateur.selectors.progress import with_callbacks
 from secateur.typing import AnyArray, FloatArray
 
