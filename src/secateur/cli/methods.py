@@ -1,0 +1,94 @@
+"""Methods by short names, found among the public names: ``agbm`` is AGBMClassifier or -Regressor."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import secateur
+from secateur._data.wording import similar_to
+from secateur.exceptions import ParameterError
+
+_KINDS = {"Classifier": "classification", "Regressor": "regression", "Selector": ""}
+
+
+def known_methods() -> dict[str, dict[str, str]]:
+    """The public selectors: short name, then task ("" for any), then name of the class.
+
+    >>> known_methods()["agbm"]["regression"]
+    'AGBMRegressor'
+    >>> known_methods()["fg"]
+    {'': 'FeatureGradientsSelector'}
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name in secateur.__all__:
+        for suffix, task in _KINDS.items():
+            if name.endswith(suffix):
+                found.setdefault(short_name(name.removesuffix(suffix)), {})[task] = name
+    return found
+
+
+def short_name(stem: str) -> str:
+    """What a family is called for short: initials of words, or its one word in small letters.
+
+    >>> short_name("FeatureGradients"), short_name("FeatBoost"), short_name("AGBM")
+    ('fg', 'featboost', 'agbm')
+    """
+    words = re.findall(r"[A-Z][a-z]{5,}", stem)
+    return "".join(word[0] for word in words).lower() if len(words) > 1 else stem.lower()
+
+
+def selector_class(method: str, task: str) -> type:
+    """The class of a method for a task."""
+    methods = known_methods()
+    chosen = methods.get(method.lower().replace("-", "").replace("_", ""))
+    if chosen is None:
+        raise ParameterError(
+            f"'method' must be one of {', '.join(sorted(methods))}. Got {method!r}."
+            f"{similar_to(method, list(methods))}"
+        )
+    name = chosen.get(task) or chosen.get("")
+    if name is None:
+        others = sorted(short for short, kinds in methods.items() if task in kinds or "" in kinds)
+        raise ParameterError(
+            f"{method!r} does not do {task}. Got that task. Use one of {', '.join(others)}, or "
+            "another --task."
+        )
+    found: type = getattr(secateur, name)
+    return found
+
+
+def parameters_of(selector: type) -> dict[str, inspect.Parameter]:
+    """The parameters of a selector by name."""
+    return dict(inspect.signature(selector).parameters)
+
+
+def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
+    """Further parameters, each as ``name=value``; values as in Python, or text.
+
+    >>> from secateur import AGBMClassifier
+    >>> read_settings(["max_depth=3", "leaf=newton"], AGBMClassifier)
+    {'max_depth': 3, 'leaf': 'newton'}
+    """
+    known = parameters_of(selector)
+    found = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip()
+        if not equals or name not in known:
+            raise ParameterError(
+                f"'--set' must be name=value with a parameter of {selector.__name__}. Got "
+                f"{setting!r}.{similar_to(name, list(known))} There are {', '.join(sorted(known))}."
+            )
+        found[name] = _value(text.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return {"true": True, "false": False, "none": None}.get(text.lower(), text)
