@@ -94,6 +94,8 @@ class Evidence:
         Where features are the cells of a grid, as pixels, its shape; else empty.
     backdrop : tuple of float
         The mean of each cell of the grid, from 0 to 1; empty without a grid.
+    cost_of_all : float
+        What all features together cost; NaN where nobody asked.
     n_folds : int
         Folds behind the frequencies.
     all_features : Score or None
@@ -114,6 +116,7 @@ class Evidence:
     groups: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     grid_shape: tuple[int, ...] = ()
     backdrop: tuple[float, ...] = ()
+    cost_of_all: float = math.nan
     n_folds: int = 0
     all_features: Score | None = None
 
@@ -133,6 +136,7 @@ class Evidence:
             "steps": [[step.paid, step.frequency] for step in self.steps],
             "costs": {str(feature): cost for feature, cost in self.costs.items()},
             "groups": {str(feature): names for feature, names in self.groups.items()},
+            "cost_of_all": _finite_or_none(self.cost_of_all),
             "all_features": self.all_features and score_to_document(self.all_features),
         }
         return json.dumps(document, allow_nan=False, separators=(",", ":"))
@@ -202,6 +206,7 @@ def _from_document(document: Mapping[str, Any]) -> Evidence:
         groups={int(f): tuple(map(str, names)) for f, names in document["groups"].items()},
         grid_shape=tuple(map(int, document["grid_shape"])),
         backdrop=tuple(map(float, document["backdrop"])),
+        cost_of_all=_nan_if_none(document["cost_of_all"]),
         n_folds=int(document["n_folds"]),
         all_features=None if score is None else score_from_document(score),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ LEAST_STRENGTH = 0.5
 # Cells read in the search for substitutes: beyond, fewer rows are looked at.
 MOST_CELLS = 100_000_000
 FEWEST_ROWS = 400
+MOST_RULED = 2000
 BLOCK = 256
 
 
@@ -124,6 +126,7 @@ def gather_evidence(
         groups=_groups_of(prices, labels, in_path),
         grid_shape=shape,
         backdrop=_backdrop(table, rows, shape),
+        cost_of_all=_cost_of_all(prices),
         n_folds=len(fold_paths),
         all_features=all_features,
     )
@@ -227,6 +230,13 @@ def _prices(costs: Any, groups: Any, path: SelectionPath) -> tuple[Prices | None
         return None, []
     given = as_costs(costs, groups)
     return given.bind(path.feature_names), bag_labels(given.groups)
+
+
+def _cost_of_all(prices: Prices | None) -> float:
+    # A rule is asked anew for each feature bought: too dear for a table of very many.
+    if prices is None or (prices.rule is not None and prices.n_features > MOST_RULED):
+        return math.nan
+    return prices.total(np.arange(prices.n_features))
 
 
 def _groups_of(

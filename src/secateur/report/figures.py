@@ -1,0 +1,149 @@
+"""Figures of plotly as plain dicts; colours are names of CSS variables, so that themes hold.
+
+Nothing of plotly is needed to make them: a page brings its script along.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from secateur.path import wording
+from secateur.report.facts import EntryFacts, StepFacts
+
+Figure = dict[str, Any]
+HEIGHT = 340
+MOST_NAMES = 4
+# Where sizes span more than this factor, small ones would be one line at the left edge.
+LOG_FROM = 40
+
+
+def score_by_size(facts: EntryFacts) -> Figure:
+    """Score against the number of features, with the standard error, the cut marked."""
+    sizes = [float(step.n_features) for step in facts.steps]
+    figure = _curve(facts, sizes, "number of features")
+    score = None if facts.evidence is None else facts.evidence.all_features
+    if score is not None and score.is_usable:
+        label = f"all {wording.features(facts.n_features_in)}: {wording.number(score.mean)}"
+        figure["data"].append(_level(sizes, score.mean, label))
+    return figure
+
+
+def score_by_cost(facts: EntryFacts) -> Figure:
+    """Score against cost, with the standard error, the cut marked."""
+    unit = f" ({facts.cost_unit})" if facts.cost_unit else ""
+    return _curve(facts, [step.cost for step in facts.steps], f"cost{unit}")
+
+
+def _curve(facts: EntryFacts, x: Sequence[float], title: str) -> Figure:
+    order = sorted(range(len(x)), key=lambda at: (x[at], at))
+    steps = [facts.steps[at] for at in order]
+    line = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": [_number(x[at]) for at in order],
+        "y": [_number(step.score) for step in steps],
+        "error_y": _spread(steps),
+        "customdata": order,
+        "hovertext": [_hover(facts, step) for step in steps],
+        "hoverinfo": "text",
+        "line": {"color": "var(--line)", "width": 2},
+        "marker": {"color": "var(--line)", "size": 7},
+    }
+    cut = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [_number(x[facts.cut])],
+        "y": [_number(facts.chosen.score)],
+        "hoverinfo": "skip",
+        "marker": {
+            "color": "rgba(0,0,0,0)",
+            "size": 18,
+            "line": {"color": "var(--accent)", "width": 3},
+        },
+    }
+    return {"data": [line, cut], "layout": _layout(title, facts.score_kind or "score", x)}
+
+
+def _spread(steps: Sequence[StepFacts]) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "array": [_number(step.spread) or 0.0 for step in steps],
+        "color": "var(--soft)",
+        "thickness": 1.5,
+        "width": 3,
+    }
+
+
+def _level(x: Sequence[float], y: float, label: str) -> dict[str, Any]:
+    ends = [min(x), max(x)]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": ends,
+        "y": [y, y],
+        "hovertext": [html.escape(label)] * 2,
+        "hoverinfo": "text",
+        "line": {"color": "var(--muted)", "width": 1.5, "dash": "dash"},
+    }
+
+
+def _hover(facts: EntryFacts, step: StepFacts) -> str:
+    score = "no score" if math.isnan(step.score) else wording.number(step.score)
+    spread = "" if math.isnan(step.spread) else f" ± {wording.number(step.spread)}"
+    lines = [f"<b>{wording.features(step.n_features)}</b>", f"{facts.score_kind} {score}{spread}"]
+    if facts.has_costs:
+        lines.append(f"cost {wording.amount(step.cost)} {facts.cost_unit}".rstrip())
+    if math.isfinite(step.control):
+        lines.append(f"{facts.control_name} {wording.amount(step.control)}")
+    for sign, names in (("+", step.entered), ("-", step.left)):
+        if names:
+            lines.append(f"{sign} {_few(names)}")
+    # The tags above are ours, what stands between them may be anybody's.
+    return "<br>".join([lines[0], *(html.escape(line) for line in lines[1:])])
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(short(name) for name in names[:MOST_NAMES]) + more
+
+
+def short(name: str, most: int = 32) -> str:
+    """Return a name that is not longer than a line."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _layout(x_title: str, y_title: str, x: Sequence[float]) -> dict[str, Any]:
+    grid = {"gridcolor": "var(--rule)", "zeroline": False, "automargin": True, "fixedrange": True}
+    return {
+        "height": HEIGHT,
+        "margin": {"l": 60, "r": 16, "t": 12, "b": 46},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": "var(--text)", "size": 13, "family": "system-ui, sans-serif"},
+        "hoverlabel": {
+            "bgcolor": "var(--card)",
+            "bordercolor": "var(--rule)",
+            "font": {"color": "var(--text)"},
+            "align": "left",
+        },
+        "showlegend": False,
+        "hovermode": "closest",
+        "dragmode": False,
+        "xaxis": {**grid, "title": {"text": html.escape(x_title)}, "type": _scale(x)},
+        "yaxis": {**grid, "title": {"text": html.escape(y_title)}},
+    }
+
+
+def _scale(x: Sequence[float]) -> str:
+    known = [value for value in x if math.isfinite(value)]
+    if not known or min(known) <= 0 or max(known) < LOG_FROM * min(known):
+        return "linear"
+    return "log"
+
+
+def _number(value: float) -> float | None:
+    """A number as JSON has it: none where there is none, no more digits than can be seen."""
+    return float(f"{value:.8g}") if math.isfinite(value) else None
