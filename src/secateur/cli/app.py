@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import typer
 
+from secateur.cli import INTERRUPTED
 from secateur.cli.comparing import compare
 from secateur.cli.cutting import cut
 from secateur.cli.demonstrating import demo
-from secateur.cli.ending import INTERRUPTED
 from secateur.cli.reporting import report
 from secateur.cli.selecting import select
 
@@ -26,7 +26,7 @@ for command in (demo, select, cut, compare, report):
     app.command()(command)
 
 
-def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+def _show_version(wanted: bool) -> None:
     if wanted:
         from secateur import __version__
 
@@ -37,7 +37,7 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
 @app.callback()
 def _options(
     version: bool = typer.Option(
-        False,  # noqa: FBT003 - the default of a flag
+        False,
         "--version",
         callback=_show_version,
         is_eager=True,

@@ -42,11 +42,12 @@ def metered(what: str, n_parts: int, *, quiet: bool) -> Iterator[Meter]:
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-    from rich.text import Text
 
-    columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), Text("left"))
     bar = Progress(
-        *columns,
+        "{task.description}",
+        BarColumn(),
+        TimeElapsedColumn(),
+        "left",
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,

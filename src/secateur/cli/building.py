@@ -26,11 +26,6 @@ class Wish:
     settings: tuple[str, ...] = field(default=())
 
 
-def needs_numbers(method: str, task: str) -> bool:
-    """Whether a method cannot take categories as they are."""
-    return "categorical_features" not in parameters_of(selector_class(method, task))
-
-
 def build_selector(wish: Wish, dataset: Dataset, costs: Any, seed: int, jobs: int | None) -> Any:
     """The selector that was wished for, not fitted.
 

@@ -1,4 +1,4 @@
-"""Methods by short names, found among the public names: ``agbm`` is AGBMClassifier or -Regressor."""
+"""Methods by short names, found among the public names: ``agbm`` for AGBMClassifier."""
 
 from __future__ import annotations
 
@@ -43,15 +43,10 @@ def short_name(stem: str) -> str:
 
 def selector_class(method: str, task: str) -> type:
     """The class of a method for a task."""
-    methods = known_methods()
-    chosen = methods.get(method.lower().replace("-", "").replace("_", ""))
-    if chosen is None:
-        raise ParameterError(
-            f"'method' must be one of {', '.join(sorted(methods))}. Got {method!r}."
-            f"{similar_to(method, list(methods))}"
-        )
+    chosen = _found(method)
     name = chosen.get(task) or chosen.get("")
     if name is None:
+        methods = known_methods()
         others = sorted(short for short, kinds in methods.items() if task in kinds or "" in kinds)
         raise ParameterError(
             f"{method!r} does not do {task}. Got that task. Use one of {', '.join(others)}, or "
@@ -59,6 +54,24 @@ def selector_class(method: str, task: str) -> type:
         )
     found: type = getattr(secateur, name)
     return found
+
+
+def _found(method: str) -> dict[str, str]:
+    methods = known_methods()
+    chosen = methods.get(method.lower().replace("-", "").replace("_", ""))
+    if chosen is None:
+        raise ParameterError(
+            f"'method' must be one of {', '.join(sorted(methods))}. Got {method!r}."
+            f"{similar_to(method, list(methods))}"
+        )
+    return chosen
+
+
+def takes_categories(method: str) -> bool:
+    """Whether all classes of a method take categories as they are."""
+    tasks = ("classification", "regression")
+    kinds = {_found(method).get(task) or _found(method).get("") for task in tasks} - {None}
+    return all("categorical_features" in parameters_of(getattr(secateur, str(k))) for k in kinds)
 
 
 def parameters_of(selector: type) -> dict[str, inspect.Parameter]:

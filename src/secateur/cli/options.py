@@ -63,7 +63,10 @@ TimeColumn = Annotated[
 Folds = Annotated[
     int | None,
     typer.Option(
-        "--cv", min=2, help="Number of folds; five, or three for many rows.", rich_help_panel=JUDGING
+        "--cv",
+        min=2,
+        help="Number of folds; five, or three for many rows.",
+        rich_help_panel=JUDGING,
     ),
 ]
 Scoring = Annotated[
@@ -83,9 +86,7 @@ Jobs = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(
-        "--delimiter", help="Guessed otherwise; '\\t' for tabs.", rich_help_panel=READING
-    ),
+    typer.Option("--delimiter", help="Guessed otherwise; '\\t' for tabs.", rich_help_panel=READING),
 ]
 Header = Annotated[
     bool | None,

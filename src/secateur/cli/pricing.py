@@ -41,7 +41,9 @@ def read_prices(
     if costs is None and groups is None and not keep:
         return None, []
     price, notes = _read_costs(dataset, costs)
-    return FeatureCosts(price, groups=_read_groups(dataset, groups), keep=_keep(dataset, keep), unit=unit), notes
+    return FeatureCosts(
+        price, groups=_read_groups(dataset, groups), keep=_keep(dataset, keep), unit=unit
+    ), notes
 
 
 def _read_costs(dataset: Dataset, file: Path | None) -> tuple[Any, list[str]]:
@@ -107,8 +109,8 @@ def _pairs(file: Path) -> list[tuple[int, tuple[str, str]]]:
     text, dialect, _ = dialect_of(content, file.name, kind, ReadOptions(header=False))
     if dialect.n_columns != 2:
         raise InputError(
-            f"{file} must have two columns, a feature and its value. Got {dialect.n_columns}. Write "
-            "one line for each feature, as: age,2.5"
+            f"{file} must have two columns, a feature and its value. Got {dialect.n_columns}. "
+            "Write one line for each feature, as: age,2.5"
         )
     rows = enumerate(rows_of(text, dialect, file.name), start=1)
     return [(number, (row[0].strip(), row[1].strip())) for number, row in rows]

@@ -20,6 +20,7 @@ _BOMS = {
 }
 _SAMPLE_LINES = 100
 _SAMPLE_CHARACTERS = 1_000_000
+_SAMPLE_CELLS = 10_000
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
 """What stands for no value, in any case of letters."""
 _COMMA_NUMBER = re.compile(r"^\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*$")
@@ -169,7 +170,7 @@ def _guess_delimiter(sample: str) -> str:
 
 def _looks_like_header(first: list[str]) -> bool:
     """Names are no numbers; and a cell may be empty, above row numbers."""
-    filled = [cell.strip() for cell in first if cell.strip()]
+    filled = [cell.strip() for cell in first[:_SAMPLE_CELLS] if cell.strip()]
     return bool(filled) and not any(_is_number(cell) for cell in filled)
 
 

@@ -94,7 +94,9 @@ def make_plan(raw: RawTable, without: Collection[int], keep: Collection[int] = (
     n_infinite = 0 if raw.is_sparse else int(np.isinf(raw.matrix).sum())
     if n_infinite:
         notes.append(f"Infinite values count as missing: {n_infinite} cells.")
-    kept = np.setdiff1d(np.arange(len(raw.names)), np.fromiter(left_out, np.int64, len(left_out)))
+    is_kept = np.ones(len(raw.names), np.bool_)
+    is_kept[list(left_out)] = False
+    kept = np.flatnonzero(is_kept)
     names_kept = tuple([raw.names[position] for position in kept])
     return Plan(kept, names_kept, treatments, tuple(notes))
 
