@@ -76,6 +76,7 @@ def _problem() -> tuple[Any, Any, str]:
     n_decoys = len(problem.decoys)
     told = (
         f"{n_rows} tumours, {n_features} features: {n_features - n_decoys} are real, {n_decoys} "
-        "are decoys, the same columns shuffled. A measurement takes 1 to 8 minutes. Which are worth it?"
+        "are decoys, the same columns shuffled. A measurement takes 1 to 8 minutes. Which are "
+        "worth it?"
     )
     return dataset, costs, told

@@ -53,8 +53,18 @@ def read_delimited(content: bytes, name: str, kind: FileKind, options: ReadOptio
         raise InputError(
             f"{name} must have rows. Got a header and nothing below it. Check the export."
         )
+    _check_quotes(text, texts, name)
     told = (*notes, *dialect.notes, *mended)
     return RawTable(matrix, names, kind, texts, {}, told)
+
+
+def _check_quotes(text: str, texts: dict[int, Any], name: str) -> None:
+    """A quote that is not closed swallows the rest of the file, which no parser minds."""
+    if text.count('"') % 2 and any("\n" in (cells[-1] or "") for cells in texts.values()):
+        raise InputError(
+            f"{name} must close the quotes that it opens. Got a last cell that goes on for many "
+            "lines. Look for a single quote in the line where it begins."
+        )
 
 
 def dialect_of(

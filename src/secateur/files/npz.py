@@ -45,12 +45,19 @@ def load_arrays(content: bytes, name: str) -> dict[str, AnyArray]:
     """All arrays of an NPZ file."""
     try:
         with np.load(BytesIO(content), allow_pickle=False) as stored:
-            return {key: stored[key] for key in stored.files}
+            arrays = {key: stored[key] for key in stored.files}
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(
             f"{name} must be an NPZ file of plain arrays. Got something else ({error}). Excel "
             "files must be saved as CSV, arrays of objects as arrays of text or numbers."
         ) from error
+    others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if others:
+        raise InputError(
+            f"{name} must be an NPZ file of plain arrays. Got an archive with {some_of(others)}. "
+            "Excel files must be saved as CSV."
+        )
+    return arrays
 
 
 def _sparse(arrays: Mapping[str, AnyArray], name: str) -> tuple[Any, set[str]]:

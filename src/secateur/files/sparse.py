@@ -31,7 +31,7 @@ def read_libsvm(content: bytes, name: str, kind: FileKind) -> RawTable:
             f"{name} must be a LIBSVM file: a label and index:value pairs in each line. Got "
             f"something else ({error}). Check the file."
         ) from error
-    if X.shape[1] == 0:
+    if X.nnz == 0:
         raise InputError(f"{name} must have features. Got labels only. Check the file.")
     is_zero_based = bool(X[:, :1].nnz) or X.shape[1] == 1
     first = 0 if is_zero_based else 1

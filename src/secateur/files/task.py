@@ -6,16 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from secateur._data import guessing
 from secateur._data.target import Task
 from secateur._data.wording import some_of
 from secateur.exceptions import InputError
 from secateur.typing import AnyArray
-
-MOST_CLASSES = 20
-"""Whole numbers with more different values than this are numbers."""
-
-ROWS_PER_CLASS = 5
-"""Whole numbers with fewer rows for each different value are numbers."""
 
 
 def guess_task(target: AnyArray, name: str) -> tuple[Task, str]:
@@ -40,10 +35,9 @@ def guess_task(target: AnyArray, name: str) -> tuple[Task, str]:
     if target.dtype.kind == "O":
         _check_texts(len(values), len(target), name)
         return "classification", _classes(name, values)
-    is_whole = bool((values == np.floor(values)).all())
-    few = len(values) <= MOST_CLASSES and len(target) >= ROWS_PER_CLASS * len(values)
-    if is_whole and (few or len(values) == 2):
+    if guessing.guess_task(target) == "classification":
         return "classification", _classes(name, [int(value) for value in values])
+    is_whole = bool((values == np.floor(values)).all())
     why = "whole numbers, too many for classes" if is_whole else "numbers"
     return "regression", f"Task: regression, since {name!r} holds {why} (--task overrules)."
 
@@ -64,7 +58,7 @@ def _classes(name: str, values: Any) -> str:
 
 
 def _check_texts(n_values: int, n_rows: int, name: str) -> None:
-    if n_values > max(MOST_CLASSES, n_rows // 2):
+    if n_values > max(guessing.MOST_CLASSES, n_rows // 2):
         raise InputError(
             f"The target must be classes or numbers. Got {n_values} different texts in the "
             f"{n_rows} rows of {name!r}. Name another column, or convert it to numbers."

@@ -91,7 +91,9 @@ def _arrow(content: bytes, name: str, raw: RawTable, kept: list[int]) -> bytes:
 def _npz(content: bytes, name: str, raw: RawTable, kept: list[int]) -> bytes:
     arrays: dict[str, Any] = dict(load_arrays(content, name))
     n_columns = len(raw.names)
+    parts = set()
     if raw.is_sparse:
+        parts = {"data", "indices", "indptr", "shape"}
         part = raw.matrix[:, kept]
         stored = arrays["data"].dtype
         arrays |= {"data": part.data.astype(stored), "indices": part.indices}
@@ -101,7 +103,7 @@ def _npz(content: bytes, name: str, raw: RawTable, kept: list[int]) -> bytes:
     for key, array in arrays.items():
         if array.ndim == 2 and array.shape == (raw.n_rows, n_columns):
             arrays[key] = array[:, kept]
-        elif array.shape == (n_columns,) and key not in raw.sides:
+        elif array.shape == (n_columns,) and key not in raw.sides and key not in parts:
             arrays[key] = array[kept]  # names of columns, and what else goes with them
     arrays["feature_names"] = np.array([raw.names[place] for place in kept])
     stream = io.BytesIO()
