@@ -70,7 +70,8 @@ def _for_money(path: SelectionPath, cost: float, cost_of_all: float) -> str:
     if math.isnan(cost) or not has_costs(path):
         return ""
     instead = "" if math.isnan(cost_of_all) else f" instead of {wording.amount(cost_of_all)}"
-    return f" for {wording.money(path, cost)}{instead}"
+    money = wording.money(path, cost)
+    return f" for {money}{instead}" if path.cost_unit else f" at a cost of {money}{instead}"
 
 
 def has_costs(path: SelectionPath) -> bool:

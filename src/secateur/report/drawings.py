@@ -56,7 +56,7 @@ def describe(name: str, told: Distribution, groups: Sequence[str]) -> str:
 def span(told: Distribution) -> str:
     """Say in a few letters what the bars run over."""
     if told.edges:
-        return f"{told.edges[0]:.3g} … {told.edges[-1]:.3g}"
+        return f"{_brief(told.edges[0])} … {_brief(told.edges[-1])}"
     if len(told.labels) <= 2:
         return ", ".join(label if len(label) <= 12 else f"{label[:11]}…" for label in told.labels)
     return f"{len(told.labels)} values"
@@ -71,6 +71,11 @@ def grey_png(values: Sequence[float], n_columns: int) -> str:
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(raw, 9)), (b"IEND", b""))
     picture = b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*part) for part in parts)
     return f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
+
+
+def _brief(value: float) -> str:
+    """Three digits, without an exponent where that is as short."""
+    return f"{float(f'{value:.3g}'):g}"
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:

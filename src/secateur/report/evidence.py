@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from secateur.exceptions import SecateurError, StorageError
+from secateur.path.documents import checked_document
 from secateur.path.step import Score
 from secateur.path.storing import load_evidence_json, score_from_document, score_to_document
 
@@ -100,6 +101,8 @@ class Evidence:
         Folds behind the frequencies.
     all_features : Score or None
         How well all features together do, on the same rows.
+    all_features_model : str
+        Which model that is.
     """
 
     n_rows: int
@@ -119,6 +122,7 @@ class Evidence:
     cost_of_all: float = math.nan
     n_folds: int = 0
     all_features: Score | None = None
+    all_features_model: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "costs", MappingProxyType(dict(self.costs)))
@@ -144,13 +148,10 @@ class Evidence:
     @classmethod
     def from_json(cls, text: str | bytes) -> Evidence:
         """Read what `to_json` returned. Keys it does not know are ignored."""
+        document = checked_document(text, form=FORMAT, version=VERSION, what="piece of evidence")
         try:
-            document = json.loads(text)
-            _check_kind(document)
             return _from_document(document)
-        except StorageError:
-            raise
-        except (KeyError, TypeError, ValueError, RecursionError, SecateurError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
             raise StorageError(
                 f"The evidence is damaged. Got {type(error).__name__}: {error}. "
                 "Gather it again from the data."
@@ -165,22 +166,8 @@ def load_evidence(file: str | os.PathLike[str]) -> Evidence | None:
 
 _PLAIN = (
     *("n_rows", "n_sampled", "task", "target_groups", "target_counts", "features"),
-    *("substitutes", "grid_shape", "backdrop", "n_folds"),
+    *("substitutes", "grid_shape", "backdrop", "n_folds", "all_features_model"),
 )
-
-
-def _check_kind(document: Any) -> None:
-    found = document.get("format") if isinstance(document, dict) else None
-    if found != FORMAT or not isinstance(document["version"], int):
-        raise StorageError(
-            f"Evidence must have the format {FORMAT!r} and a version. Got {found!r}. "
-            "Check that this was written by Evidence.to_json."
-        )
-    if document["version"] > VERSION:
-        raise StorageError(
-            f"Evidence must be of version {VERSION} or older. Got version {document['version']}. "
-            "Install a newer secateur to read it."
-        )
 
 
 def _from_document(document: Mapping[str, Any]) -> Evidence:
@@ -209,6 +196,7 @@ def _from_document(document: Mapping[str, Any]) -> Evidence:
         cost_of_all=_nan_if_none(document["cost_of_all"]),
         n_folds=int(document["n_folds"]),
         all_features=None if score is None else score_from_document(score),
+        all_features_model=str(document["all_features_model"]),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,7 +82,11 @@ class FeatureFacts:
 
 @dataclass(frozen=True, slots=True)
 class EntryFacts:
-    """All that is shown of one path; `cut` and `rules` are positions in `steps`."""
+    """All that is shown of one path.
+
+    `steps` are those that can be chosen, the smallest first; `cut` and `rules` are positions in
+    them.
+    """
 
     title: str
     algorithm: str
@@ -132,7 +136,8 @@ def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
     _check_evidence(entry)
     selection = path.cut() if entry.selection is None else entry.selection
     rules = _rule_steps(path)
-    kept = _kept_steps(path, {selection.index, *rules.values()}, MOST_CELLS // n_entries)
+    needed = {selection.index, *rules.values()}
+    kept = sorted(_kept_steps(path, needed, MOST_CELLS // n_entries), key=_by_size(path))
     listed = {index: _listed(path[index]) for index in kept}
     shown = _shown_features(path, listed, selection.index, max(MOST_ROWS // n_entries, 50))
     reasons = _reasons(path, selection, rules)
@@ -198,6 +203,11 @@ def _kept_steps(path: SelectionPath, needed: set[int], most_cells: int) -> list[
         if len(kept) <= MOST_STEPS and int(sizes[kept].sum()) <= most_cells:
             return kept
     return sorted({len(path) - 1, *needed})
+
+
+def _by_size(path: SelectionPath) -> Callable[[int], tuple[int, int]]:
+    """Fewer features first, whichever way the algorithm went."""
+    return lambda index: (path[index].n_features, index)
 
 
 def _listed(step: Step) -> IntArray:

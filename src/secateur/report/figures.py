@@ -38,18 +38,14 @@ def score_by_cost(facts: EntryFacts) -> Figure:
 
 
 def _curve(facts: EntryFacts, x: Sequence[float], title: str) -> Figure:
-    order = sorted(range(len(x)), key=lambda at: (x[at], at))
-    steps = [facts.steps[at] for at in order]
-    line = {
+    steps = facts.steps
+    points = {
         "type": "scatter",
-        "mode": "lines+markers",
-        "x": [_number(x[at]) for at in order],
+        "mode": "markers",
+        "x": [_number(value) for value in x],
         "y": [_number(step.score) for step in steps],
-        "error_y": _spread(steps),
-        "customdata": order,
         "hovertext": [_hover(facts, step) for step in steps],
         "hoverinfo": "text",
-        "line": {"color": "var(--line)", "width": 2},
         "marker": {"color": "var(--line)", "size": 7},
     }
     cut = {
@@ -64,16 +60,50 @@ def _curve(facts: EntryFacts, x: Sequence[float], title: str) -> Figure:
             "line": {"color": "var(--accent)", "width": 3},
         },
     }
-    return {"data": [line, cut], "layout": _layout(title, facts.score_kind or "score", x)}
+    best = _best_at_each(facts, x)
+    lines = [_band(facts, x, best), _line(facts, x, best)]
+    layout = _layout(title, facts.score_kind or "score", x)
+    return {"data": [points, cut, *lines], "layout": layout}
 
 
-def _spread(steps: Sequence[StepFacts]) -> dict[str, Any]:
+def _best_at_each(facts: EntryFacts, x: Sequence[float]) -> list[int]:
+    """The best step at each place on the axis, from left to right."""
+    sign = -1.0 if facts.greater_is_better else 1.0
+    best: dict[float, int] = {}
+    for at, step in enumerate(facts.steps):
+        if not (math.isfinite(step.score) and math.isfinite(x[at])):
+            continue
+        if x[at] not in best or sign * step.score < sign * facts.steps[best[x[at]]].score:
+            best[x[at]] = at
+    return [best[value] for value in sorted(best)]
+
+
+def _line(facts: EntryFacts, x: Sequence[float], at: Sequence[int]) -> dict[str, Any]:
     return {
-        "type": "data",
-        "array": [_number(step.spread) or 0.0 for step in steps],
-        "color": "var(--soft)",
-        "thickness": 1.5,
-        "width": 3,
+        "type": "scatter",
+        "mode": "lines",
+        "x": [_number(x[each]) for each in at],
+        "y": [_number(facts.steps[each].score) for each in at],
+        "hoverinfo": "skip",
+        "line": {"color": "var(--line)", "width": 2},
+    }
+
+
+def _band(facts: EntryFacts, x: Sequence[float], at: Sequence[int]) -> dict[str, Any]:
+    """One standard error to either side, as one area: there along the top, back below."""
+    known = [each for each in at if math.isfinite(facts.steps[each].spread)]
+    there = [(x[each], facts.steps[each].score + facts.steps[each].spread) for each in known]
+    back = [(x[each], facts.steps[each].score - facts.steps[each].spread) for each in known]
+    outline = [*there, *reversed(back)]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [_number(value) for value, _ in outline],
+        "y": [_number(value) for _, value in outline],
+        "fill": "toself",
+        "fillcolor": "var(--band)",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
     }
 
 
@@ -81,9 +111,12 @@ def _level(x: Sequence[float], y: float, label: str) -> dict[str, Any]:
     ends = [min(x), max(x)]
     return {
         "type": "scatter",
-        "mode": "lines",
+        "mode": "lines+text",
         "x": ends,
         "y": [y, y],
+        "text": ["", "all features"],
+        "textposition": "top left",
+        "textfont": {"color": "var(--muted)", "size": 12},
         "hovertext": [html.escape(label)] * 2,
         "hoverinfo": "text",
         "line": {"color": "var(--muted)", "width": 1.5, "dash": "dash"},

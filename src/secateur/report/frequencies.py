@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from secateur.path import SelectionPath, Step
-from secateur.typing import FloatArray, IntArray
+from secateur.path import SelectionPath
+from secateur.path.matching import matched_steps
 
 
-def like_step(path: SelectionPath, step: Step) -> Step | None:
-    """Return the step of `path` that is most like `step`: its control, or else its size.
+def frequencies(
+    path: SelectionPath, fold_paths: Sequence[SelectionPath]
+) -> list[tuple[float, ...]]:
+    """For each step, in which share of the folds each of its features was in.
 
-    A step with the same control is the same question asked of other rows. Where there is none,
-    it is the largest step that is not larger; None if all are.
+    Aligned with ``step.order``; counted at the steps that stand for it in the folds. Empty without
+    folds.
     """
-    same = [each for each in path if _same_control(each.control, step.control)]
-    if same:
-        return min(same, key=lambda each: abs(each.n_features - step.n_features))
-    fitting = [each for each in path if each.n_features <= step.n_features]
-    return max(fitting, key=lambda each: each.n_features, default=None)
-
-
-def frequency(step: Step, fold_paths: Sequence[SelectionPath]) -> FloatArray:
-    """Return in which share of the folds each feature was in, aligned with ``step.order``."""
-    hits: IntArray = np.zeros(step.n_features, dtype=np.int64)
-    for path in fold_paths:
-        like = like_step(path, step)
-        if like is not None:
-            hits += np.isin(step.order, like.support)
-    return hits / max(len(fold_paths), 1)
-
-
-def _same_control(one: float, other: float) -> bool:
-    return math.isfinite(one) and math.isclose(one, other, rel_tol=1e-9)
+    folds = [fold for fold in fold_paths if len(fold)]
+    matches = [matched_steps(path, fold) for fold in folds]
+    found = []
+    for index, step in enumerate(path):
+        hits = np.zeros(step.n_features, dtype=np.int64)
+        for fold, match in zip(folds, matches, strict=True):
+            hits += np.isin(step.order, fold[match[index]].support)
+        # A fold that ended before its first step chose nothing, and counts.
+        found.append(tuple((hits / len(fold_paths)).tolist()) if fold_paths else ())
+    return found

@@ -20,7 +20,7 @@ from secateur.report.distributions import (
     one_group,
 )
 from secateur.report.evidence import Evidence, StepEvidence
-from secateur.report.frequencies import frequency
+from secateur.report.frequencies import frequencies
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def gather_evidence(
     grid_shape: Sequence[int] | None = None,
     fold_paths: Sequence[SelectionPath] = (),
     all_features: Score | None = None,
+    all_features_model: str = "",
     selection: Selection | None = None,
     categorical_features: Any = "from_dtype",
     sample_limit: int = 5000,
@@ -72,6 +73,8 @@ def gather_evidence(
         The paths of the folds, for how often each feature was chosen.
     all_features : Score, optional
         How well all features together do.
+    all_features_model : str, default=""
+        Which model that is.
     selection : Selection, optional
         Whose features come first; ``path.cut()`` by default.
     categorical_features : optional
@@ -129,6 +132,7 @@ def gather_evidence(
         cost_of_all=_cost_of_all(prices),
         n_folds=len(fold_paths),
         all_features=all_features,
+        all_features_model=all_features_model,
     )
 
 
@@ -258,9 +262,9 @@ def _step_evidence(
     return [
         StepEvidence(
             paid=() if prices is None else tuple(prices.paid(step.order).tolist()),
-            frequency=tuple(frequency(step, fold_paths).tolist()) if fold_paths else (),
+            frequency=found,
         )
-        for step in path
+        for step, found in zip(path, frequencies(path, fold_paths), strict=True)
     ]
 
 

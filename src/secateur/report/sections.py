@@ -87,10 +87,12 @@ def _figures(facts: EntryFacts, number: int) -> str:
     )
     dashed = ""
     if facts.evidence is not None and facts.evidence.all_features is not None:
-        dashed = " The dashed line is the score of all features together."
+        model = facts.evidence.all_features_model
+        by = f", by {escape(model)}" if model else ""
+        dashed = f" The dashed line is the score of all features together{by}."
     return f"""<section class="figures">{drawn}
-<p class="note">{escape(facts.score_kind)}: {better} is better. Bars are one standard error,
-the ring is the cut.{dashed} Click a point to cut there.</p></section>"""
+<p class="note">{escape(facts.score_kind)}: {better} is better. The band is one standard
+error, the ring is the cut.{dashed} Click a point to cut there.</p></section>"""
 
 
 # ---- the table of features --------------------------------------------------------------------
@@ -106,7 +108,7 @@ def _features(facts: EntryFacts, number: int) -> str:
  autocomplete="off"></label>
 <label><input type="checkbox" class="all"> also those not chosen</label>
 <span class="count" role="status"></span></div>{_legend(facts.evidence)}
-<div class="scroll" tabindex="0" role="region" aria-label="Table of features">
+<div class="scroll tall" tabindex="0" role="region" aria-label="Table of features">
 <table class="features" id="e{number}-features"><thead><tr>{row}</tr></thead>
 <tbody>{rows}</tbody></table></div></section>"""
 
@@ -123,13 +125,23 @@ def _heads(facts: EntryFacts) -> list[tuple[str, str, str]]:
     if evidence is not None and evidence.costs:
         unit = f" ({facts.cost_unit})" if facts.cost_unit else ""
         heads.append(("cost", f"Cost{unit}", "What it costs alone"))
-        heads.append(("paid", f"Paid{unit}", "What it cost when it came in"))
+        if _paid_differs(facts):
+            heads.append(("paid", f"Paid{unit}", "What it cost when it came in"))
     if any(each.groups for each in facts.features):
         heads.append(("group", "Group", ""))
     if evidence is not None and evidence.distributions:
         heads.append(("dist", "Values", "Distribution by groups of the target"))
         heads.append(("substitute", "Left out, but alike", "Columns that could stand in for it"))
     return heads
+
+
+def _paid_differs(facts: EntryFacts) -> bool:
+    """Whether a bag or a neighbour made any feature cheaper than it is alone."""
+    return any(
+        paid != facts.features[row].cost
+        for step in facts.steps
+        for row, paid in zip(step.rows, step.paid, strict=False)
+    )
 
 
 def _head_cell(key: str, label: str, tip: str) -> str:

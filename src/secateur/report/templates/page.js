@@ -11,7 +11,10 @@ const secateurDraw = (() => {
     if (classes) node.className = classes;
     return node;
   };
-  const percent = (share) => (share >= 0.0995 || share === 0 ? Math.round(100 * share) : (100 * share).toFixed(1)) + " %";
+  const percent = (share) => {
+    if (share > 0 && share < 0.0005) return "< 0.1 %";
+    return (share >= 0.0995 || share === 0 ? Math.round(100 * share) : (100 * share).toFixed(1)) + " %";
+  };
   const plural = (n) => n + (n === 1 ? " feature" : " features");
 
   // ---- one path ---------------------------------------------------------------------------
@@ -162,9 +165,10 @@ const secateurDraw = (() => {
           rect.setAttribute("y", Math.floor(cell / width));
           rect.setAttribute("width", 1);
           rect.setAttribute("height", 1);
-          rect.setAttribute("opacity", (0.35 + 0.65 * Math.sqrt(now.gain[at] / (now.most || 1))).toFixed(2));
+          rect.setAttribute("opacity", (0.55 + 0.45 * Math.sqrt(now.gain[at] / (now.most || 1))).toFixed(2));
           const title = document.createElementNS(space, "title");
-          title.textContent = data.features[row][0] + ": " + percent(now.gain[at]);
+          const where = "row " + Math.floor(cell / width) + ", column " + cell % width;
+          title.textContent = data.features[row][0] + " (" + where + "): " + percent(now.gain[at]);
           rect.append(title);
           svg.append(rect);
         });
@@ -236,9 +240,8 @@ const secateurDraw = (() => {
 
     function mark() {
       for (const [key, figure] of Object.entries(data.figures)) {
-        const line = figure.data[0];
-        const at = line.customdata.indexOf(step);
-        Object.assign(figure.data[1], { x: [line.x[at]], y: [line.y[at]] });
+        const points = figure.data[0]; // one for each step
+        Object.assign(figure.data[1], { x: [points.x[step]], y: [points.y[step]] });
         draw(byId(key), figure);
       }
     }
@@ -267,7 +270,7 @@ const secateurDraw = (() => {
         for (const key of Object.keys(data.figures)) {
           byId(key).on("plotly_click", (event) => {
             const point = event.points.find((each) => each.curveNumber === 0);
-            if (point) choose(point.customdata);
+            if (point) choose(point.pointIndex);
           });
         }
       },
