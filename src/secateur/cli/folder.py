@@ -15,7 +15,7 @@ from secateur.exceptions import InputError
 
 OURS = {
     *("selection.json", "path.json", "features.txt", "report.html"),
-    *("comparison.json", "scores.csv"),
+    *("comparison.json", "race.json", "scores.csv"),
 }
 _HERE = -100  # AT_FDCWD
 _EXCHANGE = 2  # RENAME_EXCHANGE

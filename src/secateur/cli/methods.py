@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import secateur
 from secateur._data.wording import similar_to
 from secateur.exceptions import ParameterError
 
+_NICKNAMES = {"featuregradients": "fg"}
 _KINDS = {"Classifier": "classification", "Regressor": "regression", "Selector": ""}
 
 
@@ -32,13 +32,13 @@ def known_methods() -> dict[str, dict[str, str]]:
 
 
 def short_name(stem: str) -> str:
-    """What a family is called for short: initials of words, or its one word in small letters.
+    """What a family is called for short.
 
-    >>> short_name("FeatureGradients"), short_name("FeatBoost"), short_name("AGBM")
+    >>> short_name("FeatureGradients"), short_name("feat-boost"), short_name("AGBM")
     ('fg', 'featboost', 'agbm')
     """
-    words = re.findall(r"[A-Z][a-z]{5,}", stem)
-    return "".join(word[0] for word in words).lower() if len(words) > 1 else stem.lower()
+    name = stem.lower().replace("-", "").replace("_", "")
+    return _NICKNAMES.get(name, name)
 
 
 def selector_class(method: str, task: str) -> type:
@@ -58,7 +58,7 @@ def selector_class(method: str, task: str) -> type:
 
 def _found(method: str) -> dict[str, str]:
     methods = known_methods()
-    chosen = methods.get(method.lower().replace("-", "").replace("_", ""))
+    chosen = methods.get(short_name(method))
     if chosen is None:
         raise ParameterError(
             f"'method' must be one of {', '.join(sorted(methods))}. Got {method!r}."
