@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         TimeLimit,
         WithinBudget,
     )
+    from secateur.report.display import SelectionPathDisplay
     from secateur.selectors.boosted import (
         AGBMClassifier,
         AGBMRegressor,
@@ -67,6 +68,7 @@ __all__ = [
     "Score",
     "Selection",
     "SelectionPath",
+    "SelectionPathDisplay",
     "Step",
     "StopReason",
     "TimeLimit",
@@ -93,6 +95,7 @@ _HOMES = {
         "TimeLimit",
         "WithinBudget",
     ),
+    "secateur.report.display": ("SelectionPathDisplay",),
     "secateur.selectors.boosted": (
         "AGBMClassifier",
         "AGBMRegressor",

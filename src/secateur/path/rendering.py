@@ -125,6 +125,13 @@ def selection_to_rich(selection: Selection) -> Panel:
     return Panel(body, title=Text(selection.rule), expand=False)
 
 
+def selection_to_html(selection: Selection) -> str:
+    """Return the selection as HTML: the sentence and the names, everything escaped."""
+    names = _listed(selection.names, MOST_CHOSEN)
+    listed = f"<p><b>{html.escape(names)}</b></p>" if names else ""
+    return f"<div><p>{html.escape(selection.sentence)}</p>{listed}</div>"
+
+
 def path_to_html(path: SelectionPath) -> str:
     """Return the path as an HTML table, everything escaped."""
     return html_table(summary(path), header(path), table(path))

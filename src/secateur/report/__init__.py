@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from secateur.report.display import SelectionPathDisplay
 from secateur.report.evidence import Distribution, Evidence, StepEvidence, load_evidence
 from secateur.report.facts import Entry, EntryFacts, entry_facts
 from secateur.report.gathering import gather_evidence
@@ -12,6 +13,7 @@ __all__ = [
     "Entry",
     "EntryFacts",
     "Evidence",
+    "SelectionPathDisplay",
     "StepEvidence",
     "entry_facts",
     "gather_evidence",

@@ -56,7 +56,7 @@ def describe(name: str, told: Distribution, groups: Sequence[str]) -> str:
 def span(told: Distribution) -> str:
     """Say in a few letters what the bars run over."""
     if told.edges:
-        return f"{_brief(told.edges[0])} … {_brief(told.edges[-1])}"
+        return f"{brief(told.edges[0])} … {brief(told.edges[-1])}"
     if len(told.labels) <= 2:
         return ", ".join(label if len(label) <= 12 else f"{label[:11]}…" for label in told.labels)
     return f"{len(told.labels)} values"
@@ -73,8 +73,8 @@ def grey_png(values: Sequence[float], n_columns: int) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
 
 
-def _brief(value: float) -> str:
-    """Three digits, without an exponent where that is as short."""
+def brief(value: float) -> str:
+    """Return three digits, without an exponent where that is as short."""
     return f"{float(f'{value:.3g}'):g}"
 
 

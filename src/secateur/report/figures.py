@@ -12,6 +12,7 @@ from typing import Any
 
 from secateur.path import wording
 from secateur.report.facts import EntryFacts, StepFacts
+from secateur.report.lines import best_at_each
 
 Figure = dict[str, Any]
 HEIGHT = 340
@@ -42,8 +43,8 @@ def _curve(facts: EntryFacts, x: Sequence[float], title: str) -> Figure:
     points = {
         "type": "scatter",
         "mode": "markers",
-        "x": [_number(value) for value in x],
-        "y": [_number(step.score) for step in steps],
+        "x": [number(value) for value in x],
+        "y": [number(step.score) for step in steps],
         "hovertext": [_hover(facts, step) for step in steps],
         "hoverinfo": "text",
         "marker": {"color": "var(--line)", "size": 7},
@@ -51,8 +52,8 @@ def _curve(facts: EntryFacts, x: Sequence[float], title: str) -> Figure:
     cut = {
         "type": "scatter",
         "mode": "markers",
-        "x": [_number(x[facts.cut])],
-        "y": [_number(facts.chosen.score)],
+        "x": [number(x[facts.cut])],
+        "y": [number(facts.chosen.score)],
         "hoverinfo": "skip",
         "marker": {
             "color": "rgba(0,0,0,0)",
@@ -60,30 +61,19 @@ def _curve(facts: EntryFacts, x: Sequence[float], title: str) -> Figure:
             "line": {"color": "var(--accent)", "width": 3},
         },
     }
-    best = _best_at_each(facts, x)
+    scores = [step.score for step in steps]
+    best = best_at_each(x, scores, greater_is_better=facts.greater_is_better).tolist()
     lines = [_band(facts, x, best), _line(facts, x, best)]
-    layout = _layout(title, facts.score_kind or "score", x)
-    return {"data": [points, cut, *lines], "layout": layout}
-
-
-def _best_at_each(facts: EntryFacts, x: Sequence[float]) -> list[int]:
-    """The best step at each place on the axis, from left to right."""
-    sign = -1.0 if facts.greater_is_better else 1.0
-    best: dict[float, int] = {}
-    for at, step in enumerate(facts.steps):
-        if not (math.isfinite(step.score) and math.isfinite(x[at])):
-            continue
-        if x[at] not in best or sign * step.score < sign * facts.steps[best[x[at]]].score:
-            best[x[at]] = at
-    return [best[value] for value in sorted(best)]
+    drawn = layout(title, facts.score_kind or "score", x)
+    return {"data": [points, cut, *lines], "layout": drawn}
 
 
 def _line(facts: EntryFacts, x: Sequence[float], at: Sequence[int]) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": [_number(x[each]) for each in at],
-        "y": [_number(facts.steps[each].score) for each in at],
+        "x": [number(x[each]) for each in at],
+        "y": [number(facts.steps[each].score) for each in at],
         "hoverinfo": "skip",
         "line": {"color": "var(--line)", "width": 2},
     }
@@ -98,8 +88,8 @@ def _band(facts: EntryFacts, x: Sequence[float], at: Sequence[int]) -> dict[str,
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": [_number(value) for value, _ in outline],
-        "y": [_number(value) for _, value in outline],
+        "x": [number(value) for value, _ in outline],
+        "y": [number(value) for _, value in outline],
         "fill": "toself",
         "fillcolor": "var(--band)",
         "line": {"width": 0},
@@ -117,7 +107,7 @@ def _level(x: Sequence[float], y: float, label: str) -> dict[str, Any]:
         "text": ["", "all features"],
         "textposition": "top left",
         "textfont": {"color": "var(--muted)", "size": 12},
-        "hovertext": [html.escape(label)] * 2,
+        "hovertext": [as_text(label)] * 2,
         "hoverinfo": "text",
         "line": {"color": "var(--muted)", "width": 1.5, "dash": "dash"},
     }
@@ -135,7 +125,7 @@ def _hover(facts: EntryFacts, step: StepFacts) -> str:
         if names:
             lines.append(f"{sign} {_few(names)}")
     # The tags above are ours, what stands between them may be anybody's.
-    return "<br>".join([lines[0], *(html.escape(line) for line in lines[1:])])
+    return "<br>".join([lines[0], *(as_text(line) for line in lines[1:])])
 
 
 def _few(names: Sequence[str]) -> str:
@@ -143,12 +133,18 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(short(name) for name in names[:MOST_NAMES]) + more
 
 
+def as_text(words: str) -> str:
+    """Return words that plotly shows as they are: it reads a few tags, and not all entities."""
+    return html.escape(words, quote=False)
+
+
 def short(name: str, most: int = 32) -> str:
     """Return a name that is not longer than a line."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def _layout(x_title: str, y_title: str, x: Sequence[float]) -> dict[str, Any]:
+def layout(x_title: str, y_title: str, x: Sequence[float]) -> dict[str, Any]:
+    """Return the layout that all figures share; the axis of wide spans of `x` is logarithmic."""
     grid = {"gridcolor": "var(--rule)", "zeroline": False, "automargin": True, "fixedrange": True}
     return {
         "height": HEIGHT,
@@ -165,8 +161,8 @@ def _layout(x_title: str, y_title: str, x: Sequence[float]) -> dict[str, Any]:
         "showlegend": False,
         "hovermode": "closest",
         "dragmode": False,
-        "xaxis": {**grid, "title": {"text": html.escape(x_title)}, "type": _scale(x)},
-        "yaxis": {**grid, "title": {"text": html.escape(y_title)}},
+        "xaxis": {**grid, "title": {"text": as_text(x_title)}, "type": _scale(x)},
+        "yaxis": {**grid, "title": {"text": as_text(y_title)}},
     }
 
 
@@ -177,6 +173,6 @@ def _scale(x: Sequence[float]) -> str:
     return "log"
 
 
-def _number(value: float) -> float | None:
-    """A number as JSON has it: none where there is none, no more digits than can be seen."""
+def number(value: float) -> float | None:
+    """Return a number as JSON has it: none where there is none, no more digits than can be seen."""
     return float(f"{value:.8g}") if math.isfinite(value) else None

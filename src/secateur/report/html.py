@@ -9,20 +9,25 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from secateur.exceptions import ParameterError
 from secateur.path.writing import write_whole
+from secateur.report.contest_facts import contest_facts
+from secateur.report.contest_sections import contest_figures, contest_section
 from secateur.report.facts import Entry, EntryFacts, entry_facts
 from secateur.report.payload import entry_payload, to_script
 from secateur.report.sections import definition_list, entry_section
+
+if TYPE_CHECKING:
+    from secateur.path.comparison import Comparison
 
 
 def write_page(
     file: str | os.PathLike[str],
     entries: Sequence[Entry],
     *,
-    comparison: Any = None,
+    comparison: Comparison | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a page about paths, and about a comparison of methods if there is one.
@@ -47,7 +52,10 @@ def write_page(
 
 
 def page(
-    entries: Sequence[Entry], *, comparison: Any = None, about: Mapping[str, Any] | None = None
+    entries: Sequence[Entry],
+    *,
+    comparison: Comparison | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the page as text; see `write_page`."""
     if not entries and comparison is None:
@@ -59,13 +67,15 @@ def page(
     facts = [entry_facts(entry, n_entries=len(entries)) for entry in entries]
     title = str(told.pop("title", "") or _title(facts))
     sections = [entry_section(each, number) for number, each in enumerate(facts)]
-    payload = {"entries": [entry_payload(each) for each in facts]}
+    contest = None if comparison is None else contest_facts(comparison)
+    figures = {} if contest is None else contest_figures(contest)
+    payload = {"entries": [entry_payload(each) for each in facts], "comparison": figures}
     return Template(_template("page.html")).substitute(
         title=escape(title),
         style=_template("page.css"),
         overview=_overview(facts),
         entries="\n".join(sections),
-        comparison="",
+        comparison="" if contest is None else contest_section(contest, figures),
         about=_about(told),
         facts=to_script(payload),
         script=_template("page.js"),
@@ -74,6 +84,8 @@ def page(
 
 
 def _title(facts: Sequence[EntryFacts]) -> str:
+    if not facts:
+        return "Comparison of methods"
     return f"Features of {facts[0].title}" if len(facts) == 1 else "Features chosen"
 
 

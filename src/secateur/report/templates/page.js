@@ -297,11 +297,42 @@ const secateurDraw = (() => {
     Plotly.react(place, themed(figure.data), layout, { displayModeBar: false });
   }
 
-  const entries = [...document.querySelectorAll(".entry")].map((article) => Entry(article, Number(article.dataset.entry)));
-  const redraw = () => entries.forEach((entry) => entry.redraw());
+  // ---- comparisons ----------------------------------------------------------------------------
+
+  for (const table of document.querySelectorAll(".sortable")) {
+    table.tHead.addEventListener("click", (event) => {
+      const head = event.target.closest("th");
+      if (!head || event.target.tagName !== "BUTTON") return;
+      const down = head.getAttribute("aria-sort") === "ascending";
+      const value = (row) => row.cells[head.cellIndex].dataset;
+      const compare = (a, b) => {
+        const x = value(a), y = value(b);
+        const way = x.s !== undefined ? x.s.localeCompare(y.s, undefined, { numeric: true }) : number(x.n) - number(y.n);
+        return down ? -way : way;
+      };
+      for (const each of table.tHead.rows[0].cells) each.setAttribute("aria-sort", "none");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      table.tBodies[0].append(...[...table.tBodies[0].rows].sort(compare));
+    });
+  }
+
+  function number(text) {
+    return text === "inf" ? Number.MAX_VALUE : Number(text);
+  }
+
+  const drawComparison = () => {
+    for (const [key, figure] of Object.entries(facts.comparison)) draw(document.getElementById("c-" + key), figure);
+  };
+
+  const entries = [...document.querySelectorAll(".entry[data-entry]")].map((article) => Entry(article, Number(article.dataset.entry)));
+  const redraw = () => {
+    entries.forEach((entry) => entry.redraw());
+    drawComparison();
+  };
 
   return () => {
     entries.forEach((entry) => entry.draw());
+    drawComparison();
     let waiting = 0;
     window.addEventListener("resize", () => {
       cancelAnimationFrame(waiting);
