@@ -23,7 +23,8 @@ LAYERS = {
     "_engines": 4,
     "files": 4,
     "selectors": 5,
-    "report": 6,
+    "comparison": 6,
+    "report": 7,
     "cli": 8,
     "__main__": 9,
 }
@@ -47,6 +48,7 @@ OPTIONAL = {
     "matplotlib",
     "plotly",
     "lightgbm",
+    "boruta",
 }
 
 MODULE_LINES = 400

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from secateur._data.costs import FeatureCosts
+    from secateur.comparison.racing import compare
+    from secateur.evaluation.repeating import HeldOut, held_out
+    from secateur.evaluation.resampling import Stability, stability
     from secateur.path import (
         AtMost,
         Best,
+        Comparison,
         CostBudget,
         Elbow,
         MaxFeatures,
@@ -47,6 +51,7 @@ __all__ = [
     "AGBMRegressor",
     "AtMost",
     "Best",
+    "Comparison",
     "CostBudget",
     "Elbow",
     "FeatBoostClassifier",
@@ -59,6 +64,7 @@ __all__ = [
     "GTGBMRegressor",
     "GraftingClassifier",
     "GraftingRegressor",
+    "HeldOut",
     "IISRegressor",
     "MaxFeatures",
     "MultitaskAGBMClassifier",
@@ -69,19 +75,27 @@ __all__ = [
     "Selection",
     "SelectionPath",
     "SelectionPathDisplay",
+    "Stability",
     "Step",
     "StopReason",
     "TimeLimit",
     "WithinBudget",
+    "compare",
+    "held_out",
+    "stability",
 ]
 
 # Where each public name lives. A name is imported when it is first asked for, so that
 # `import secateur` stays quick and loads neither numba nor scikit-learn.
 _HOMES = {
     "secateur._data.costs": ("FeatureCosts",),
+    "secateur.comparison.racing": ("compare",),
+    "secateur.evaluation.repeating": ("HeldOut", "held_out"),
+    "secateur.evaluation.resampling": ("Stability", "stability"),
     "secateur.path": (
         "AtMost",
         "Best",
+        "Comparison",
         "CostBudget",
         "Elbow",
         "MaxFeatures",

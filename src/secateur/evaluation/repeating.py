@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from secateur.evaluation.cloning import prepared, read_seed
-from secateur.evaluation.folds import Fold, is_drawn
+from secateur.evaluation.cloning import read_seed
+from secateur.evaluation.folds import Fold
 from secateur.evaluation.judging import read_measure
-from secateur.evaluation.outer import group_folds, outer_folds
+from secateur.evaluation.outer import outer_folds
+from secateur.evaluation.refitting import fit_anew
 from secateur.evaluation.rows import Rows, check_validator, read_rows, task_of
 from secateur.evaluation.step_judge import StepJudge
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
@@ -151,12 +152,14 @@ def held_out(
     folds = outer_folds(rows.target, cv, rows.groups, seed, rows.weight)
     read_measure(scoring, rows.task)  # complains before any work
     tell = _Counter(on_fit, 1 + 2 * len(folds))
-    whole = _fitted(selector, rows, seed, n_jobs)
+    whole = fit_anew(selector, rows, seed, n_jobs)
     tell.one_more()
     own = next((step.score.metric for step in whole.path_ if step.score is not None), None)
     judge = StepJudge(selector, validator, rows, read_measure(scoring, rows.task, own), seed)
     work = _Work(rows, folds, judge, tell)
-    fits = [] if _is_interrupted(whole) else work.fits(lambda r: _fitted(selector, r, seed, n_jobs))
+    fits = (
+        [] if _is_interrupted(whole) else work.fits(lambda r: fit_anew(selector, r, seed, n_jobs))
+    )
     matches = [matched_steps(whole.path_, fit.path_) for fit in fits]
     whole.path_ = work.scored(whole.path_, fits, matches)
     return HeldOut(
@@ -182,17 +185,8 @@ def _check(selector: Any, validator: Any) -> None:
         check_validator(validator)
 
 
-def _fitted(selector: Any, rows: Rows, seed: int, n_jobs: int | None) -> Any:
-    """The selector fitted anew to some rows; folds of its own keep groups together."""
-    fresh = prepared(selector, seed)
-    known = fresh.get_params(deep=False)
-    if n_jobs is not None and known.get("n_jobs", n_jobs) is None:
-        fresh.set_params(n_jobs=n_jobs)
-    if rows.groups is not None and "cv" in known and is_drawn(known["cv"]) and known["cv"] != 0:
-        n_groups = len(np.unique(rows.groups))
-        inner = group_folds(rows.target, rows.groups, min(known["cv"] or 5, n_groups), seed)
-        fresh.set_params(cv=[tuple(fold) for fold in inner])
-    return rows.fit(fresh)
+def _anew(selector: Any, seed: int, n_jobs: int | None, rows: Rows) -> Any:
+    return fit_anew(selector, rows, seed, n_jobs)
 
 
 @dataclass(slots=True, eq=False)

@@ -99,9 +99,10 @@ def shortened(message: str) -> str:
 def header(comparison: Comparison) -> tuple[str, ...]:
     """Return the heads of the table's columns."""
     own = [f"{validator}, own" for validator in comparison.validators]
-    most = [f"{validator}, ≤ {_shown_size(comparison)}" for validator in comparison.validators]
-    sized = most if comparison.sizes else []
-    return ("method", "rank", "own features", *own, *sized, "stability", "seconds", "done")
+    size = _shown_size(comparison)
+    sized = [f"{validator}, ≤ {size}" for validator in comparison.validators if size]
+    steady = f"stability, ≤ {size}" if size else "stability, own"
+    return ("method", "rank", "own features", *own, *sized, steady, "seconds", "done")
 
 
 def table(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -117,10 +118,10 @@ def _cells(comparison: Comparison, method: str, rank: float) -> tuple[str, ...]:
     size = _shown_size(comparison)
     sized = [
         next((p for p in curves[validator].points if p.size == size), None)
-        for validator in (comparison.validators if comparison.sizes else ())
+        for validator in (comparison.validators if size else ())
     ]
     timing = comparison.seconds()[method]
-    agreement = comparison.stability()[method]
+    agreement = comparison.stability(size)[method]
     count = next((f"{point.n_features:.4g}" for point in own if point), "")
     return (
         method,
@@ -134,10 +135,10 @@ def _cells(comparison: Comparison, method: str, rank: float) -> tuple[str, ...]:
     )
 
 
-def _shown_size(comparison: Comparison) -> int:
+def _shown_size(comparison: Comparison) -> int | None:
     """The size that the table shows: the largest up to ten, where curves differ most."""
     small = [size for size in comparison.sizes if size <= 10]
-    return small[-1] if small else next(iter(comparison.sizes), 0)
+    return small[-1] if small else next(iter(comparison.sizes), None)
 
 
 def comparison_to_rich(comparison: Comparison) -> Table:
