@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.cli.methods import known_methods, read_settings, selector_class
+from secateur.cli.methods import read_settings, selector_class, takes_categories
 
 from .conftest import python  # noqa: TID252 - beside this file
 
@@ -68,7 +68,8 @@ def test_without_polars_a_csv_says_what_to_install(table):
 
 
 def test_methods_are_found_among_the_public_names():
-    assert {"agbm", "gbfs", "gtgbm", "fg", "grafting", "featboost", "iis"} <= set(known_methods())
+    assert selector_class("gtgbm", "classification").__name__ == "GTGBMClassifier"
+    assert (takes_categories("featboost"), takes_categories("grafting")) == (True, False)
     assert selector_class("feature-gradients", "regression").__name__ == "FeatureGradientsSelector"
     assert selector_class("AGBM", "regression").__name__ == "AGBMRegressor"
 

@@ -89,7 +89,7 @@ def compare(
     check_folder(folder, force=force)
     kept = trials_file(folder, resume=resume, force=force)
     race = Race(methods, validators, _sizes(sizes), time_limit or None, kept)
-    dataset = load(request, talk, needs_numbers=False)
+    dataset = load(request, talk, lambda: False)
     judging = Judging(judging_folds(dataset, cv), scoring, seed, jobs)
     comparison = run_race(dataset, race, judging, talk)
     conclude_race(comparison, folder, kept, dataset, talk, force=force)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,15 +58,16 @@ class DataRequest:
         )
 
 
-def load(request: DataRequest, talk: Talk, *, needs_numbers: bool) -> Dataset:
+def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) -> Dataset:
     """Read the file and tell its columns apart.
 
     Parameters
     ----------
     request : DataRequest
     talk : Talk
-    needs_numbers : bool
-        Whether categories must become columns of 0 and 1.
+    needs_numbers : callable
+        Tells whether categories must become columns of 0 and 1; asked once the file is read, since
+        it may take seconds to load the libraries that know.
     """
     from secateur.files.dataset import make_dataset
     from secateur.files.delimited import WIDE
@@ -75,7 +77,7 @@ def load(request: DataRequest, talk: Talk, *, needs_numbers: bool) -> Dataset:
     # data frames are slow in columns, and they are needed for categories only
     is_wide = len(raw.names) > WIDE
     dataset = make_dataset(
-        raw, request.roles, task=request.task, indicators=needs_numbers or is_wide
+        raw, request.roles, task=request.task, indicators=is_wide or needs_numbers()
     )
     rows, columns = dataset.features.X.shape
     talk.note(f"{request.file.name}: {rows} rows, {columns} features, target {dataset.target!r}.")

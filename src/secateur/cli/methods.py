@@ -1,77 +1,40 @@
-"""Methods by short names, found among the public names: ``agbm`` for AGBMClassifier."""
+"""Methods by short names, as ``agbm`` for AGBMClassifier, and their parameters in plain text."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import secateur
 from secateur._data.wording import similar_to
+from secateur.comparison.methods import NICKNAMES, own_methods
 from secateur.exceptions import ParameterError
 
-_NICKNAMES = {"featuregradients": "fg"}
-_KINDS = {"Classifier": "classification", "Regressor": "regression", "Selector": ""}
+if TYPE_CHECKING:
+    from secateur._data.target import Task
+
+TASKS: tuple[Task, ...] = ("classification", "regression")
 
 
-def known_methods() -> dict[str, dict[str, str]]:
-    """The public selectors: short name, then task ("" for any), then name of the class.
+def selector_class(method: str, task: Task) -> type:
+    """The class of a method for a task.
 
-    >>> known_methods()["agbm"]["regression"]
+    >>> selector_class("agbm", "regression").__name__
     'AGBMRegressor'
-    >>> known_methods()["fg"]
-    {'': 'FeatureGradientsSelector'}
     """
-    found: dict[str, dict[str, str]] = {}
-    for name in secateur.__all__:
-        for suffix, task in _KINDS.items():
-            if name.endswith(suffix):
-                found.setdefault(short_name(name.removesuffix(suffix)), {})[task] = name
-    return found
-
-
-def short_name(stem: str) -> str:
-    """What a family is called for short.
-
-    >>> short_name("FeatureGradients"), short_name("feat-boost"), short_name("AGBM")
-    ('fg', 'featboost', 'agbm')
-    """
-    name = stem.lower().replace("-", "").replace("_", "")
-    return _NICKNAMES.get(name, name)
-
-
-def selector_class(method: str, task: str) -> type:
-    """The class of a method for a task."""
-    chosen = _found(method)
-    name = chosen.get(task) or chosen.get("")
-    if name is None:
-        methods = known_methods()
-        others = sorted(short for short, kinds in methods.items() if task in kinds or "" in kinds)
+    by_task = _classes(method)
+    if task not in by_task:
         raise ParameterError(
-            f"{method!r} does not do {task}. Got that task. Use one of {', '.join(others)}, or "
-            "another --task."
+            f"{method!r} does not do {task}. Got that task. Use one of "
+            f"{', '.join(sorted(own_methods(task)))}, or another --task."
         )
-    found: type = getattr(secateur, name)
-    return found
-
-
-def _found(method: str) -> dict[str, str]:
-    methods = known_methods()
-    chosen = methods.get(short_name(method))
-    if chosen is None:
-        raise ParameterError(
-            f"'method' must be one of {', '.join(sorted(methods))}. Got {method!r}."
-            f"{similar_to(method, list(methods))}"
-        )
-    return chosen
+    return by_task[task]
 
 
 def takes_categories(method: str) -> bool:
-    """Whether all classes of a method take categories as they are."""
-    tasks = ("classification", "regression")
-    kinds = {_found(method).get(task) or _found(method).get("") for task in tasks} - {None}
-    return all("categorical_features" in parameters_of(getattr(secateur, str(k))) for k in kinds)
+    """Whether a method takes categories as they are, whatever the task."""
+    return all("categorical_features" in parameters_of(kind) for kind in _classes(method).values())
 
 
 def parameters_of(selector: type) -> dict[str, inspect.Parameter]:
@@ -97,6 +60,21 @@ def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
                 f"{setting!r}.{similar_to(name, list(known))} There are {', '.join(sorted(known))}."
             )
         found[name] = _value(text.strip())
+    return found
+
+
+def _classes(method: str) -> dict[Task, type]:
+    """The class of a method for each task that it does."""
+    plain = method.lower().replace("-", "").replace("_", "")
+    name = NICKNAMES.get(plain, plain)
+    known = {task: own_methods(task) for task in TASKS}
+    found = {task: type(methods[name]) for task, methods in known.items() if name in methods}
+    if not found:
+        names = sorted({name for methods in known.values() for name in methods})
+        raise ParameterError(
+            f"'method' must be one of {', '.join(names)}. Got {method!r}."
+            f"{similar_to(method, names)}"
+        )
     return found
 
 

@@ -52,7 +52,7 @@ def trials_file(folder: Path, *, resume: bool, force: bool) -> Path:
 
 def run_race(dataset: Dataset, race: Race, judging: Judging, talk: Talk) -> Comparison:
     """Try every method on every fold, and keep what is done."""
-    from secateur.comparison import compare
+    from secateur.comparison.racing import compare
 
     def tell(trial: Any, done: int, total: int) -> None:
         meter.parts(done, total)

@@ -138,10 +138,8 @@ class _Selecting:
         output: tuple[Path | None, bool, bool],
         test: Path | None,
     ) -> None:
-        from secateur.cli.building import build_selector, judging_folds
         from secateur.cli.folder import check_folder, free_name
         from secateur.cli.pricing import read_prices
-        from secateur.cli.work import Judging, conclude, judge_on, select_features
 
         out, write_data, force = output
         folder = out or free_name(Path(f"{_stem(self.request.file)}-selection"))
@@ -151,6 +149,10 @@ class _Selecting:
             dataset, prices[0], prices[1], self.request.roles.keep, prices[2]
         )
         self.talk.notes(notes)
+        # slow to load: what is wrong with the files has been said by now
+        from secateur.cli.building import build_selector, judging_folds
+        from secateur.cli.work import Judging, conclude, judge_on, select_features
+
         cv, scoring, seed, jobs = judging
         selector = build_selector(self.wish, dataset, costs, seed, jobs)
         how = Judging(judging_folds(dataset, cv), scoring, seed, jobs)
@@ -165,9 +167,13 @@ class _Selecting:
 
     def _load(self) -> Dataset:
         from secateur.cli.loading import load
-        from secateur.cli.methods import takes_categories
 
-        return load(self.request, self.talk, needs_numbers=not takes_categories(self.wish.method))
+        def needs_numbers() -> bool:
+            from secateur.cli.methods import takes_categories
+
+            return not takes_categories(self.wish.method)
+
+        return load(self.request, self.talk, needs_numbers)
 
     def _told(self, dataset: Dataset, seed: int, notes: list[str]) -> dict[str, Any]:
         rows, columns = dataset.features.X.shape
