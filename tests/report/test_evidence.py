@@ -68,6 +68,13 @@ def test_far_values_do_not_squeeze_the_others():
     assert sum(told.counts[0]) == 1001
 
 
+def test_bars_of_whole_numbers_hold_equally_many_of_them():
+    column = np.arange(40.0)
+    told = distribution(column, None, groups_of_classes(np.zeros(40), ["a"]))
+    assert told.edges[:3] == (-0.5, 2.5, 5.5)
+    assert told.counts == ((3,) * 13 + (1,),)
+
+
 def test_many_classes_become_eight_groups():
     codes = np.repeat(np.arange(20.0), np.arange(1, 21))
     groups = groups_of_classes(codes, [f"c{code}" for code in range(20)])

@@ -110,7 +110,16 @@ def test_a_page_of_two_paths_has_a_list_of_them():
     entries = [Entry("first", make_path()), Entry("second", make_path([0.4, 0.3]))]
     seen = Reader(page(entries))
     assert ("href", "#e1") in seen.attributes
-    assert len(facts_in(page(entries))["entries"]) == 2
+    facts = facts_in(page(entries))
+    assert len(facts["entries"]) == 2
+    first, second = facts["figures"]["paths"]["data"]
+    assert (first["name"], first["y"]) == ("first", [0.5, 0.4, 0.35, 0.345])
+    assert (second["x"], second["y"]) == ([1, 2], [0.4, 0.3])
+
+
+def test_scores_of_another_kind_are_not_drawn_together():
+    entries = [Entry("first", make_path()), Entry("second", make_path([None, None]))]
+    assert "paths" not in facts_in(page(entries))["figures"]
 
 
 def test_paths_without_scores_make_a_page_without_curves():

@@ -133,8 +133,10 @@ def selection_to_html(selection: Selection) -> str:
 
 
 def path_to_html(path: SelectionPath) -> str:
-    """Return the path as an HTML table, everything escaped."""
-    return html_table(summary(path), header(path), table(path))
+    """Return the path as its curve and an HTML table, everything escaped."""
+    from secateur.path.sketch import curve_svg
+
+    return curve_svg(path) + html_table(summary(path), header(path), table(path))
 
 
 def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

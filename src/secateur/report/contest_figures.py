@@ -8,7 +8,7 @@ from typing import Any
 from secateur.path import wording
 from secateur.path.contest import Curve, Point
 from secateur.report.contest_facts import ContestFacts, MethodFacts
-from secateur.report.figures import Figure, as_text, layout, number, short
+from secateur.report.figures import Figure, as_text, layout, number, short, with_legend
 
 N_COLOURS = 8
 DASHES = ("solid", "dash", "dot")
@@ -23,11 +23,7 @@ def curves_figure(facts: ContestFacts, validator: str) -> Figure:
         data += _curve(facts, curve, place[curve.method])
     x = [point.n_features for curve in facts.curves[validator] for point in _points(curve)]
     drawn = layout("number of features", facts.score_kind, x or [1.0])
-    drawn["showlegend"] = True
-    drawn["legend"] = {"orientation": "h", "y": -0.28, "font": {"size": 12}}
-    drawn["margin"] = {**drawn["margin"], "b": 110}
-    drawn["height"] = 440
-    return {"data": data, "layout": drawn}
+    return with_legend({"data": data, "layout": drawn})
 
 
 def seconds_figure(facts: ContestFacts) -> Figure:

@@ -13,7 +13,7 @@ from secateur.report.contest_facts import ContestFacts, MethodFacts
 from secateur.report.contest_figures import curves_figure, seconds_figure, stability_figure
 from secateur.report.drawings import brief
 from secateur.report.figures import Figure
-from secateur.report.sections import definition_list
+from secateur.report.sections import definition_list, plot_place
 
 Cell = tuple[str, float | str]
 NONE = "\N{EN DASH}"
@@ -45,17 +45,9 @@ def contest_section(facts: ContestFacts, figures: dict[str, Figure]) -> str:
     return f'<article class="entry contest" id="comparison">\n{body}\n</article>'
 
 
-def _plot(key: str, title: str, figure: Figure) -> str:
-    height = figure["layout"]["height"]
-    return (
-        f'<figure><figcaption>{escape(title)}</figcaption><div class="plot" id="c-{key}" '
-        f'style="height:{height}px" role="img" aria-label="{escape(title)}"></div></figure>'
-    )
-
-
 def _curves(facts: ContestFacts, figures: dict[str, Figure]) -> str:
     drawn = "".join(
-        _plot(f"curves{at}", f"Judged by {validator}", figures[f"curves{at}"])
+        plot_place(f"curves{at}", f"Judged by {validator}", figures[f"curves{at}"])
         for at, validator in enumerate(facts.validators)
     )
     better = "higher" if facts.greater_is_better else "lower"
@@ -65,8 +57,8 @@ def _curves(facts: ContestFacts, figures: dict[str, Figure]) -> str:
 
 
 def _small_figures(figures: dict[str, Figure]) -> str:
-    return f"""<section class="figures">{_plot("seconds", "Time", figures["seconds"])}
-{_plot("stability", "Stability", figures["stability"])}
+    return f"""<section class="figures">{plot_place("seconds", "Time", figures["seconds"])}
+{plot_place("stability", "Stability", figures["stability"])}
 <p class="note">Stability is Nogueira's index of the features chosen in the folds, with its
 interval: 1 if they are the same in all, 0 as if drawn at random.</p></section>"""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,6 +109,19 @@ def _number_bars(present: FloatArray) -> tuple[tuple[str, ...], tuple[float, ...
     low, high = np.quantile(present, [0.005, 0.995])
     if not low < high:
         low, high = present.min(), present.max()
-    edges = np.linspace(low, high, N_BARS + 1)
-    bar = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, N_BARS - 1)
+    edges = _whole_edges(low, high) if _is_whole(present) else np.linspace(low, high, N_BARS + 1)
+    bar = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
     return (), tuple(float(f"{edge:.6g}") for edge in edges), bar
+
+
+def _is_whole(present: FloatArray) -> bool:
+    return bool(np.all(present == np.floor(present))) and float(np.abs(present).max()) < 1e9
+
+
+def _whole_edges(low: float, high: float) -> FloatArray:
+    """Bars that hold equally many whole numbers: others would be full and empty in turn."""
+    first, last = math.floor(low), math.ceil(high)
+    wide = math.ceil((last - first + 1) / N_BARS)
+    n_bars = math.ceil((last - first + 1) / wide)
+    edges: FloatArray = first - 0.5 + wide * np.arange(n_bars + 1.0)
+    return edges

@@ -28,7 +28,8 @@ def score_by_size(facts: EntryFacts) -> Figure:
     score = None if facts.evidence is None else facts.evidence.all_features
     if score is not None and score.is_usable:
         label = f"all {wording.features(facts.n_features_in)}: {wording.number(score.mean)}"
-        figure["data"].append(_level(sizes, score.mean, label))
+        side = "top left" if facts.greater_is_better else "bottom left"  # where no curve goes
+        figure["data"].append(_level(sizes, score.mean, label, side))
     return figure
 
 
@@ -36,6 +37,39 @@ def score_by_cost(facts: EntryFacts) -> Figure:
     """Score against cost, with the standard error, the cut marked."""
     unit = f" ({facts.cost_unit})" if facts.cost_unit else ""
     return _curve(facts, [step.cost for step in facts.steps], f"cost{unit}")
+
+
+def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
+    """Score against number of features of several paths; None if they cannot be compared."""
+    kinds = {(each.score_kind, each.greater_is_better) for each in entries}
+    if len(entries) < 2 or len(kinds) > 1 or not entries[0].score_kind:
+        return None
+    data: list[dict[str, Any]] = []
+    for place, facts in enumerate(entries):
+        sizes = [float(step.n_features) for step in facts.steps]
+        scores = [step.score for step in facts.steps]
+        best = best_at_each(sizes, scores, greater_is_better=facts.greater_is_better).tolist()
+        name, colour = as_text(short(facts.title)), f"var(--g{place % 8})"
+        line = _line(facts, sizes, best)
+        line |= {"mode": "lines+markers", "name": name, "hoverinfo": "text"}
+        line["line"] = {"color": colour, "width": 2}
+        line["hovertext"] = [f"{name}<br>{_hover(facts, facts.steps[at])}" for at in best]
+        data.append(line)
+    x = [float(step.n_features) for facts in entries for step in facts.steps]
+    return with_legend(
+        {"data": data, "layout": layout("number of features", entries[0].score_kind, x)}
+    )
+
+
+def with_legend(figure: Figure) -> Figure:
+    """Put the names of the lines below a figure."""
+    figure["layout"] |= {
+        "showlegend": True,
+        "legend": {"orientation": "h", "y": -0.28, "font": {"size": 12}},
+        "margin": {**figure["layout"]["margin"], "b": 110},
+        "height": 440,
+    }
+    return figure
 
 
 def _curve(facts: EntryFacts, x: Sequence[float], title: str) -> Figure:
@@ -97,7 +131,7 @@ def _band(facts: EntryFacts, x: Sequence[float], at: Sequence[int]) -> dict[str,
     }
 
 
-def _level(x: Sequence[float], y: float, label: str) -> dict[str, Any]:
+def _level(x: Sequence[float], y: float, label: str, side: str) -> dict[str, Any]:
     ends = [min(x), max(x)]
     return {
         "type": "scatter",
@@ -105,7 +139,7 @@ def _level(x: Sequence[float], y: float, label: str) -> dict[str, Any]:
         "x": ends,
         "y": [y, y],
         "text": ["", "all features"],
-        "textposition": "top left",
+        "textposition": side,
         "textfont": {"color": "var(--muted)", "size": 12},
         "hovertext": [as_text(label)] * 2,
         "hoverinfo": "text",

@@ -16,8 +16,9 @@ from secateur.path.writing import write_whole
 from secateur.report.contest_facts import contest_facts
 from secateur.report.contest_sections import contest_figures, contest_section
 from secateur.report.facts import Entry, EntryFacts, entry_facts
+from secateur.report.figures import Figure, all_paths
 from secateur.report.payload import entry_payload, to_script
-from secateur.report.sections import definition_list, entry_section
+from secateur.report.sections import definition_list, entry_section, plot_place
 
 if TYPE_CHECKING:
     from secateur.path.comparison import Comparison
@@ -69,11 +70,15 @@ def page(
     sections = [entry_section(each, number) for number, each in enumerate(facts)]
     contest = None if comparison is None else contest_facts(comparison)
     figures = {} if contest is None else contest_figures(contest)
-    payload = {"entries": [entry_payload(each) for each in facts], "comparison": figures}
+    together = all_paths(facts)
+    payload = {
+        "entries": [entry_payload(each) for each in facts],
+        "figures": figures if together is None else {**figures, "paths": together},
+    }
     return Template(_template("page.html")).substitute(
         title=escape(title),
         style=_template("page.css"),
-        overview=_overview(facts),
+        overview=_overview(facts, together),
         entries="\n".join(sections),
         comparison="" if contest is None else contest_section(contest, figures),
         about=_about(told),
@@ -89,14 +94,17 @@ def _title(facts: Sequence[EntryFacts]) -> str:
     return f"Features of {facts[0].title}" if len(facts) == 1 else "Features chosen"
 
 
-def _overview(facts: Sequence[EntryFacts]) -> str:
+def _overview(facts: Sequence[EntryFacts], together: Figure | None) -> str:
     if len(facts) < 2:
         return ""
     items = "".join(
         f'<li><a href="#e{number}">{escape(each.title)}</a>: {escape(each.chosen.answer)}</li>'
         for number, each in enumerate(facts)
     )
-    return f'<nav aria-label="Paths on this page"><ul>{items}</ul></nav>'
+    nav = f'<nav aria-label="Paths on this page"><ul>{items}</ul></nav>'
+    if together is None:
+        return nav
+    return f'{nav}<section class="figures">{plot_place("paths", "All paths", together)}</section>'
 
 
 def _about(about: Mapping[str, Any]) -> str:

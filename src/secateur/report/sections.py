@@ -16,6 +16,7 @@ from secateur.path.values import thawed_json
 from secateur.report.drawings import distribution_svg, grey_png, span
 from secateur.report.evidence import Evidence
 from secateur.report.facts import RULES, EntryFacts, FeatureFacts
+from secateur.report.figures import Figure
 
 STOPPED = {
     "finished": "it came to its end",
@@ -93,6 +94,15 @@ def _figures(facts: EntryFacts, number: int) -> str:
     return f"""<section class="figures">{drawn}
 <p class="note">{escape(facts.score_kind)}: {better} is better. The band is one standard
 error, the ring is the cut.{dashed} Click a point to cut there.</p></section>"""
+
+
+def plot_place(key: str, title: str, figure: Figure) -> str:
+    """The place of a figure that does not depend on a cut, as high as it will be."""
+    height = figure["layout"]["height"]
+    return (
+        f'<figure><figcaption>{escape(title)}</figcaption><div class="plot" id="c-{key}" '
+        f'style="height:{height}px" role="img" aria-label="{escape(title)}"></div></figure>'
+    )
 
 
 # ---- the table of features --------------------------------------------------------------------

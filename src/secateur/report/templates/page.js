@@ -297,7 +297,7 @@ const secateurDraw = (() => {
     Plotly.react(place, themed(figure.data), layout, { displayModeBar: false });
   }
 
-  // ---- comparisons ----------------------------------------------------------------------------
+  // ---- comparisons, and all paths together ----------------------------------------------------
 
   for (const table of document.querySelectorAll(".sortable")) {
     table.tHead.addEventListener("click", (event) => {
@@ -320,19 +320,19 @@ const secateurDraw = (() => {
     return text === "inf" ? Number.MAX_VALUE : Number(text);
   }
 
-  const drawComparison = () => {
-    for (const [key, figure] of Object.entries(facts.comparison)) draw(document.getElementById("c-" + key), figure);
+  const drawFixed = () => {
+    for (const [key, figure] of Object.entries(facts.figures)) draw(document.getElementById("c-" + key), figure);
   };
 
   const entries = [...document.querySelectorAll(".entry[data-entry]")].map((article) => Entry(article, Number(article.dataset.entry)));
   const redraw = () => {
     entries.forEach((entry) => entry.redraw());
-    drawComparison();
+    drawFixed();
   };
 
   return () => {
     entries.forEach((entry) => entry.draw());
-    drawComparison();
+    drawFixed();
     let waiting = 0;
     window.addEventListener("resize", () => {
       cancelAnimationFrame(waiting);
