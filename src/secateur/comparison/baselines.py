@@ -14,7 +14,7 @@ from sklearn.feature_selection import (
 )
 
 from secateur.comparison.matrix import Matrix, as_matrix
-from secateur.typing import AnyArray, FloatArray, IntArray
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 FALSE_DISCOVERIES = 0.05
 """The share of false features that the F test accepts among those it chooses by itself."""
@@ -42,7 +42,14 @@ class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
         order, n_own = self._rank(as_matrix(X, dense=self._is_dense), np.asarray(y))
         self.order_: IntArray = np.asarray(order, np.int64)
         self.n_own_ = n_own
+        self.n_features_in_ = X.shape[1] if hasattr(X, "shape") else len(X[0])
         return self
+
+    def get_support(self) -> BoolArray:
+        """The mask of its own choice; of all that it has put in order, if it makes none."""
+        mask = np.zeros(self.n_features_in_, np.bool_)
+        mask[self.order_[: self.n_own_]] = True
+        return mask
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[Any, int | None]:
         raise NotImplementedError
@@ -83,10 +90,12 @@ class Everything(BaseEstimator):  # type: ignore[misc]  # untyped base
 
     def fit(self, X: Any, y: Any) -> Any:  # noqa: ARG002 - whatever the target
         """Count the columns."""
-        self.support_ = np.ones(X.shape[1] if hasattr(X, "shape") else len(X[0]), np.bool_)
+        self.support_: BoolArray = np.ones(
+            X.shape[1] if hasattr(X, "shape") else len(X[0]), np.bool_
+        )
         return self
 
-    def get_support(self) -> Any:
+    def get_support(self) -> BoolArray:
         """The mask of all columns."""
         return self.support_
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import subprocess
@@ -100,12 +101,9 @@ class Child:
         self._receive(STARTING_SECONDS)
 
     def _send(self, what: Any) -> None:
-        from joblib.externals import cloudpickle
-
         assert self._process is not None  # noqa: S101 - it was started
         assert self._process.stdin is not None  # noqa: S101 - it has a pipe
-        # classes that are defined in a script or a notebook travel by value
-        self._process.stdin.write(cloudpickle.dumps(what))
+        self._process.stdin.write(_pickled(what))
         self._process.stdin.flush()
 
     def _receive(self, seconds: float) -> Any:
@@ -143,6 +141,21 @@ class Child:
 
 
 _END = object()
+
+
+def _pickled(what: Any) -> bytes:
+    """By cloudpickle, which sends classes of a script or a notebook by value.
+
+    scikit-learn brings it along: joblib needs it, or carries it inside.
+    """
+    for name in ("cloudpickle", "joblib.externals.cloudpickle", "pickle"):
+        try:
+            pickler = importlib.import_module(name)
+        except ImportError:
+            continue
+        data: bytes = pickler.dumps(what)
+        return data
+    raise AssertionError("pickle is part of Python")
 
 
 def _listen(stream: Any, answers: SimpleQueue[Any]) -> None:

@@ -31,7 +31,7 @@ def choices_of(fitted: Any, sizes: Sequence[int]) -> list[Subset]:
     >>> from sklearn.feature_selection import SelectKBest
     >>> X, y = [[0, 1, 5], [1, 3, 5], [2, 2, 6], [3, 4, 5]], [0, 0, 1, 1]
     >>> [subset.order.tolist() for subset in choices_of(SelectKBest(k=1).fit(X, y), [2])]
-    [[0, 1], [0]]
+    [[0, 2], [0]]
     """
     if hasattr(fitted, "path_"):
         path, own = fitted.path_, fitted.path_[fitted.selection_.index].order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -74,7 +75,7 @@ def taken_up(plan: Comparison, earlier: Comparison | None) -> Comparison:
         return plan
     _check_same(plan, earlier)
     limit = plan.parameters.get("time_limit")
-    kept = [trial for trial in earlier.trials if _is_final(trial, limit)]
+    kept = [t for t in earlier.trials if t.method not in plan.methods or _is_final(t, limit)]
     extra = [name for name in earlier.methods if name not in plan.methods]
     mine, theirs = _methods(plan), _methods(earlier)
     parameters = {**thawed_json(plan.parameters), "methods": {**theirs, **mine}}
@@ -104,7 +105,8 @@ def _check_same(plan: Comparison, earlier: Comparison) -> None:
 
 
 def _check_equal(what: str, now: Any, before: Any) -> None:
-    left, right = thawed_json(now), thawed_json(before)
+    # as text, so that NaN equals NaN
+    left, right = (json.dumps(thawed_json(value), sort_keys=True) for value in (now, before))
     if left != right:
         raise ComparisonError(
             f"The file of 'resume' holds another comparison: {what} differ. Got "
@@ -113,8 +115,7 @@ def _check_equal(what: str, now: Any, before: Any) -> None:
         )
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
+def _short(text: str) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 

@@ -68,9 +68,9 @@ def read_validators(validators: Any, task: Task, *, is_sparse: bool) -> dict[str
         if isinstance(value, str):
             found[value] = _named(value, task, known)
             continue
-        pair = value if isinstance(value, tuple) else (type(value).__name__.lower(), value)
-        check_validator(pair[1])
-        found[str(pair[0])] = pair[1]
+        label, judge = value if isinstance(value, tuple) else (type(value).__name__.lower(), value)
+        found[str(label)] = _named(judge, task, known) if isinstance(judge, str) else judge
+        check_validator(found[str(label)])
     if not found:
         raise ParameterError(
             f"'validators' must name at least one. Got none. Use some of {', '.join(known)}."
