@@ -34,7 +34,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(
         False,
@@ -45,6 +44,9 @@ def _options(
     ),
 ) -> None:
     del version
+
+
+app.callback()(_options)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from secateur.cli.methods import parameters_of, read_settings, selector_class
 from secateur.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ def build_selector(wish: Wish, dataset: Dataset, costs: Any, seed: int, jobs: in
 
     Limits are parameters where the method has them; otherwise the path is cut by them.
     """
+    from secateur.cli.methods import parameters_of, read_settings, selector_class
+
     kind = selector_class(wish.method, dataset.task)
     known = parameters_of(kind)
     chosen: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "costs": costs}
