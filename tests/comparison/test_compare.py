@@ -175,6 +175,16 @@ def quickened(methods):
     return methods
 
 
+def test_columns_of_text_are_categories():
+    X, y = problem()
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    frame["said"] = np.where(y == "yes", "aye", "nay")
+    found = compare(frame, y, quickened({"agbm": own_methods("classification")["agbm"]}), **QUICK)
+    assert [trial.message for trial in found.trials] == [""] * 3
+    assert found.trials[0].subset(1).order.tolist() == [8]
+    assert found.scores("agbm", "logistic", 1).tolist() == [1.0] * 3
+
+
 SLOW = {"boruta", "rfecv", "cegb", "gtgbm", "gbfs"}
 
 

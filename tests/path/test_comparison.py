@@ -4,6 +4,7 @@ import io
 import json
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,6 +160,20 @@ def test_json_brings_back_everything(tmp_path):
     assert Comparison.load(tmp_path / "c.json").to_json() == comparison.to_json()
     assert [file.name for file in tmp_path.iterdir()] == ["c.json"]
     assert pickle.loads(pickle.dumps(comparison)).to_json() == comparison.to_json()  # noqa: S301
+
+
+def test_a_comparison_without_trials_has_an_empty_frame():
+    empty = made(trials=[])
+    assert len(empty.frame()) == 0
+    assert "score" in empty.frame().columns
+    assert empty.ranks() == empty.paired_tests() == ()
+    assert "no scores" in str(empty)
+
+
+def test_files_of_version_1_are_read_for_ever():
+    golden = Path(__file__).parents[1] / "golden" / "comparison_v1.json"
+    assert Comparison.load(golden).to_json() + "\n" == golden.read_text(encoding="utf-8")
+    assert Comparison.load(golden).to_json() == made().to_json()
 
 
 def test_json_is_strict_and_keeps_what_is_not_a_number():

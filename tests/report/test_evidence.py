@@ -200,6 +200,29 @@ def test_costs_bags_and_what_was_paid():
     assert evidence.cost_of_all == 2.0 + 1.0  # the first of the bag pays for both
 
 
+def test_kept_features_are_free():
+    path = path_over(["a", "b", "c"], [1, 0])
+    evidence = gather_evidence(
+        np.eye(3), [0, 1, 0], path, task="classification", costs=[2, 5, 1], keep=["b"]
+    )
+    assert evidence.steps[0].paid == (0.0, 2.0)
+    assert evidence.cost_of_all == 3.0
+
+
+def test_a_rule_knows_what_was_paid_but_no_cost_alone():
+    costs = FeatureCosts(rule=lambda used: np.full(3, 1.0 + used.sum()))
+    path = path_over(["a", "b", "c"], [1, 0])
+    evidence = gather_evidence(np.eye(3), [0, 1, 0], path, task="classification", costs=costs)
+    assert evidence.costs == {}
+    assert evidence.steps[0].paid == (1.0, 2.0)
+
+
+def test_costs_of_one_each_are_nothing_to_tell():
+    evidence = make_evidence(make_path(), costs=FeatureCosts(unit="ms"))
+    assert evidence.costs == {}
+    assert math.isnan(evidence.cost_of_all)
+
+
 def test_rows_are_sampled_and_the_sample_is_the_same_each_time():
     path = make_path()
     X, y = make_table(path, n_rows=1000)

@@ -69,12 +69,18 @@ class FTest(Ranking):
 
 
 class MutualInformation(Ranking):
-    """One column at a time by its mutual information with the target."""
+    """One column at a time by its mutual information with the target.
+
+    Of a sparse table it counts whether a cell is there, as of a word in a text.
+    """
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:
         measure = mutual_info_classif if self._is_classes else mutual_info_regression
-        kinds = "auto" if hasattr(X.values, "indptr") else X.is_category
-        scores = measure(X.values, y, discrete_features=kinds, random_state=self.random_state)
+        values: Any = X.values
+        kinds: Any = X.is_category
+        if hasattr(values, "indptr"):
+            values, kinds = (values != 0).astype(np.float64), True
+        scores = measure(values, y, discrete_features=kinds, random_state=self.random_state)
         return _falling(scores), None
 
 

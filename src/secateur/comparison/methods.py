@@ -104,8 +104,10 @@ def _is_plain(kind: type) -> bool:
 
 
 def _made(kind: type, task: Task) -> Any:
-    takes_task = "task" in inspect.signature(kind).parameters
-    return kind(task=task) if takes_task else kind()
+    # columns of text are categories to those that know categories
+    wanted = {"task": task, "categorical_features": "from_dtype"}
+    known = inspect.signature(kind).parameters
+    return kind(**{name: value for name, value in wanted.items() if name in known})
 
 
 def _listed(selectors: Any) -> list[Any]:

@@ -17,7 +17,7 @@ from secateur.comparison.methods import read_methods
 from secateur.comparison.resuming import load_earlier, mark_of, parameters_of, taken_up
 from secateur.comparison.trying import Course, judge, select
 from secateur.comparison.validating import read_validators
-from secateur.evaluation.cloning import read_seed
+from secateur.evaluation.cloning import read_seed, with_threads
 from secateur.evaluation.judging import read_measure
 from secateur.evaluation.outer import outer_folds
 from secateur.evaluation.rows import read_rows
@@ -116,7 +116,12 @@ def compare(
     course = Course(
         rows=rows,
         folds=outer_folds(rows.target, cv, rows.groups, seed, rows.weight),
-        validators=read_validators(validators, rows.task, is_sparse=rows.is_sparse),
+        validators={
+            name: with_threads(validator, n_jobs)
+            for name, validator in read_validators(
+                validators, rows.task, is_sparse=rows.is_sparse
+            ).items()
+        },
         measure=read_measure(scoring or DEFAULT_SCORING[rows.task], rows.task),
         sizes=_read_sizes(sizes, rows.n_features),
         seed=seed,

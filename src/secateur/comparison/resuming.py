@@ -21,6 +21,9 @@ from secateur.path.values import thawed_json
 
 COLUMNS_AT_ONCE = 256
 
+NO_MATTER = ("n_jobs", "verbose")
+"""Parameters that change no result."""
+
 
 def mark_of(rows: Rows, folds: Sequence[Fold]) -> str:
     """A mark of the table, its target, weights, groups and folds: equal if all of it is.
@@ -130,7 +133,9 @@ def _told(estimator: Any) -> Any:
     values = estimator.get_params(deep=False)
     return {
         "class": type(estimator).__name__,
-        "parameters": {name: _plain(value) for name, value in sorted(values.items())},
+        "parameters": {
+            name: _plain(value) for name, value in sorted(values.items()) if name not in NO_MATTER
+        },
     }
 
 

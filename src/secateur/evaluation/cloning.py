@@ -29,3 +29,13 @@ def prepared(estimator: Any, seed: int) -> Any:
     names = [n for n in fresh.get_params(deep=True) if n.rsplit("__", 1)[-1] == "random_state"]
     unset = {name: seed for name in names if fresh.get_params(deep=True)[name] is None}
     return fresh.set_params(**unset) if unset else fresh
+
+
+def with_threads(estimator: Any, n_jobs: int | None) -> Any:
+    """A clone with so many threads, where it has such a parameter and it was left open."""
+    from sklearn.base import clone
+
+    known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    if n_jobs is None or known.get("n_jobs", n_jobs) is not None:
+        return estimator
+    return clone(estimator).set_params(n_jobs=n_jobs)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.evaluation.cloning import prepared
+from secateur.evaluation.cloning import prepared, with_threads
 from secateur.evaluation.folds import is_drawn
 from secateur.evaluation.outer import group_folds
 from secateur.evaluation.rows import Rows
@@ -18,10 +18,8 @@ def fit_anew(selector: Any, rows: Rows, seed: int, n_jobs: int | None) -> Any:
     Seeds and threads are set where they were left open. Where rows have groups, the folds that a
     selector draws for itself keep them together too.
     """
-    fresh = prepared(selector, seed)
-    known = fresh.get_params(deep=False) if hasattr(fresh, "get_params") else {}
-    if n_jobs is not None and known.get("n_jobs", n_jobs) is None:
-        fresh.set_params(n_jobs=n_jobs)
+    fresh = with_threads(prepared(selector, seed), n_jobs)
+    known = fresh.get_params(deep=False)
     if rows.groups is not None and "cv" in known and is_drawn(known["cv"]) and known["cv"] != 0:
         n_groups = len(np.unique(rows.groups))
         inner = group_folds(rows.target, rows.groups, min(known["cv"] or 5, n_groups), seed)

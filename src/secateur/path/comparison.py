@@ -220,7 +220,8 @@ class Comparison:
                 "A data frame needs pandas. Got no such package. "
                 "Install it with 'pip install pandas', or use to_rows()."
             ) from error
-        return pd.DataFrame(self.to_rows()).astype({"size": "Int64", "n_features": "Int64"})
+        rows = pd.DataFrame(self.to_rows(), columns=list(contest.COLUMNS))
+        return rows.astype({"size": "Int64", "n_features": "Int64"})
 
     def to_json(self) -> str:
         """Return the comparison as strict JSON."""

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from secateur.path.comparison import Comparison
 
 
+COLUMNS = (
+    *("method", "fold", "status", "seconds", "size", "n_features"),
+    *("validator", "metric", "score", "features", "message"),
+)
+"""What a row of a comparison holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One point of a curve.

@@ -141,10 +141,7 @@ def cramers_v(one: FloatArray, other: FloatArray) -> float:
     return float(np.sqrt(min(chi2 / (len(one) * least), 1.0)))
 
 
-def best_of(
-    strength: FloatArray, names: IntArray, most: int, least: float
-) -> list[tuple[int, float]]:
-    """Return the columns of largest absolute strength, at least `least`, best first."""
-    size = np.where(np.isnan(strength), -1.0, np.abs(strength))
-    order = np.lexsort([names, -size])[:most]
-    return [(int(names[at]), round(float(strength[at]), 4)) for at in order if size[at] >= least]
+def best_of(strength: FloatArray, names: IntArray, most: int) -> list[tuple[int, float]]:
+    """Return the columns of largest absolute strength, best first; ties to the smaller name."""
+    order = np.lexsort([names, -np.abs(strength)])[:most]
+    return [(int(names[at]), round(float(strength[at]), 4)) for at in order]

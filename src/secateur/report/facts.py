@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur.exceptions import ParameterError, SecateurError
-from secateur.path import Selection, SelectionPath, Step
+from secateur.path import Selection, SelectionPath, Step, wording
 from secateur.report.answers import answer, has_costs, kind_words
 from secateur.report.evidence import Evidence
 from secateur.typing import FloatArray, IntArray
@@ -57,6 +57,7 @@ class StepFacts:
     score: float
     spread: float
     control: float
+    label: str
     answer: str
     reason: str
     entered: tuple[str, ...]
@@ -261,6 +262,7 @@ def _step_facts(
         score=math.nan if step.score is None else step.score.mean,
         spread=math.nan if step.score is None else step.score.spread,
         control=step.control,
+        label=_label(path, index),
         answer=_answer(path, index, evidence),
         reason=reasons.get(index, f"Step {index + 1} of {len(path)}, chosen by hand."),
         entered=path.entered(index),
@@ -272,6 +274,16 @@ def _step_facts(
         frequency=tuple(told.frequency[place] for place in at) if told and told.frequency else (),
         tasks=_tasks(step, rows),
     )
+
+
+def _label(path: SelectionPath, index: int) -> str:
+    """What a step is called: its size, and its control where several have that size."""
+    step = path[index]
+    size = wording.features(step.n_features)
+    is_single = int((path.n_features == step.n_features).sum()) == 1
+    if is_single or not math.isfinite(step.control):
+        return size
+    return f"{size}, {path.control_name} {step.control:.3g}"
 
 
 def _answer(path: SelectionPath, index: int, evidence: Evidence | None) -> str:

@@ -24,6 +24,7 @@ from secateur.report.frequencies import frequencies
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from secateur._data.costs import FeatureCosts
     from secateur._data.prices import Prices
     from secateur._data.table import Table
 
@@ -34,7 +35,7 @@ LEAST_STRENGTH = 0.5
 MOST_CELLS = 100_000_000
 FEWEST_ROWS = 400
 MOST_RULED = 2000
-BLOCK = 256
+BLOCK = 1024
 
 
 def gather_evidence(
@@ -45,6 +46,7 @@ def gather_evidence(
     task: str,
     costs: Any = None,
     groups: Any = None,
+    keep: Any = None,
     grid_shape: Sequence[int] | None = None,
     fold_paths: Sequence[SelectionPath] = (),
     all_features: Score | None = None,
@@ -65,8 +67,8 @@ def gather_evidence(
         targets.
     path : SelectionPath
     task : {"classification", "regression"}
-    costs, groups : optional
-        As given to the selector: `FeatureCosts`, numbers, a dict; bags.
+    costs, groups, keep : optional
+        As given to the selector: `FeatureCosts`, numbers, a dict; bags; features that are free.
     grid_shape : sequence of int, optional
         The shape of the grid whose cells the features are, as (28, 28).
     fold_paths : sequence of SelectionPath, default=()
@@ -98,6 +100,7 @@ def gather_evidence(
     >>> evidence.n_rows, evidence.target_groups
     (200, ('0', '1'))
     """
+    from secateur._data.costs import as_costs
     from secateur._data.frames import read_table
 
     if task not in {"classification", "regression"}:
@@ -112,7 +115,7 @@ def gather_evidence(
     target = _target_groups(y, task, table.n_rows)
     here = Groups(target.names, target.of_row[rows])
     looked = _look(table, rows, told, here)
-    prices, labels = _prices(costs, groups, path)
+    prices, labels = _prices(as_costs(costs, groups, keep), path)
     in_path = _features_of(path)
     return Evidence(
         n_rows=table.n_rows,
@@ -125,7 +128,7 @@ def gather_evidence(
         association=looked.association,
         substitutes=looked.substitutes,
         steps=tuple(_step_evidence(path, prices, fold_paths)),
-        costs={} if prices is None else {int(f): float(prices.cost[f]) for f in in_path},
+        costs=_costs_alone(prices, in_path),
         groups=_groups_of(prices, labels, in_path),
         grid_shape=shape,
         backdrop=_backdrop(table, rows, shape),
@@ -177,9 +180,11 @@ def _substitutes(sample: Table, told: IntArray) -> tuple[tuple[tuple[int, float]
             strength = alike(
                 columns, prepare(block, [name in labels for name in range(start, stop)])
             )
-        for at, feature in enumerate(told):
-            strength[at, names == feature] = np.nan  # nobody replaces itself
-            best[at] += best_of(strength[at], names, MOST_SUBSTITUTES, LEAST_STRENGTH)
+        strength[told[:, None] == names] = np.nan  # nobody replaces itself
+        is_strong = np.abs(strength) >= LEAST_STRENGTH
+        for at in np.flatnonzero(is_strong.any(axis=1)):
+            there = is_strong[at]
+            best[at] += best_of(strength[at, there], names[there], MOST_SUBSTITUTES)
     return tuple(
         tuple(sorted(each, key=lambda pair: (-abs(pair[1]), pair[0]))[:MOST_SUBSTITUTES])
         for each in best
@@ -226,14 +231,20 @@ def _target_groups(y: Any, task: str, n_rows: int) -> Groups:
     return groups_of_numbers(read_target(y, task="regression", n_rows=n_rows).values)
 
 
-def _prices(costs: Any, groups: Any, path: SelectionPath) -> tuple[Prices | None, list[str]]:
+def _prices(given: FeatureCosts, path: SelectionPath) -> tuple[Prices | None, list[str]]:
     from secateur._data.bags import bag_labels
-    from secateur._data.costs import as_costs
 
-    if costs is None and groups is None:
-        return None, []
-    given = as_costs(costs, groups)
+    is_plain = given.costs is None and given.groups is None and given.neighbours is None
+    if is_plain and given.rule is None:
+        return None, []  # each costs one: nobody asked
     return given.bind(path.feature_names), bag_labels(given.groups)
+
+
+def _costs_alone(prices: Prices | None, features: IntArray) -> dict[int, float]:
+    """What features cost alone; a rule knows prices beside others only."""
+    if prices is None or prices.rule is not None:
+        return {}
+    return {int(feature): float(prices.cost[feature]) for feature in features}
 
 
 def _cost_of_all(prices: Prices | None) -> float:

@@ -48,6 +48,7 @@ def _step(step: StepFacts) -> dict[str, Any]:
         "n": step.n_features,
         "more": step.n_unlisted,
         "cost": _plain(step.cost),
+        "label": step.label,
         "answer": step.answer,
         "reason": step.reason,
         "rows": step.rows,

@@ -68,8 +68,8 @@ def _cut(facts: EntryFacts, number: int) -> str:
     return f"""<div class="cut" role="group" aria-label="Choose another cut">
 <label for="e{number}-cut">Choose another cut</label>
 <input type="range" id="e{number}-cut" min="0" max="{len(facts.steps) - 1}" step="1"
- value="{facts.cut}" aria-valuetext="{escape(wording.features(facts.chosen.n_features))}">
-<output for="e{number}-cut">{escape(wording.features(facts.chosen.n_features))}</output>
+ value="{facts.cut}" aria-valuetext="{escape(facts.chosen.label)}">
+<output for="e{number}-cut">{escape(facts.chosen.label)}</output>
 <span class="rules">{buttons}</span>
 </div>"""
 
@@ -132,11 +132,11 @@ def _heads(facts: EntryFacts) -> list[tuple[str, str, str]]:
     ]
     if evidence is not None and evidence.n_folds:
         heads.append(("frequency", "In folds", f"Chosen in how many of {evidence.n_folds} folds"))
+    unit = f" ({facts.cost_unit})" if facts.cost_unit else ""
     if evidence is not None and evidence.costs:
-        unit = f" ({facts.cost_unit})" if facts.cost_unit else ""
         heads.append(("cost", f"Cost{unit}", "What it costs alone"))
-        if _paid_differs(facts):
-            heads.append(("paid", f"Paid{unit}", "What it cost when it came in"))
+    if _paid_differs(facts):
+        heads.append(("paid", f"Paid{unit}", "What it cost when it came in"))
     if any(each.groups for each in facts.features):
         heads.append(("group", "Group", ""))
     if evidence is not None and evidence.distributions:
@@ -146,7 +146,7 @@ def _heads(facts: EntryFacts) -> list[tuple[str, str, str]]:
 
 
 def _paid_differs(facts: EntryFacts) -> bool:
-    """Whether a bag or a neighbour made any feature cheaper than it is alone."""
+    """Whether a bag, a neighbour or a rule made any feature cost something else than alone."""
     return any(
         paid != facts.features[row].cost
         for step in facts.steps

@@ -15,7 +15,6 @@ const secateurDraw = (() => {
     if (share > 0 && share < 0.0005) return "< 0.1 %";
     return (share >= 0.0995 || share === 0 ? Math.round(100 * share) : (100 * share).toFixed(1)) + " %";
   };
-  const plural = (n) => n + (n === 1 ? " feature" : " features");
 
   // ---- one path ---------------------------------------------------------------------------
 
@@ -221,8 +220,8 @@ const secateurDraw = (() => {
       const slider = find(".cut input");
       if (slider) {
         slider.value = step;
-        slider.setAttribute("aria-valuetext", plural(now.n));
-        find(".cut output").textContent = plural(now.n);
+        slider.setAttribute("aria-valuetext", now.label);
+        find(".cut output").textContent = now.label;
         for (const button of article.querySelectorAll(".rules button")) {
           button.setAttribute("aria-pressed", String(Number(button.dataset.step) === step));
         }
