@@ -21,10 +21,12 @@ LAYERS = {
     "_execution": 3,
     "evaluation": 3,
     "_engines": 4,
+    "files": 4,
     "selectors": 5,
     "comparison": 6,
     "report": 7,
     "cli": 8,
+    "__main__": 9,
 }
 # Rooms that may know less than their layer would allow.
 ONLY = {
