@@ -17,7 +17,7 @@ class BoostingParams:
     """Limits and rates of boosting with priced features.
 
     ``criterion`` is "gbfs" (dSSE / 2 less the price, Eq. 14 of GBFS) or "agbm" (dSSE / SSE of the
-    root less the price).
+    root less the price). With ``needs_split`` a tree that is not split adds nothing.
     """
 
     criterion: Literal["gbfs", "agbm"] = "agbm"
@@ -33,3 +33,4 @@ class BoostingParams:
     subsample: float = 1.0
     seed: int = 0
     lazy: bool = True
+    needs_split: bool = False
