@@ -314,7 +314,7 @@ def test_common_trees_may_ask_for_the_task():
     assert model.task_support_["x1"].tolist() == [True] * 3 + [False] * 3
     assert not model.task_support_[["x2", "x3", "x4", "x5"]].any(axis=None)
     new, truth, its_task = clustered(seed=1)
-    assert model.score(new, truth, task=its_task) > 0.5
+    assert model.score(new, truth, task=its_task) > 0.3
     # the predictions of a task do not depend on what it does not have
     spoilt = new.copy()
     spoilt[:, 1] = 1e6
