@@ -9,7 +9,7 @@ import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._data.target import Target
-from secateur._engines.boosted.common_trees import CommonRows
+from secateur._engines.boosted.common_trees import TOLLS, CommonRows
 from secateur._engines.boosted.grid import BoostedData, falling_from
 from secateur._engines.boosted.groups import Groups, pool_groups
 from secateur._engines.boosted.multitask import TaskData, TasksData
@@ -156,15 +156,20 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     # ---- working ------------------------------------------------------------------------------
 
     def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
-        """Eq. 2 as it is, and beside common trees; both where held-out rows are to choose."""
+        """Eq. 2 as it is, or beside common trees, which split by task at a toll or freely.
+
+        All that is asked for, where held-out rows can choose; else the first of these.
+        """
         assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
         plain = self._data(job, threads)
         if not job.has_common:
             return [plain]
-        shared = self._beside_common(plain, job, threads)
-        return [plain, shared] if self.common_trees == "auto" else [shared]
+        rows = self._whole(job, threads)
+        tolls = TOLLS if job.folds and job.penalty is None else TOLLS[:1]
+        shared = [self._beside_common(plain, job, replace(rows, toll=toll)) for toll in tolls]
+        return [plain, *shared] if self.common_trees == "auto" else shared
 
-    def _beside_common(self, plain: TasksData, job: MultitaskJob, threads: Threads) -> TasksData:
+    def _beside_common(self, plain: TasksData, job: MultitaskJob, rows: CommonRows) -> TasksData:
         """The same tasks, whose trees add to common ones: leaves as there, and pulled to zero."""
         weight = job.problem.weight
         least = least_rows(self.min_samples_leaf, weight)
@@ -178,7 +183,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             )
             for task, each in zip(plain.tasks, job.tasks, strict=True)
         ]
-        return replace(plain, tasks=tasks, common=self._whole(job, threads))
+        return replace(plain, tasks=tasks, common=rows)
 
     def _data(self, job: BoostedJob, threads: Threads) -> Any:
         """Every task binned by itself; tasks that have all rows in common share one binning."""

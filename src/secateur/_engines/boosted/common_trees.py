@@ -21,9 +21,10 @@ from secateur.evaluation.folds import Fold
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-TOLL = 0.2
-"""What a split by task costs, as a share of T / n: T tasks without any difference explain about so
-much of the squared error of n rows. A task that were free would be split by in every tree."""
+TOLLS = (1.0, 0.0)
+"""What a split by task may cost, as shares of T / n: T tasks without any difference explain about
+so much of the squared error of n rows. Tasks that differ at random are fitted too well for nothing,
+those that come in kinds are told apart at any node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,11 +39,14 @@ class CommonRows:
         The category of each task.
     plain : BoostedData
         The same without that column.
+    toll : float
+        What a split by task costs, as a share of T / n.
     """
 
     data: BoostedData
     code: IntArray
     plain: BoostedData
+    toll: float = TOLLS[0]
 
     @classmethod
     def of(cls, plain: BoostedData, rows: Sequence[IntArray]) -> CommonRows:
@@ -64,7 +68,7 @@ class CommonFit:
     ) -> None:
         self._code = rows.code
         self._column = rows.plain.columns.n_features
-        toll = TOLL * len(rows.code) / float(rows.data.weight[fold.train].sum())
+        toll = rows.toll * len(rows.code) / float(rows.data.weight[fold.train].sum())
         ledger = TaskLedger(rows.data.prices, account, params.penalty, 0.0, tolls=[toll])
         told = replace(params, penalty=1.0)
         self.run: BoostedRun = rows.data.run(fold, told, ledger)
