@@ -8,7 +8,6 @@ import numpy as np
 
 from secateur._data.table import Table
 from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode, move_bins
-from secateur._kernels.partition import sparse_column
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
@@ -91,7 +90,7 @@ def bin_table(
     is_categorical[list(table.categories)] = True
     bin_codes = _bin_sparse if table.is_sparse else _bin_dense
     codes = bin_codes(table, weight, max_bins, sample, cells, threads)
-    offset = _offset(cells.n_bins)
+    offset = offset_of(cells.n_bins)
     return BinnedColumns(
         codes,
         table.n_rows,
@@ -100,29 +99,6 @@ def bin_table(
         tuple(cells.cuts),
         is_categorical,
         cells.has_missing,
-    )
-
-
-def take_columns(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
-    """A few columns, dense, in the order asked for; sparse ones are written out."""
-    codes = columns.codes
-    if isinstance(codes, DenseCodes):
-        taken = codes.codes[features]
-    else:
-        taken = np.empty((len(features), columns.n_rows), np.uint8)
-        for place, j in enumerate(features):
-            sparse_column(
-                codes.indptr, codes.indices, codes.codes, codes.zero_code, j, taken[place]
-            )
-    n_bins = columns.n_bins[features]
-    return BinnedColumns(
-        DenseCodes(taken),
-        columns.n_rows,
-        n_bins,
-        _offset(n_bins),
-        tuple(columns.cuts[j] for j in features),
-        columns.is_categorical[features],
-        columns.has_missing[features],
     )
 
 
@@ -246,22 +222,22 @@ def _bin_sparse(
     threads.run(some_columns, table.n_features, 256)
     cells.n_bins[:] = n_cuts + 1
     cells.cuts[:] = [cuts[a : a + n] for a, n in zip(cut_start, n_cuts, strict=False)]
-    row_start, row_bins = _by_row(indptr, indices, codes, cells.n_bins, table.n_rows)
+    row_start, row_bins = by_row(indptr, indices, codes, cells.n_bins, table.n_rows)
     return SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins)
 
 
-def _by_row(
+def by_row(
     indptr: IntArray, indices: AnyArray, codes: CodeArray, n_bins: IntArray, n_rows: int
 ) -> tuple[IntArray, AnyArray]:
     """The stored cells in the order of rows, as places in a histogram."""
     per_row = np.bincount(indices, minlength=n_rows)
     row_start = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int64)
     row_bins = np.empty(len(indices), np.uint32)
-    bins_by_row(indptr, indices, codes, _offset(n_bins), n_bins, row_start, row_bins)
+    bins_by_row(indptr, indices, codes, offset_of(n_bins), n_bins, row_start, row_bins)
     return row_start, row_bins
 
 
-def _offset(n_bins: IntArray) -> IntArray:
+def offset_of(n_bins: IntArray) -> IntArray:
     """Where each feature begins in a histogram; one bin more than values for the missing."""
     return np.concatenate([[0], np.cumsum(n_bins + 1)])
 

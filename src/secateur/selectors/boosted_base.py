@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from secateur._data.target import Target, Task
 from secateur._engines.boosted.grid import BoostedData, Grid, dearer, penalty_grid, trace_grid
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.drive import drive
+from secateur._engines.drive import better_path, drive
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, all_rows, draw_folds, hold_out, is_drawn, read_folds
@@ -141,22 +142,42 @@ class BoostedSelector(PathPredictor):
 
     def _work(self, job: BoostedJob, X: Any, y: Any) -> SelectionPath:
         with Threads(job.n_threads) as threads:
-            data = self._data(job, threads)
+            ways = self._ways(job, threads)
             params = self._params(job)
             told = self._told(job.problem.table.schema, job.problem.prices)
             if isinstance(job.penalty, float):
                 with progress_of(self, 1, params.n_rounds, X, y) as progress:
-                    return self._trace_one(data, params, job, progress, told)
-            penalties = self._penalties(data, params, job)
+                    return self._trace_one(ways[0], params, job, progress, told)
+            grids = [self._penalties(data, params, job) for data in ways]
             n_fits = len(job.folds) + (len(job.folds) != 1)
-            with progress_of(self, len(penalties), n_fits * params.n_rounds, X, y) as progress:
-                grid = Grid(penalties, job.folds, self.n_iter_no_change, progress.round)
-                return drive(
-                    trace_grid(data, params, grid),
-                    rules=[Patience(GRID_PATIENCE)] if job.folds and job.penalty is None else [],
-                    on_step=lambda _: progress.part(),
-                    **told,
+            n_parts = sum(len(penalties) for penalties in grids)
+            with progress_of(self, n_parts, n_fits * params.n_rounds, X, y) as progress:
+                return better_path(
+                    partial(self._trace_grid, data, penalties, params, job, progress, told)
+                    for data, penalties in zip(ways, grids, strict=True)
                 )
+
+    def _trace_grid(
+        self,
+        data: Any,
+        penalties: list[float],
+        params: BoostingParams,
+        job: BoostedJob,
+        progress: Progress,
+        told: dict[str, Any],
+    ) -> SelectionPath:
+        """A fit at each of some penalties, judged by folds; each is a step."""
+        grid = Grid(penalties, job.folds, self.n_iter_no_change, progress.round)
+        return drive(
+            trace_grid(data, params, grid),
+            rules=[Patience(GRID_PATIENCE)] if job.folds and job.penalty is None else [],
+            on_step=lambda _: progress.part(),
+            **told,
+        )
+
+    def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
+        """The rows as a grid sees them; more than one way where the better one is to be kept."""
+        return [self._data(job, threads)]
 
     def _data(self, job: BoostedJob, threads: Threads) -> Any:
         """The rows as a grid sees them: binned, with all that stays from fit to fit."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._data.target import Target
+from secateur._engines.boosted.common_trees import TOLLS, CommonRows
 from secateur._engines.boosted.grid import BoostedData, falling_from
 from secateur._engines.boosted.groups import Groups, pool_groups
 from secateur._engines.boosted.multitask import TaskData, TasksData
@@ -35,6 +37,7 @@ from secateur.selectors.multitask_input import (
     read_multitask,
     read_task_penalties,
     task_weight,
+    why_not_common,
 )
 from secateur.selectors.multitask_prediction import TaskPredictions
 from secateur.selectors.parameters import check_kept
@@ -44,6 +47,10 @@ from secateur.typing import AnyArray, FloatArray
 TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
 
+DEARER = 6.0
+"""Beside common trees the own penalty of a task is so many times as much, for as much squared error
+of all rows: trees of single tasks look for something new in every task and every round."""
+
 
 class MultitaskSelector(TaskPredictions, BoostedSelector):
     """Fits boosted trees for several tasks that share the price of their features."""
@@ -52,7 +59,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     _exact: ClassVar[str]
     group_penalty: Any
     task_penalty: Any
-    common_trees: bool
+    common_trees: bool | str
     search: str
 
     @property
@@ -101,11 +108,10 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         check_kept(given.problem.prices.keep, self.max_features)
         own = read_task_penalties(self.task_penalty, given.tasks, penalty)
         tasks = [self._read_task(given, t, its_penalty) for t, its_penalty in enumerate(own)]
-        check_common(self.common_trees, given)
         folds = self._folds_of_tasks(given, penalty, seed)
-        job = MultitaskJob(
-            given.problem, tasks[0].loss, penalty, folds, None, seed, n_threads, tasks, given
-        )
+        has_common = self._has_common(given, folds if penalty is None else [])
+        read = (given.problem, tasks[0].loss, penalty, folds, None, seed, n_threads)
+        job = MultitaskJob(*read, tasks, given, has_common)
         if self.search == "group_testing":
             self._check_groups(job)
         return job
@@ -117,10 +123,18 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         loss.baseline(task.target.values, weight)  # not every target has one
         return TaskJob(task, weight, loss, penalty)
 
+    def _has_common(self, given: MultitaskInput, judges: list[Fold]) -> bool:
+        """Whether rounds may begin with a tree for all; "auto" wants rows that can judge it."""
+        if self.common_trees == "auto":
+            return bool(judges) and len(given.tasks) > 1 and not why_not_common(given)
+        if self.common_trees:
+            check_common(given)
+        return bool(self.common_trees)
+
     def _check_groups(self, job: MultitaskJob) -> None:
         middle = sorted(job.tasks, key=lambda each: len(each.weight))[len(job.tasks) // 2]
         table = job.problem.table
-        n_rows = table.n_rows * (len(job.tasks) if self._shares_rows(job) else 1)
+        n_rows = table.n_rows * (len(job.tasks) if self._shares_rows(job) else 1 + job.has_common)
         n_features = table.n_features - len(table.categories)
         told = group_testing(self, middle.weight, job.seed)
         check_design(told, n_features, n_rows, "search='exact'", stacklevel=6)
@@ -142,6 +156,36 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
 
     # ---- working ------------------------------------------------------------------------------
 
+    def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
+        """Eq. 2 as it is, or beside common trees, which split by task at a toll or freely.
+
+        All that is asked for, where held-out rows can choose; else the first of these.
+        """
+        assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
+        plain = self._data(job, threads)
+        if not job.has_common:
+            return [plain]
+        rows = self._whole(job, threads)
+        tolls = TOLLS if job.folds and job.penalty is None else TOLLS[:1]
+        shared = [self._beside_common(plain, job, replace(rows, toll=toll)) for toll in tolls]
+        return [plain, *shared] if self.common_trees == "auto" else shared
+
+    def _beside_common(self, plain: TasksData, job: MultitaskJob, rows: CommonRows) -> TasksData:
+        """The same tasks, whose trees add to common ones: leaves as there, and pulled to zero."""
+        weight = job.problem.weight
+        least = least_rows(self.min_samples_leaf, weight)
+        tasks = [
+            replace(
+                task,
+                least=least,
+                l2=self.l2_regularization + least * _mean_hessian(each),
+                dearer=DEARER * float(weight.sum() / weight[task.rows].sum()),
+                needs_split=True,
+            )
+            for task, each in zip(plain.tasks, job.tasks, strict=True)
+        ]
+        return replace(plain, tasks=tasks, common=rows)
+
     def _data(self, job: BoostedJob, threads: Threads) -> Any:
         """Every task binned by itself; tasks that have all rows in common share one binning."""
         assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
@@ -151,10 +195,9 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         is_relative = len(tasks) > 1 and job.problem.target.classes is None
         is_relative = is_relative and job.tasks[0].task.target.classes is None
         metric = f"relative {names.pop()}" if is_relative else names.pop()
-        whole = self._whole(job, threads) if self.common_trees else None
-        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE, whole)
+        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE)
 
-    def _whole(self, job: MultitaskJob, threads: Threads) -> BoostedData:
+    def _whole(self, job: MultitaskJob, threads: Threads) -> CommonRows:
         """The rows of all tasks as those of one, for trees that all have in common."""
         problem, weight = job.problem, job.problem.weight.copy()
         target = problem.target.values.copy()
@@ -162,9 +205,11 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             weight[each.task.rows] = each.weight
             target[each.task.rows] = each.task.target.values
         columns = self._bin(problem.table, weight, job, threads)
-        groups = self._groups_of(columns, weight, job, threads)
         loss = self._loss(Target(target, job.tasks[0].task.target.classes), weight)
-        return BoostedData(columns, target, weight, loss, problem.prices, threads, groups=groups)
+        data = BoostedData(columns, target, weight, loss, problem.prices, threads)
+        rows = CommonRows.of(data, [each.task.rows for each in job.tasks])
+        groups = self._groups_of(rows.data.columns, weight, job, threads)
+        return replace(rows, data=replace(rows.data, groups=groups))
 
     def _shares_rows(self, job: MultitaskJob) -> bool:
         return job.given is not None and job.given.is_wide
@@ -202,14 +247,13 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         data = BoostedData(
             columns, target, weight, each.loss, problem.prices, threads, groups=groups
         )
-        least, unit = (
-            least_rows(self.min_samples_leaf, each.weight),
-            _unit(each) if len(job.tasks) > 1 else 1.0,
-        )
-        return TaskData(str(task.key), data, task.rows, place, each.penalty, least, unit)
+        least = least_rows(self.min_samples_leaf, each.weight)
+        unit = _unit(each) if len(job.tasks) > 1 else 1.0
+        told = (each.penalty, least, self.l2_regularization)
+        return TaskData(str(task.key), data, task.rows, place, *told, unit=unit)
 
     def _penalty_grid(self, data: Any, params: BoostingParams) -> list[float]:
-        return falling_from(data.best_gain(params) / (1.0 + TASK_SHARE))
+        return falling_from(data.best_gain(params))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -224,6 +268,15 @@ def _unit(each: TaskJob) -> float:
     values, weight = each.task.target.values, each.weight
     raw = np.repeat(each.loss.baseline(values, weight)[:, None], len(values), axis=1)
     return float(np.average(each.loss.pointwise(values, raw), weights=weight)) or 1.0
+
+
+def _mean_hessian(each: TaskJob) -> float:
+    """What one row adds to the second derivative of a leaf, at a constant prediction."""
+    values = each.task.target.values
+    raw = np.repeat(each.loss.baseline(values, each.weight)[:, None], len(values), axis=1)
+    gradient, hessian = np.empty_like(raw), np.empty_like(raw)
+    each.loss.gradients(values, raw, gradient, hessian)
+    return float(np.average(hessian.mean(axis=0), weights=each.weight))
 
 
 def _mixed(given: MultitaskInput) -> Target:

@@ -58,6 +58,7 @@ class MultitaskJob(BoostedJob):
 
     tasks: Sequence[TaskJob] = ()
     given: MultitaskInput | None = None
+    has_common: bool = False
 
 
 def read_multitask(
@@ -152,22 +153,23 @@ def _check_sum(own: Sequence[float | None], group: float | list[float] | None) -
         raise ParameterError(msg)
 
 
-def check_common(wanted: bool, given: MultitaskInput) -> None:
-    """Trees that all tasks have in common need one kind of target."""
-    if not wanted:
-        return
+def check_common(given: MultitaskInput) -> None:
+    """Refuse what trees that all tasks have in common cannot be for."""
+    reason = why_not_common(given)
+    if reason:
+        raise ParameterError(f"'common_trees' must be False or 'auto' {reason}")
+
+
+def why_not_common(given: MultitaskInput) -> str:
+    """Trees that all tasks have in common need one kind of target; empty where there is one."""
     if given.is_wide:
-        msg = (
-            "'common_trees' must be False where y has a column for each task. Got True. Stack the "
-            "rows and give 'task' if the columns are of one kind."
+        return (
+            "where y has a column for each task. Got True. Stack the rows and give 'task' if the "
+            "columns are of one kind."
         )
-        raise ParameterError(msg)
     own, known = [task.target.classes for task in given.tasks], given.classes
     if known is not None and any(
         classes is not None and len(classes) < len(known) for classes in own
     ):
-        msg = (
-            "'common_trees' must be False where tasks have different classes. Got True. Leave out "
-            "tasks that lack a class."
-        )
-        raise ParameterError(msg)
+        return "where tasks have different classes. Got True. Leave out tasks that lack a class."
+    return ""

@@ -62,6 +62,8 @@ class Grower:
                 for most in (largest[0], largest[2], self._weights.most)
             ],
         )
+        if self._params.needs_split and len(leaves) == 1:
+            values[:] = 0.0
         tree = growth.tree(leaves, self._params.learning_rate * values)
         self._executor.each(rows.finish_tree, k, leaves, tree)
         return tree

@@ -18,7 +18,8 @@ class BoostingParams:
 
     ``criterion`` is "gbfs" (dSSE / 2 less the price, Eq. 14 of GBFS) or "agbm" (dSSE / SSE of the
     root less the price). ``lazy`` and ``whole`` choose between ways to the same trees: whether
-    drafts are tried, and whether small trees are grown in one call.
+    drafts are tried, and whether small trees are grown in one call. With ``needs_split`` a tree
+    that is not split adds nothing.
     """
 
     criterion: Literal["gbfs", "agbm"] = "agbm"
@@ -35,3 +36,4 @@ class BoostingParams:
     seed: int = 0
     lazy: bool = True
     whole: bool = True
+    needs_split: bool = False
