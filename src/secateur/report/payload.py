@@ -70,7 +70,7 @@ def _evidence(facts: EntryFacts, evidence: Evidence) -> dict[str, Any]:
         # Substitutes may be features that the table has no row for: they are told by name.
         "names": _names_of_substitutes(facts, evidence, row_of),
         "substitutes": [
-            [[row_of.get(feature, -1 - feature), r] for feature, r in each]
+            [[row_of.get(feature, -1 - feature), round(100 * r)] for feature, r in each]
             for each in evidence.substitutes
         ],
         "alike": [

@@ -66,7 +66,7 @@ const secateurDraw = (() => {
       return data.substitutes[known]
         .filter(([other]) => !at.has(other))
         .slice(0, 2)
-        .map(([other, r]) => (other < 0 ? data.names[other] : data.features[other][0]) + " " + r.toFixed(2))
+        .map(([other, r]) => (other < 0 ? data.names[other] : data.features[other][0]) + " " + (r / 100).toFixed(2))
         .join(", ");
     }
 
