@@ -256,6 +256,19 @@ def test_markup_in_names_is_text(opened, one):
     assert "<script>alert" in shown
 
 
+def test_endless_names_do_not_widen_the_page(opened, tmp_path):
+    names = ["x" * 5000, "new\nline", "\u202eback", "", "many words " * 60, "\x00nul"]
+    path = make_path(names=names, costs=[1.0, 3.0, 5.0, 9.0])
+    evidence = make_evidence(path, costs=[1, 2, 2, 4, 1, 1], groups={"g" * 300: [0, 1]})
+    entry = Entry("t" * 400, path, None, evidence)
+    about = {"title": "T" * 500, "k" * 100: "v" * 1000, "command": "c" * 1000}
+    page = opened(write_page(tmp_path / "long.html", [entry], about=about), width=390)
+    assert page.wrong == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.fill("#e0 .filter", "x" * 200)
+    assert page.inner_text("#e0 .count") == "1 shown"
+
+
 def test_tasks_are_shown_by_feature(opened, many):
     page = opened(many)
     page.click("#e1 .rules button:has-text('Best score')")
