@@ -85,6 +85,20 @@ def one(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def twins(tmp_path_factory):
+    """A path that takes a column and then its copy."""
+    steps = [
+        Step.of(order, score=step.score)
+        for order, step in zip(([0], [0, 5]), make_path(), strict=False)
+    ]
+    names = [f"f{feature}" for feature in range(6)]
+    path = SelectionPath(steps, StopReason.FINISHED, names, "demo")
+    evidence = make_evidence(path, fold_paths=())
+    file = tmp_path_factory.mktemp("page") / "twins.html"
+    return write_page(file, [Entry("twins", path, path.cut(1), evidence)])
+
+
+@pytest.fixture(scope="module")
 def many(tmp_path_factory):
     """Two paths, one of several tasks, and a comparison."""
     supports = [{"red": [0], "blue": []}, {"red": [0], "blue": [0, 1]}]
@@ -206,8 +220,18 @@ def test_a_click_on_a_point_cuts_there(opened, one):
     page.mouse.click(x, y)
     assert ring(page) == [1, 0.5]
     assert names_shown(page) == ["f0"]
-    # its copy was left out, and says so
-    assert page.inner_text("#e0-features tbody tr:not([hidden]) td.substitute") == "f5 0.99"
+    # its copy was left out: 0.995, rounded
+    assert page.inner_text("#e0-features tbody tr:not([hidden]) td.substitute") == "f5 1.00"
+
+
+def test_what_is_chosen_already_is_no_substitute(opened, twins):
+    page = opened(twins)
+    cell = "#e0-features tbody tr:not([hidden]) td.substitute"
+    assert page.locator(cell).all_inner_texts() == ["f5 1.00"]
+    page.click("#e0 .rules button:has-text('Best score')")
+    assert names_shown(page) == ["f0", "f5"]
+    assert page.locator(cell).all_inner_texts() == ["", ""]
+    assert page.inner_text("#e0 .pairs") == "Most alike: f0 and f5: 1.00."
 
 
 def test_it_works_by_keyboard(opened, one):
@@ -230,6 +254,19 @@ def test_markup_in_names_is_text(opened, one):
     assert page.locator("table b, table script").count() == 0
     _, _, shown = hover(page, "e0-size", 0, 2)
     assert "<script>alert" in shown
+
+
+def test_endless_names_do_not_widen_the_page(opened, tmp_path):
+    names = ["x" * 5000, "new\nline", "\u202eback", "", "many words " * 60, "\x00nul"]
+    path = make_path(names=names, costs=[1.0, 3.0, 5.0, 9.0])
+    evidence = make_evidence(path, costs=[1, 2, 2, 4, 1, 1], groups={"g" * 300: [0, 1]})
+    entry = Entry("t" * 400, path, None, evidence)
+    about = {"title": "T" * 500, "k" * 100: "v" * 1000, "command": "c" * 1000}
+    page = opened(write_page(tmp_path / "long.html", [entry], about=about), width=390)
+    assert page.wrong == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.fill("#e0 .filter", "x" * 200)
+    assert page.inner_text("#e0 .count") == "1 shown"
 
 
 def test_tasks_are_shown_by_feature(opened, many):

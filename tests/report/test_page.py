@@ -106,6 +106,19 @@ def test_what_was_done_and_how_to_repeat_it_are_told():
     assert "Filea.csv" in text  # a term and what it stands for
 
 
+def test_very_long_names_are_cut_and_longer_in_the_title():
+    path = make_path(names=["a" * 5000, *"bcdef"])
+    seen = Reader(page([Entry("demo", path)]))
+    assert "a" * 119 + "…" in seen.text
+    assert ("title", "a" * 299 + "…") in seen.attributes
+
+
+def test_many_very_long_names_stay_under_the_limit():
+    names = [f"{feature} " + "long " * 600 for feature in range(900)]
+    path = SelectionPath([Step.of(range(900), np.arange(900.0))], StopReason.FINISHED, names, "a")
+    assert len(page([Entry("demo", path)]).encode()) < LIMIT
+
+
 def test_a_page_of_two_paths_has_a_list_of_them():
     entries = [Entry("first", make_path()), Entry("second", make_path([0.4, 0.3]))]
     seen = Reader(page(entries))

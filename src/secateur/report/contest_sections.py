@@ -78,7 +78,7 @@ def _method_row(facts: ContestFacts, method: MethodFacts) -> list[Cell]:
     return [
         (method.name, method.name),
         _cell(method.rank, f"{method.rank:.1f}"),
-        _cell(method.n_features, f"{method.n_features:.4g}"),
+        _cell(method.n_features, f"{method.n_features:.3g}"),
         *(_score_cell(score) for score in scores),
         _cell(index, str(method.agreement)),
         _cell(method.timing.median, brief(method.timing.median)),

@@ -8,7 +8,10 @@ from typing import Any
 
 from secateur.report.evidence import Evidence
 from secateur.report.facts import EntryFacts, StepFacts
-from secateur.report.figures import score_by_cost, score_by_size
+from secateur.report.figures import score_by_cost, score_by_size, short
+
+# Endless names would make an endless page.
+MOST_NAME = 300
 
 
 def entry_payload(facts: EntryFacts) -> dict[str, Any]:
@@ -16,7 +19,9 @@ def entry_payload(facts: EntryFacts) -> dict[str, Any]:
     payload: dict[str, Any] = {
         "cut": facts.cut,
         "rules": dict(facts.rules),
-        "features": [[each.name, _plain(each.cost), each.known] for each in facts.features],
+        "features": [
+            [short(each.name, MOST_NAME), _plain(each.cost), each.known] for each in facts.features
+        ],
         "steps": [_step(step) for step in facts.steps],
         "figures": {},
     }
@@ -70,7 +75,7 @@ def _evidence(facts: EntryFacts, evidence: Evidence) -> dict[str, Any]:
         # Substitutes may be features that the table has no row for: they are told by name.
         "names": _names_of_substitutes(facts, evidence, row_of),
         "substitutes": [
-            [[row_of.get(feature, -1 - feature), r] for feature, r in each]
+            [[row_of.get(feature, -1 - feature), round(100 * r)] for feature, r in each]
             for each in evidence.substitutes
         ],
         "alike": [
@@ -86,7 +91,7 @@ def _names_of_substitutes(
     facts: EntryFacts, evidence: Evidence, row_of: dict[int, int]
 ) -> dict[str, str]:
     others = {feature for each in evidence.substitutes for feature, _ in each} - row_of.keys()
-    return {str(-1 - feature): facts.name_of(feature) for feature in sorted(others)}
+    return {str(-1 - feature): short(facts.name_of(feature)) for feature in sorted(others)}
 
 
 def _plain(value: float) -> float | None:

@@ -16,8 +16,11 @@ from secateur.path.values import thawed_json
 from secateur.report.drawings import distribution_svg, grey_png, span
 from secateur.report.evidence import Evidence
 from secateur.report.facts import RULES, EntryFacts, FeatureFacts
-from secateur.report.figures import Figure
+from secateur.report.figures import Figure, short
 
+MOST_NAME = 120
+MOST_GROUP = 60
+MOST_TITLE = 300
 STOPPED = {
     "finished": "it came to its end",
     "max_features": "the most features allowed were in",
@@ -47,7 +50,7 @@ def entry_section(facts: EntryFacts, number: int) -> str:
 
 def _head(facts: EntryFacts, number: int) -> str:
     chosen = facts.chosen
-    names = ", ".join(escape(facts.features[row].name) for row in chosen.rows)
+    names = ", ".join(escape(short(facts.features[row].name, MOST_NAME)) for row in chosen.rows)
     return f"""<header>
 <h2>{escape(facts.title)}</h2>
 <p class="answer" aria-live="polite">{escape(chosen.answer)}</p>
@@ -167,18 +170,24 @@ def _head_cell(key: str, label: str, tip: str) -> str:
 def _feature_row(facts: EntryFacts, at: int, each: FeatureFacts, keys: Sequence[str]) -> str:
     evidence = facts.evidence
     cells = {
-        "name": f'<th scope="row" class="name">{escape(each.name)}</th>',
-        "group": f'<td class="group">{escape(", ".join(each.groups))}</td>',
+        "name": _long_cell('th scope="row" class="name"', each.name, MOST_NAME),
+        "group": _long_cell('td class="group"', ", ".join(each.groups), MOST_GROUP),
         "cost": f'<td class="cost">{wording.amount(each.cost)}</td>',
         "dist": '<td class="dist"></td>',
     }
     if evidence is not None and each.known >= 0 and evidence.distributions:
         told = evidence.distributions[each.known]
-        drawn = distribution_svg(each.name, told, evidence.target_groups)
+        drawn = distribution_svg(short(each.name), told, evidence.target_groups)
         cells["dist"] = f'<td class="dist">{drawn}<span>{escape(span(told))}</span></td>'
     row = "".join(cells.get(key, f'<td class="{key}"></td>') for key in keys)
     is_out = at not in facts.chosen.rows
     return f'<tr data-row="{at}"{" hidden" if is_out else ""}>{row}</tr>'
+
+
+def _long_cell(tag: str, words: str, most: int) -> str:
+    """A cell whose words are cut where they are very long, and longer in its title."""
+    title = f' title="{escape(short(words, MOST_TITLE))}"' if len(words) > most else ""
+    return f"<{tag}{title}>{escape(short(words, most))}</{tag.split(maxsplit=1)[0]}>"
 
 
 def _legend(evidence: Evidence | None) -> str:

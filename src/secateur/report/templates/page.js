@@ -16,6 +16,8 @@ const secateurDraw = (() => {
     return (share >= 0.0995 || share === 0 ? Math.round(100 * share) : (100 * share).toFixed(1)) + " %";
   };
 
+  const short = (name) => (name.length > 60 ? name.slice(0, 59) + "…" : name);
+
   // ---- one path ---------------------------------------------------------------------------
 
   function Entry(article, number) {
@@ -25,7 +27,7 @@ const secateurDraw = (() => {
     const table = byId("features");
     const rows = [...table.tBodies[0].rows];
     const cells = rows.map((row) => Object.fromEntries([...row.cells].map((cell) => [cell.classList[0], cell])));
-    const groups = rows.map((row, at) => (cells[at].group ? cells[at].group.textContent : ""));
+    const groups = cells.map(({ group }) => (group ? group.title || group.textContent : ""));
     let step = data.cut;
     let sort = { key: "gain", down: true };
     let values = []; // of each row, what it is sorted by
@@ -66,7 +68,7 @@ const secateurDraw = (() => {
       return data.substitutes[known]
         .filter(([other]) => !at.has(other))
         .slice(0, 2)
-        .map(([other, r]) => (other < 0 ? data.names[other] : data.features[other][0]) + " " + r.toFixed(2))
+        .map(([other, r]) => short(other < 0 ? data.names[other] : data.features[other][0]) + " " + (r / 100).toFixed(2))
         .join(", ");
     }
 
@@ -130,7 +132,7 @@ const secateurDraw = (() => {
           const td = make("td", r === null || i === j ? "" : (r / 100).toFixed(2).replace("0.", "."));
           if (i !== j && r !== null) {
             td.style.background = "rgba(" + (r < 0 ? "var(--minus)" : "var(--plus)") + "," + Math.abs(r) / 125 + ")";
-            td.title = data.features[row][0] + " and " + data.features[other][0] + ": " + (r / 100).toFixed(2);
+            td.title = short(data.features[row][0]) + " and " + short(data.features[other][0]) + ": " + (r / 100).toFixed(2);
             if (i < j) pairs.push([Math.abs(r), td.title]);
           }
           tr.append(td);
