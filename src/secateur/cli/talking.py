@@ -52,8 +52,15 @@ class Talk:
 
     @contextmanager
     def warned(self) -> Iterator[None]:
-        """Say our own warnings as notes, each once; those of other libraries are theirs."""
-        from secateur.exceptions import InterruptedWarning, SecateurWarning
+        """Say our own warnings as notes, each once; those of other libraries are theirs.
+
+        That rows which judge have categories of their own is no news: they are rows left out.
+        """
+        from secateur.exceptions import (
+            InterruptedWarning,
+            SecateurWarning,
+            UnknownCategoryWarning,
+        )
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -62,6 +69,6 @@ class Talk:
             str(warning.message)
             for warning in caught
             if issubclass(warning.category, SecateurWarning)
-            and not issubclass(warning.category, InterruptedWarning)
+            and not issubclass(warning.category, InterruptedWarning | UnknownCategoryWarning)
         ]
         self.notes(dict.fromkeys(told))
