@@ -59,7 +59,7 @@ def select_features(
     with (
         talk.warned(),
         ended_by_interrupts(),
-        metered("Selecting", 1, quiet=talk.quiet) as meter,
+        metered("Selecting", n_fits(judging.cv, len(dataset.y)), quiet=talk.quiet) as meter,
         listened(meter.within),
     ):
         held = held_out(
@@ -89,6 +89,19 @@ def select_features(
             selection=selection,
         )
     return Outcome(path, selection, evidence, held.selector, perf_counter() - start)
+
+
+def n_fits(cv: Any, n_rows: int) -> int:
+    """How many fits there will be: one to all rows, and two in each fold, the second to all columns.
+
+    >>> n_fits(None, 100), n_fits(2, 100), n_fits([([0], [1])], 2)
+    (11, 5, 3)
+    """
+    from secateur.evaluation.folds import MANY_ROWS
+
+    if cv is None:
+        cv = 5 if n_rows <= MANY_ROWS else 3
+    return 1 + 2 * (cv if isinstance(cv, int) else len(cv))
 
 
 def judge_on(file: Path, outcome: Outcome, dataset: Dataset, request: Any) -> dict[str, Any]:
