@@ -18,7 +18,7 @@ from secateur.path import contest
 from secateur.path.agreement import Agreement
 from secateur.path.contest import Curve, Rank, Timing
 from secateur.path.paired import PairedTest
-from secateur.path.trial import Trial
+from secateur.path.trial import Trial, check_trials
 from secateur.path.values import frozen_mapping, thawed_json
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Comparison:
         object.__setattr__(self, "parameters", frozen_mapping("parameters", self.parameters))
         object.__setattr__(self, "versions", frozen_mapping("versions", self.versions))
         place = {name: at for at, name in enumerate(self.methods)}
-        _check_trials(self)
+        check_trials(self.trials, self.methods, self.n_folds, self.n_features_in)
         ordered = sorted(self.trials, key=lambda trial: (place[trial.method], trial.fold))
         object.__setattr__(self, "trials", tuple(ordered))
 
@@ -292,25 +292,3 @@ def _known(what: str, value: Any, known: tuple[Any, ...]) -> Any:
             f"Use one of {', '.join(map(str, known))}."
         )
     return value
-
-
-def _check_trials(comparison: Comparison) -> None:
-    seen = set()
-    for trial in comparison.trials:
-        if trial.method not in comparison.methods or not 0 <= trial.fold < comparison.n_folds:
-            raise ParameterError(
-                "Every trial must be of a method and a fold of the comparison. Got "
-                f"{trial.method!r}, fold {trial.fold}. Name all methods and folds."
-            )
-        if (trial.method, trial.fold) in seen:
-            raise ParameterError(
-                "A method must be tried once on each fold. Got two trials of "
-                f"{trial.method!r} on fold {trial.fold}. Leave one out."
-            )
-        seen.add((trial.method, trial.fold))
-        most = max((int(s.order.max()) for s in trial.subsets if s.n_features), default=-1)
-        if most >= comparison.n_features_in:
-            raise ParameterError(
-                f"Every feature must have a name. Got {comparison.n_features_in} names and "
-                f"feature {most}. Pass a name for every feature of the problem."
-            )

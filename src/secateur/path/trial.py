@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
@@ -117,3 +117,28 @@ class Trial:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, item.name) for item in fields(self))
+
+
+def check_trials(
+    trials: Iterable[Trial], methods: Sequence[str], n_folds: int, n_features: int
+) -> None:
+    """Refuse trials that do not belong to a comparison of these methods, folds and features."""
+    seen = set()
+    for trial in trials:
+        if trial.method not in methods or not 0 <= trial.fold < n_folds:
+            raise ParameterError(
+                "Every trial must be of a method and a fold of the comparison. Got "
+                f"{trial.method!r}, fold {trial.fold}. Name all methods and folds."
+            )
+        if (trial.method, trial.fold) in seen:
+            raise ParameterError(
+                "A method must be tried once on each fold. Got two trials of "
+                f"{trial.method!r} on fold {trial.fold}. Leave one out."
+            )
+        seen.add((trial.method, trial.fold))
+        most = max((int(s.order.max()) for s in trial.subsets if s.n_features), default=-1)
+        if most >= n_features:
+            raise ParameterError(
+                f"Every feature must have a name. Got {n_features} names and feature {most}. "
+                "Pass a name for every feature of the problem."
+            )
