@@ -58,6 +58,7 @@ def opened(browser):
         contexts.append(context)
         context.set_offline(True)
         page = context.new_page()
+        page.set_default_timeout(60_000)  # a busy machine is no error
         page.wrong, page.asked = [], []
         page.on("console", lambda message: page.wrong.append(message.text))
         page.on("pageerror", lambda error: page.wrong.append(str(error)))
@@ -138,7 +139,8 @@ def hover(page, place, trace, point):
         }""",
         [place, trace, point],
     )
-    page.mouse.move(x, y)
+    page.mouse.move(x - 4, y)
+    page.mouse.move(x, y, steps=3)  # a single jump may fall between two frames
     shown = page.locator(f"#{place} .hoverlayer .hovertext")
     shown.first.wait_for()
     return x, y, " ".join(shown.all_text_contents())
