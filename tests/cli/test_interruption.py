@@ -55,7 +55,7 @@ def test_a_real_process_and_a_real_signal_at_random_moments(table, tmp_path):
     usual_seconds = time.perf_counter() - begun
     rng = random.Random(1)  # noqa: S311 - moments, not secrets
     codes = []
-    for _ in range(25):
+    for _ in range(12):
         process = start(table, folder, "--force", "--seed", "5")
         time.sleep(rng.uniform(0.05, 1.1) * usual_seconds)
         process.send_signal(signal.SIGINT)

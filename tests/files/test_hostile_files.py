@@ -29,6 +29,7 @@ def a_file(folder, content, name="t.csv"):
 REFUSED = [
     ("t.csv", "", "empty"),
     ("t.csv", "\n \n\n", "empty"),
+    ("t.csv", '""', "empty"),
     ("t.csv", "a,b\n", "nothing below"),
     ("t.csv", "a,b,c\n1,2,3\n4,5\n6,7,8\n", "2 in line 3"),
     ("t.csv", "a,b,c\n1,2,3\n4,5,6,7\n", "4 in line 3"),

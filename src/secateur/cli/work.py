@@ -92,7 +92,7 @@ def select_features(
 
 
 def n_fits(cv: Any, n_rows: int) -> int:
-    """How many fits there will be: one to all rows, and two in each fold, the second to all columns.
+    """How many fits there will be: one to all rows, two in each fold, one of them all columns.
 
     >>> n_fits(None, 100), n_fits(2, 100), n_fits([([0], [1])], 2)
     (11, 5, 3)

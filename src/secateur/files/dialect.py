@@ -113,10 +113,10 @@ def guess_dialect(
     Dialect(delimiter=';', header=('a', 'b'), n_columns=2, decimal=',', notes=(...))
     """
     sample = _sample(text)
-    if not sample.strip():
-        raise InputError(f"{name} must hold a table. Got an empty file. Check the export.")
     chosen = _guess_delimiter(sample) if delimiter is None else delimiter
     rows = parse(sample, chosen, name)
+    if not rows:  # nothing at all, blank lines, or a pair of quotes
+        raise InputError(f"{name} must hold a table. Got an empty file. Check the export.")
     first, rest = rows[0], rows[1:]
     has_header = _looks_like_header(first) if header is None else header
     names = tuple(first) if has_header else None
@@ -161,6 +161,8 @@ def _guess_delimiter(sample: str) -> str:
             widths = Counter(map(len, parse(sample, delimiter, "")))
         except InputError:
             continue
+        if not widths:
+            continue  # blank lines only
         width, count = widths.most_common(1)[0]
         value = (count / widths.total(), width)
         if width > 1 and value > best_value:
