@@ -18,6 +18,14 @@ from .conftest import QUICK, environment  # noqa: TID252 - beside this file
 RESULTS = {"features.txt", "path.json", "report.html", "selection.json"}
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """Ctrl-C works, here and in children, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def start(table, out, *options):
     command = [sys.executable, "-m", "secateur", "select", str(table), "-y", "y", "-o", str(out)]
     return subprocess.Popen(
