@@ -139,92 +139,95 @@ def forbid(features, used, n_left, spent, budget, prices):
 
 
 @njit(cache=True, nogil=True)
+def evaluate_family(codes, columns, packed, order, unit, least, asked, q, first, nodes, room):
+    """Evaluate the root, or two siblings from q on; gives the cells that were added up.
+
+    The smaller sibling is built, the larger is had from the parent, in whose slot its histogram is.
+    """
+    bounds, sums, slot = nodes
+    histograms, gain, split, divisible, _, _, ordered = room
+    n_family = 1 if q == 0 else 2
+    small = q
+    if n_family == 2 and (sums[q + 1] & LOW) < (sums[q] & LOW):
+        small = q + 1
+    large = q if n_family == 1 else 2 * q + 1 - small
+    if (sums[large] & LOW) < 2 * least:
+        gain[q - first : q - first + n_family] = -1.0
+        return 0
+    start, stop, n = bounds[small, 0], bounds[small, 1], asked.shape[0]
+    built, none = histograms[slot[small]], histograms[0][:0]
+    build(codes, columns, packed, order, start, stop, asked, ordered, built)
+    a, b = small - first, large - first
+    search_features(
+        built, none, none, asked, columns, sums[small], unit, least, 0, n,
+        (gain[a], split[a], divisible[a]),
+    )  # fmt: skip
+    if n_family == 2:
+        search_features(
+            histograms[slot[large]], built, none, asked, columns, sums[large], unit, least, 0, n,
+            (gain[b], split[b], divisible[b]),
+        )  # fmt: skip
+    return (stop - start) * n
+
+
+@njit(cache=True, nogil=True)
+def add_children(q, child, middle, left_sum, new_slot, bounds, sums, slot, left):
+    """Two leaves below node q; the larger one takes over its slot."""
+    bounds[child, 0], bounds[child, 1] = bounds[q, 0], middle
+    bounds[child + 1, 0], bounds[child + 1, 1] = middle, bounds[q, 1]
+    sums[child], sums[child + 1] = left_sum, sums[q] - left_sum
+    left[q], left[child], left[child + 1] = child, -1, -1
+    is_right_smaller = (sums[child + 1] & LOW) < (sums[child] & LOW)
+    slot[child] = slot[q] if is_right_smaller else new_slot
+    slot[child + 1] = new_slot if is_right_smaller else slot[q]
+
+
+@njit(cache=True, nogil=True)
 def grow_whole(codes, columns, packed, order, total, unit, least, features, used, prices, deal,
-                max_depth, room, tree_out):  # fmt: skip
+               max_depth, room, tree_out):  # fmt: skip
     """Grow a tree; gives the number of its nodes and the cells that were added up.
 
     ``deal`` = (penalty, unit of gain, floor, features that may still be bought, spent, budget);
     ``used`` and ``prices`` (by feature) change with each purchase. ``room`` = (histograms (slots,
     bins); gain, split, divisible (nodes of a level, features); column, scratch, ordered (rows,)).
-    ``tree`` = (bounds, left, feature, split, gain,
-    words), by node.
+    ``tree`` = (bounds, left, feature, split, gain, words), by node.
     """
     offset, n_bins, is_categorical = columns
     penalty, unit_of_gain, floor, n_left, spent, budget = deal
-    histograms, gain, split, divisible, column, scratch, ordered = room
+    histograms, gain, split, divisible, column, scratch, _ = room
     bounds, left, split_on, split_of, gain_of, words = tree_out
-    sums = np.empty(bounds.shape[0], np.int64)
-    slot = np.full(bounds.shape[0], -1, np.int64)
-    parent = np.zeros(bounds.shape[0], np.int64)
-    lists = [features]  # of the root's family, and then of each node's that was split
-    listed = np.zeros(bounds.shape[0], np.int64)  # which of the lists the children of a node have
-    none = histograms[0][:0]
-    bounds[0, 0], bounds[0, 1] = 0, order.shape[0]
-    sums[0], left[0], slot[0] = total, -1, 0
-    n_nodes, n_slots, first, n_cells = 1, 1, 0, 0
-    for _ in range(max_depth):
+    sums, slot = np.empty(bounds.shape[0], np.int64), np.zeros(bounds.shape[0], np.int64)
+    nodes = (bounds, sums, slot)
+    lists = [features]  # of the root, and then of the two children of each split in turn
+    bounds[0, 0], bounds[0, 1], sums[0], left[0] = 0, order.shape[0], total, -1
+    n_nodes, first, n_cells = 1, 0, 0
+    for depth in range(max_depth):
         last = n_nodes
         for q in range(first, last):
-            here = q - first
-            is_root = q == 0
-            if is_root or q % 2 == 1:  # a family is evaluated as its first node comes up
-                mother = parent[q]
-                asked = lists[0] if is_root else lists[listed[mother]]
-                small, large = q, q + 1
-                if not is_root and (sums[q + 1] & LOW) < (sums[q] & LOW):
-                    small, large = q + 1, q
-                weight = sums[small] & LOW if is_root else max(sums[small] & LOW, sums[large] & LOW)
-                if weight < 2 * least:
-                    gain[here, :] = -1.0
-                    if not is_root:
-                        gain[here + 1, :] = -1.0
-                else:
-                    start, stop = bounds[small, 0], bounds[small, 1]
-                    if not is_root:
-                        slot[small] = n_slots
-                        n_slots += 1
-                        slot[large] = slot[mother]
-                    built = histograms[slot[small]]
-                    build(codes, columns, packed, order, start, stop, asked, ordered, built)
-                    n_cells += (stop - start) * asked.shape[0]
-                    a = small - first
-                    search_features(
-                        built, none, none, asked, columns, sums[small], unit, least, 0,
-                        asked.shape[0], (gain[a], split[a], divisible[a]),
-                    )  # fmt: skip
-                    if not is_root:
-                        b = large - first
-                        search_features(
-                            histograms[slot[large]], built, none, asked, columns, sums[large],
-                            unit, least, 0, asked.shape[0], (gain[b], split[b], divisible[b]),
-                        )  # fmt: skip
-            else:
-                asked = lists[listed[parent[q]]]
+            here, asked = q - first, lists[(q + 1) // 2]
+            if q == 0 or q % 2 == 1:  # a family is evaluated as its first node comes up
+                n_cells += evaluate_family(
+                    codes, columns, packed, order, unit, least, asked, q, first, nodes, room
+                )
             j, _ = pick_feature(asked, gain[here], used, prices, penalty, unit_of_gain, floor)
             if j < 0:
                 continue
             if not used[j]:
-                n_left -= 1
-                spent += prices[j]
+                n_left, spent = n_left - 1, spent + prices[j]
                 used[j], prices[j] = True, 0.0
                 if n_left <= 0 or budget < np.inf:
                     forbid(features, used, n_left, spent, budget, prices)
-            bins = histograms[slot[q]]
-            fill_words(
-                bins, offset[j], n_bins[j], is_categorical[j], split[here, j], unit, words[q]
+            bins, its_split = histograms[slot[q]], split[here, j]
+            fill_words(bins, offset[j], n_bins[j], is_categorical[j], its_split, unit, words[q])
+            middle = part_rows(
+                codes, j, words[q], order, bounds[q, 0], bounds[q, 1], column, scratch
             )
-            start, stop = bounds[q, 0], bounds[q, 1]
-            middle = part_rows(codes, j, words[q], order, start, stop, column, scratch)
-            left[q], split_on[q], gain_of[q] = n_nodes, j, gain[here, j]
-            split_of[q, 0], split_of[q, 1] = split[here, j, 0], split[here, j, 1]
-            listed[q] = len(lists)
+            split_on[q], gain_of[q] = j, gain[here, j]
+            split_of[q, 0], split_of[q, 1] = its_split[0], its_split[1]
+            # below the last level there is no histogram, and no slot for one
+            new_slot = (n_nodes + 1) // 2 if depth + 1 < max_depth else 0
+            add_children(q, n_nodes, middle, its_split[2], new_slot, bounds, sums, slot, left)
             lists.append(divisible_of(asked, divisible[here]))
-            for side in range(2):
-                child = n_nodes + side
-                parent[child], left[child] = q, -1
-                bounds[child, 0] = start if side == 0 else middle
-                bounds[child, 1] = middle if side == 0 else stop
-                sums[child] = split[here, j, 2] if side == 0 else sums[q] - split[here, j, 2]
             n_nodes += 2
         first = last
         if n_nodes == last:
