@@ -68,7 +68,7 @@ def run(options: Options) -> Section:
         ]
         for r in results
     ]
-    header = ["", "penalty", "features", "RMSE", "AUC", "s", f"mean |r| of the first {FIRST}"]
+    header = ["", "penalty", "features", "RMSE", "AUC", "s", f"mean correlation, first {FIRST}"]
     section.add(
         f"MNIST 4 against 9: {N_REAL:,} pixels and products of pixel pairs, and as many probes, "
         f"which are such columns with their rows permuted; {len(parts.y):,} rows to train on, "
