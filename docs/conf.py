@@ -39,6 +39,7 @@ myst_heading_anchors = 4
 # ---- the reference: one page for each public name ----------------------------------------------
 autosummary_generate = True
 autosummary_ignore_module_all = False
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # docstrings tell types in words
 numpydoc_show_class_members = False  # the template of a class lists what is ours
 numpydoc_xref_param_type = False
@@ -49,6 +50,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"(__init__|first_selection)\.py",
+    "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

@@ -3,7 +3,8 @@ Would I get the same columns again?
 ===================================
 
 A selection is repeated on parts of the rows. Columns that come again and again may be given a
-meaning; others could as well have been their neighbours.
+meaning; others could as well have been their neighbours. It is no proof: the parts share most of
+their rows, and what fits these by chance comes again too.
 """
 
 # %%
@@ -13,8 +14,8 @@ import numpy as np
 from secateur import GraftingClassifier, stability
 from secateur.datasets import make_wide
 
-made = make_wide(n_rows=300, n_features=30, n_informative=4, n_redundant=4)
-steady = stability(GraftingClassifier(l1=0.03), made.X, made.y, n_resamples=30, random_state=0)
+made = make_wide(n_rows=500, n_features=30, n_informative=4, n_redundant=4)
+steady = stability(GraftingClassifier(l1=0.04), made.X, made.y, n_resamples=30, random_state=0)
 print(steady)
 
 # %%
