@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from secateur._data.costs import FeatureCosts
+    from secateur._data.opening import open_table
     from secateur.path import (
         AtMost,
         Best,
@@ -71,12 +72,14 @@ __all__ = [
     "StopReason",
     "TimeLimit",
     "WithinBudget",
+    "open_table",
 ]
 
 # Where each public name lives. A name is imported when it is first asked for, so that
 # `import secateur` stays quick and loads neither numba nor scikit-learn.
 _HOMES = {
     "secateur._data.costs": ("FeatureCosts",),
+    "secateur._data.opening": ("open_table",),
     "secateur.path": (
         "AtMost",
         "Best",

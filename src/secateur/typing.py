@@ -45,10 +45,24 @@ class Loss(Protocol):
 
 
 class Executor(Protocol):
-    """Runs functions over blocks of rows; the only way an engine touches rows."""
+    """Runs functions over blocks of rows; the only way an engine touches rows.
+
+    ``sum`` adds what a function gives for each block, ``each`` lists it, ``tell`` wants no answer.
+    ``settle`` says how a block that was lost is brought to the state that all of them are in now:
+    what was told before need not be told again. ``one_pass`` is whether asking is dear, so that
+    much is asked for at once.
+    """
+
+    one_pass: bool
 
     def sum(self, function: Callable[..., Any], *small: Any) -> Any: ...
 
     def each(self, function: Callable[..., Result], *small: Any) -> list[Result]: ...
+
+    def tell(self, function: Callable[..., None], *small: Any) -> None: ...
+
+    def settle(self, function: Callable[..., None], *small: Any) -> None: ...
+
+    def close(self) -> None: ...
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]: ...

@@ -7,12 +7,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from secateur._data.binned import BinnedColumns, bin_table
+from secateur._data.stored import StoredTable
 from secateur._data.table import Table
 from secateur._data.target import Target, Task
-from secateur._engines.boosted.grid import BoostedData, Grid, dearer, penalty_grid, trace_grid
+from secateur._engines.boosted.grid import BoostedData, Grid, trace_grid
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.penalties import dearer, penalty_grid
 from secateur._engines.drive import drive
+from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.evaluation.folds import Fold, all_rows, draw_folds, hold_out, is_drawn, read_folds
 from secateur.path import (
@@ -66,7 +69,7 @@ class BoostedSelector(PathPredictor):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
@@ -76,9 +79,11 @@ class BoostedSelector(PathPredictor):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_rows, n_features)
-            Missing values are NaN or None; category columns are used as such.
+        X : array, sparse matrix or data frame of shape (n_rows, n_features), or stored table
+            Missing values are NaN or None; category columns are used as such. A table of
+            `secateur.open_table` is fitted block by block, in its own bins.
         y : array or series of shape (n_rows,)
+            Left out for a stored table, which has its own.
         sample_weight : array of shape (n_rows,), optional
             Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as above, optional
@@ -162,14 +167,25 @@ class BoostedSelector(PathPredictor):
         problem = job.problem
         columns = self._bin(problem.table, problem.weight, job, threads)
         target, weight, prices = problem.target.values, problem.weight, problem.prices
-        groups = self._groups(columns, job, threads)
-        return BoostedData(columns, target, weight, job.loss, prices, threads, job.judges, groups)
+        place = place_of(problem.table, threads, job.loss.n_outputs, len(job.folds))
+        groups = self._groups(columns, job, threads, place)
+        return BoostedData(
+            columns, target, weight, job.loss, prices, threads, job.judges, groups, place
+        )
 
     def _bin(self, table: Table, weight: FloatArray, job: BoostedJob, threads: Threads) -> Any:
+        if isinstance(table, StoredTable):
+            return table.bins
         seed, most = job.seed, self.max_bins
         return bin_table(table, weight, max_bins=most, threads=threads, random_state=seed)
 
-    def _groups(self, columns: BinnedColumns, job: BoostedJob, threads: Threads) -> Groups | None:  # noqa: ARG002  # others need them
+    def _groups(
+        self,
+        columns: BinnedColumns,  # noqa: ARG002  # others need them
+        job: BoostedJob,  # noqa: ARG002
+        threads: Threads,  # noqa: ARG002
+        place: Place | None,  # noqa: ARG002
+    ) -> Groups | None:
         """The sums of features that newcomers are found by; none where the search is exact."""
         return None
 

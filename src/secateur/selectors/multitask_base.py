@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._data.target import Target
-from secateur._engines.boosted.grid import BoostedData, falling_from
-from secateur._engines.boosted.groups import Groups, pool_groups
+from secateur._engines.boosted.grid import BoostedData
+from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.multitask import TaskData, TasksData
 from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.penalties import falling_from
+from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.evaluation.folds import (
     Fold,
@@ -25,7 +27,7 @@ from secateur.evaluation.folds import (
 from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_input import BoostedJob
 from secateur.selectors.boosted_parameters import least_rows, read_penalty
-from secateur.selectors.group_testing_base import check_design, group_testing
+from secateur.selectors.group_testing_base import check_design, group_testing, make_groups
 from secateur.selectors.multitask_input import (
     MultitaskInput,
     MultitaskJob,
@@ -44,6 +46,14 @@ TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
 
 
+class CommonRows(NamedTuple):
+    """Rows that all tasks share: their columns, groups of features, and where they are."""
+
+    columns: BinnedColumns
+    groups: Groups | None
+    place: Place | None
+
+
 class MultitaskSelector(TaskPredictions, BoostedSelector):
     """Fits boosted trees for several tasks that share the price of their features."""
 
@@ -59,13 +69,13 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         return self.group_penalty
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> Any:  # type: ignore[override]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Any:  # type: ignore[override]
         """Trace the path of selections of all tasks and choose one.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_rows, n_features)
-            The rows of all tasks.
+        X : array, sparse matrix or data frame of shape (n_rows, n_features), or stored table
+            The rows of all tasks. A stored table has y and task of its own.
         y : array or series of shape (n_rows,), or array or frame of shape (n_rows, n_tasks)
             With a column for each task, missing labels are NaN or None.
         sample_weight : array of shape (n_rows,), optional
@@ -85,7 +95,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             self.classes_ = given.classes
         self.tasks_ = [each.task.key for each in job.tasks]
         self._task_classes: list[Any] = [each.task.target.classes for each in job.tasks]
-        self._is_wide, self._has_names = given.is_wide, task is not None
+        self._is_wide, self._has_names = given.is_wide, given.has_names
         self._set_path(path)
         return self
 
@@ -144,16 +154,23 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     def _data(self, job: BoostedJob, threads: Threads) -> Any:
         """Every task binned by itself; tasks that have all rows in common share one binning."""
         assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
-        common = self._common(job, threads) if self._shares_rows(job) else None
+        place = self._place(job, threads)
+        shares = self._shares_rows(job) or place is not None
+        common = self._common(job, threads, place) if shares else None
         tasks = [self._task_data(job, each, common, threads) for each in job.tasks]
         names = {each.loss.name for each in job.tasks}
         is_relative = len(tasks) > 1 and job.problem.target.classes is None
         is_relative = is_relative and job.tasks[0].task.target.classes is None
         metric = f"relative {names.pop()}" if is_relative else names.pop()
-        whole = self._whole(job, threads) if self.common_trees else None
+        whole = self._whole(job, threads, place) if self.common_trees else None
         return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE, whole)
 
-    def _whole(self, job: MultitaskJob, threads: Threads) -> BoostedData:
+    def _place(self, job: MultitaskJob, threads: Threads) -> Place | None:
+        n_fits = max(1, len(job.folds)) * (len(job.tasks) + self.common_trees)
+        n_outputs = max(each.loss.n_outputs for each in job.tasks)
+        return place_of(job.problem.table, threads, n_outputs, n_fits)
+
+    def _whole(self, job: MultitaskJob, threads: Threads, place: Place | None) -> BoostedData:
         """The rows of all tasks as those of one, for trees that all have in common."""
         problem, weight = job.problem, job.problem.weight.copy()
         target = problem.target.values.copy()
@@ -161,33 +178,42 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             weight[each.task.rows] = each.weight
             target[each.task.rows] = each.task.target.values
         columns = self._bin(problem.table, weight, job, threads)
-        groups = self._groups_of(columns, weight, job, threads)
+        groups = self._groups_of(columns, weight, job, threads, place)
         loss = self._loss(Target(target, job.tasks[0].task.target.classes), weight)
-        return BoostedData(columns, target, weight, loss, problem.prices, threads, groups=groups)
+        return BoostedData(
+            columns, target, weight, loss, problem.prices, threads, groups=groups, place=place
+        )
 
     def _shares_rows(self, job: MultitaskJob) -> bool:
         return job.given is not None and job.given.is_wide
 
-    def _common(self, job: MultitaskJob, threads: Threads) -> tuple[BinnedColumns, Groups | None]:
+    def _common(self, job: MultitaskJob, threads: Threads, place: Place | None) -> CommonRows:
         problem = job.problem
         columns = self._bin(problem.table, problem.weight, job, threads)
-        return columns, self._groups_of(columns, problem.weight, job, threads)
+        groups = self._groups_of(columns, problem.weight, job, threads, place)
+        return CommonRows(columns, groups, place)
 
     def _groups_of(
-        self, columns: BinnedColumns, weight: FloatArray, job: BoostedJob, threads: Threads
+        self,
+        columns: BinnedColumns,
+        weight: FloatArray,
+        job: BoostedJob,
+        threads: Threads,
+        place: Place | None = None,
     ) -> Groups | None:
         if self.search != "group_testing":
             return None
-        return pool_groups(columns, weight, group_testing(self, weight, job.seed), threads)
+        return make_groups(self, columns, weight, job.seed, threads, place)
 
     def _task_data(
         self,
         job: MultitaskJob,
         each: TaskJob,
-        common: tuple[BinnedColumns, Groups | None] | None,
+        common: CommonRows | None,
         threads: Threads,
     ) -> TaskData:
         task, problem = each.task, job.problem
+        where, rows = None, None
         if common is None:
             table = problem.table
             table = table if len(task.rows) == table.n_rows else table.take(task.rows)
@@ -195,11 +221,20 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             groups = self._groups_of(columns, each.weight, job, threads)
             target, weight, place = task.target.values, each.weight, np.arange(len(task.rows))
         else:
-            columns, groups = common
+            columns, groups, where = common
+            rows = None if self._shares_rows(job) else task.rows
             target, weight = np.zeros(problem.n_rows), np.ones(problem.n_rows)
             target[task.rows], weight[task.rows], place = task.target.values, each.weight, task.rows
         data = BoostedData(
-            columns, target, weight, each.loss, problem.prices, threads, groups=groups
+            columns,
+            target,
+            weight,
+            each.loss,
+            problem.prices,
+            threads,
+            groups=groups,
+            place=where,
+            rows=rows,
         )
         least, unit = (
             least_rows(self.min_samples_leaf, each.weight),

@@ -61,7 +61,7 @@ class Grower:
             ],
         )
         tree = growth.tree(leaves, self._params.learning_rate * values)
-        self._executor.each(rows.finish_tree, k, leaves, tree)
+        self._executor.tell(rows.finish_tree, k, leaves, tree)
         return tree
 
     def _split_nodes(self, k: int, largest: list[float], n_rows: int) -> Growth:
@@ -100,7 +100,7 @@ class Grower:
                 return growth
             draft[better] = True
             self._search.ledger.rewind(account)
-            self._executor.each(rows.reset_tree)
+            self._executor.tell(rows.reset_tree)
         self._lazy.note_draft(holds=False)
         return None
 
@@ -144,7 +144,7 @@ class Grower:
                 parents.append((family, node))
         self._release(families)
         if splits:
-            self._executor.each(rows.partition, splits)
+            self._executor.tell(rows.partition, splits)
         if families[0].nodes[0].depth + 1 == self._params.max_depth:
             return []  # the new nodes are leaves
         return [self._search.histograms.children(family, node) for family, node in parents]

@@ -14,9 +14,10 @@ import numpy as np
 from secateur._data.prices import Prices
 from secateur._data.table import Table
 from secateur._engines.boosted.ensemble import BoostedModel
-from secateur._engines.boosted.grid import BoostedData, BoostedRun, best_gain
+from secateur._engines.boosted.grid import BoostedData, BoostedRun
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.penalties import best_gain
 from secateur._engines.boosted.task_ledger import TaskLedger
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
@@ -155,7 +156,7 @@ class TasksRun:
         self._common_run: BoostedRun | None = None
         if data.common is not None:
             told = replace(params, penalty=1.0)
-            self._common_run = data.common.run(fold, told, self._common_ledger)
+            self._common_run = data.common.run(fold, told, self._common_ledger, is_shared=True)
         self.steps: Iterator[Step] = self._trace()
 
     def _ledger(self, task: TaskData) -> TaskLedger:
