@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from secateur._data.costs import FeatureCosts
     from secateur._data.opening import open_table
+    from secateur._execution.dask import DaskExecutor
     from secateur.path import (
         AtMost,
         Best,
@@ -48,6 +49,7 @@ __all__ = [
     "AtMost",
     "Best",
     "CostBudget",
+    "DaskExecutor",
     "Elbow",
     "FeatBoostClassifier",
     "FeatBoostRegressor",
@@ -80,6 +82,7 @@ __all__ = [
 _HOMES = {
     "secateur._data.costs": ("FeatureCosts",),
     "secateur._data.opening": ("open_table",),
+    "secateur._execution.dask": ("DaskExecutor",),
     "secateur.path": (
         "AtMost",
         "Best",

@@ -35,6 +35,10 @@ class MissingDependencyError(SecateurError, ImportError):
     """An optional package is needed for this; the message names the extra to install."""
 
 
+class ClusterError(SecateurError, RuntimeError):
+    """A cluster is lost in the middle of a fit; what was found up to then is kept."""
+
+
 class SecateurWarning(UserWarning):
     """The root of secateur's warnings."""
 

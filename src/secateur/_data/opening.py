@@ -24,7 +24,7 @@ PART_BYTES = 1 << 26
 BLOCK_SHARE = 16
 """A block of codes takes at most such a part of the memory."""
 
-BLOCK_ROWS = 1 << 19
+BLOCK_ROWS = 1 << 17
 """The most rows of a block, so that threads and workers have some to share."""
 
 

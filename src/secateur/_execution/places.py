@@ -129,11 +129,11 @@ class HeldBlock:
             give_back(self.mapped)
 
     def rows_of(self, asked: FitRows, space: Space, rooms: Rooms) -> RowBlock:
-        """The same rows as one fit sees them; ``asked`` is of the whole table."""
+        """The same rows as one fit sees them; ``asked`` is of these rows."""
         return make_block(
             self.columns,
             self.first_row,
-            asked.cut(self.first_row, self.columns.n_rows),
+            asked,
             self.threads,
             pooled=self.pooled,
             space=space,
@@ -181,7 +181,12 @@ class StoredPlace:
     def executor(self, asked: FitRows) -> LocalExecutor[RowBlock]:
         """The blocks one after the other."""
         rooms = Rooms()
-        blocks = [each.rows_of(asked, self._space(), rooms) for each in self.held]
+        blocks = [
+            each.rows_of(
+                asked.cut(each.first_row, each.columns.n_rows), self._space(), rooms
+            )
+            for each in self.held
+        ]
         return LocalExecutor(blocks, is_frugal=self.is_frugal)
 
     def _space(self) -> Space:
