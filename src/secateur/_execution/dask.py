@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 from weakref import WeakSet
 
@@ -18,7 +18,7 @@ from secateur._data.stored import StoredTable
 from secateur._execution.host import CODES, Call, Order, RowHost, joined
 from secateur._execution.places import FitRows
 from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
-from secateur.typing import Result
+from secateur.typing import Finish, Result
 
 FAN_IN = 8
 """Hosts that one host, or the client, adds up at the most."""
@@ -140,7 +140,7 @@ class DaskPlace:
             if address not in workers:
                 del self._hosts[address]
         blocks = self._table.blocks
-        load = {address: 0 for address in workers}
+        load = dict.fromkeys(workers, 0)
         for number, owner in self._owner.items():
             if owner in load:
                 load[owner] += blocks[number].n_rows
@@ -244,10 +244,9 @@ class DaskPlace:
             if fit.asked is not None:
                 self._begin(fit, address, numbers)
             told, pending = fit.history()
-            self._ask_all(
-                [address],
-                lambda host, f=fit, t=told, p=pending: host.catch_up(f.number, numbers, t, p),
-            )
+            with self._executor.client.as_current():
+                host = self._hosts[address]
+                host.catch_up(fit.number, numbers, told, pending).result()
 
 
 class DaskFit:
@@ -268,9 +267,9 @@ class DaskFit:
         self._pending: Order | None = None
         self._is_open = True
 
-    def sum(self, function: Callable[..., Any], *small: Any) -> Any:
-        """The sum of ``function(block, *small)`` over all blocks."""
-        return self._ask(Call("sum", function, small))
+    def sum(self, function: Callable[..., Any], *small: Any, finish: Finish | None = None) -> Any:
+        """The sum of ``function(block, *small)`` over all blocks, ``finish`` done on each host."""
+        return self._ask(Call("sum", function, small, finish))
 
     def each(self, function: Callable[..., Result], *small: Any) -> list[Result]:
         """``function(block, *small)`` of every block, in their order."""
@@ -347,7 +346,7 @@ def _trees(hosts: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
     """
     n_trees = min(fan_in, len(hosts))
     cuts = [-(-len(hosts) * k // n_trees) for k in range(n_trees + 1)] if n_trees else []
-    parts = [hosts[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    parts = [hosts[a:b] for a, b in pairwise(cuts)]
     return [(part[0], _trees(part[1:], fan_in)) for part in parts]
 
 

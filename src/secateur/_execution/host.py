@@ -18,17 +18,22 @@ from secateur._execution.local import added
 from secateur._execution.places import FitRows, HeldBlock
 from secateur._execution.space import Heap
 from secateur._kernels.threads import Threads
+from secateur.typing import Finish
 
 CODES = 0
 """The number of the fit that is none: calls on the codes themselves."""
 
 
 class Call(NamedTuple):
-    """A function and what it is given beside a block; ``verb`` is sum, each or tell."""
+    """A function and what it is given beside a block; ``verb`` is sum, each or tell.
+
+    ``finish`` is done to the sum over the blocks of a host.
+    """
 
     verb: str
     function: Any
     small: tuple[Any, ...]
+    finish: Finish | None = None
 
 
 class Order(NamedTuple):
@@ -124,7 +129,8 @@ def _run(blocks: dict[int, Any], calls: Sequence[Call]) -> Any:
     last = calls[-1]
     answers = ((number, last.function(block, *last.small)) for number, block in blocks.items())
     if last.verb == "sum":
-        return added(answer for _, answer in answers)
+        total = added(answer for _, answer in answers)
+        return total if last.finish is None or not blocks else last.finish(total)
     found = dict(answers)
     return found if last.verb == "each" else None
 

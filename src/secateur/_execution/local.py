@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from secateur.typing import Result
+from secateur.typing import Finish, Result
 
 Block = TypeVar("Block")
 
@@ -37,11 +37,11 @@ class LocalExecutor(Generic[Block]):
             if self.one_pass:
                 block.rest()  # type: ignore[attr-defined]  # likewise
 
-    def sum(self, function: Callable[..., Any], *small: Any) -> Any:
-        """The sum of ``function(block, *small)`` over the blocks."""
-        if len(self.blocks) == 1:
-            return next(self._visit(function, small))
-        return added(self._visit(function, small))
+    def sum(self, function: Callable[..., Any], *small: Any, finish: Finish | None = None) -> Any:
+        """The sum of ``function(block, *small)`` over the blocks; ``finish`` is done to it."""
+        visited = self._visit(function, small)
+        total = next(visited) if len(self.blocks) == 1 else added(visited)
+        return total if finish is None else finish(total)
 
     def each(self, function: Callable[..., Result], *small: Any) -> list[Result]:
         """``function(block, *small)`` of every block."""

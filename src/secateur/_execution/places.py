@@ -182,9 +182,7 @@ class StoredPlace:
         """The blocks one after the other."""
         rooms = Rooms()
         blocks = [
-            each.rows_of(
-                asked.cut(each.first_row, each.columns.n_rows), self._space(), rooms
-            )
+            each.rows_of(asked.cut(each.first_row, each.columns.n_rows), self._space(), rooms)
             for each in self.held
         ]
         return LocalExecutor(blocks, is_frugal=self.is_frugal)

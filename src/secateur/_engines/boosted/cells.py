@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from secateur._execution.blocks import RowBlock
-from secateur._kernels.confirming import dense_cells
+from secateur._kernels.confirming import bound_gains, dense_cells
 from secateur._kernels.partition import mark_rows
 from secateur._kernels.records import N_CODES
-from secateur.typing import IntArray
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 
 def begin_cells(block: RowBlock, cells: list[int]) -> None:
@@ -38,6 +38,19 @@ def all_cell_histograms(block: RowBlock, n_cells: int, features: IntArray) -> In
         lambda start, stop: _fill(block, features[start:stop], out[start:stop]), len(features), 2
     )
     return out
+
+
+def cell_bounds(
+    histograms: IntArray,
+    n_bins: IntArray,
+    is_categorical: BoolArray,
+    nodes: tuple[IntArray, IntArray],
+    unit: tuple[float, float],
+) -> FloatArray:
+    """What the histograms of some rows say of all nodes, in few numbers; see ``bound_gains``."""
+    bounds = np.empty((len(n_bins) + 1, len(nodes[0])))
+    bound_gains(histograms, n_bins, is_categorical, nodes, unit, bounds)
+    return bounds
 
 
 def _fill(block: RowBlock, features: IntArray, out: IntArray) -> None:

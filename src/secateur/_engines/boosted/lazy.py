@@ -11,13 +11,21 @@ A full search adds up about twice the cells of the table, level by level; this a
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
-from secateur._engines.boosted.cells import all_cell_histograms, begin_cells, cell_histograms
+from secateur._engines.boosted.cells import (
+    all_cell_histograms,
+    begin_cells,
+    cell_bounds,
+    cell_histograms,
+)
 from secateur._engines.boosted.search import Decision, ExactSearch
 from secateur._kernels.confirming import find_better
 from secateur._kernels.records import N_CODES, DenseCodes
+from secateur._kernels.scanning import LOW
 from secateur._kernels.threads import Threads
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
@@ -47,7 +55,10 @@ LONGEST_WAIT = 64
 
 
 MESSAGE_BYTES = 1 << 24
-"""Histograms that are asked for together where rows are far."""
+"""Histograms that are made together where rows are far."""
+
+SLACK = 1e-9
+"""What rounding may have taken from a bound, as a share."""
 
 Shape = tuple[IntArray, IntArray, IntArray]
 """The searched nodes: see ``_shape``."""
@@ -154,15 +165,44 @@ class LazySearch:
     def _ask_at_once(
         self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
     ) -> tuple[list[int], int]:
-        """As many features as a message can hold: where rows are far, each question is dear."""
+        """As many features as memory can hold: where rows are far, each question is dear.
+
+        First for bounds, which are small; then for the histograms of what these leave open.
+        """
         at_once = max(FEATURES_AT_ONCE, MESSAGE_BYTES // (8 * N_CODES * n_cells))
         for start in range(0, len(features), at_once):
             part = features[start : start + at_once]
+            part = part[self._is_open(part, n_cells, shape, decisions)]
+            if len(part) == 0:
+                continue
             histograms = self._executor.sum(all_cell_histograms, n_cells, part)
             better = self._find_better(histograms, part, shape, decisions)
             if better.any():
                 return part[better].tolist(), start + len(part)
         return [], len(features)
+
+    def _is_open(
+        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
+    ) -> BoolArray:
+        """Which features some node might have chosen, as far as bounds can tell."""
+        search, columns = self._search, self._columns
+        unit = search.histograms.unit
+        finish = partial(
+            cell_bounds,
+            n_bins=columns.n_bins[features],
+            is_categorical=columns.is_categorical[features],
+            nodes=shape[:2],
+            unit=unit,
+        )
+        bounds = self._executor.sum(all_cell_histograms, n_cells, features, finish=finish)
+        g, w = (shape[2] >> 32) * unit[0], (shape[2] & LOW) * unit[1]
+        # The differences between the processes, and no less than what rounding may have lost.
+        between = bounds[-1] - g * g / w + SLACK * bounds[-1]
+        most = (bounds[:-1] + between) * (1.0 + SLACK)
+        priced = most / search.scale.unit - _prices(decisions, features, search.scale.penalty).T
+        best = np.array([decision.priced_gain for decision in decisions])
+        is_open: BoolArray = ((priced >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
+        return is_open
 
     def _outside(self, draft: BoolArray, decisions: list[Decision]) -> IntArray:
         """Features outside the draft that any node could have bought."""

@@ -8,7 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
-from secateur._engines.boosted.building import histograms_of
+from secateur._engines.boosted.building import (
+    few_histograms,
+    histograms_of,
+    spread_histograms,
+)
 from secateur._execution.blocks import nodes_at_once
 from secateur._kernels.scanning import LOW
 from secateur._kernels.splitting import search_features
@@ -243,6 +247,9 @@ class NodeHistograms:
         for node, asked in zip(nodes, features, strict=True):
             self.count(len(asked), node.weight)
         numbers = [node.number for node in nodes]
+        if self._executor.one_pass:
+            sent = self._executor.sum(few_histograms, numbers, features)
+            return spread_histograms(sent, features, self._columns.offset)
         built: IntArray = self._executor.sum(histograms_of, numbers, features)
         return built
 
