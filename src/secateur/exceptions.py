@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class SecateurError(Exception):
     """The root of every error that secateur raises on purpose."""
@@ -36,7 +38,9 @@ class MissingDependencyError(SecateurError, ImportError):
 
 
 class ClusterError(SecateurError, RuntimeError):
-    """A cluster is lost in the middle of a fit; what was found up to then is kept."""
+    """A cluster is lost in the middle of a fit; ``path`` holds the steps up to then, if any."""
+
+    path: Any = None
 
 
 class SecateurWarning(UserWarning):

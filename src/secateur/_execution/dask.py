@@ -9,16 +9,19 @@ fit goes on, with the same bits.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import count, pairwise
 from typing import Any
 from weakref import WeakSet
 
 from secateur._data.stored import StoredTable
-from secateur._execution.host import CODES, Call, Order, RowHost, joined
+from secateur._execution.dask_fit import DaskFit
+from secateur._execution.host import CODES, Order, RowHost, joined
 from secateur._execution.places import FitRows
 from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
-from secateur.typing import Finish, Result
+from secateur.typing import Result
 
 FAN_IN = 8
 """Hosts that one host, or the client, adds up at the most."""
@@ -40,6 +43,11 @@ class DaskExecutor:
         How many workers one worker, or the client, adds up at the most: sums go up a tree.
     patience : float, default=60
         Seconds to wait for a worker where none is left.
+    workers : sequence of str, default=None
+        Addresses of the workers to use; None is all that there are.
+    direct : bool, default=True
+        Whether this process connects to the workers itself. False sends everything through the
+        scheduler, for clusters that can be reached in no other way.
 
     Examples
     --------
@@ -50,7 +58,15 @@ class DaskExecutor:
     ... )  # doctest: +SKIP
     """
 
-    def __init__(self, client: Any, *, fan_in: int = FAN_IN, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        client: Any,
+        *,
+        fan_in: int = FAN_IN,
+        patience: float = PATIENCE,
+        workers: Sequence[str] | None = None,
+        direct: bool = True,
+    ) -> None:
         try:
             import distributed
         except ImportError as error:
@@ -71,6 +87,16 @@ class DaskExecutor:
         self.client = client
         self.fan_in = int(fan_in)
         self.patience = float(patience)
+        self.workers = None if workers is None else frozenset(workers)
+        if direct and not client.direct_to_workers:
+            # A client of our own: whether the user's speaks to workers is not ours to change.
+            self.client = distributed.Client(
+                client.scheduler.address,
+                security=client.security,
+                direct_to_workers=True,
+                set_as_default=False,
+            )
+            weakref.finalize(self, self.client.close)
 
     def place(self, table: StoredTable) -> DaskPlace:
         """Spread the blocks of a table over the workers."""
@@ -94,6 +120,7 @@ class DaskPlace:
         self._numbers = count(CODES + 1)
         self._fits: WeakSet[DaskFit] = WeakSet()
         self._codes: DaskFit | None = None
+        self._is_lost = False
         self._give_out(range(len(table.blocks)))
 
     # ---- what fits ask for --------------------------------------------------------------------
@@ -126,10 +153,16 @@ class DaskPlace:
     def end(self, fit: DaskFit) -> None:
         """Have all hosts forget a fit; those that are gone have."""
         self._fits.discard(fit)
-        try:
-            self._ask_all(list(self._hosts), lambda host: host.end(fit.number))
-        except ClusterError:
+        if self._is_lost:
             return  # nobody is left to forget it
+        for address in self._hosts:
+            with suppress(OSError, RuntimeError):  # who is lost has forgotten it
+                self._ask_all([address], lambda host: host.end(fit.number))
+
+    def n_fits(self) -> list[int]:
+        """How many fits each host has blocks of."""
+        found: list[int] = self._ask_all(list(self._hosts), lambda host: host.n_fits())
+        return found
 
     # ---- giving out blocks --------------------------------------------------------------------
 
@@ -163,10 +196,18 @@ class DaskPlace:
                 client = self._executor.client
                 found = client.sync(client.scheduler.identity)["workers"]
             except (OSError, AttributeError, TimeoutError) as error:
+                self._is_lost = True
                 raise _lost_scheduler(error) from error
-            if found:
-                return {address: int(told["nthreads"]) for address, told in found.items()}
+            chosen = self._executor.workers
+            there = {
+                address: int(told["nthreads"])
+                for address, told in found.items()
+                if chosen is None or address in chosen
+            }
+            if there:
+                return there
             if time.monotonic() > until:
+                self._is_lost = True
                 msg = (
                     "A cluster must have a worker. Got none for "
                     f"{self._executor.patience:g} seconds. Start workers, and go on with resume=."
@@ -249,95 +290,6 @@ class DaskPlace:
                 host.catch_up(fit.number, numbers, told, pending).result()
 
 
-class DaskFit:
-    """The executor of one fit on a cluster.
-
-    What wants no answer waits for the next call that does, and goes with it.
-    """
-
-    one_pass = True
-
-    def __init__(self, place: DaskPlace, number: int, asked: FitRows | None) -> None:
-        self._place = place
-        self.number = number
-        self.asked = asked
-        self._serial = 0
-        self._waiting: list[Call] = []
-        self._told: list[Call] = []
-        self._pending: Order | None = None
-        self._is_open = True
-
-    def sum(self, function: Callable[..., Any], *small: Any, finish: Finish | None = None) -> Any:
-        """The sum of ``function(block, *small)`` over all blocks, ``finish`` done on each host."""
-        return self._ask(Call("sum", function, small, finish))
-
-    def each(self, function: Callable[..., Result], *small: Any) -> list[Result]:
-        """``function(block, *small)`` of every block, in their order."""
-        found = self._ask(Call("each", function, small))
-        return [found[number] for number in sorted(found)]
-
-    def tell(self, function: Callable[..., None], *small: Any) -> None:
-        """Have ``function(block, *small)`` done to every block, before the next call."""
-        self._waiting.append(Call("tell", function, small))
-
-    def settle(self, function: Callable[..., None], *small: Any) -> None:
-        """Say how a new block is brought to where the others are, once they did what waits."""
-        if self._waiting:
-            self._ask(self._waiting.pop())
-        self._told = [Call("tell", function, small)]
-
-    def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]:
-        """``function(task)`` of every task."""
-        return [function(task) for task in tasks]
-
-    def close(self) -> None:
-        """The fit is over: hosts forget it."""
-        if self._is_open:
-            self._is_open = False
-            self._place.end(self)
-
-    def history(self) -> tuple[list[Call], Order | None]:
-        """What was done to all blocks, and what some of them may have done already."""
-        return self._told, self._pending
-
-    def _ask(self, call: Call) -> Any:
-        calls, self._waiting = [*self._waiting, call], []
-        self._serial += 1
-        self._pending = Order(self.number, self._serial, calls)
-        answer = self._until_answered(self._pending)
-        self._told.extend(calls)
-        self._pending = None
-        return answer
-
-    def _until_answered(self, order: Order) -> Any:
-        """Send an order; where workers are lost on the way, have others take over and ask again."""
-        n_in_vain = 0
-        while True:
-            try:
-                return self._place.send(order)
-            except (OSError, RuntimeError) as error:
-                if not _is_loss(error):
-                    raise
-                n_in_vain = 0 if self._repair() else n_in_vain + 1
-                if n_in_vain > 50:
-                    msg = (
-                        "A worker of the cluster must answer. Got none, though the scheduler has "
-                        f"it still: {error}. Restart that worker, and go on with resume=."
-                    )
-                    raise ClusterError(msg) from error
-                time.sleep(0.1 if n_in_vain else 0.0)
-
-    def _repair(self) -> bool:
-        try:
-            return self._place.repair()
-        except ClusterError:
-            raise
-        except (OSError, RuntimeError) as error:
-            if not _is_loss(error):
-                raise
-            return False  # one more went while the others caught up: ask again
-
-
 def _trees(hosts: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
     """Hosts as at most so many trees, in which each has at most so many below it.
 
@@ -348,13 +300,6 @@ def _trees(hosts: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
     cuts = [-(-len(hosts) * k // n_trees) for k in range(n_trees + 1)] if n_trees else []
     parts = [hosts[a:b] for a, b in pairwise(cuts)]
     return [(part[0], _trees(part[1:], fan_in)) for part in parts]
-
-
-def _is_loss(error: BaseException) -> bool:
-    """Whether an error says that somebody is gone; any other is of the computation itself."""
-    if isinstance(error, RuntimeError):
-        return "Actor was lost" in str(error) or "cannot schedule" in str(error)
-    return isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
 
 
 def _lost_scheduler(error: BaseException) -> ClusterError:

@@ -103,6 +103,10 @@ class RowHost:
         """Forget a fit."""
         self._fits.pop(fit, None)
 
+    def n_fits(self) -> int:
+        """How many fits there are blocks of."""
+        return len(self._fits) - 1
+
     # ---- working ------------------------------------------------------------------------------
 
     def run(self, order: Order, below: Sequence[Any] = ()) -> Any:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import mmap
+import os
 import tempfile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 
+from secateur.exceptions import StorageError
 from secateur.typing import AnyArray
 
 
@@ -53,9 +55,17 @@ class Scratch:
         n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if n_bytes == 0:
             return np.zeros(shape, dtype)
-        with tempfile.TemporaryFile(dir=self._folder) as file:
-            file.truncate(n_bytes)
-            mapped = mmap.mmap(file.fileno(), n_bytes)
+        try:
+            with tempfile.TemporaryFile(dir=self._folder) as file:
+                _make_long(file, n_bytes)
+                mapped = mmap.mmap(file.fileno(), n_bytes)
+        except OSError as error:
+            msg = (
+                "The folder of a stored table must have room for what moves with its rows, "
+                f"{n_bytes / 1e6:.0f} MB a block. Got none: {error}. Free some space, or raise "
+                "'memory_limit'."
+            )
+            raise StorageError(msg) from error
         self._maps.append(mapped)
         return np.frombuffer(mapped, dtype).reshape(shape)
 
@@ -63,6 +73,14 @@ class Scratch:
         """Let the system have the pages; the values stay in the file."""
         for mapped in self._maps:
             give_back(mapped)
+
+
+def _make_long(file: IO[bytes], n_bytes: int) -> None:
+    """Have the disk promise the space: a full one is told of now, and not in the midst of a fit."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+    else:
+        file.truncate(n_bytes)
 
 
 def give_back(mapped: mmap.mmap) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from secateur._engines.drive import drive
 from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.evaluation.folds import Fold, all_rows, draw_folds, hold_out, is_drawn, read_folds
+from secateur.exceptions import ClusterError
 from secateur.path import (
     AtMost,
     Best,
@@ -29,7 +31,12 @@ from secateur.path import (
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.boosted_input import BoostedJob, read_judges
+from secateur.selectors.boosted_input import (
+    BoostedJob,
+    read_judges,
+    read_resume,
+    rounds_to_resume,
+)
 from secateur.selectors.boosted_parameters import CONSTRAINTS, least_rows, read_penalty
 from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import check_kept, read_seed
@@ -74,6 +81,8 @@ class BoostedSelector(PathPredictor):
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        *,
+        resume: SelectionPath | None = None,
     ) -> Any:
         """Trace the path of selections and choose one.
 
@@ -88,18 +97,37 @@ class BoostedSelector(PathPredictor):
             Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as above, optional
             Rows that judge instead of held-out ones.
+        resume : SelectionPath, optional
+            The path of a fit on the same rows that was broken off: it goes on from there, and
+            ends as if nothing had happened. ``random_state`` must be a number.
 
         Returns
         -------
         self
         """
         job = self._read(X, y, sample_weight, X_val, y_val, sample_weight_val)
-        path = self._work(job, X, y)
+        told = self._told(job.problem.table.schema, job.problem.prices)
+        job = replace(job, resume=read_resume(resume, told))
+        try:
+            path = self._work(job, X, y)
+        except ClusterError as error:
+            self._keep_steps(error)
+            raise
         self._remember(job.problem.table.schema)
         if job.problem.target.classes is not None:
             self.classes_ = job.problem.target.classes
         self._set_path(path)
         return self
+
+    def _keep_steps(self, error: ClusterError) -> None:
+        """What was found before the cluster was lost, to go on from."""
+        if error.path is not None:
+            self.path_ = error.path
+            self.__dict__.pop("selection_", None)
+            error.add_note(
+                f"The {len(error.path)} steps so far are kept: fit(..., resume=selector.path_) "
+                "goes on from them."
+            )
 
     def _read(
         self,
@@ -154,7 +182,8 @@ class BoostedSelector(PathPredictor):
             penalties = self._penalties(data, params, job)
             n_fits = len(job.folds) + (len(job.folds) != 1)
             with progress_of(self, len(penalties), n_fits * params.n_rounds, X, y) as progress:
-                grid = Grid(penalties, job.folds, self.n_iter_no_change, progress.round)
+                done = {step.control: step for step in job.resume or ()}
+                grid = Grid(penalties, job.folds, self.n_iter_no_change, progress.round, done)
                 return drive(
                     trace_grid(data, params, grid),
                     rules=[Patience(GRID_PATIENCE)] if job.folds and job.penalty is None else [],
@@ -198,7 +227,8 @@ class BoostedSelector(PathPredictor):
         told: dict[str, Any],
     ) -> SelectionPath:
         """One fit at one penalty; each support that it has is a step."""
-        run = data.run(job.folds[0], params)
+        more = {} if job.resume is None else {"done": rounds_to_resume(job)}
+        run = data.run(job.folds[0], params, **more)
         judged = len(job.folds[0].test) > 0 or job.judges is not None
 
         def tell(_: Any) -> None:

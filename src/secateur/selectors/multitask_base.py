@@ -24,6 +24,7 @@ from secateur.evaluation.folds import (
     is_drawn,
     read_folds,
 )
+from secateur.exceptions import ClusterError
 from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_input import BoostedJob
 from secateur.selectors.boosted_parameters import least_rows, read_penalty
@@ -87,7 +88,11 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         self
         """
         job = self._read_tasks(X, y, sample_weight, task)
-        path = self._work(job, X, y)
+        try:
+            path = self._work(job, X, y)
+        except ClusterError as error:
+            self._keep_steps(error)
+            raise
         given = job.given
         assert given is not None  # noqa: S101  # as _read_tasks made it
         self._remember(job.problem.table.schema)
@@ -113,7 +118,15 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         check_common(self.common_trees, given)
         folds = self._folds_of_tasks(given, penalty, seed)
         job = MultitaskJob(
-            given.problem, tasks[0].loss, penalty, folds, None, seed, n_threads, tasks, given
+            given.problem,
+            tasks[0].loss,
+            penalty,
+            folds,
+            None,
+            seed,
+            n_threads,
+            tasks=tasks,
+            given=given,
         )
         if self.search == "group_testing":
             self._check_groups(job)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.shared_rows import take_over, tell_predictions
 from secateur._engines.boosted.trace import trace_boosted
+from secateur._engines.boosted.tree import Tree
 from secateur._execution.places import FitRows, MemoryPlace, Place
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
@@ -80,13 +81,15 @@ class BoostedData:
         *,
         is_added: bool = False,
         is_shared: bool = False,
+        done: Sequence[list[Tree]] = (),
     ) -> BoostedRun:
         """A fit on one fold, not yet begun; purchases go to the ledger, if there is one.
 
         With ``is_added`` it is added to predictions that ``take_over`` brings; with ``is_shared``
-        these come between its rounds.
+        these come between its rounds. ``done`` are rounds that are there already.
         """
-        return BoostedRun(self, fold, params, ledger, is_added=is_added, is_shared=is_shared)
+        shared = {"is_added": is_added, "is_shared": is_shared}
+        return BoostedRun(self, fold, params, ledger, done=done, **shared)
 
 
 class BoostedRun:
@@ -101,12 +104,13 @@ class BoostedRun:
         *,
         is_added: bool = False,
         is_shared: bool = False,
+        done: Sequence[list[Tree]] = (),
     ) -> None:
         self._data = data
         self._weight = data.weight[np.sort(fold.test)]
         self._counts = are_counts(data.weight)
         self._executor = data.executor(fold, is_added=is_added)
-        self.steps: Iterator[Step] = trace_boosted(
+        steps = trace_boosted(
             self._executor,
             data.columns,
             data.loss,
@@ -117,7 +121,9 @@ class BoostedRun:
             ledger,
             is_added=is_added,
             is_shared=is_added or is_shared,
+            done=done,
         )
+        self.steps: Iterator[Step] = _closing(steps, self._executor)
 
     def predictions(self) -> FloatArray:
         """The raw predictions of all rows so far."""
@@ -137,6 +143,14 @@ class BoostedRun:
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
         return pool([self.verdict(step)], origin="inner", metric=self._data.loss.name)
+
+
+def _closing(steps: Iterator[Step], executor: Executor) -> Iterator[Step]:
+    """The same steps; however they end, those who have the rows are told."""
+    try:
+        yield from steps
+    finally:
+        executor.close()
 
 
 class AnyRun(Protocol):
@@ -165,12 +179,16 @@ class AnyData(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """How penalties are tried: the folds that judge, and when a fold has seen enough rounds."""
+    """How penalties are tried: the folds that judge, and when a fold has seen enough rounds.
+
+    ``done`` are the steps of penalties that were tried before.
+    """
 
     penalties: Sequence[float]
     folds: Sequence[Fold]
     patience: int
     on_round: Callable[[], None] = lambda: None
+    done: Mapping[float, Step] = field(default_factory=dict)
 
 
 def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
@@ -183,6 +201,9 @@ def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[St
     """
     for penalty in grid.penalties:
         priced = replace(params, penalty=penalty)
+        if penalty in grid.done:
+            yield grid.done[penalty]
+            continue
         if not grid.folds:
             yield _train(data, priced, grid)
             continue

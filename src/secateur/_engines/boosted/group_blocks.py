@@ -77,7 +77,7 @@ def pool_blocks(
         for top, its_counts in zip(tops, counts, strict=True):
             for group, filled in zip(walk.groups(top), its_counts, strict=True):
                 code_steps(filled, total, code[group])
-    executor.tell(code_rows, walk, low, high, code)
+    executor.each(code_rows, walk, low, high, code)  # fits that come later want it done
     return Groups(plan, np.empty((0, 0), np.uint8))
 
 

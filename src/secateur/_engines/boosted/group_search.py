@@ -36,6 +36,10 @@ class GroupSearch(ExactSearch):
         super().begin_tree(scale, only)
         self._tests.begin_tree()
 
+    def skip_tree(self) -> None:
+        """A tree was grown by somebody else; the next set of partitions has its turn."""
+        self._tests.begin_tree()
+
     def _offered(self) -> BoolArray:
         """The features that every node evaluates: those in use, and those that no sum has."""
         self._for_sale = None

@@ -60,10 +60,15 @@ def go_on_from(
     set_baseline(block, baseline, weight_scale)
     choose_told_rows(block, stride)
     narrow(block, divisible)
-    everyone = np.arange(block.columns.n_rows, dtype=np.uint32)
     for trees in rounds:
-        for k, tree in enumerate(trees):
-            _add_tree(block, k, tree, everyone)
+        add_round(block, trees)
+
+
+def add_round(block: RowBlock, trees: Sequence[Tree]) -> None:
+    """Add trees that were grown before to the predictions of all rows, one for each output."""
+    everyone = np.arange(block.columns.n_rows, dtype=np.uint32)
+    for k, tree in enumerate(trees):
+        _add_tree(block, k, tree, everyone)
 
 
 def training_rows(block: RowBlock) -> tuple[FloatArray, FloatArray]:

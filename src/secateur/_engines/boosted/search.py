@@ -64,6 +64,9 @@ class ExactSearch:
         self._only = only
         self._renew_offer()
 
+    def skip_tree(self) -> None:
+        """A tree was grown by somebody else; nothing to remember."""
+
     def _renew_offer(self) -> None:
         """The features that a split may use now; the same object while they are the same."""
         mask = self._offered()

@@ -5,7 +5,7 @@ Algorithm 1 of GBFS, with the gain of GBFS (Eq. 14) or of A-GBM.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +24,7 @@ from secateur._engines.boosted.nodes import NodeHistograms
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.scales import WeightScale
 from secateur._engines.boosted.search import ExactSearch
+from secateur._engines.boosted.tree import Tree
 from secateur._kernels.threads import Threads
 from secateur.losses.base import fixed_point_sum
 from secateur.path.step import Step
@@ -45,6 +46,7 @@ def trace_boosted(
     *,
     is_added: bool = False,
     is_shared: bool = False,
+    done: Sequence[list[Tree]] = (),
 ) -> Iterator[Step]:
     """Boost round after round and yield the state after each.
 
@@ -69,6 +71,8 @@ def trace_boosted(
     is_shared : bool, default=False
         Whether others change the predictions between the rounds, so that the trees alone do not
         tell them.
+    done : sequence of rounds of trees, default=()
+        The first rounds of a fit that was broken off: taken as they are, and gone on from.
 
     Yields
     ------
@@ -98,8 +102,12 @@ def trace_boosted(
                 rows.go_on_from, ensemble.baseline, weights.scale, divisible, objective.stride,
                 tuple(ensemble.rounds),
             )  # fmt: skip
-        executor.tell(rows.begin_round, loss)
-        trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in range(loss.n_outputs)]
+        if n_rounds <= len(done):
+            trees = _take_over(executor, search, done[n_rounds - 1])
+        else:
+            executor.tell(rows.begin_round, loss)
+            seeds = [_seed(params, n_rounds, k) for k in range(loss.n_outputs)]
+            trees = [grower.grow(k, loss, seed) for k, seed in enumerate(seeds)]
         ensemble.rounds.append(trees)
         ensemble.n_cells = search.histograms.cells
         for tree in trees:
@@ -115,6 +123,19 @@ def trace_boosted(
             model=ensemble.at(n_rounds),
             details={"round": n_rounds},
         )
+
+
+def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> list[Tree]:
+    """A round that is there already: its purchases are booked, its trees added.
+
+    Nodes are numbered in the order in which they were split.
+    """
+    for tree in trees:
+        search.skip_tree()
+        for feature in tree.feature[tree.left >= 0]:
+            search.ledger.use(int(feature))
+    executor.tell(rows.add_round, trees)
+    return trees
 
 
 def _search(
