@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -148,6 +149,7 @@ def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
 
 
 def test_a_lost_cluster_is_told_of_and_the_fit_can_go_on(folder, at_home, monkeypatch):
+    dask.config.set({"distributed.comm.timeouts.connect": "1s"})
     cluster = start(2)
     client = Client(cluster)
     executor = secateur.DaskExecutor(client, patience=1.0)
@@ -163,6 +165,23 @@ def test_a_lost_cluster_is_told_of_and_the_fit_can_go_on(folder, at_home, monkey
     assert_same_selector(at_home, selector.fit(home, resume=selector.path_))
     assert when.n_trees == 4
     client.close()
+    dask.config.refresh()
+
+
+def test_dask_collections_are_fitted_where_the_client_is(client, rows, at_home, monkeypatch):
+    import dask.array as da
+    import dask.dataframe as dd
+    import pandas as pd
+
+    monkeypatch.setattr(opening, "BLOCK_ROWS", 1_000)
+    X, y = rows
+    lazy = da.from_array(X, chunks=(1_500, 40)), da.from_array(y, chunks=1_000)
+    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(*lazy))
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    frames = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
+    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(*frames))
+    with pytest.raises(InputError, match="open_table"):
+        secateur.AGBMRegressor(**TOLD).fit(*lazy, sample_weight=np.ones(len(y)))
 
 
 def test_bad_input_is_told(client):

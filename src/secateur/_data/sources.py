@@ -27,6 +27,9 @@ from secateur._data.frames import as_frame
 from secateur._data.wording import some_of
 from secateur.exceptions import InputError, InputTypeError
 
+TARGET = "(target)"
+"""What a target is called that came without a name."""
+
 
 class Roles(NamedTuple):
     """Which columns are not features: targets, weight, task, and those left out."""
@@ -144,9 +147,14 @@ def open_source(data: Any, target: Any, roles: Roles) -> Source:
     if module == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "files"):
         prints = [_print_of_files(Path(file)) for file in data.files if Path(file).exists()]
         return _of_dataset(data, ";".join(prints) or uuid4().hex, target, roles)
-    if module in {"dask", "dask_expr"}:
+    if is_lazy(data):
         return _of_dask(data, target, roles)
     return _of_memory(data, target, roles)
+
+
+def is_lazy(data: Any) -> bool:
+    """Whether rows are those of a dask collection."""
+    return type(data).__module__.partition(".")[0] in {"dask", "dask_expr"}
 
 
 def _of_dataset(dataset: Any, fingerprint: str, target: Any, roles: Roles) -> Source:
@@ -160,6 +168,8 @@ def _of_dask(data: Any, target: Any, roles: Roles) -> Source:
     from dask.base import tokenize
 
     if hasattr(data, "columns"):
+        if hasattr(target, "compute"):  # a column of its own beside the frame
+            data, target = data.assign(**{TARGET: target}), TARGET
         full = _with_targets(roles, target, [str(name) for name in data.columns])
         return FrameSource(
             lambda _: (data.partitions[i].compute() for i in range(data.npartitions)),

@@ -38,7 +38,7 @@ from secateur.selectors.boosted_input import (
     rounds_to_resume,
 )
 from secateur.selectors.boosted_parameters import CONSTRAINTS, least_rows, read_penalty
-from secateur.selectors.inputs import FitInput, read_input
+from secateur.selectors.inputs import FitInput, read_input, store_lazy
 from secateur.selectors.parameters import check_kept, read_seed
 from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
@@ -90,7 +90,8 @@ class BoostedSelector(PathPredictor):
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features), or stored table
             Missing values are NaN or None; category columns are used as such. A table of
-            `secateur.open_table` is fitted block by block, in its own bins.
+            `secateur.open_table` is fitted block by block, in its own bins; a dask array or data
+            frame becomes such a table, on the cluster of the current client.
         y : array or series of shape (n_rows,)
             Left out for a stored table, which has its own.
         sample_weight : array of shape (n_rows,), optional
@@ -140,6 +141,7 @@ class BoostedSelector(PathPredictor):
     ) -> BoostedJob:
         """Everything that can be wrong is found here, before any work."""
         self._check_parameters()
+        X, y = store_lazy(self, X, y, sample_weight, X_val, y_val)
         penalty = read_penalty(self._penalty, self._criterion)
         seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)

@@ -9,12 +9,15 @@ import numpy as np
 
 from secateur._data.costs import as_costs
 from secateur._data.frames import read_table
+from secateur._data.opening import open_table
 from secateur._data.problem import Problem
+from secateur._data.sources import is_lazy
 from secateur._data.stored import StoredTable
 from secateur._data.table import Table
 from secateur._data.target import Target, Task, read_target
 from secateur._data.weights import class_weights, combine_weights, read_weights
 from secateur._data.wording import some_of
+from secateur._execution.dask import DaskExecutor
 from secateur.exceptions import InputError
 from secateur.typing import FloatArray, IntArray
 
@@ -69,6 +72,39 @@ def read_input(estimator: Any, task: Task, X: Any, y: Any, sample_weight: Any) -
     return FitInput(problem, target, kept, class_weights(target, class_weight, plain))
 
 
+def store_lazy(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, Any]:
+    """A dask collection as a stored table, on the cluster of the client if there is one."""
+    if not is_lazy(X):
+        return X, y
+    if any(other is not None for other in others):
+        msg = (
+            "A dask collection must bring X and y only. Got weights, tasks or validation rows "
+            "beside it. Name its columns in open_table(..., weight=..., task=...)."
+        )
+        raise InputError(msg)
+    seed = estimator.random_state
+    table = open_table(
+        X,
+        y,
+        categorical_features=estimator.categorical_features,
+        max_bins=estimator.max_bins,
+        random_state=seed if isinstance(seed, int) else 0,
+        n_jobs=estimator.n_jobs,
+        executor=_current_executor(),
+    )
+    return table, None
+
+
+def _current_executor() -> DaskExecutor | None:
+    """That of the client of this process, if it has one."""
+    try:
+        from distributed import get_client
+
+        return DaskExecutor(get_client())
+    except (ImportError, ValueError):
+        return None
+
+
 def read_rows(X: Any, categorical_features: Any) -> Table:
     """X as a table; one on disk is one already."""
     if isinstance(X, StoredTable):
@@ -80,7 +116,7 @@ def read_stored(
     table: StoredTable, y: Any, sample_weight: Any, categorical_features: Any
 ) -> tuple[Any, Any]:
     """Target and weight of a table on disk, which has its own."""
-    if y is not None or categorical_features is not None:
+    if y is not None or (categorical_features is not None and not table.schema.encoders):
         what = "a y" if y is not None else "'categorical_features'"
         msg = f"A stored table brings its target and its categories. Got {what} beside it. Give "
         raise InputError(msg + "it to open_table instead.")

@@ -29,6 +29,7 @@ from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_input import BoostedJob
 from secateur.selectors.boosted_parameters import least_rows, read_penalty
 from secateur.selectors.group_testing_base import check_design, group_testing, make_groups
+from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
     MultitaskInput,
     MultitaskJob,
@@ -109,6 +110,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     def _read_tasks(self, X: Any, y: Any, sample_weight: Any, task: Any) -> MultitaskJob:
         """Everything that can be wrong is found here, before any work."""
         self._check_parameters()
+        X, y = store_lazy(self, X, y, sample_weight, task)
         penalty = read_penalty(self.group_penalty, self._criterion, name="group_penalty")
         seed, n_threads = read_seed(self.random_state), resolve_n_jobs(self.n_jobs)
         given = read_multitask(self, self._task, X, y, sample_weight, task)
