@@ -159,6 +159,11 @@ class DaskPlace:
             with suppress(OSError, RuntimeError):  # who is lost has forgotten it
                 self._ask_all([address], lambda host: host.end(fit.number))
 
+    @property
+    def n_hosts(self) -> int:
+        """How many workers have blocks."""
+        return len(self._hosts)
+
     def n_fits(self) -> list[int]:
         """How many fits each host has blocks of."""
         found: list[int] = self._ask_all(list(self._hosts), lambda host: host.n_fits())

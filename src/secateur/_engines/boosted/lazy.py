@@ -172,7 +172,7 @@ class LazySearch:
         at_once = max(FEATURES_AT_ONCE, MESSAGE_BYTES // (8 * N_CODES * n_cells))
         for start in range(0, len(features), at_once):
             part = features[start : start + at_once]
-            part = part[self._is_open(part, n_cells, shape, decisions)]
+            part = part[self.still_open(part, n_cells, shape, decisions)]
             if len(part) == 0:
                 continue
             histograms = self._executor.sum(all_cell_histograms, n_cells, part)
@@ -181,7 +181,7 @@ class LazySearch:
                 return part[better].tolist(), start + len(part)
         return [], len(features)
 
-    def _is_open(
+    def still_open(
         self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
     ) -> BoolArray:
         """Which features some node might have chosen, as far as bounds can tell."""
