@@ -15,7 +15,7 @@ from common.table import Section, table
 from scale_sections import kdd
 
 LIMIT = "1.5GB"
-SMALL_LIMIT = "300MB"
+SMALL_LIMIT = "800MB"
 PENALTIES = (20.0, 2_000.0, 50_000.0)
 """Prices of GBFS, in units of its loss: cheap, middling, dear."""
 

@@ -98,24 +98,19 @@ def trace_boosted(
     importances = np.zeros(columns.n_features)
     for n_rounds in range(1, params.n_rounds + 1):
         if not is_shared:
-            executor.settle(
-                rows.go_on_from, ensemble.baseline, weights.scale, divisible, objective.stride,
-                tuple(ensemble.rounds),
-            )  # fmt: skip
+            state = (ensemble.baseline, weights.scale, divisible, objective.stride)
+            executor.settle(rows.go_on_from, *state, tuple(ensemble.rounds))
         if n_rounds <= len(done):
             trees = _take_over(executor, search, done[n_rounds - 1])
         else:
-            executor.tell(rows.begin_round, loss)
-            seeds = [_seed(params, n_rounds, k) for k in range(loss.n_outputs)]
-            trees = [grower.grow(k, loss, seed) for k, seed in enumerate(seeds)]
+            trees = _grow(executor, grower, loss, params, n_rounds)
         ensemble.rounds.append(trees)
         ensemble.n_cells = search.histograms.cells
         for tree in trees:
             split = tree.left >= 0
             np.add.at(importances, tree.feature[split], tree.gain[split])
-        order = ledger.entered
         yield Step.of(
-            order,
+            ledger.entered,
             importances,
             control=params.penalty,
             objective=objective.now(),
@@ -123,6 +118,14 @@ def trace_boosted(
             model=ensemble.at(n_rounds),
             details={"round": n_rounds},
         )
+
+
+def _grow(
+    executor: Executor, grower: Grower, loss: Loss, params: BoostingParams, n_rounds: int
+) -> list[Tree]:
+    """A new round: one tree for each output."""
+    executor.tell(rows.begin_round, loss)
+    return [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in range(loss.n_outputs)]
 
 
 def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> list[Tree]:
