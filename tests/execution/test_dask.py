@@ -100,6 +100,8 @@ def test_several_tasks(client, tmp_path, rows):
     table = secateur.open_table(both, ["y", "z"], cache=tmp_path, executor=executor)
     one = secateur.MultitaskAGBMRegressor(**told).fit(frame, both[["y", "z"]])
     assert_same_selector(one, secateur.MultitaskAGBMRegressor(**told).fit(table))
+    with pytest.raises(ParameterError, match="on a cluster"):
+        secateur.MultitaskAGBMRegressor(common_trees=True, **told).fit(table)
 
 
 class _At:

@@ -176,6 +176,12 @@ def check_common(wanted: bool, given: MultitaskInput) -> None:
     """Trees that all tasks have in common need one kind of target."""
     if not wanted:
         return
+    if getattr(given.problem.table, "executor", None) is not None:
+        msg = (
+            "'common_trees' must be False on a cluster, where predictions of all rows would travel "
+            "each round. Got True. Open the table without an executor."
+        )
+        raise ParameterError(msg)
     if given.is_wide:
         msg = (
             "'common_trees' must be False where y has a column for each task. Got True. Stack the "
