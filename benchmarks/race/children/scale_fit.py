@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common.measure import N_THREADS
+from common.measure import N_THREADS, read_mark
 
 
 def main() -> None:
     who, folder, n_rounds, penalty, limit = sys.argv[1:]
     fit = {"memory": in_memory, "store": from_store, "lightgbm": by_lightgbm}[who]
     found = fit(Path(folder), int(n_rounds), float(penalty), limit)
-    # kilobytes on Linux
-    found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    found["peak"] = read_mark()
     print(json.dumps(found))
 
 
