@@ -43,8 +43,10 @@ def run(options: Options) -> Section:
             f"KDD Cup 99, {n_rows:,} x {kdd.N_COLUMNS}, {n_rounds} trees of depth 4, rate 0.1; "
             f"test error on the labelled test file. The store has a limit of {limit}."
         )
+        # Prices are in units of a sum over rows: fewer rows, smaller prices.
         found = {
-            (who, price): _fit(who, files, n_rounds, price, limit) for who, price in _plan(options)
+            (who, price): _fit(who, files, n_rounds, price * n_rows / kdd.N_ROWS, limit)
+            for who, price in _plan(options)
         }
     _tell(section, found)
     return section

@@ -23,6 +23,9 @@ ROW_BYTES = 64
 OUTPUT_BYTES = 24
 """... and for each output: prediction, gradient, hessian."""
 
+USABLE = 0.9
+"""Of the limit; the rest is for what comes and goes: sums, histograms, copies of a column."""
+
 STATE_SHARE = 0.6
 """What moves with the rows stays in memory if it takes no more than such a share of it."""
 
@@ -160,7 +163,7 @@ class StoredPlace:
     ) -> None:
         self._threads = threads
         self._folder = table.folder
-        budget = max(0, table.memory_limit - resident_memory())
+        budget = max(0, int(USABLE * table.memory_limit) - resident_memory())
         state = n_fits * table.n_rows * (ROW_BYTES + OUTPUT_BYTES * n_outputs)
         self._in_memory = state <= STATE_SHARE * budget
         left = budget - state if self._in_memory else int((1.0 - STATE_SHARE) * budget)
