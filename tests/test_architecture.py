@@ -44,6 +44,7 @@ ALLOWED = [
     ("_data/frames.py", "if TYPE_CHECKING:\n    import pandas"),
     ("_kernels/binning.py", "import numba"),
     ("report/html.py", "from secateur.path import SelectionPath"),
+    ("report/gathering.py", "from secateur._data.frames import read_table"),
     ("cli/app.py", "from secateur.datasets import load_demo\nprint(load_demo())"),
     ("datasets/demo.py", "from sklearn.datasets import load_iris"),
 ]
@@ -74,6 +75,7 @@ FORBIDDEN = [
     ("_engines/boosted/trace.py", "from secateur._engines import grafting", "no other"),
     ("report/html.py", "from secateur.selectors.base import Base", "may use"),
     ("report/html.py", "from secateur._data.costs import FeatureCosts", "may use"),
+    ("report/gathering.py", "from secateur.selectors.base import Base", "may use"),
     ("selectors/boosted.py", "from secateur.datasets import load_demo", "nothing but cli"),
     ("datasets/demo.py", "from secateur.path import Step", "may use"),
     ("datasets/demo.py", "import requests", "numpy and scikit-learn only"),

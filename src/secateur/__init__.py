@@ -9,9 +9,13 @@ if TYPE_CHECKING:
     from secateur._data.costs import FeatureCosts
     from secateur._data.opening import open_table
     from secateur._execution.dask import DaskExecutor
+    from secateur.comparison.racing import compare
+    from secateur.evaluation.repeating import HeldOut, held_out
+    from secateur.evaluation.resampling import Stability, stability
     from secateur.path import (
         AtMost,
         Best,
+        Comparison,
         CostBudget,
         Elbow,
         MaxFeatures,
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
         TimeLimit,
         WithinBudget,
     )
+    from secateur.report.display import SelectionPathDisplay
     from secateur.selectors.boosted import (
         AGBMClassifier,
         AGBMRegressor,
@@ -48,6 +53,7 @@ __all__ = [
     "AGBMRegressor",
     "AtMost",
     "Best",
+    "Comparison",
     "CostBudget",
     "DaskExecutor",
     "Elbow",
@@ -61,6 +67,7 @@ __all__ = [
     "GTGBMRegressor",
     "GraftingClassifier",
     "GraftingRegressor",
+    "HeldOut",
     "IISRegressor",
     "MaxFeatures",
     "MultitaskAGBMClassifier",
@@ -70,11 +77,16 @@ __all__ = [
     "Score",
     "Selection",
     "SelectionPath",
+    "SelectionPathDisplay",
+    "Stability",
     "Step",
     "StopReason",
     "TimeLimit",
     "WithinBudget",
+    "compare",
+    "held_out",
     "open_table",
+    "stability",
 ]
 
 # Where each public name lives. A name is imported when it is first asked for, so that
@@ -83,9 +95,13 @@ _HOMES = {
     "secateur._data.costs": ("FeatureCosts",),
     "secateur._data.opening": ("open_table",),
     "secateur._execution.dask": ("DaskExecutor",),
+    "secateur.comparison.racing": ("compare",),
+    "secateur.evaluation.repeating": ("HeldOut", "held_out"),
+    "secateur.evaluation.resampling": ("Stability", "stability"),
     "secateur.path": (
         "AtMost",
         "Best",
+        "Comparison",
         "CostBudget",
         "Elbow",
         "MaxFeatures",
@@ -99,6 +115,7 @@ _HOMES = {
         "TimeLimit",
         "WithinBudget",
     ),
+    "secateur.report.display": ("SelectionPathDisplay",),
     "secateur.selectors.boosted": (
         "AGBMClassifier",
         "AGBMRegressor",

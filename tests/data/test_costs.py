@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from secateur._data.bags import bag_labels
 from secateur._data.costs import FeatureCosts, as_costs
 from secateur._data.neighbours import grid_neighbours
 from secateur.exceptions import InputError, ParameterError
@@ -101,6 +102,30 @@ def test_bags_in_every_form(groups):
     assert bound.prices(used(1)).tolist() == [1, 0, 0, 4]
     assert bound.prices(used(0)).tolist() == [0, 2, 3, 4]
     assert bound.total(np.array([2, 1, 0])) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("groups", "labels"),
+    [
+        ([None, "body", "arm", "body"], ["body", "arm"]),
+        (np.array(["body", "arm", "arm", "leg"]), ["arm", "body", "leg"]),
+        ({"height": "body", "mass": None, "age": "arm"}, ["body", "arm"]),
+        ({"body": ["height"], "arm": ["mass", "age"]}, ["body", "arm"]),
+        (np.eye(4, dtype=bool), ["0", "1", "2", "3"]),
+        (None, []),
+    ],
+)
+def test_bags_are_called_what_the_user_calls_them(groups, labels):
+    assert bag_labels(groups) == labels
+    if groups is not None:
+        members = FeatureCosts(groups=groups).bind(NAMES).bags
+        assert members.shape[1] == len(labels)
+
+
+def test_labels_are_in_the_order_of_the_bags():
+    groups = np.array(["b", "a", "b", "c"])
+    members = FeatureCosts(groups=groups).bind(NAMES).bags.toarray()
+    assert [bag_labels(groups)[row.argmax()] for row in members] == groups.tolist()
 
 
 def test_overlapping_bags_are_all_opened():

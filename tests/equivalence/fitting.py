@@ -172,7 +172,7 @@ def fit_twin(task: Task, **more) -> Boosted:
     codes, n_bins = naive_codes(task)
     prices = task.costs.bind(task.names)
     is_categorical = np.isin(np.arange(task.X.shape[1]), list(task.categories))
-    params = {key: value for key, value in task.params.items() if key != "lazy"}
+    params = {key: value for key, value in task.params.items() if key not in ("lazy", "whole")}
     return boost(
         codes,
         n_bins,

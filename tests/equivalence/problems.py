@@ -144,6 +144,7 @@ PARAMETERS = {
     "max_features": (None, None, None, 1, 2, 3),
     "cost_budget": (None, None, None, 0.0, 1.0, 1.7),
     "lazy": (True, False),
+    "whole": (True, False),
 }
 
 

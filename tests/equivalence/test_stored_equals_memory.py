@@ -11,8 +11,10 @@ from sklearn.base import clone
 
 import secateur
 from secateur._data import opening
+from secateur._engines.boosted.whole import WholeTrees
 from secateur._execution import places
 from secateur.datasets import make_wide
+from secateur.exceptions import ParameterError
 
 N_ROWS = 3_000
 ONE = {"max_iter": 8, "random_state": 0}
@@ -154,9 +156,8 @@ def test_several_targets(frame, tmp_path, memory):
     assert_same_selector(mine, its)
 
 
-@pytest.mark.parametrize("common_trees", [False, True])
-def test_tasks_by_row_in_any_cut_into_blocks(frame, tmp_path, monkeypatch, common_trees):
-    told = {"group_penalty": 0.002, "common_trees": common_trees, **ONE}
+def test_tasks_by_row_in_any_cut_into_blocks(frame, tmp_path, monkeypatch):
+    told = {"group_penalty": 0.002, **ONE}
     many = store(frame, tmp_path, "number", task="group")
     its = secateur.MultitaskAGBMRegressor(**told).fit(many)
     monkeypatch.setattr(opening, "LEAST_BLOCK", 10**6)
@@ -171,3 +172,36 @@ def test_tasks_by_row_in_any_cut_into_blocks(frame, tmp_path, monkeypatch, commo
         one.predict(features(frame), task=frame["group"]),
         its.predict(features(frame), task=frame["group"]),
     )
+
+
+def test_common_trees_are_refused_and_auto_does_without(frame, tmp_path):
+    table = store(frame, tmp_path, "number", task="group")
+    told = {"group_penalty": "auto", "cv": 2, "max_iter": 3, "random_state": 0}
+    with pytest.raises(ParameterError, match=r"must be False or 'auto' on a stored table"):
+        secateur.MultitaskAGBMRegressor(common_trees=True, **told).fit(table)
+    without = secateur.MultitaskAGBMRegressor(common_trees=False, **told).fit(table)
+    auto = secateur.MultitaskAGBMRegressor(common_trees="auto", **told).fit(table)
+    assert len(auto.path_) > 1
+    assert_same_selector(without, auto)
+
+
+def test_trees_are_grown_whole_where_all_rows_are_in_one_block_in_memory(
+    frame, tmp_path, memory, monkeypatch
+):
+    n_whole = []
+    plain = WholeTrees.grow
+    monkeypatch.setattr(WholeTrees, "grow", lambda *told: n_whole.append(1) or plain(*told))
+    told = {"penalty": 0.002, **ONE}
+    many = secateur.AGBMRegressor(**told).fit(store(frame, tmp_path, "number"))
+    assert not n_whole
+    monkeypatch.setattr(opening, "LEAST_BLOCK", 10**6)
+    monkeypatch.setattr(opening, "BLOCK_ROWS", 10**6)
+    left_out = [name for name in EXTRA if name != "number"]
+    table = secateur.open_table(frame, "number", drop=left_out)
+    assert len(table.blocks) == 1
+    one = secateur.AGBMRegressor(**told).fit(table)
+    assert len(n_whole) == (ONE["max_iter"] if memory == "in memory" else 0)
+    assert_same_selector(many, one)
+    n_whole.clear()
+    assert_same_selector(one, secateur.AGBMRegressor(**told).fit(features(frame), frame["number"]))
+    assert len(n_whole) == ONE["max_iter"]

@@ -62,7 +62,13 @@ def addresses(client):
     return list(client.scheduler_info(n_workers=-1)["workers"])
 
 
-@pytest.mark.parametrize(("n_workers", "fan_in"), [(1, 8), (2, 8), (4, 8), (4, 2)])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("n_workers", "fan_in"),
+    [(2, 8), *(pytest.param(*told, marks=SLOW) for told in [(1, 8), (4, 8), (4, 2)])],
+)
 def test_any_number_of_workers_gives_the_same_bits(
     client, folder, rows, at_home, n_workers, fan_in
 ):
@@ -73,6 +79,7 @@ def test_any_number_of_workers_gives_the_same_bits(
     assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(*rows))
 
 
+@pytest.mark.slow
 def test_folds_classes_samples_and_group_tests(client, tmp_path, rows, monkeypatch):
     monkeypatch.setattr(opening, "BLOCK_ROWS", 1_000)
     monkeypatch.setattr(opening, "LEAST_BLOCK", 1_000)
@@ -90,6 +97,7 @@ def test_folds_classes_samples_and_group_tests(client, tmp_path, rows, monkeypat
     assert_same_selector(one, secateur.GTGBMClassifier(**groups.get_params()).fit(table))
 
 
+@pytest.mark.slow
 def test_several_tasks(client, tmp_path, rows):
     pd = pytest.importorskip("pandas")
     X, y = rows
@@ -100,7 +108,7 @@ def test_several_tasks(client, tmp_path, rows):
     table = secateur.open_table(both, ["y", "z"], cache=tmp_path, executor=executor)
     one = secateur.MultitaskAGBMRegressor(**told).fit(frame, both[["y", "z"]])
     assert_same_selector(one, secateur.MultitaskAGBMRegressor(**told).fit(table))
-    with pytest.raises(ParameterError, match="on a cluster"):
+    with pytest.raises(ParameterError, match="on a stored table"):
         secateur.MultitaskAGBMRegressor(common_trees=True, **told).fit(table)
 
 
@@ -120,7 +128,7 @@ class _At:
         monkeypatch.setattr(grower.Grower, "grow", grow)
 
 
-@pytest.mark.parametrize("fan_in", [8, 2])
+@pytest.mark.parametrize("fan_in", [2, pytest.param(8, marks=SLOW)])
 def test_a_worker_killed_in_the_middle_is_survived(client, folder, at_home, monkeypatch, fan_in):
     client.wait_for_workers(4)
     executor = secateur.DaskExecutor(client, fan_in=fan_in)
@@ -133,6 +141,7 @@ def test_a_worker_killed_in_the_middle_is_survived(client, folder, at_home, monk
     assert_same_selector(at_home, selector)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
     client.wait_for_workers(4)
     executor = secateur.DaskExecutor(client)
@@ -150,6 +159,7 @@ def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
     assert place.n_fits() == [0] * len(addresses(client))
 
 
+@pytest.mark.slow
 def test_a_lost_cluster_is_told_of_and_the_fit_can_go_on(folder, at_home, monkeypatch):
     dask.config.set({"distributed.comm.timeouts.connect": "1s"})
     cluster = start(2)
@@ -170,6 +180,7 @@ def test_a_lost_cluster_is_told_of_and_the_fit_can_go_on(folder, at_home, monkey
     dask.config.refresh()
 
 
+@pytest.mark.slow
 def test_dask_collections_are_fitted_where_the_client_is(client, rows, at_home, monkeypatch):
     import dask.array as da
     import dask.dataframe as dd

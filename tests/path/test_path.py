@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import pickle
+import re
 import sys
 from dataclasses import FrozenInstanceError
 
@@ -170,6 +171,34 @@ def test_long_paths_and_many_names_are_shortened(make_path):
     assert "(60 more steps)" in page
     assert "f5 and 14 more" in page
     assert "f216, f217" in page  # the last step is there
+
+
+def test_notebooks_show_the_curve_of_a_path_with_scores(make_path):
+    page = make_path([1, 2, 5], [0.5, 0.3, 0.4])._repr_html_()
+    assert page.count("<circle") == 3
+    # the step of 5 features is no better than that of 2: the line does not go there
+    assert re.search('points="([^"]*)"', page)[1] == "64.0,10.0 135.0,108.0"
+    assert ">0.5000</text>" in page
+    assert ">5 features</text>" in page
+
+
+@pytest.mark.parametrize(
+    ("sizes", "losses"), [([1, 2], None), ([1, 1], [0.5, 0.4]), ([1, 2], [0.5, math.nan])]
+)
+def test_without_two_scores_there_is_no_curve(make_path, sizes, losses):
+    assert "<svg" not in make_path(sizes, losses)._repr_html_()
+
+
+def test_equal_scores_make_a_flat_curve(make_path):
+    assert 'points="64.0,59.0"' in make_path([1, 2], [0.5, 0.5])._repr_html_()
+
+
+def test_the_selection_shows_itself_in_notebooks():
+    step = Step.of([0, 1])
+    path = SelectionPath([step], StopReason.FINISHED, ["<b>a</b>", "c"], "demo")
+    page = path.cut()._repr_html_()
+    assert "<b>&lt;b&gt;a&lt;/b&gt;, c</b>" in page
+    assert "2 of 2 features" in page
 
 
 def test_the_selection_shows_its_sentence(make_path):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from secateur.exceptions import StorageError
 from secateur.path import Score, SelectionPath, Step, StopReason, explain_difference
+from secateur.path.storing import load_evidence_json
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "path_v1.json"
 ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True)
@@ -87,6 +88,22 @@ def test_save_and_load(make_path, tmp_path):
     path.save(file)
     assert explain_difference(path, SelectionPath.load(str(file))) == ""
     assert [entry.name for entry in tmp_path.iterdir()] == ["path.json"]
+
+
+def test_evidence_goes_along_and_readers_of_the_path_do_not_see_it(make_path, tmp_path):
+    path, file = make_path([1, 2], [0.5, 0.4]), tmp_path / "path.json"
+    path.save(file, evidence='{"n_rows": 3}')
+    assert explain_difference(path, SelectionPath.load(file)) == ""
+    assert json.loads(load_evidence_json(file)) == {"n_rows": 3}
+    path.save(file)
+    assert load_evidence_json(file) is None
+
+
+def test_evidence_of_a_broken_file_names_the_file(tmp_path):
+    file = tmp_path / "broken.json"
+    file.write_text("{")
+    with pytest.raises(StorageError, match=r"broken\.json: A path must be JSON"):
+        load_evidence_json(file)
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_litter(make_path, tmp_path, monkeypatch):

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.exceptions import NotFittedError
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from secateur import FeatureCosts, GraftingClassifier, GraftingRegressor, StopReason
 from secateur.datasets import make_grafting_a, make_threshold_max
@@ -331,3 +331,13 @@ def test_max_hidden_holds(cancer):
     found = GraftingClassifier(model="mlp", l1=1e-3, max_hidden=2, max_iter=8, cv=0).fit(X, y)
     assert len(found.network_.hidden_bias) <= 2
     assert len(found.network_) > 2
+
+
+def test_rounds_that_end_before_the_optimum_draw_a_warning():
+    X, y = make_classification(300, 40, n_informative=10, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter=1") as told:
+        GraftingClassifier(l1=1e-4, max_iter=1).fit(X, y)
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GraftingClassifier(l1=1e-4).fit(X, y)

@@ -296,9 +296,123 @@ def test_common_trees_are_judged_on_rows_that_no_tree_saw():
     assert (model.path_.scores > 0.97).all()  # nothing can be learnt: no better than a constant
 
 
+def clustered(seed=0, n_each=60):
+    """Six tasks: x0 matters to all, x1 to the first three only, which lie higher."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(6 * n_each, 6))
+    task = rng.permutation(np.repeat(np.arange(6), n_each))
+    y = X[:, 0] + (5 + 2 * X[:, 1]) * (task < 3) + 0.3 * rng.normal(size=len(X))
+    return X, y, task
+
+
+def test_common_trees_may_ask_for_the_task():
+    X, y, task = clustered()
+    told = {"group_penalty": 0.02, "task_penalty": 0.9, "max_iter": 2, "learning_rate": 0.5}
+    model = MultitaskAGBMRegressor(common_trees=True, max_depth=2, **told).fit(X, y, task=task)
+    assert model.common_trees_
+    assert model.task_support_["x0"].tolist() == [False] * 3 + [True] * 3
+    assert model.task_support_["x1"].tolist() == [True] * 3 + [False] * 3
+    assert not model.task_support_[["x2", "x3", "x4", "x5"]].any(axis=None)
+    new, truth, its_task = clustered(seed=1)
+    assert model.score(new, truth, task=its_task) > 0.3
+    # the predictions of a task do not depend on what it does not have
+    spoilt = new.copy()
+    spoilt[:, 1] = 1e6
+    np.testing.assert_array_equal(model.predict(spoilt, task=4), model.predict(new, task=4))
+    assert (model.predict(spoilt, task=2) != model.predict(new, task=2)).any()
+
+
+def test_common_trees_are_the_same_for_sparse_tables():
+    X, y, task = clustered()
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    told = {"group_penalty": 0.05, "common_trees": True, **QUICK}
+    dense = MultitaskAGBMRegressor(**told).fit(X, y, task=task)
+    sparse = MultitaskAGBMRegressor(**told).fit(csr_array(X), y, task=task)
+    np.testing.assert_array_equal(
+        sparse.predict(csr_array(X), task=task), dense.predict(X, task=task)
+    )
+    pd.testing.assert_frame_equal(sparse.task_support_, dense.task_support_)
+
+
+def test_common_trees_of_more_tasks_than_there_are_codes():
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(900, 4)), np.arange(900) % 300
+    y = X[:, 0] * np.where(task < 100, 3.0, 1.0) + 0.1 * rng.normal(size=900)
+    quick = {"max_iter": 3, "learning_rate": 0.5, "random_state": 0}
+    model = MultitaskAGBMRegressor(group_penalty=0.05, common_trees=True, **quick)
+    model.fit(X, y, task=task)
+    assert len(model.task_support_) == 300
+    predicted = model.predict(X, task=task)
+    assert 1 - ((y - predicted) ** 2).mean() / y.var() > 0.5
+
+
+def test_common_trees_without_a_task_penalty_give_one_common_set():
+    X, y, task = clustered()
+    model = MultitaskAGBMRegressor(
+        group_penalty=0.02, task_penalty=0, common_trees=True, costs=[1, 1, 1, 1, 1, 2], **QUICK
+    ).fit(X, y, task=task)
+    for step in model.path_:
+        for features in step.supports.values():
+            np.testing.assert_array_equal(features, step.support)
+
+
+def test_common_trees_by_group_tests():
+    X, y, task = made(n_each=1000, n_features=240)
+    told = {"group_penalty": 0.03, "common_trees": True, **QUICK}
+    exact = MultitaskAGBMRegressor(**told).fit(X, y, task=task)
+    with pytest.warns(GroupTestingWarning):
+        grouped = MultitaskAGBMRegressor(
+            search="group_testing", expected_features=4, leaf_size=4, group_size=8, **told
+        ).fit(X, y, task=task)
+    np.testing.assert_array_equal(grouped.support_[:4], exact.support_[:4])
+
+
+def test_held_out_rows_say_whether_trees_are_common():
+    X, y, task = clustered(n_each=40)
+    quick = QUICK | {"max_iter": 8, "cv": 2}
+    alike = MultitaskAGBMRegressor(**quick).fit(X, y, task=task)
+    assert alike.common_trees_
+    X, y, task = made()
+    signs = np.array([[1, 1, 1, 1], [-1, 1, -1, 1], [1, -1, -1, -1]])
+    unlike = MultitaskAGBMRegressor(**quick)
+    unlike.fit(X, (X[:, :4] * signs[np.searchsorted(KEYS, task)]).sum(axis=1), task=task)
+    assert not unlike.common_trees_
+    for told in ({"group_penalty": 0.05}, {"group_penalty": [0.1, 0.05]}, {"common_trees": False}):
+        assert not MultitaskAGBMRegressor(**told, **quick).fit(X, y, task=task).common_trees_
+
+
+def test_an_interrupted_choice_keeps_the_first_way(problem):
+    pytest.importorskip("sklearn.callback")
+    X, y, task = problem
+
+    class Stopper:
+        n = 0
+
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+        def on_fit_task_end(self, estimator, context):
+            self.n += 1
+            if self.n == self.last:
+                raise KeyboardInterrupt
+
+    counting = Stopper()
+    counting.last = -1
+    told = {"cv": 2, **QUICK}
+    MultitaskAGBMRegressor(common_trees=False, **told).set_callbacks(counting).fit(X, y, task=task)
+    stopping = Stopper()
+    stopping.last = counting.n + 2  # in the first penalty of the second way
+    model = MultitaskAGBMRegressor(**told).set_callbacks(stopping)
+    with pytest.warns(InterruptedWarning):
+        model.fit(X, y, task=task)
+    assert model.path_.stop_reason is StopReason.INTERRUPTED
+    assert not model.common_trees_
+    assert model.predict(X, task=task).shape == y.shape
+
+
 def test_common_trees_need_one_kind_of_target(problem):
     X, y, task = problem
-    with pytest.raises(ParameterError, match="'common_trees' must be False where y has a column"):
+    with pytest.raises(ParameterError, match="'common_trees' must be False or 'auto' where y"):
         MultitaskAGBMRegressor(common_trees=True).fit(X, np.column_stack([y, y]))
     labels = np.where(task == "west", np.digitize(y, [0]), np.digitize(y, [-1, 1]))
     with pytest.raises(ParameterError, match="different classes"):

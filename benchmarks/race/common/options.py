@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``quick``: small sizes, only to see that it runs; ``full``: slow contestants as well."""
+    """``quick``: small sizes, only to see that it runs; ``full``: slow contestants as well;
+    ``write``: pictures go to the page's folder."""
 
     quick: bool = False
     full: bool = False
+    write: bool = False
 
     @property
     def repeats(self) -> int:

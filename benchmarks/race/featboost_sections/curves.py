@@ -9,12 +9,14 @@ import scipy.sparse as sp
 from adapters.ordered import METHODS, timed, xgboost
 from common.data import missing
 from common.kept import Kept
+from common.options import Options
+from common.spawn import spawn
 from common.table import Section, table
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from featboost_sections.pictures import draw_curves
-from featboost_sections.plan import Part, Plan, parts
+from featboost_sections.plan import Part, Plan, parts, planned
 
 VALIDATORS = {
     "1-NN": lambda _: KNeighborsClassifier(1),
@@ -25,7 +27,7 @@ VALIDATORS = {
 
 def piece(part: Part, method: str, plan: Plan) -> dict[str, Any]:
     """The order that a method gives on one fold, and what validators make of its beginnings."""
-    found = timed(METHODS[method], part.X, part.y, plan.most, plan.limit)
+    found = _select(part, method, plan)
     order = found["order"] or []
     sizes = [size for size in plan.sizes if size <= len(order)]
     accuracy = {
@@ -33,6 +35,16 @@ def piece(part: Part, method: str, plan: Plan) -> dict[str, Any]:
         for name, make in VALIDATORS.items()
     }
     return {**found, "sizes": sizes, "accuracy": accuracy}
+
+
+def _select(part: Part, method: str, plan: Plan) -> dict[str, Any]:
+    """FeatBoost here, where it can be interrupted; others in a process that can be ended."""
+    if method.startswith("FeatBoost"):
+        return timed(METHODS[method], part.X, part.y, plan.most, plan.limit)
+    found = spawn(
+        "one_selection", part.name, plan.n_folds, part.fold, method, plan.most, plan.patience
+    )
+    return {key: value for key, value in found.items() if key != "wall"}
 
 
 def judge(model: Any, part: Part, features: list[int]) -> float:
@@ -43,8 +55,9 @@ def judge(model: Any, part: Part, features: list[int]) -> float:
     return float((model.fit(train, part.y).predict(test) == part.y_test).mean())
 
 
-def run(plan: Plan, kept: Kept, *, write: bool) -> Section:
-    section = Section("curves")
+def run(options: Options) -> Section:
+    plan, kept = planned(options)
+    section = Section("curves", is_timed=False)
     section.add(plan.told())
     times, means = [], []
     for name in plan.sets:
@@ -53,18 +66,18 @@ def run(plan: Plan, kept: Kept, *, write: bool) -> Section:
             section.skip(missing(name))
             continue
         times.append([name, *(_seconds(results[method]) for method in METHODS)])
-        means.append([name, *(_curve_mean(results[method], "1-NN") for method in METHODS)])
-        if write:
+        means.append([name, *_at_one_size(results, "1-NN")])
+        if options.write:
             draw_curves(name, results, list(VALIDATORS))
     heads = list(METHODS)
     section.add(
-        "Accuracy of 1-NN on held-out rows, mean over the sizes "
-        f"{', '.join(map(str, plan.sizes))} that a method reaches (in brackets: how many):",
-        table(["set", *heads], means),
+        "Accuracy of 1-NN on held-out rows, at the largest of the sizes "
+        f"{', '.join(map(str, plan.sizes))} that all methods reach in all folds:",
+        table(["set", "features", *heads], means),
         "Seconds of a selection, mean over the folds (`>`: stopped):",
         table(["set", *heads], times),
     )
-    if write:
+    if options.write:
         section.add(*(f"![{name}](featboost-{name}.png)" for name in plan.sets))
     return section
 
@@ -75,8 +88,9 @@ def _results(name: str, plan: Plan, kept: Kept) -> dict[str, list[dict[str, Any]
     for part in parts(name, plan.n_folds):
         there = True
         for method, found in results.items():
-            if found and found[0]["order"] is None:
-                continue  # time was up on the first fold: it would be on the others
+            is_slow = found and found[0]["seconds"] > plan.limit
+            if is_slow and not method.startswith("FeatBoost"):
+                continue
             slug = method.replace(", ", "-").replace(" ", "_")
             found.append(
                 kept.get(
@@ -92,9 +106,15 @@ def _seconds(found: list[dict[str, Any]]) -> str:
     return f"{'> ' if stopped else ''}{mean:.1f}"
 
 
-def _curve_mean(found: list[dict[str, Any]], validator: str) -> str | None:
-    curves = [each["accuracy"][validator] for each in found if each["order"]]
-    if not curves:
-        return None
-    values = [value for curve in curves for value in curve]
-    return f"{np.mean(values):.3f} ({np.mean([len(curve) for curve in curves]):.0f})"
+def _at_one_size(results: dict[str, list[dict[str, Any]]], validator: str) -> list[Any]:
+    """The largest size that all methods reach, and the accuracy of each there."""
+    done = {method: [each for each in found if each["order"]] for method, found in results.items()}
+    n_sizes = min(len(each["sizes"]) for found in done.values() for each in found)
+    size = next(each["sizes"] for found in done.values() for each in found)[n_sizes - 1]
+    means = [
+        float(np.mean([each["accuracy"][validator][n_sizes - 1] for each in found]))
+        if found
+        else None
+        for found in done.values()
+    ]
+    return [str(size), *means]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from common.data import whole
+from common.kept import Kept
+from common.options import Options
 from sklearn.model_selection import StratifiedKFold
 
 SETS = (
@@ -19,13 +21,15 @@ VARIANT_SETS = ("madelon", "warpPIE10P", "ORL")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``limit``: seconds after which a selection is stopped, ``most``: features of a curve."""
+    """``limit``: seconds after which FeatBoost is stopped, ``patience``: the same for others;
+    others that took more than ``limit`` see the first fold alone. ``most``: features of a curve."""
 
     sets: tuple[str, ...]
     variant_sets: tuple[str, ...]
     n_folds: int
     most: int
     limit: float
+    patience: float
 
     @property
     def sizes(self) -> list[int]:
@@ -36,16 +40,19 @@ class Plan:
         """Sets, folds and limits in a sentence."""
         return (
             f"{self.n_folds} stratified folds, one repeat, the selection inside the folds; up to "
-            f"{self.most} features; a selection is stopped after {self.limit:.0f} s (FeatBoost "
-            "then keeps what it has, of the others nothing is left)."
+            f"{self.most} features. FeatBoost is stopped after {self.limit:.0f} s and keeps what "
+            f"it has; the others are given up after {self.patience:.0f} s, and where they took "
+            f"more than {self.limit:.0f} s they saw the first fold alone. "
+            "Seconds are to read along."
         )
 
 
-def plan(*, quick: bool) -> Plan:
-    """The full plan, or a small one."""
-    if quick:
-        return Plan(("warpAR10P", "colon"), ("warpPIE10P",), 2, 5, 8.0)
-    return Plan(SETS, VARIANT_SETS, 3, 20, 18.0)
+def planned(options: Options) -> tuple[Plan, Kept]:
+    """The full plan, or a small one; and the pieces of it that are done."""
+    kept = Kept("featboost", quick=options.quick)
+    if options.quick:
+        return Plan(("warpAR10P", "colon"), ("warpPIE10P",), 2, 5, 8.0, 20.0), kept
+    return Plan(SETS, VARIANT_SETS, 3, 20, 18.0, 75.0), kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)

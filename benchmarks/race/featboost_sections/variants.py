@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from adapters.ordered import featboost, timed
 from common.data import missing
-from common.kept import Kept
+from common.options import Options
 from common.table import Section, table
 from sklearn.neighbors import KNeighborsClassifier
 
 from featboost_sections.curves import judge
 from featboost_sections.pictures import draw_variants
-from featboost_sections.plan import Part, Plan, parts
+from featboost_sections.plan import Part, Plan, parts, planned
 
 N_FOLDS = 2
 """Folds that the variants run on: there are many variants."""
@@ -39,8 +39,9 @@ def piece(part: Part, told: dict[str, Any], plan: Plan) -> dict[str, Any]:
     return {**found, "held_out": held}
 
 
-def run(plan: Plan, kept: Kept, *, write: bool) -> Section:
-    section = Section("variants")
+def run(options: Options) -> Section:
+    plan, kept = planned(options)
+    section = Section("variants", is_timed=False)
     section.add(f"{plan.told()} Of the folds the first {N_FOLDS}.")
     rows = []
     for name in plan.variant_sets:
@@ -57,13 +58,13 @@ def run(plan: Plan, kept: Kept, *, write: bool) -> Section:
             section.skip(missing(name))
             continue
         rows += [_row(name, variant, found) for variant, found in results.items()]
-        if write:
+        if options.write:
             draw_variants(name, results)
     heads = ["set", "variant", "features", "inner", "held out", "resets that led on", "s"]
     section.add(
         "1-NN accuracy after the last accepted feature, mean over the folds:", table(heads, rows)
     )
-    if write:
+    if options.write:
         section.add(*(f"![{name}](featboost-variants-{name}.png)" for name in plan.variant_sets))
     return section
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from secateur._data.centred import Centred, DenseRows, SparseRows
+from secateur._engines.feature_gradients.batches import Batch
 from secateur._engines.feature_gradients.curves import Curve
-from secateur._engines.feature_gradients.estimate import Batch, estimator_of
+from secateur._engines.feature_gradients.estimate import estimator_of
 from secateur._kernels.threads import Threads
 
 CURVE = Curve("residual variance")
@@ -50,11 +51,10 @@ class Epoch:
         self.slope = np.zeros(columns.n_columns)
 
     def run(self) -> list[float]:
-        self.slope[:] = 0.0
-        return [
-            float(self._estimator.slopes(batch, self._s, CURVE, self.slope)[0])
-            for batch in self.batches
-        ]
+        self._estimator.see(self._s)
+        z = [float(self._estimator.slopes(batch, CURVE)[0]) for batch in self.batches]
+        self.slope = self._estimator.collect()
+        return z
 
 
 def seconds(run: Callable[[], Any]) -> float:

@@ -34,7 +34,7 @@ class Set:
     y_test: Any
 
 
-def mnist35(noise: float = 0.5) -> Set | None:
+def mnist35(draw: int = 0, noise: float = 0.5) -> Set | None:
     """3 against 5 with normal noise added to the pixels; the official test part."""
     folder = Path(os.environ.get("SECATEUR_DATA") or ROOT.parent / "shared" / "data")
     if not (folder / "mnist.npz").is_file():
@@ -43,7 +43,7 @@ def mnist35(noise: float = 0.5) -> Set | None:
         X, y, is_test = stored["X"], stored["y"], stored["test_mask"]
     wanted = np.isin(y, [3, 5])
     X, y, is_test = X[wanted] / 255.0, (y[wanted] == 5).astype(int), is_test[wanted]
-    X = X + noise * np.random.default_rng(0).standard_normal(X.shape)
+    X = X + noise * np.random.default_rng(draw).standard_normal(X.shape)
     return Set("mnist35", X[~is_test], y[~is_test], X[is_test], y[is_test])
 
 

@@ -20,6 +20,9 @@ from secateur._kernels.threads import Threads
 N_INFORMATIVE = 10
 PENALTY = 0.005
 N_TEST = 2_500
+SEED = 20_260
+"""Chosen once; nothing was tuned on the tables that it makes."""
+
 MOST_LOST = 0.005
 """Test AUC that group testing may lose."""
 
@@ -55,7 +58,7 @@ def run(options: Options) -> Section:
     return section
 
 
-def problem(n_rows: int, n_features: int, seed: int = 0) -> tuple[Split, Any]:
+def problem(n_rows: int, n_features: int, seed: int = SEED) -> tuple[Split, Any]:
     """Whole numbers from 0 to 249, uniform and independent; ten of them make the log odds.
 
     One byte a cell: the widest table has a billion of them.
@@ -84,13 +87,15 @@ def _compare(section: Section, size: Size) -> None:
         replace(grouped, boosting=warm).train(data)
         found = take_turns(
             {
-                "A-GBM, exact": partial(exact.train, data),
+                "A-GBM": partial(exact.train, data),
+                "A-GBM, every node searched": partial(replace(exact, lazy=False).train, data),
                 "GT-GBM": partial(grouped.train, data),
             },
             size.repeats,
         )
     rows = [_row(name, times, split, relevant) for name, times in found.items()]
-    ours, theirs = found["GT-GBM"], found["A-GBM, exact"]
+    ours = found.pop("GT-GBM")
+    theirs = min(found.values(), key=lambda times: times.best("training"))
     ratio = ours.best("training") / theirs.best("training")
     median = ours.median("training") / theirs.median("training")
     both = (ours.best() + watch.stages["binning"]) / (theirs.best() + watch.stages["binning"])
@@ -100,8 +105,8 @@ def _compare(section: Section, size: Size) -> None:
         f"**{split.shape}, s = {N_INFORMATIVE}**, penalty {PENALTY:g}, {size.n_rounds} rounds of "
         f"depth 4, {size.repeats} repeats. Binning, the same for both, took "
         f"{watch.stages['binning']:.1f} s. A node looks at {design.n_columns:,} columns. Training "
-        f"takes {ratio:.3f} of the exact time (median {median:.3f}); with binning and grouping "
-        f"{both:.3f}.",
+        f"takes {ratio:.3f} of the time of the quicker exact search (median {median:.3f}); with "
+        f"binning and grouping {both:.3f}.",
         table(HEADER, rows),
     )
     section.aim(f"{split.shape}: training, ratio", ratio, size.limit)

@@ -124,11 +124,12 @@ def as_column(tasks: Tasks, train: Any, test: Any, options: Options) -> Entry:
     return Entry(predicted, n_features, float(n_features), seconds)
 
 
-DIGITS = ((1, 4), (2, 1), (3, 1), (4, 1))
+FIRST_SPLIT = 100
+"""The numbers behind the defaults were chosen on splits from 0 on."""
 
 WAYS: dict[str, Callable[..., Entry]] = {
     "multitask": together,
-    "multitask, common_trees=True": partial(together, common_trees=True),
+    "multitask, Eq. 2 as it is": partial(together, common_trees=False),
     "each task alone": alone,
     "one model, the task as a column": as_column,
 }
@@ -151,10 +152,10 @@ def mean_score(tasks: Tasks, test: Any, predicted: Any) -> tuple[float, float]:
 def contest(section: Section, tasks: Tasks, options: Options, n_splits: int) -> None:
     """Mean test scores of the three ways over some splits into halves."""
     found: dict[str, list[Any]] = {name: [] for name in WAYS}
-    for seed in range(1 if options.quick else n_splits):
-        train, test = halves(tasks, seed)
+    for split in range(1 if options.quick else n_splits):
+        train, test = halves(tasks, FIRST_SPLIT + split)
         for name, way in WAYS.items():
-            say(f"split {seed}: {name}")
+            say(f"split {split}: {name}")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 entry = way(tasks, train, test, options)
@@ -176,7 +177,7 @@ def contest(section: Section, tasks: Tasks, options: Options, n_splits: int) -> 
     ]
     header = ["", f"mean test {metric}", "by rows", "features", "features per task", "s"]
     section.add(table(header, rows))
-    best = max(means["each task alone"][1], means["one model, the task as a column"][1])
-    for name in list(WAYS)[:2]:
-        what = f"{name}: mean test {metric} by rows lost against the better of the others"
-        section.aim(what, best - means[name][1], 0.0)
+    for place, how in enumerate(("", " by rows")):
+        best = max(means[name][place] for name in list(WAYS)[2:])
+        lost = best - means["multitask"][place]
+        section.aim(f"mean test {metric}{how} lost against the better of the others", lost, 0.0)

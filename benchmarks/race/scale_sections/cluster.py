@@ -55,7 +55,7 @@ def _noted(traffic: Traffic, joined: Any, verb: str, answers: Any) -> Any:
 def run(options: Options) -> Section:
     from distributed import Client, LocalCluster
 
-    section = Section("dask", is_timed=False)  # its own workers count as others
+    section = Section("dask")
     n_rows, n_features = (60_000, 50) if options.quick else (1_000_000, 100)
     n_rounds = 10 if options.quick else 100
     say("making the table")

@@ -52,6 +52,40 @@ def read_bags(groups: Any, index: FeatureIndex) -> Any:
     return _bags_of_labels(groups, len(index.names))
 
 
+def bag_labels(groups: Any) -> list[str]:
+    """Give what the user calls the bags, in the order of the columns of `read_bags`.
+
+    Bags of a matrix have no names: they are numbered.
+
+    Examples
+    --------
+    >>> bag_labels({"blood": ["na", "k"]}), bag_labels(["urine", None, "blood", "urine"])
+    (['blood'], ['urine', 'blood'])
+    """
+    if groups is None:
+        return []
+    if isinstance(groups, Mapping):
+        if all(isinstance(value, _COLLECTIONS) for value in groups.values()):
+            return [str(label) for label in groups]
+        labels = np.fromiter(groups.values(), dtype=object)
+        return _labels_in_order(labels[~missing_in(labels)])
+    import scipy.sparse as sp
+
+    if sp.issparse(groups) or _is_matrix(groups):
+        n_bags = groups.shape[1] if hasattr(groups, "shape") else len(groups[0])
+        return [str(number) for number in range(n_bags)]
+    labels = groups if isinstance(groups, np.ndarray) else _object_vector(groups)
+    return _labels_in_order(labels[~missing_in(labels)])
+
+
+def _labels_in_order(labels: AnyArray) -> list[str]:
+    """The labels as `_number_labels` numbers them."""
+    numbers, n_bags = _number_labels(labels)
+    first = np.full(n_bags, len(labels))
+    np.minimum.at(first, numbers, np.arange(len(labels)))
+    return [str(labels[position]) for position in first.tolist()]
+
+
 def _is_matrix(groups: Any) -> bool:
     if len(getattr(groups, "shape", ())) == 2:
         return True

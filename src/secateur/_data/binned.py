@@ -9,7 +9,6 @@ import numpy as np
 from secateur._data.sampling import sample_rows
 from secateur._data.table import Table
 from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode, move_bins
-from secateur._kernels.partition import sparse_column
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
@@ -45,6 +44,11 @@ class BinnedColumns(NamedTuple):
         """The features on which rows can differ at all."""
         found: IntArray = np.flatnonzero(self.n_bins + self.has_missing > 1)
         return found
+
+    def threshold(self, feature: int, last: int) -> float:
+        """The cut behind a bin; infinite behind the last, where only missing values go right."""
+        cuts = self.cuts[feature]
+        return float(cuts[last]) if last < len(cuts) else np.inf
 
 
 class _Cells(NamedTuple):
@@ -91,33 +95,10 @@ def bin_table(
         codes,
         table.n_rows,
         cells.n_bins,
-        _offset(cells.n_bins),
+        offset_of(cells.n_bins),
         tuple(cells.cuts),
         is_categorical,
         cells.has_missing,
-    )
-
-
-def take_columns(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
-    """A few columns, dense, in the order asked for; sparse ones are written out."""
-    codes = columns.codes
-    if isinstance(codes, DenseCodes):
-        taken = codes.codes[features]
-    else:
-        taken = np.empty((len(features), columns.n_rows), np.uint8)
-        for place, j in enumerate(features):
-            sparse_column(
-                codes.indptr, codes.indices, codes.codes, codes.zero_code, j, taken[place]
-            )
-    n_bins = columns.n_bins[features]
-    return BinnedColumns(
-        DenseCodes(taken),
-        columns.n_rows,
-        n_bins,
-        _offset(n_bins),
-        tuple(columns.cuts[j] for j in features),
-        columns.is_categorical[features],
-        columns.has_missing[features],
     )
 
 
@@ -252,11 +233,11 @@ def by_row(
     per_row = np.bincount(indices, minlength=n_rows)
     row_start = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int64)
     row_bins = np.empty(len(indices), np.uint32)
-    bins_by_row(indptr, indices, codes, _offset(n_bins), n_bins, row_start, row_bins)
+    bins_by_row(indptr, indices, codes, offset_of(n_bins), n_bins, row_start, row_bins)
     return row_start, row_bins
 
 
-def _offset(n_bins: IntArray) -> IntArray:
+def offset_of(n_bins: IntArray) -> IntArray:
     """Where each feature begins in a histogram; one bin more than values for the missing."""
     return np.concatenate([[0], np.cumsum(n_bins + 1)])
 

@@ -104,6 +104,25 @@ def select_columns(X: Any, features: Any) -> Any:
     return _as_array(X)[:, features]
 
 
+def select_rows(X: Any, rows: Any) -> Any:
+    """Give some rows of X in the kind of container that X is; lists come back as an array.
+
+    Examples
+    --------
+    >>> select_rows(np.array([[1, 2], [3, 4], [5, 6]]), [2, 0])
+    array([[5, 6],
+           [1, 2]])
+    """
+    rows = np.asarray(rows, dtype=np.int64)
+    if not _is_own_kind(X):
+        frame = as_frame(X)
+        if frame is not None:
+            return frame[rows.tolist()].to_native()
+    if _is_sparse(X):
+        return (X if X.format == "csr" else X.tocsr())[rows]
+    return _as_array(X)[rows]
+
+
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """Wrap a data frame; None if X is none. Refuses frames whose rows are not there yet."""
     import narwhals as nw

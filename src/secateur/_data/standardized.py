@@ -69,6 +69,21 @@ class StandardColumns:
         """Whether only the cells that are not zero are stored."""
         return isinstance(self.columns, SparseColumns)
 
+    def are_alike(self, a: int, b: int) -> bool | None:
+        """Whether two sparse columns are copies or mirror images; None where one must look closer.
+
+        Where most rows of both are not stored, those rows have one value in each, so columns that
+        store different rows differ.
+        """
+        if not isinstance(self.columns, SparseColumns):
+            return None
+        indptr, indices, values = self.columns
+        one, other = (slice(indptr[j], indptr[j + 1]) for j in (a, b))
+        if np.array_equal(indices[one], indices[other]):
+            return True if np.array_equal(values[one], values[other]) else None
+        n_stored = max(one.stop - one.start, other.stop - other.start)
+        return False if 2 * n_stored < self.n_rows else None
+
     def dots(self, vector: FloatArray, threads: Threads) -> FloatArray:
         """The sum over rows of each stored column times a vector."""
         out = np.empty(self.n_features)

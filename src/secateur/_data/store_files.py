@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns
+from secateur._data.binned import BinnedColumns, offset_of
 from secateur._data.categories import Categories
 from secateur._data.table import TableSchema
 from secateur._kernels.records import DenseCodes, SparseCodes
@@ -108,7 +108,7 @@ def read_bins(folder: Path, n_rows: int) -> BinnedColumns:
             np.zeros(1, np.int64),
             np.empty(0, np.uint32),
         )
-    offset = np.concatenate([[0], np.cumsum(n_bins + 1)])
+    offset = offset_of(n_bins)
     return BinnedColumns(
         codes, n_rows, n_bins, offset, cuts, arrays["is_categorical"], arrays["has_missing"]
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -98,6 +98,41 @@ def drive(
         if close is not None:
             close()
     return run.path(reason, **told)
+
+
+def better_path(ways: Iterable[Callable[[], SelectionPath]]) -> SelectionPath:
+    """Run one way after the other, and keep the path that has the best score; the first of equals.
+
+    An interrupt ends it with what there is.
+
+    Examples
+    --------
+    >>> def way(loss):
+    ...     steps = [Step.of([0], score=Score(loss, 0.1, (), "held_out", "loss"))]
+    ...     return drive(iter(steps), feature_names=["a"], algorithm=f"loses {loss}")
+    >>> better_path([lambda: way(2.0), lambda: way(1.0)]).algorithm
+    'loses 1.0'
+    """
+    paths: list[SelectionPath] = []
+    for way in ways:
+        try:
+            paths.append(way())
+        except KeyboardInterrupt:
+            if not paths:
+                raise
+            return replace(_best_of(paths), stop_reason=StopReason.INTERRUPTED)
+        if paths[-1].stop_reason is StopReason.INTERRUPTED:
+            return replace(_best_of(paths), stop_reason=StopReason.INTERRUPTED)
+    return _best_of(paths)
+
+
+def _best_of(paths: Sequence[SelectionPath]) -> SelectionPath:
+    def utility(path: SelectionPath) -> float:
+        return max(
+            (s.score.utility for s in path if s.score and s.score.is_usable), default=-math.inf
+        )
+
+    return max(paths, key=utility)
 
 
 @dataclass(slots=True, eq=False)

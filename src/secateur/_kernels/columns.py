@@ -8,7 +8,8 @@ v, w      a vector over rows; weights of rows, of sum one
 m         mean of a column under the weights
 *_out     filled in place
 
-A column's sums do not depend on its neighbours nor on how columns are shared among threads. Sums
+Rows of stored cells are read as unsigned: no index can be negative, and none is tested for it. A
+column's sums do not depend on its neighbours nor on how columns are shared among threads. Sums
 over rows of one column may be reordered (`reassoc`), or the loop would take one row at a time.
 """
 
@@ -53,7 +54,7 @@ def sparse_dots(indptr, indices, values, v, start, stop, dot_out):
     for j in range(start, stop):
         total = 0.0
         for cell in range(indptr[j], indptr[j + 1]):
-            total += values[cell] * v[indices[cell]]
+            total += values[cell] * v[np.uint32(indices[cell])]
         dot_out[j] = total
 
 

@@ -208,9 +208,9 @@ def _sparse_sums(indptr, indices, values, features, mean, inverse, d, total_d, r
     for a in range(features.shape[0]):
         j, second, m = features[a], 0.0, mean[features[a]]
         for cell in range(indptr[j], indptr[j + 1]):
-            x = values[cell]
-            first[a] += d[indices[cell]] * x
-            second += d[indices[cell]] * x * x
+            x, i = values[cell], np.uint32(indices[cell])
+            first[a] += d[i] * x
+            second += d[i] * x * x
         spread = second - 2.0 * m * first[a] + m * m * total_d
         curvature[a] = max(spread, 0.0) * inverse[j] * inverse[j] + ridge[a]
     return first, curvature
@@ -244,7 +244,7 @@ def descend_sparse(
                 continue
             j, total = features[a], c * first[a]
             for cell in range(indptr[j], indptr[j + 1]):
-                total += values[cell] * r[indices[cell]]
+                total += values[cell] * r[np.uint32(indices[cell])]
             q = (total - mean[j] * total_r) * inverse[j] + ridge[a] * w[a]
             worst = max(worst, violation_of(q, t[a], w[a]))
             change = best_value(q, t[a], w[a], curvature[a]) - w[a]
@@ -252,7 +252,8 @@ def descend_sparse(
                 w[a] += change
                 change *= inverse[j]
                 for cell in range(indptr[j], indptr[j + 1]):
-                    r[indices[cell]] += d[indices[cell]] * change * values[cell]
+                    i = np.uint32(indices[cell])
+                    r[i] += d[i] * change * values[cell]
                 c -= change * mean[j]
                 total_r += change * (first[a] - mean[j] * total_d)
         if sweep == 0:

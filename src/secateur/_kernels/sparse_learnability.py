@@ -13,12 +13,17 @@ walk of `learnability` carries splits into a part at the non-zeros and a few num
 Columns of a batch are renumbered in the order in which its rows meet them: the carries of a batch
 are then as small as the batch, and lie in memory in the order of their first use.
 
+A cell touches four lanes at once, one register: lanes are filled up to a multiple of FOUR, and
+carries are (fours of lanes, columns of the batch, FOUR).
+
 Notation
 --------
-i, j    row, feature (renumbered)
+i, n    row of the table, of the batch
+j       feature (renumbered)
 e       stored cell
 a       lane: a target and a link together, a = target * order + q
-z       stored value
+f       four of lanes
+z, zs   stored value, and the same times s
 """
 
 import numpy as np
@@ -27,161 +32,143 @@ from numba import njit
 # The sums over the cells of a row may be taken in any order, which is fixed at compile time.
 FAST = {"reassoc", "contract", "nsz"}
 
-DIGIT = 11
-"""Bits of a pass of the sort: as many piles as the first cache has room for."""
+FOUR = 4
+
+NUMBER, INCLUSION, MEAN = 0, 1, 2
+"""What `card` has of a feature, side by side: a feature is looked up at random in memory once."""
 
 
 @njit(nogil=True, cache=True)
-def renumber(indptr, indices, data, rows, number, ptr_out, index_out, value_out, met_out):
+def fill_cards(s, m, card_out):
+    """Put s and m on the cards; returns M."""
+    M = 0.0
+    for j in range(s.shape[0]):
+        card_out[j, INCLUSION] = s[j]
+        card_out[j, MEAN] = m[j]
+        M += s[j] * m[j] * m[j]
+    return M
+
+
+@njit(nogil=True, cache=True)
+def renumber(indptr, indices, data, rows, card, number, base, ptr_out, index_out, z_out, zs_out,
+             u_out, met_out, m_out):  # fmt: skip
     """Copy the rows of a batch with columns renumbered; returns how many columns it has.
 
-    ``number`` (D,) holds -1 everywhere, before and after.
+    ``number`` is ``card`` seen as integers of the same size. Numbers that an earlier batch left are
+    below ``base``, so nothing has to be wiped.
     """
     n_met = 0
     place = 0
     ptr_out[0] = 0
     for n in range(rows.shape[0]):
+        u = 0.0
         for e in range(indptr[rows[n]], indptr[rows[n] + 1]):
-            j = indices[e]
-            known = number[j]
+            j = np.uint32(indices[e])
+            known = number[j, NUMBER] - base
             if known < 0:
                 known = n_met
-                number[j] = known
+                number[j, NUMBER] = base + known
                 met_out[n_met] = j
+                m_out[n_met] = card[j, MEAN]
                 n_met += 1
+            zs = data[e] * card[j, INCLUSION]
+            u += zs * card[j, MEAN]
             index_out[place] = known
-            value_out[place] = data[e]
+            z_out[place] = data[e]
+            zs_out[place] = zs
             place += 1
+        u_out[n] = u
         ptr_out[n + 1] = place
-    for k in range(n_met):
-        number[met_out[k]] = -1
     return n_met
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def walk_sparse_chains(ptr, index, value, s, m, M, y, weight, step, backward, carry, r_out):
+def walk_sparse_chains(ptr, index, z, zs, u, M, y, weight, step, backward, carry, r_out):
     """Fill r_out (targets, order + 1, N) for rows from the last to the first, or the other way.
 
-    s, m (columns of the batch,); carry (columns of the batch, targets * order) zeros.
+    carry (fours of lanes, columns of the batch, FOUR) zeros.
     """
     n_rows, n_targets, order = ptr.shape[0] - 1, y.shape[0], step.shape[0]
-    n_lanes = n_targets * order
+    n_lanes = carry.shape[0] * FOUR
     rho, t = np.zeros(n_lanes), np.zeros(n_lanes)
-    dots, put = np.zeros(n_lanes), np.zeros(n_lanes)
+    dots, put = np.zeros(n_lanes), np.zeros(n_lanes, carry.dtype)
     for walked in range(n_rows):
         n = n_rows - 1 - walked if backward else walked
-        u = 0.0
-        dots[:] = 0.0
-        for e in range(ptr[n], ptr[n + 1]):
-            j = index[e]
-            zs = value[e] * s[j]
-            u += zs * m[j]
-            for a in range(n_lanes):
-                dots[a] += zs * carry[j, a]
+        for f in range(carry.shape[0]):
+            _dot_row(index, zs, ptr[n], ptr[n + 1], carry[f], dots[f * FOUR : f * FOUR + FOUR])
         for target in range(n_targets):
             for q in range(order):
                 a = target * order + q
-                linked = dots[a] - rho[a] * u - (t[a] - rho[a] * M)
+                linked = dots[a] - rho[a] * u[n] - (t[a] - rho[a] * M)
                 r_out[target, q + 1, n] = linked / step[q]
-                put[a] = weight[n] * r_out[target, q, n]
-        for a in range(n_lanes):
-            rho[a] += put[a]
-            t[a] += put[a] * u
-        for e in range(ptr[n], ptr[n + 1]):
-            j = index[e]
-            z = value[e]
-            for a in range(n_lanes):
-                carry[j, a] += put[a] * z
+                left = weight[n] * r_out[target, q, n]
+                rho[a] += left
+                t[a] += left * u[n]
+                put[a] = left
+        for f in range(carry.shape[0]):
+            _put_row(index, z, ptr[n], ptr[n + 1], put[f * FOUR : f * FOUR + FOUR], carry[f])
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def sparse_slopes(ptr, index, value, m, W, L, centre, carry, slope_out):
-    """Add to slope_out (columns of the batch,) what the lanes of W and L (N, lanes) give.
+def _dot_row(index, zs, start, stop, carry, dots_out):
+    """Four sums over the cells of a row."""
+    zero = carry.dtype.type(0)
+    d0, d1, d2, d3 = zero, zero, zero, zero
+    for e in range(start, stop):
+        j = np.uint32(index[e])
+        d0 += zs[e] * carry[j, 0]
+        d1 += zs[e] * carry[j, 1]
+        d2 += zs[e] * carry[j, 2]
+        d3 += zs[e] * carry[j, 3]
+    dots_out[0], dots_out[1], dots_out[2], dots_out[3] = d0, d1, d2, d3
 
-    ``centre`` (N,) is what the means take off at each row; carry (columns, lanes) zeros.
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _put_row(index, z, start, stop, put, carry):
+    """Leave at the columns of a row what it gives to later rows."""
+    p0, p1, p2, p3 = put[0], put[1], put[2], put[3]
+    for e in range(start, stop):
+        j = np.uint32(index[e])
+        carry[j, 0] += p0 * z[e]
+        carry[j, 1] += p1 * z[e]
+        carry[j, 2] += p2 * z[e]
+        carry[j, 3] += p3 * z[e]
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def sparse_slopes(ptr, index, z, m, begin, end, way, give, keep, centre, carry, slope_out):
+    """Add to slope_out (columns of the batch,) the pairs of rows among those from begin to end.
+
+    The slope of a feature is a sum over pairs of rows n' < n of z_n z_n' <W_n, L_n'>. It may be
+    walked from either end: upward W is given and L kept, downward L is given and W kept. ``give``
+    and ``keep`` are (N, FOUR); carry (columns, FOUR) zeros, and then what all these rows have kept.
+    ``centre`` (N,) is what the means, m (columns,), take off at each row.
     """
-    n_lanes = W.shape[1]
-    for n in range(ptr.shape[0] - 1):
+    for n in range(begin, end, way):
+        w0, w1, w2, w3 = give[n, 0], give[n, 1], give[n, 2], give[n, 3]
+        l0, l1, l2, l3 = keep[n, 0], keep[n, 1], keep[n, 2], keep[n, 3]
+        off = centre[n]
         for e in range(ptr[n], ptr[n + 1]):
-            j = index[e]
-            z = value[e]
-            linked = -m[j] * centre[n]
-            for a in range(n_lanes):
-                linked += W[n, a] * carry[j, a]
-                carry[j, a] += L[n, a] * z
-            slope_out[j] += z * linked
+            j = np.uint32(index[e])
+            v = z[e]
+            c0, c1, c2, c3 = carry[j, 0], carry[j, 1], carry[j, 2], carry[j, 3]
+            slope_out[j] += v * (w0 * c0 + w1 * c1 + w2 * c2 + w3 * c3 - m[j] * off)
+            carry[j, 0] = c0 + l0 * v
+            carry[j, 1] = c1 + l1 * v
+            carry[j, 2] = c2 + l2 * v
+            carry[j, 3] = c3 + l3 * v
 
 
 @njit(nogil=True, cache=True)
-def renumber_sorted(indptr, indices, data, rows, n_bits, room, ptr_out, index_out, value_out,
-                    met_out, place_out):  # fmt: skip
-    """The same for very many columns, where a number for each would be looked up all over memory.
+def join_halves(met, low, high, parts, slope_out):
+    """Add the slopes of a batch to those of all features.
 
-    Cells are sorted by column, in passes of DIGIT bits; then columns are met in rising order:
-    met_out rises, and met_out[k] has the number place_out[k]. ``room`` (4, cells) is to work in.
+    ``parts`` (2, columns of the batch) are pairs of rows within the lower and the upper half; pairs
+    across are what both halves have kept, ``low`` and ``high``, lane by lane.
     """
-    key, at, key_2, at_2 = room[0], room[1], room[2], room[3]
-    n_cells = 0
-    ptr_out[0] = 0
-    for n in range(rows.shape[0]):
-        for e in range(indptr[rows[n]], indptr[rows[n] + 1]):
-            key[n_cells] = indices[e]
-            at[n_cells] = n_cells
-            value_out[n_cells] = data[e]
-            n_cells += 1
-        ptr_out[n + 1] = n_cells
-    start = np.zeros(1 << DIGIT, np.int64)
-    for shift in range(0, n_bits, DIGIT):
-        _sort_by_digit(key, at, n_cells, shift, start, key_2, at_2)
-        key, at, key_2, at_2 = key_2, at_2, key, at
-    n_met = 0
-    for k in range(n_cells):
-        if n_met == 0 or met_out[n_met - 1] != key[k]:
-            met_out[n_met] = key[k]
-            place_out[n_met] = -1
-            n_met += 1
-        index_out[at[k]] = n_met - 1
-    n_numbers = 0
-    for e in range(n_cells):
-        k = index_out[e]
-        if place_out[k] < 0:
-            place_out[k] = n_numbers
-            n_numbers += 1
-        index_out[e] = place_out[k]
-    return n_met
-
-
-@njit(nogil=True, cache=True)
-def _sort_by_digit(key, at, n_cells, shift, start, key_out, at_out):
-    """One pass of a radix sort, stable."""
-    mask = (1 << DIGIT) - 1
-    start[:] = 0
-    for k in range(n_cells):
-        start[(key[k] >> shift) & mask] += 1
-    total = 0
-    for digit in range(start.shape[0]):
-        count = start[digit]
-        start[digit] = total
-        total += count
-    for k in range(n_cells):
-        digit = (key[k] >> shift) & mask
-        key_out[start[digit]] = key[k]
-        at_out[start[digit]] = at[k]
-        start[digit] += 1
-
-
-@njit(nogil=True, cache=True)
-def add_at(met, place, slope, by_mean, square, slope_out):
-    """Give columns of a batch their own numbers back, and all columns the share of the means."""
     for k in range(met.shape[0]):
-        slope_out[met[k]] += slope[place[k]]
-    for j in range(square.shape[0]):
-        slope_out[j] += by_mean * square[j]
-
-
-@njit(nogil=True, cache=True)
-def take_at(met, place, s, m, s_out, m_out):
-    """Values of the columns of a batch."""
-    for k in range(met.shape[0]):
-        s_out[place[k]] = s[met[k]]
-        m_out[place[k]] = m[met[k]]
+        across = 0.0
+        for f in range(low.shape[0]):
+            for lane in range(FOUR):
+                across += low[f, k, lane] * high[f, k, lane]
+        slope_out[np.uint32(met[k])] += parts[0, k] + parts[1, k] + across

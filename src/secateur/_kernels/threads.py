@@ -46,10 +46,6 @@ class Threads:
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
         self._inboxes: list[SimpleQueue[_Call | None]] = []
-        for _ in range(n_threads - 1):
-            inbox: SimpleQueue[_Call | None] = SimpleQueue()
-            Thread(target=_work, args=(inbox,), daemon=True).start()
-            self._inboxes.append(inbox)
 
     def run(self, part: Callable[[int, int], object], n_items: int, grain: int = 1) -> None:
         """Call ``part(start, stop)`` over ranges that cover ``n_items``, in steps of ``grain``.
@@ -89,6 +85,8 @@ class Threads:
         """Call ``work(worker)`` in so many threads and wait for all; the first error is raised."""
         # A queue of its own for every call: what an interrupted one leaves behind confuses nobody.
         done: SimpleQueue[BaseException | None] = SimpleQueue()
+        while len(self._inboxes) < n_workers - 1:
+            self._start_one()
         for worker in range(1, n_workers):
             self._inboxes[worker - 1].put((work, worker, done))
         if n_workers:
@@ -97,6 +95,12 @@ class Threads:
         for error in errors:
             if error is not None:
                 raise error
+
+    def _start_one(self) -> None:
+        """One more thread: small fits never ask for a second, and starting one takes its time."""
+        inbox: SimpleQueue[_Call | None] = SimpleQueue()
+        Thread(target=_work, args=(inbox,), daemon=True).start()
+        self._inboxes.append(inbox)
 
     def close(self) -> None:
         """End the threads."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from secateur.path.comparing import check_comparable, explain_difference, paths_equal
+from secateur.path.comparison import Comparison
 from secateur.path.cutting import (
     AtMost,
     Best,
@@ -24,10 +25,12 @@ from secateur.path.stopping import (
     StoppingRule,
     TimeLimit,
 )
+from secateur.path.trial import Subset, Trial, TrialStatus
 
 __all__ = [
     "AtMost",
     "Best",
+    "Comparison",
     "CostBudget",
     "CuttingRule",
     "Elbow",
@@ -41,7 +44,10 @@ __all__ = [
     "Step",
     "StopReason",
     "StoppingRule",
+    "Subset",
     "TimeLimit",
+    "Trial",
+    "TrialStatus",
     "WithinBudget",
     "as_rule",
     "check_comparable",

@@ -208,11 +208,14 @@ class SelectionPath:
 
         return path_from_json(text)
 
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path to a file, whole or not at all, without its models."""
+    def save(self, file: str | os.PathLike[str], *, evidence: str | None = None) -> None:
+        """Write the path to a file, whole or not at all, without its models.
+
+        `evidence` is JSON that goes along, as ``gather_evidence(...).to_json()`` gives it.
+        """
         from secateur.path.storing import save_path
 
-        save_path(self, file)
+        save_path(self, file, evidence=evidence)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> SelectionPath:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from secateur.path import wording
@@ -90,15 +91,25 @@ def table(path: SelectionPath) -> list[tuple[str, ...]]:
 
 def path_to_rich(path: SelectionPath) -> Table:
     """Return the path as a table for rich."""
+    heads = header(path)
+    return rich_table(summary(path), heads, table(path), text_columns=(len(heads) - 1,))
+
+
+def rich_table(
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    text_columns: Sequence[int] = (),
+) -> Table:
+    """Return cells as a table for rich; columns are of numbers unless they are said to be text."""
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(title=Text(summary(path)))
-    *numbers, names = map(Text, header(path))
-    for head in numbers:
-        shown.add_column(head, justify="right")
-    shown.add_column(names)
-    for row in table(path):
+    shown = Table(title=Text(title))
+    for column, head in enumerate(heads):
+        shown.add_column(Text(head), justify="left" if column in text_columns else "right")
+    for row in rows:
         shown.add_row(*map(Text, row))
     return shown
 
@@ -114,18 +125,31 @@ def selection_to_rich(selection: Selection) -> Panel:
     return Panel(body, title=Text(selection.rule), expand=False)
 
 
+def selection_to_html(selection: Selection) -> str:
+    """Return the selection as HTML: the sentence and the names, everything escaped."""
+    names = _listed(selection.names, MOST_CHOSEN)
+    listed = f"<p><b>{html.escape(names)}</b></p>" if names else ""
+    return f"<div><p>{html.escape(selection.sentence)}</p>{listed}</div>"
+
+
 def path_to_html(path: SelectionPath) -> str:
-    """Return the path as an HTML table, everything escaped."""
-    head = _html_row("th", header(path))
-    body = "\n".join(_html_row("td", row) for row in table(path))
-    caption = html.escape(summary(path))
+    """Return the path as its curve and an HTML table, everything escaped."""
+    from secateur.path.sketch import curve_svg
+
+    return curve_svg(path) + html_table(summary(path), header(path), table(path))
+
+
+def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return cells as an HTML table, everything escaped."""
+    head = _html_row("th", heads)
+    body = "\n".join(_html_row("td", row) for row in rows)
     return (
-        f"<table>\n<caption>{caption}</caption>\n"
+        f"<table>\n<caption>{html.escape(title)}</caption>\n"
         f"<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
     )
 
 
-def _html_row(tag: str, row: tuple[str, ...]) -> str:
+def _html_row(tag: str, row: Sequence[str]) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
 
 

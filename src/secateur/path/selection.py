@@ -89,6 +89,11 @@ class Selection:
 
         return selection_to_rich(self)
 
+    def _repr_html_(self) -> str:
+        from secateur.path.rendering import selection_to_html
+
+        return selection_to_html(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Unpickled arrays are writable; going through the constructor freezes them again.
         return type(self), tuple(getattr(self, item.name) for item in fields(self))

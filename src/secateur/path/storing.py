@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,28 +11,29 @@ from typing import Any
 import numpy as np
 
 from secateur.exceptions import SecateurError, StorageError
+from secateur.path.documents import checked_document, decoded, encoded, float_out
 from secateur.path.path import SelectionPath
 from secateur.path.step import Score, Step
-from secateur.path.values import thawed_json
+from secateur.path.writing import write_whole
 
 FORMAT = "secateur.path"
 VERSION = 1
 
 
-def save_path(path: SelectionPath, file: str | os.PathLike[str]) -> None:
-    """Write `path` to `file`, whole or not at all: a reader never sees half a file."""
-    # A link is followed, so that what it points to is replaced and not the link.
-    target = Path(file).resolve()
-    # In the same folder, because a file can only be renamed in one go within one file system.
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    text = path_to_json(path)
-    try:
-        with draft.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-            stream.write("\n")
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+def save_path(
+    path: SelectionPath, file: str | os.PathLike[str], *, evidence: str | None = None
+) -> None:
+    """Write `path` to `file`, whole or not at all: a reader never sees half a file.
+
+    Parameters
+    ----------
+    path : SelectionPath
+    file : path-like
+    evidence : str, optional
+        JSON that goes along with the path, as what a report wants to know of the data; those who
+        read the path only do not see it.
+    """
+    write_whole(file, path_to_json(path, evidence=evidence) + "\n")
 
 
 def load_path(file: str | os.PathLike[str]) -> SelectionPath:
@@ -45,8 +44,17 @@ def load_path(file: str | os.PathLike[str]) -> SelectionPath:
         raise StorageError(f"{os.fspath(file)}: {error}") from error
 
 
-def path_to_json(path: SelectionPath) -> str:
-    """Return `path` as strict JSON, without its models."""
+def load_evidence_json(file: str | os.PathLike[str]) -> str | None:
+    """Read the evidence that `save_path` wrote along with a path; None if there is none."""
+    try:
+        evidence = _checked_document(Path(file).read_bytes()).get("evidence")
+    except StorageError as error:
+        raise StorageError(f"{os.fspath(file)}: {error}") from error
+    return None if evidence is None else json.dumps(evidence)
+
+
+def path_to_json(path: SelectionPath, *, evidence: str | None = None) -> str:
+    """Return `path` as strict JSON, without its models; `evidence` is JSON that goes along."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -54,11 +62,13 @@ def path_to_json(path: SelectionPath) -> str:
         "stop_reason": path.stop_reason.value,
         "control_name": path.control_name,
         "cost_unit": path.cost_unit,
-        "parameters": _encoded(path.parameters),
-        "versions": _encoded(path.versions),
+        "parameters": encoded(path.parameters),
+        "versions": encoded(path.versions),
         "feature_names": list(path.feature_names),
         "steps": [_step_to_document(step) for step in path],
     }
+    if evidence is not None:
+        document["evidence"] = json.loads(evidence)
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
 
@@ -75,30 +85,7 @@ def path_from_json(text: str | bytes) -> SelectionPath:
 
 
 def _checked_document(text: str | bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError too
-        raise StorageError(
-            f"A path must be JSON. Got text that breaks off or is something else ({error}). "
-            "Save it again, or check that this is the right file."
-        ) from error
-    found = document.get("format") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or found != FORMAT:
-        raise StorageError(
-            f"A path must have the format {FORMAT!r}. Got {found!r}. "
-            "Check that this is a file written by SelectionPath.save."
-        )
-    version = document.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise StorageError(
-            f"A path must have a whole number >= 1 as its version. Got {version!r}. Save it again."
-        )
-    if version > VERSION:
-        raise StorageError(
-            f"The path must be of version {VERSION} or older. Got version {version}. "
-            "Install a newer secateur to read it."
-        )
-    return document
+    return checked_document(text, form=FORMAT, version=VERSION, what="path")
 
 
 def _path_from_document(document: Mapping[str, Any]) -> SelectionPath:
@@ -112,8 +99,8 @@ def _path_from_document(document: Mapping[str, Any]) -> SelectionPath:
         algorithm=str(document["algorithm"]),
         control_name=str(document["control_name"]),
         cost_unit=str(document["cost_unit"]),
-        parameters=_decoded(document["parameters"]),
-        versions=_decoded(document["versions"]),
+        parameters=decoded(document["parameters"]),
+        versions=decoded(document["versions"]),
     )
 
 
@@ -121,13 +108,13 @@ def _step_to_document(step: Step) -> dict[str, Any]:
     # The support is the sorted order, so only the order is written.
     document = {
         "order": step.order.tolist(),
-        "weight": [_float_out(value) for value in step.weight.tolist()],
-        "control": _float_out(step.control),
-        "objective": _float_out(step.objective),
-        "cost": _float_out(step.cost),
-        "seconds": _float_out(step.seconds),
-        "score": None if step.score is None else _score_to_document(step.score),
-        "details": _encoded(step.details),
+        "weight": [float_out(value) for value in step.weight.tolist()],
+        "control": float_out(step.control),
+        "objective": float_out(step.objective),
+        "cost": float_out(step.cost),
+        "seconds": float_out(step.seconds),
+        "score": None if step.score is None else score_to_document(step.score),
+        "details": encoded(step.details),
     }
     if step.supports:
         document["supports"] = {name: each.tolist() for name, each in step.supports.items()}
@@ -144,9 +131,9 @@ def _step_from_document(document: Mapping[str, Any]) -> Step:
         control=float(document["control"]),
         objective=float(document["objective"]),
         cost=float(document["cost"]),
-        score=None if score is None else _score_from_document(score),
+        score=None if score is None else score_from_document(score),
         seconds=float(document["seconds"]),
-        details=_decoded(document["details"]),
+        details=decoded(document["details"]),
         supports={
             name: np.array(each, dtype=np.int64)
             for name, each in document.get("supports", {}).items()
@@ -154,18 +141,20 @@ def _step_from_document(document: Mapping[str, Any]) -> Step:
     )
 
 
-def _score_to_document(score: Score) -> dict[str, Any]:
+def score_to_document(score: Score) -> dict[str, Any]:
+    """Return a score as plain JSON values."""
     return {
-        "mean": _float_out(score.mean),
-        "spread": _float_out(score.spread),
-        "folds": [_float_out(fold) for fold in score.folds],
+        "mean": float_out(score.mean),
+        "spread": float_out(score.spread),
+        "folds": [float_out(fold) for fold in score.folds],
         "origin": score.origin,
         "metric": score.metric,
         "greater_is_better": score.greater_is_better,
     }
 
 
-def _score_from_document(document: Mapping[str, Any]) -> Score:
+def score_from_document(document: Mapping[str, Any]) -> Score:
+    """Read what `score_to_document` returned."""
     return Score(
         mean=float(document["mean"]),
         spread=float(document["spread"]),
@@ -174,29 +163,3 @@ def _score_from_document(document: Mapping[str, Any]) -> Score:
         metric=str(document["metric"]),
         greater_is_better=bool(document["greater_is_better"]),
     )
-
-
-def _float_out(value: float) -> float | str:
-    # Strict JSON has no NaN and no infinity. float() reads "nan", "inf" and "-inf" back.
-    return value if math.isfinite(value) else repr(value)
-
-
-def _encoded(value: Any) -> Any:
-    """Write a frozen JSON value; where anything may stand, a special float needs a mark."""
-    if isinstance(value, Mapping):
-        return {key: _encoded(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_encoded(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"$float": repr(value)}
-    return thawed_json(value)
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, dict):
-        if value.keys() == {"$float"}:
-            return float(value["$float"])
-        return {key: _decoded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_decoded(item) for item in value]
-    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,11 +16,11 @@ from secateur._engines.boosted.grid import BoostedData, Grid, trace_grid
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.penalties import dearer, penalty_grid
-from secateur._engines.drive import drive
+from secateur._engines.drive import better_path, drive
 from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, all_rows, draw_folds, hold_out, is_drawn, read_folds
-from secateur.exceptions import ClusterError
 from secateur.path import (
     AtMost,
     Best,
@@ -33,13 +34,14 @@ from secateur.path import (
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.boosted_input import (
     BoostedJob,
+    keeping_steps,
     read_judges,
     read_resume,
     rounds_to_resume,
 )
 from secateur.selectors.boosted_parameters import CONSTRAINTS, least_rows, read_penalty
 from secateur.selectors.inputs import FitInput, read_input, store_lazy
-from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.parameters import check_kept
 from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
 from secateur.typing import FloatArray, Loss
@@ -109,26 +111,13 @@ class BoostedSelector(PathPredictor):
         job = self._read(X, y, sample_weight, X_val, y_val, sample_weight_val)
         told = self._told(job.problem.table.schema, job.problem.prices)
         job = replace(job, resume=read_resume(resume, told))
-        try:
+        with keeping_steps(self, "fit(..., resume=selector.path_) goes on from them."):
             path = self._work(job, X, y)
-        except ClusterError as error:
-            self._keep_steps(error)
-            raise
         self._remember(job.problem.table.schema)
         if job.problem.target.classes is not None:
             self.classes_ = job.problem.target.classes
         self._set_path(path)
         return self
-
-    def _keep_steps(self, error: ClusterError) -> None:
-        """What was found before the cluster was lost, to go on from."""
-        if error.path is not None:
-            self.path_ = error.path
-            self.__dict__.pop("selection_", None)
-            error.add_note(
-                f"The {len(error.path)} steps so far are kept: fit(..., resume=selector.path_) "
-                "goes on from them."
-            )
 
     def _read(
         self,
@@ -175,23 +164,43 @@ class BoostedSelector(PathPredictor):
 
     def _work(self, job: BoostedJob, X: Any, y: Any) -> SelectionPath:
         with Threads(job.n_threads) as threads:
-            data = self._data(job, threads)
+            ways = self._ways(job, threads)
             params = self._params(job)
             told = self._told(job.problem.table.schema, job.problem.prices)
             if isinstance(job.penalty, float):
                 with progress_of(self, 1, params.n_rounds, X, y) as progress:
-                    return self._trace_one(data, params, job, progress, told)
-            penalties = self._penalties(data, params, job)
+                    return self._trace_one(ways[0], params, job, progress, told)
+            grids = [self._penalties(data, params, job) for data in ways]
             n_fits = len(job.folds) + (len(job.folds) != 1)
-            with progress_of(self, len(penalties), n_fits * params.n_rounds, X, y) as progress:
-                done = {step.control: step for step in job.resume or ()}
-                grid = Grid(penalties, job.folds, self.n_iter_no_change, progress.round, done)
-                return drive(
-                    trace_grid(data, params, grid),
-                    rules=[Patience(GRID_PATIENCE)] if job.folds and job.penalty is None else [],
-                    on_step=lambda _: progress.part(),
-                    **told,
+            n_parts = sum(len(penalties) for penalties in grids)
+            with progress_of(self, n_parts, n_fits * params.n_rounds, X, y) as progress:
+                return better_path(
+                    partial(self._trace_grid, data, penalties, params, job, progress, told)
+                    for data, penalties in zip(ways, grids, strict=True)
                 )
+
+    def _trace_grid(
+        self,
+        data: Any,
+        penalties: list[float],
+        params: BoostingParams,
+        job: BoostedJob,
+        progress: Progress,
+        told: dict[str, Any],
+    ) -> SelectionPath:
+        """A fit at each of some penalties, judged by folds; each is a step."""
+        done = {step.control: step for step in job.resume or ()}
+        grid = Grid(penalties, job.folds, self.n_iter_no_change, progress.round, done)
+        return drive(
+            trace_grid(data, params, grid),
+            rules=[Patience(GRID_PATIENCE)] if job.folds and job.penalty is None else [],
+            on_step=lambda _: progress.part(),
+            **told,
+        )
+
+    def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
+        """The rows as a grid sees them; more than one way where the better one is to be kept."""
+        return [self._data(job, threads)]
 
     def _data(self, job: BoostedJob, threads: Threads) -> Any:
         """The rows as a grid sees them: binned, with all that stays from fit to fit."""

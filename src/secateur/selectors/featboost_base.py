@@ -22,14 +22,16 @@ from secateur._engines.featboost.neighbours import NeighbourEvaluator
 from secateur._engines.featboost.trace import ForwardParams
 from secateur._engines.featboost.tried import read_tried
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
+from secateur.evaluation.scoring import read_scoring
 from secateur.path import Best, SelectionPath, Step, StopReason
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.featboost_estimators import EstimatorEvaluator, EstimatorRanker
-from secateur.selectors.featboost_judge import Judge, read_scoring
+from secateur.selectors.featboost_judge import Judge
 from secateur.selectors.featboost_trees import TreeEvaluator, TreeRanker, TreeWorkshop
 from secateur.selectors.inputs import read_input
-from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.parameters import check_kept
 from secateur.selectors.predicting import StepPredictor
 from secateur.selectors.progress import progress_of, with_callbacks
 from secateur.typing import FloatArray, IntArray

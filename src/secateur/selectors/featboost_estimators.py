@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
@@ -17,6 +17,7 @@ from secateur._data.table import Table
 from secateur._engines.featboost.distances import Scaling
 from secateur._engines.featboost.neighbour_model import NeighbourModel, Voters
 from secateur._kernels.threads import Threads
+from secateur.evaluation.cloning import prepared
 from secateur.evaluation.folds import Fold
 from secateur.exceptions import ParameterError
 from secateur.path.step import Score
@@ -25,14 +26,6 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 
 LEAST_PROBABILITY = 1e-30
 """Probabilities below this count as this: the loss of a row stays finite."""
-
-
-def prepared(estimator: Any, seed: int) -> Any:
-    """A clone whose random states are set wherever they were left open."""
-    fresh = clone(estimator)
-    names = [n for n in fresh.get_params(deep=True) if n.rsplit("__", 1)[-1] == "random_state"]
-    unset = {name: seed for name in names if fresh.get_params(deep=True)[name] is None}
-    return fresh.set_params(**unset) if unset else fresh
 
 
 def check_ranker(estimator: Any, *, needs_weights: bool, needs_probabilities: bool) -> None:

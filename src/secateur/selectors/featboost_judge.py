@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer
 
 from secateur._data.target import Target
 from secateur.evaluation.folds import Fold
-from secateur.exceptions import ParameterError
+from secateur.evaluation.scoring import Scorer, takes_weight
 from secateur.path.step import Score
 from secateur.typing import AnyArray, FloatArray
-
-Scorer = Callable[..., float]
-
-
-def read_scoring(scoring: Any, task: str) -> tuple[Scorer, str]:
-    """A scorer and its name, from what a user may write.
-
-    >>> read_scoring(None, "classification")[1]
-    'accuracy'
-    """
-    default = "accuracy" if task == "classification" else "r2"
-    wanted = default if scoring is None else scoring
-    if callable(wanted):
-        return wanted, getattr(wanted, "__name__", "score")
-    try:
-        return get_scorer(wanted), str(wanted)
-    except (ValueError, TypeError) as error:
-        msg = (
-            f"'scoring' must be None, the name of a scorer of scikit-learn, or a callable "
-            f"(estimator, X, y). Got {scoring!r}. Use {default!r} for a start."
-        )
-        raise ParameterError(msg) from error
 
 
 class Judge:
@@ -63,7 +39,7 @@ class Judge:
         self.n_classes = target.n_classes
         self._is_even = bool((weight == weight[0]).all())
         self._weight = weight
-        self._takes_weight = not self._is_even and _takes_weight(scorer)
+        self._takes_weight = not self._is_even and takes_weight(scorer)
 
     def value(self, fold: int, prediction: FloatArray) -> float:
         """The score of the predictions for the test rows of a fold."""
@@ -108,12 +84,6 @@ def weighted_r2(target: FloatArray, prediction: FloatArray, weight: FloatArray) 
     if spread == 0.0:
         return 1.0 if residual == 0.0 else 0.0
     return 1.0 - residual / spread
-
-
-def _takes_weight(scorer: Any) -> bool:
-    """Whether a scorer of scikit-learn has a metric that knows weights."""
-    metric = getattr(scorer, "_score_func", None)
-    return metric is not None and "sample_weight" in inspect.signature(metric).parameters
 
 
 def Predicted(prediction: FloatArray, classes: AnyArray | None) -> Any:  # noqa: N802 - makes one

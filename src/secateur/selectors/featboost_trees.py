@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns, take_columns
+from secateur._data.binned import BinnedColumns
 from secateur._data.costs import as_costs
 from secateur._data.problem import Problem
+from secateur._data.rebinned import take_columns
 from secateur._data.weights import are_counts
 from secateur._engines.boosted.ensemble import BoostedModel, Ensemble
 from secateur._engines.boosted.grid import BoostedData

@@ -19,6 +19,7 @@ from secateur._engines.feature_gradients.field import check_rows
 from secateur._engines.feature_gradients.params import SearchParams
 from secateur._engines.feature_gradients.units import Units
 from secateur._kernels.threads import resolve_n_jobs
+from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
 from secateur.exceptions import InputError
 from secateur.selectors.boosted_parameters import read_penalty
@@ -27,7 +28,6 @@ from secateur.selectors.feature_gradients_parameters import (
     read_task_target,
     task_of,
 )
-from secateur.selectors.parameters import read_seed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,17 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from secateur._data.checks import check_real
+from secateur._data.guessing import guess_task
 from secateur._data.target import Target, read_target
-from secateur._data.vectors import as_array
 from secateur._engines.feature_gradients.contrasts import Task
 from secateur.exceptions import ParameterError
 from secateur.selectors.boosted_parameters import CONSTRAINTS as SHARED
 from secateur.selectors.constraints import Constraint, number, one_of
-from secateur.typing import AnyArray, FloatArray
-
-MOST_CLASSES = 20
-"""Whole numbers with at most so many different values are classes, if nobody says otherwise."""
 
 
 def _may_be_init(value: Any) -> bool:
@@ -82,22 +77,7 @@ def task_of(task: str, y: Any) -> Task:
         return task  # type: ignore[return-value]  # checked against the constraint
     if y is None:
         return "regression"  # which says that there must be one
-    array = as_array(y, "y")
-    check_real(array.dtype, "y")
-    return "classification" if _looks_like_classes(array.ravel()) else "regression"
-
-
-def _looks_like_classes(array: AnyArray) -> bool:
-    if array.dtype.kind in "USb":
-        return True
-    if array.dtype.kind == "O" and any(isinstance(value, str | bool) for value in array.tolist()):
-        return True
-    try:
-        values: FloatArray = np.unique(array.astype(np.float64))
-    except (TypeError, ValueError):
-        return False
-    is_whole = np.isfinite(values).all() and (values == np.floor(values)).all()
-    return bool(is_whole) and len(values) <= min(MOST_CLASSES, max(2, len(array) // 2))
+    return guess_task(y)
 
 
 def read_task_target(y: Any, task: Task, n_rows: int | None) -> Target:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from secateur._data.problem import Problem
@@ -20,12 +22,13 @@ from secateur._engines.grafting.network_model import Network
 from secateur._engines.grafting.params import GraftingParams
 from secateur._engines.grafting.path import GridTrace
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
 from secateur.path import Best, OneStandardError, Patience, Selection, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.grafting_parameters import CONSTRAINTS, read_l1, refuse_categories
 from secateur.selectors.inputs import FitInput, read_input
-from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.parameters import check_kept
 from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import progress_of, with_callbacks
 from secateur.typing import FloatArray, Loss
@@ -79,7 +82,20 @@ class GraftingSelector(PathPredictor):
         if job.problem.target.classes is not None:
             self.classes_ = job.problem.target.classes
         self._set_path(path)
+        self._warn_if_early()
         return self
+
+    def _warn_if_early(self) -> None:
+        """Say so where the rounds were used up before the optimum was certain."""
+        off = max(self.kkt_violation_, self.dual_gap_)
+        if self._params().one_by_one or self.n_iter_ < self.max_iter or off <= self.tol:
+            return
+        warnings.warn(
+            f"Grafting stopped at 'max_iter' rounds, before the optimum was reached: it is off by "
+            f"{off:.1e}, 'tol' is {self.tol:.1e}. Raise max_iter={self.max_iter}, or 'tol'.",
+            ConvergenceWarning,
+            stacklevel=4,  # the caller of fit, which is wrapped twice
+        )
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> GraftingJob:
         """Everything that can be wrong is found here, before any work."""

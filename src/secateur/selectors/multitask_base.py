@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._data.target import Target
+from secateur._engines.boosted.common_trees import TOLLS, CommonRows
 from secateur._engines.boosted.grid import BoostedData
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.multitask import TaskData, TasksData
@@ -15,6 +17,7 @@ from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.penalties import falling_from
 from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import (
     Fold,
     all_rows,
@@ -24,9 +27,8 @@ from secateur.evaluation.folds import (
     is_drawn,
     read_folds,
 )
-from secateur.exceptions import ClusterError
 from secateur.selectors.boosted_base import BoostedSelector
-from secateur.selectors.boosted_input import BoostedJob
+from secateur.selectors.boosted_input import BoostedJob, keeping_steps
 from secateur.selectors.boosted_parameters import least_rows, read_penalty
 from secateur.selectors.group_testing_base import check_design, group_testing, make_groups
 from secateur.selectors.inputs import store_lazy
@@ -38,17 +40,22 @@ from secateur.selectors.multitask_input import (
     read_multitask,
     read_task_penalties,
     task_weight,
+    why_not_common,
 )
 from secateur.selectors.multitask_prediction import TaskPredictions
-from secateur.selectors.parameters import check_kept, read_seed
+from secateur.selectors.parameters import check_kept
 from secateur.selectors.progress import with_callbacks
-from secateur.typing import AnyArray, FloatArray
+from secateur.typing import FloatArray
 
 TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
 
+DEARER = 6.0
+"""Beside common trees the own penalty of a task is so many times as much, for as much squared error
+of all rows: trees of single tasks look for something new in every task and every round."""
 
-class CommonRows(NamedTuple):
+
+class SharedRows(NamedTuple):
     """Rows that all tasks share: their columns, groups of features, and where they are."""
 
     columns: BinnedColumns
@@ -63,7 +70,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     _exact: ClassVar[str]
     group_penalty: Any
     task_penalty: Any
-    common_trees: bool
+    common_trees: bool | str
     search: str
 
     @property
@@ -89,11 +96,8 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         self
         """
         job = self._read_tasks(X, y, sample_weight, task)
-        try:
+        with keeping_steps(self, "a fit of several tasks cannot go on from them."):
             path = self._work(job, X, y)
-        except ClusterError as error:
-            self._keep_steps(error)
-            raise
         given = job.given
         assert given is not None  # noqa: S101  # as _read_tasks made it
         self._remember(job.problem.table.schema)
@@ -117,19 +121,10 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         check_kept(given.problem.prices.keep, self.max_features)
         own = read_task_penalties(self.task_penalty, given.tasks, penalty)
         tasks = [self._read_task(given, t, its_penalty) for t, its_penalty in enumerate(own)]
-        check_common(self.common_trees, given)
         folds = self._folds_of_tasks(given, penalty, seed)
-        job = MultitaskJob(
-            given.problem,
-            tasks[0].loss,
-            penalty,
-            folds,
-            None,
-            seed,
-            n_threads,
-            tasks=tasks,
-            given=given,
-        )
+        has_common = self._has_common(given, folds if penalty is None else [])
+        read = (given.problem, tasks[0].loss, penalty, folds, None, seed, n_threads)
+        job = MultitaskJob(*read, tasks=tasks, given=given, has_common=has_common)
         if self.search == "group_testing":
             self._check_groups(job)
         return job
@@ -141,10 +136,18 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         loss.baseline(task.target.values, weight)  # not every target has one
         return TaskJob(task, weight, loss, penalty)
 
+    def _has_common(self, given: MultitaskInput, judges: list[Fold]) -> bool:
+        """Whether rounds may begin with a tree for all; "auto" wants rows that can judge it."""
+        if self.common_trees == "auto":
+            return bool(judges) and len(given.tasks) > 1 and not why_not_common(given)
+        if self.common_trees:
+            check_common(given)
+        return bool(self.common_trees)
+
     def _check_groups(self, job: MultitaskJob) -> None:
         middle = sorted(job.tasks, key=lambda each: len(each.weight))[len(job.tasks) // 2]
         table = job.problem.table
-        n_rows = table.n_rows * (len(job.tasks) if self._shares_rows(job) else 1)
+        n_rows = table.n_rows * (len(job.tasks) if self._shares_rows(job) else 1 + job.has_common)
         n_features = table.n_features - len(table.categories)
         told = group_testing(self, middle.weight, job.seed)
         check_design(told, n_features, n_rows, "search='exact'", stacklevel=6)
@@ -154,7 +157,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     ) -> list[Fold]:
         """As for one task; each task and class has its share of every part."""
         n_rows = given.problem.n_rows
-        mixed = _mixed(given)
+        mixed = given.mixed
         if isinstance(penalty, float):
             if not self._stops_early(n_rows):
                 return [all_rows(n_rows)]
@@ -166,26 +169,55 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
 
     # ---- working ------------------------------------------------------------------------------
 
+    def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
+        """Eq. 2 as it is, or beside common trees, which split by task at a toll or freely.
+
+        All that is asked for, where held-out rows can choose; else the first of these.
+        """
+        assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
+        plain = self._data(job, threads)
+        if not job.has_common:
+            return [plain]
+        rows = self._whole(job, threads)
+        tolls = TOLLS if job.folds and job.penalty is None else TOLLS[:1]
+        shared = [self._beside_common(plain, job, replace(rows, toll=toll)) for toll in tolls]
+        return [plain, *shared] if self.common_trees == "auto" else shared
+
+    def _beside_common(self, plain: TasksData, job: MultitaskJob, rows: CommonRows) -> TasksData:
+        """The same tasks, whose trees add to common ones: leaves as there, and pulled to zero."""
+        weight = job.problem.weight
+        least = least_rows(self.min_samples_leaf, weight)
+        tasks = [
+            replace(
+                task,
+                least=least,
+                l2=self.l2_regularization + least * each.mean_hessian,
+                dearer=DEARER * float(weight.sum() / weight[task.rows].sum()),
+                needs_split=True,
+            )
+            for task, each in zip(plain.tasks, job.tasks, strict=True)
+        ]
+        return replace(plain, tasks=tasks, common=rows)
+
     def _data(self, job: BoostedJob, threads: Threads) -> Any:
         """Every task binned by itself; tasks that have all rows in common share one binning."""
         assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
         place = self._place(job, threads)
         shares = self._shares_rows(job) or place is not None
-        common = self._common(job, threads, place) if shares else None
-        tasks = [self._task_data(job, each, common, threads) for each in job.tasks]
+        shared = self._shared(job, threads, place) if shares else None
+        tasks = [self._task_data(job, each, shared, threads) for each in job.tasks]
         names = {each.loss.name for each in job.tasks}
         is_relative = len(tasks) > 1 and job.problem.target.classes is None
         is_relative = is_relative and job.tasks[0].task.target.classes is None
         metric = f"relative {names.pop()}" if is_relative else names.pop()
-        whole = self._whole(job, threads, place) if self.common_trees else None
-        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE, whole)
+        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE)
 
     def _place(self, job: MultitaskJob, threads: Threads) -> Place | None:
-        n_fits = max(1, len(job.folds)) * (len(job.tasks) + self.common_trees)
+        n_fits = max(1, len(job.folds)) * len(job.tasks)
         n_outputs = max(each.loss.n_outputs for each in job.tasks)
         return place_of(job.problem.table, threads, n_outputs, n_fits)
 
-    def _whole(self, job: MultitaskJob, threads: Threads, place: Place | None) -> BoostedData:
+    def _whole(self, job: MultitaskJob, threads: Threads) -> CommonRows:
         """The rows of all tasks as those of one, for trees that all have in common."""
         problem, weight = job.problem, job.problem.weight.copy()
         target = problem.target.values.copy()
@@ -193,20 +225,20 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             weight[each.task.rows] = each.weight
             target[each.task.rows] = each.task.target.values
         columns = self._bin(problem.table, weight, job, threads)
-        groups = self._groups_of(columns, weight, job, threads, place)
         loss = self._loss(Target(target, job.tasks[0].task.target.classes), weight)
-        return BoostedData(
-            columns, target, weight, loss, problem.prices, threads, groups=groups, place=place
-        )
+        data = BoostedData(columns, target, weight, loss, problem.prices, threads)
+        rows = CommonRows.of(data, [each.task.rows for each in job.tasks])
+        groups = self._groups_of(rows.data.columns, weight, job, threads)
+        return replace(rows, data=replace(rows.data, groups=groups))
 
     def _shares_rows(self, job: MultitaskJob) -> bool:
         return job.given is not None and job.given.is_wide
 
-    def _common(self, job: MultitaskJob, threads: Threads, place: Place | None) -> CommonRows:
+    def _shared(self, job: MultitaskJob, threads: Threads, place: Place | None) -> SharedRows:
         problem = job.problem
         columns = self._bin(problem.table, problem.weight, job, threads)
         groups = self._groups_of(columns, problem.weight, job, threads, place)
-        return CommonRows(columns, groups, place)
+        return SharedRows(columns, groups, place)
 
     def _groups_of(
         self,
@@ -224,19 +256,19 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         self,
         job: MultitaskJob,
         each: TaskJob,
-        common: CommonRows | None,
+        shared: SharedRows | None,
         threads: Threads,
     ) -> TaskData:
         task, problem = each.task, job.problem
         where, rows = None, None
-        if common is None:
+        if shared is None:
             table = problem.table
             table = table if len(task.rows) == table.n_rows else table.take(task.rows)
             columns = self._bin(table, each.weight, job, threads)
             groups = self._groups_of(columns, each.weight, job, threads)
             target, weight, place = task.target.values, each.weight, np.arange(len(task.rows))
         else:
-            columns, groups, where = common
+            columns, groups, where = shared
             rows = None if self._shares_rows(job) else task.rows
             target, weight = np.zeros(problem.n_rows), np.ones(problem.n_rows)
             target[task.rows], weight[task.rows], place = task.target.values, each.weight, task.rows
@@ -251,39 +283,15 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             place=where,
             rows=rows,
         )
-        least, unit = (
-            least_rows(self.min_samples_leaf, each.weight),
-            _unit(each) if len(job.tasks) > 1 else 1.0,
-        )
-        return TaskData(str(task.key), data, task.rows, place, each.penalty, least, unit)
+        least = least_rows(self.min_samples_leaf, each.weight)
+        unit = each.unit if len(job.tasks) > 1 else 1.0
+        told = (each.penalty, least, self.l2_regularization)
+        return TaskData(str(task.key), data, task.rows, place, *told, unit=unit)
 
     def _penalty_grid(self, data: Any, params: BoostingParams) -> list[float]:
-        return falling_from(data.best_gain(params) / (1.0 + TASK_SHARE))
+        return falling_from(data.best_gain(params))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def _unit(each: TaskJob) -> float:
-    """What a constant prediction loses on average, for numbers; class losses need no unit."""
-    if each.task.target.classes is not None:
-        return 1.0
-    values, weight = each.task.target.values, each.weight
-    raw = np.repeat(each.loss.baseline(values, weight)[:, None], len(values), axis=1)
-    return float(np.average(each.loss.pointwise(values, raw), weights=weight)) or 1.0
-
-
-def _mixed(given: MultitaskInput) -> Target:
-    """A class for each task and class, by which folds are drawn; none where rows are shared."""
-    mixed: AnyArray = np.zeros(given.problem.n_rows)
-    if given.is_wide:
-        return Target(mixed)
-    n_known = 0
-    for task in given.tasks:
-        mixed[task.rows] = n_known
-        if task.target.classes is not None:
-            mixed[task.rows] += task.target.values
-        n_known += max(1, task.target.n_classes)
-    return Target(mixed, np.arange(n_known)) if n_known > 1 else Target(mixed)

@@ -40,6 +40,30 @@ class TaskJob:
     loss: Loss
     penalty: float | None
 
+    @property
+    def _constant(self) -> FloatArray:
+        """The best constant, as a prediction of each row."""
+        values = self.task.target.values
+        best = self.loss.baseline(values, self.weight)
+        raw: FloatArray = np.repeat(best[:, None], len(values), axis=1)
+        return raw
+
+    @property
+    def unit(self) -> float:
+        """What it loses on average, for numbers; class losses need no unit."""
+        if self.task.target.classes is not None:
+            return 1.0
+        losses = self.loss.pointwise(self.task.target.values, self._constant)
+        return float(np.average(losses, weights=self.weight)) or 1.0
+
+    @property
+    def mean_hessian(self) -> float:
+        """What one row adds to the second derivative of a leaf there."""
+        raw = self._constant
+        gradient, hessian = np.empty_like(raw), np.empty_like(raw)
+        self.loss.gradients(self.task.target.values, raw, gradient, hessian)
+        return float(np.average(hessian.mean(axis=0), weights=self.weight))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MultitaskInput:
@@ -53,6 +77,20 @@ class MultitaskInput:
     has_names: bool
     classes: AnyArray | None
 
+    @property
+    def mixed(self) -> Target:
+        """A class for each task and class, by which folds are drawn; none where rows are shared."""
+        mixed: AnyArray = np.zeros(self.problem.n_rows)
+        if self.is_wide:
+            return Target(mixed)
+        n_known = 0
+        for task in self.tasks:
+            mixed[task.rows] = n_known
+            if task.target.classes is not None:
+                mixed[task.rows] += task.target.values
+            n_known += max(1, task.target.n_classes)
+        return Target(mixed, np.arange(n_known)) if n_known > 1 else Target(mixed)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MultitaskJob(BoostedJob):
@@ -60,6 +98,7 @@ class MultitaskJob(BoostedJob):
 
     tasks: Sequence[TaskJob] = ()
     given: MultitaskInput | None = None
+    has_common: bool = False
 
 
 def read_multitask(
@@ -172,28 +211,31 @@ def _check_sum(own: Sequence[float | None], group: float | list[float] | None) -
         raise ParameterError(msg)
 
 
-def check_common(wanted: bool, given: MultitaskInput) -> None:
-    """Trees that all tasks have in common need one kind of target."""
-    if not wanted:
-        return
-    if getattr(given.problem.table, "executor", None) is not None:
-        msg = (
-            "'common_trees' must be False on a cluster, where predictions of all rows would travel "
-            "each round. Got True. Open the table without an executor."
+def check_common(given: MultitaskInput) -> None:
+    """Refuse what trees that all tasks have in common cannot be for."""
+    reason = why_not_common(given)
+    if reason:
+        raise ParameterError(f"'common_trees' must be False or 'auto' {reason}")
+
+
+def why_not_common(given: MultitaskInput) -> str:
+    """Trees that all tasks have in common need one kind of target, and rows in memory.
+
+    Empty where there are both.
+    """
+    if isinstance(given.problem.table, StoredTable):
+        return (
+            "on a stored table, whose codes have no column for the task. Got True. Give the rows "
+            "as an array or a data frame."
         )
-        raise ParameterError(msg)
     if given.is_wide:
-        msg = (
-            "'common_trees' must be False where y has a column for each task. Got True. Stack the "
-            "rows and give 'task' if the columns are of one kind."
+        return (
+            "where y has a column for each task. Got True. Stack the rows and give 'task' if the "
+            "columns are of one kind."
         )
-        raise ParameterError(msg)
     own, known = [task.target.classes for task in given.tasks], given.classes
     if known is not None and any(
         classes is not None and len(classes) < len(known) for classes in own
     ):
-        msg = (
-            "'common_trees' must be False where tasks have different classes. Got True. Leave out "
-            "tasks that lack a class."
-        )
-        raise ParameterError(msg)
+        return "where tasks have different classes. Got True. Leave out tasks that lack a class."
+    return ""

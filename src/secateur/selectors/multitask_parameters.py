@@ -15,18 +15,23 @@ from secateur.selectors.group_testing_base import GROUP_CONSTRAINTS, GROUP_PARAM
 from secateur.typing import AnyArray, FloatArray
 
 TASK_CONSTRAINTS: dict[str, Constraint] = GROUP_CONSTRAINTS | {
-    "common_trees": one_of(True, False, advice="Use True to begin rounds with a tree for all."),
+    "common_trees": one_of(
+        True, False, "auto", advice="Use True to begin rounds with a tree for all."
+    ),
     "search": one_of("exact", "group_testing", advice="Use 'exact' to look at every feature."),
 }
 
 MULTITASK = f"""task_penalty : float, dict, sequence or "auto", default="auto"
     What a feature that is new to a task costs that task, whoever else uses it; one number, or one
     per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is as much
-    as the group penalty. With 0 all tasks have one common set.
-common_trees : bool, default=False
+    as the group penalty; beside common trees it is 6 n / n_t times as much for n_t rows of n. With
+    0 all tasks have one common set.
+common_trees : bool or "auto", default="auto"
     Whether every round begins with one tree for the rows of all tasks, which pays the group penalty
-    only; the trees of the tasks then add what is their own, and pay for every feature they use. For
-    tasks that are much alike and have few rows. Stacked rows only, the same classes in all tasks.
+    only and may ask for the task; the trees of the tasks then add what is their own, and pay for
+    every feature they use. "auto" tries both and keeps what held-out rows like better, where the
+    group penalty is "auto" too and rows of several tasks with the same classes come stacked;
+    else it is False, Eq. 2 as it is. ``common_trees_`` tells what was kept.
 search : {{"exact", "group_testing"}}, default="exact"
     Whether nodes look at every feature, or find new ones by group tests as GT-GBM does; the next
     four parameters are those of group tests.

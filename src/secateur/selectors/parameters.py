@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from secateur.evaluation.folds import is_drawn
 from secateur.exceptions import ParameterError
@@ -51,18 +50,6 @@ def read_grid(name: str, given: Any, most: float, advice: str) -> float | list[f
     for value in values:
         each.check(name, value)
     return sorted({float(value) for value in values}, reverse=True)
-
-
-def read_seed(random_state: Any) -> int:
-    """A number that all chance of a fit comes from."""
-    try:
-        return int(check_random_state(random_state).randint(2**31))
-    except ValueError as error:
-        msg = (
-            f"'random_state' must be None, an int >= 0 or a RandomState. Got {random_state!r}. Use "
-            "0 for results that repeat."
-        )
-        raise ParameterError(msg) from error
 
 
 def check_kept(keep: BoolArray, max_features: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 try:
@@ -18,7 +19,11 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Progress", "progress_of", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Progress", "listened", "progress_of", "with_callbacks"]
+
+# Who is told how far fits are, in this context only: a fit deep inside of an evaluation is reached
+# without a parameter in every function between.
+_LISTENER: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -35,7 +40,7 @@ class Progress:
     it has something to keep.
     """
 
-    def __init__(self, estimator: Any, n_rounds: int, bar: Bar | None, context: Any) -> None:
+    def __init__(self, estimator: Any, n_rounds: int, bar: Bar | Told | None, context: Any) -> None:
         self._estimator = estimator
         self._n_rounds = n_rounds
         self._bar = bar
@@ -76,6 +81,16 @@ def progress_of(estimator: Any, n_parts: int, n_rounds: int, X: Any, y: Any) -> 
 
 
 @contextmanager
+def listened(listener: Callable[[float], None]) -> Iterator[None]:
+    """Tell a function how far each fit is, from 0 to 1, instead of showing a bar for each."""
+    before = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(before)
+
+
+@contextmanager
 def _callback_context(estimator: Any, X: Any, y: Any) -> Iterator[Any]:
     if not getattr(estimator, "_skl_callbacks", None):
         yield None
@@ -85,6 +100,24 @@ def _callback_context(estimator: Any, X: Any, y: Any) -> Iterator[Any]:
     context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
     yield context
     context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+
+
+class Told:
+    """Tells a listener the share of rounds that are done."""
+
+    def __init__(self, listener: Callable[[float], None], n_rounds: int) -> None:
+        self._listener = listener
+        self._n_rounds = n_rounds
+        self._done = 0
+
+    def advance(self) -> None:
+        """One more round."""
+        self.reach(self._done + 1)
+
+    def reach(self, n_rounds: int) -> None:
+        """So many rounds in all."""
+        self._done = n_rounds
+        self._listener(min(1.0, n_rounds / max(1, self._n_rounds)))
 
 
 class Bar:
@@ -104,7 +137,11 @@ class Bar:
 
 
 @contextmanager
-def _bar(estimator: Any, n_rounds: int) -> Iterator[Bar | None]:
+def _bar(estimator: Any, n_rounds: int) -> Iterator[Bar | Told | None]:
+    listener = _LISTENER.get()
+    if listener is not None:
+        yield Told(listener, n_rounds)
+        return
     if not estimator.verbose:
         yield None
         return

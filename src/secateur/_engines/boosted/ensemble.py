@@ -69,12 +69,18 @@ class BoostedModel:
 
     def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:
         """Raw predictions of shape (n_outputs, n_rows); only the model's own columns are read."""
-        threads = threads or Threads(1)
-        out = np.repeat(self.ensemble.baseline[:, None], table.n_rows, axis=1)
-        if self.n_rounds == 0:
-            return out
         features = self.features
         columns = table.columns(features) if len(features) else np.empty((table.n_rows, 1))
+        return self.raw_of(columns, features, threads)
+
+    def raw_of(
+        self, columns: FloatArray, features: IntArray, threads: Threads | None = None
+    ) -> FloatArray:
+        """The same of columns that were read already, those of ``features`` in their order."""
+        threads = threads or Threads(1)
+        out = np.repeat(self.ensemble.baseline[:, None], len(columns), axis=1)
+        if self.n_rounds == 0:
+            return out
         for k in range(len(out)):
             self._add_output(k, columns, features, threads, out[k])
         return out

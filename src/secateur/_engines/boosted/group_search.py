@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from secateur._engines.boosted.families import Family, Node
 from secateur._engines.boosted.group_tests import GroupTests
 from secateur._engines.boosted.ledger import Ledger
-from secateur._engines.boosted.nodes import Family, Node, NodeHistograms
+from secateur._engines.boosted.nodes import NodeHistograms
 from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur.typing import BoolArray, IntArray
 

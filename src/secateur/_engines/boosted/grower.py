@@ -6,14 +6,15 @@ import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._engines.boosted import rows
+from secateur._engines.boosted.families import Family, Node
 from secateur._engines.boosted.growth import Growth
 from secateur._engines.boosted.lazy import LazySearch
 from secateur._engines.boosted.leaves import leaf_values
-from secateur._engines.boosted.nodes import Family, Node
 from secateur._engines.boosted.params import NOISE, ROUNDING, BoostingParams
 from secateur._engines.boosted.scales import WeightScale, fixed_point_scale, gradient_scale
 from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur._engines.boosted.tree import Tree, WordArray, first_words, left_words
+from secateur._engines.boosted.whole import WholeGrowth, WholeTrees
 from secateur._kernels.scanning import LOW, order_categories
 from secateur.typing import BoolArray, Executor, Loss
 
@@ -39,13 +40,14 @@ class Grower:
         self._search = search
         self._lazy = lazy
         self._weights = weights
+        self._whole = WholeTrees.where_they_pay(executor, columns, params, search)
 
     def grow(self, k: int, loss: Loss, seed: int) -> Tree:
         """Grow the tree of output k and add it to the predictions."""
         found = self._executor.each(rows.begin_tree, k, self._params.subsample, seed)
         largest = [max(terms) for terms in zip(*(terms for terms, _ in found), strict=True)]
         n_rows = sum(n for _, n in found)
-        growth = Growth(self._columns)
+        growth: Growth | WholeGrowth = Growth(self._columns)
         if n_rows > 0 and largest[1] > 0.0:
             growth = self._split_nodes(k, largest, n_rows)
         leaves = growth.leaves()
@@ -60,11 +62,13 @@ class Grower:
                 for most in (largest[0], largest[2], self._weights.most)
             ],
         )
+        if self._params.needs_split and len(leaves) == 1:
+            values[:] = 0.0
         tree = growth.tree(leaves, self._params.learning_rate * values)
         self._executor.tell(rows.finish_tree, k, leaves, tree)
         return tree
 
-    def _split_nodes(self, k: int, largest: list[float], n_rows: int) -> Growth:
+    def _split_nodes(self, k: int, largest: list[float], n_rows: int) -> Growth | WholeGrowth:
         """Scale the gradients and grow; lazily where that is likely to do."""
         fixed = [fixed_point_scale(terms, n_rows) for terms in largest[:2]]
         sums = self._executor.sum(rows.term_sums, k, *fixed)
@@ -78,6 +82,10 @@ class Grower:
         floor = max(NOISE * sse_root, ROUNDING * sum_squares)
         scale = TreeScale(unit_of_gain, self._params.penalty, floor)
         unit = (1.0 / per_unit, 1.0 / self._weights.scale)
+        if self._whole is not None:
+            histograms = self._search.histograms
+            histograms.begin(unit, self._weights.least(self._params.min_samples_leaf))
+            return self._whole.grow(scale, histograms, self._search, total)
         if self._params.lazy and self._lazy.is_worth_it(self._params.max_depth):
             growth = self._draft(scale, unit, total)
             if growth is not None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from secateur._data.binned import BinnedColumns
-from secateur._engines.boosted.nodes import Node
+from secateur._engines.boosted.families import Node
 from secateur._engines.boosted.rows import RowSplit
 from secateur._engines.boosted.tree import Tree, WordArray
 from secateur.typing import FloatArray
@@ -51,11 +49,6 @@ class Growth:
         tree.missing_left[inner] = missing
         tree.is_set[inner] = self._columns.is_categorical[features]
         tree.threshold[inner] = [
-            self._threshold(j, last) for j, last in zip(features, lasts, strict=True)
+            self._columns.threshold(j, last) for j, last in zip(features, lasts, strict=True)
         ]
         return tree
-
-    def _threshold(self, feature: int, last: int) -> float:
-        """The cut behind a bin; infinite behind the last, where only missing values go right."""
-        cuts = self._columns.cuts[feature]
-        return float(cuts[last]) if last < len(cuts) else np.inf

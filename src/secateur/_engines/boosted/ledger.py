@@ -47,6 +47,16 @@ class Ledger:
         affordable: BoolArray = self.spent + self.prices <= self._budget + ROUNDING
         return self.used | affordable
 
+    @property
+    def has_own_prices(self) -> bool:
+        """Whether a purchase changes no price but its own."""
+        return self._prices.is_plain
+
+    @property
+    def limits(self) -> tuple[float, float, float]:
+        """How many features may still be bought, what was spent, and what may be spent in all."""
+        return self._max_features - len(self.order), self.spent, self._budget + ROUNDING
+
     def use(self, feature: int) -> bool:
         """Buy the feature if it is new; returns whether it was."""
         if self.used[feature]:

@@ -12,18 +12,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from secateur._data.prices import Prices
-from secateur._data.table import Table
+from secateur._engines.boosted.common_trees import CommonFit, CommonRows, SumModel
 from secateur._engines.boosted.ensemble import BoostedModel
-from secateur._engines.boosted.grid import BoostedData, BoostedRun
+from secateur._engines.boosted.grid import BoostedData
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.penalties import best_gain
 from secateur._engines.boosted.task_ledger import TaskLedger
-from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold, all_rows
 from secateur.path.step import Score, Step
 from secateur.typing import BoolArray, FloatArray, IntArray
+
+BELOW_ONE = 0.999
+"""No split gains a whole: penalties together stay below this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +45,12 @@ class TaskData:
         What a feature that is new to the task costs it; None is a share of the group penalty.
     least : float
         The least rows of a leaf.
+    l2 : float
+        What pulls its leaves to zero.
+    dearer : float
+        A task's own penalty is so many times as much, where it is a share of the group penalty.
+    needs_split : bool
+        Whether a tree that is not split adds nothing.
     unit : float
         What losses of the task are divided by when they are set beside those of others.
     """
@@ -52,40 +60,26 @@ class TaskData:
     rows: IntArray
     place: IntArray
     task_penalty: float | None
-    least: float
+    least: float = 1.0
+    l2: float = 0.0
+    dearer: float = 1.0
+    needs_split: bool = False
     unit: float = 1.0
 
     def params(self, params: BoostingParams) -> BoostingParams:
         """What a fit of this task is told: prices of its ledger have the penalties in them."""
-        return replace(params, penalty=1.0, min_samples_leaf=self.least)
+        return replace(
+            params,
+            penalty=1.0,
+            min_samples_leaf=self.least,
+            l2=self.l2,
+            needs_split=self.needs_split,
+        )
 
     def fold(self, is_train: BoolArray, is_test: BoolArray) -> Fold:
         """The task's part of a fold; a task without rows to train on is trained, not judged."""
         train, test = self.place[is_train[self.rows]], self.place[is_test[self.rows]]
         return Fold(train, test) if len(train) else Fold(test, train)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SumModel:
-    """The trees of all tasks and those of one, added up."""
-
-    common: BoostedModel
-    own: BoostedModel
-
-    @property
-    def n_rounds(self) -> int:
-        """The rounds of both."""
-        return self.own.n_rounds
-
-    @property
-    def features(self) -> IntArray:
-        """The features that either asks for, sorted."""
-        return np.union1d(self.common.features, self.own.features)
-
-    def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
-        """Predictions on the scale of the target."""
-        raw = self.common.raw(table, threads) + self.own.raw(table, threads)
-        return self.own.ensemble.loss.response(raw)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +113,7 @@ class TasksData:
     n_rows: int
     metric: str
     share: float
-    common: BoostedData | None = None
+    common: CommonRows | None = None
 
     @property
     def everything(self) -> Fold:
@@ -133,7 +127,7 @@ class TasksData:
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split at the start: of all rows, or of the middle task."""
         if self.common is not None:
-            return best_gain(self.common, params)
+            return best_gain(self.common.plain, params)
         return float(np.median([best_gain(task.data, task.params(params)) for task in self.tasks]))
 
 
@@ -152,23 +146,23 @@ class TasksRun:
             for task, its_fold, ledger in zip(data.tasks, self._folds, self._ledgers, strict=True)
         ]
         self._latest: tuple[Step, ...] = ()
-        self._common_ledger = TaskLedger(data.prices, self._common, params.penalty, 0.0)
-        self._common_run: BoostedRun | None = None
+        self._shared: CommonFit | None = None
         if data.common is not None:
-            told = replace(params, penalty=1.0)
-            self._common_run = data.common.run(fold, told, self._common_ledger, is_shared=True)
+            self._shared = CommonFit(data.common, fold, params, self._common)
         self.steps: Iterator[Step] = self._trace()
 
     def _ledger(self, task: TaskData) -> TaskLedger:
         group = self._params.penalty
-        own = self._data.share * group if task.task_penalty is None else task.task_penalty
+        own = task.task_penalty
+        if own is None:
+            own = min(self._data.share * group * task.dearer, BELOW_ONE - group)
         return TaskLedger(self._data.prices, self._common, group, own)
 
     def _trace(self) -> Iterator[Step]:
         """A round of each task in turn, then the state of all of them."""
         weight = [float(task.data.weight[task.place].sum()) for task in self._data.tasks]
         for k in range(1, self._params.n_rounds + 1):
-            first = None if self._common_run is None else self._common_round(self._common_run)
+            first = None if self._shared is None else self._common_round(self._shared)
             steps = tuple(self._task_round(t) for t in range(len(self._runs)))
             self._latest = steps
             everyone = steps if first is None else (first, *steps)
@@ -179,35 +173,45 @@ class TasksRun:
                 control=self._params.penalty,
                 objective=float(np.average([step.objective for step in steps], weights=weight)),
                 cost=self._common.spent,
-                model=_model(first, steps),
+                model=self._model(first, steps),
                 details={"round": k},
                 supports=self._supports(),
             )
 
-    def _common_round(self, run: BoostedRun) -> Step:
+    def _common_round(self, shared: CommonFit) -> Step:
         """A tree for the rows of all tasks."""
-        step = next(run.steps)
-        raw = run.predictions()
+        step = shared.round()
+        raw = shared.run.predictions()
         for task, its_run in zip(self._data.tasks, self._runs, strict=True):
             its_run.take_over(task.place, raw[:, task.rows])
         return step
 
     def _task_round(self, t: int) -> Step:
         step = next(self._runs[t].steps)
-        if self._common_run is not None:
+        if self._shared is not None:
             task = self._data.tasks[t]
             raw = self._runs[t].predictions()
-            self._common_run.take_over(task.rows, raw[:, task.place])
+            self._shared.run.take_over(task.rows, raw[:, task.place])
         return step
 
     def _supports(self) -> dict[str, IntArray]:
         """The features of each task, now that all have had their turn.
 
-        What the common trees use, all tasks need; to use it in trees of its own, a task pays.
+        What the common trees may ask of its rows, a task needs; to use it in trees of its own, it
+        pays.
         """
-        pairs = zip(self._data.tasks, self._ledgers, strict=True)
-        shared = np.array(self._common_ledger.order, dtype=np.int64)
-        return {task.name: np.union1d(ledger.entered, shared) for task, ledger in pairs}
+        own = [ledger.entered for ledger in self._ledgers]
+        if self._shared is not None:
+            asked = self._shared.asked
+            own = [np.union1d(its, np.flatnonzero(asked[t])) for t, its in enumerate(own)]
+        return {task.name: np.sort(its) for task, its in zip(self._data.tasks, own, strict=True)}
+
+    def _model(self, first: Step | None, steps: Sequence[Step]) -> TasksModel:
+        """The models of the tasks, the common one added to each."""
+        shared = self._shared
+        if shared is None or first is None:
+            return TasksModel(tuple(step.model for step in steps))
+        return TasksModel(tuple(shared.model(first, t, step.model) for t, step in enumerate(steps)))
 
     def verdict(self, step: Step) -> Verdict:
         """What the rows that judge say of the latest step, all tasks together."""
@@ -219,13 +223,6 @@ class TasksRun:
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
         return pool([self.verdict(step)], origin="inner", metric=self._data.metric)
-
-
-def _model(first: Step | None, steps: Sequence[Step]) -> TasksModel:
-    """The models of the tasks, the common one added to each."""
-    if first is None:
-        return TasksModel(tuple(step.model for step in steps))
-    return TasksModel(tuple(SumModel(first.model, step.model) for step in steps))
 
 
 def _mask(rows: IntArray, n_rows: int) -> BoolArray:

@@ -17,7 +17,9 @@ class BoostingParams:
     """Limits and rates of boosting with priced features.
 
     ``criterion`` is "gbfs" (dSSE / 2 less the price, Eq. 14 of GBFS) or "agbm" (dSSE / SSE of the
-    root less the price).
+    root less the price). ``lazy`` and ``whole`` choose between ways to the same trees: whether
+    drafts are tried, and whether small trees are grown in one call. With ``needs_split`` a tree
+    that is not split adds nothing.
     """
 
     criterion: Literal["gbfs", "agbm"] = "agbm"
@@ -33,3 +35,5 @@ class BoostingParams:
     subsample: float = 1.0
     seed: int = 0
     lazy: bool = True
+    whole: bool = True
+    needs_split: bool = False

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from secateur._engines.boosted.families import Family, Node, Offer
 from secateur._engines.boosted.ledger import Ledger
-from secateur._engines.boosted.nodes import Family, Node, NodeHistograms, Offer
+from secateur._engines.boosted.nodes import NodeHistograms
 from secateur._kernels.splitting import pick_feature
 from secateur.typing import BoolArray, FloatArray, IntArray
 

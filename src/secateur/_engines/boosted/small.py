@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns, take_columns
+from secateur._data.binned import BinnedColumns
+from secateur._data.rebinned import take_columns
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.scales import WeightScale
 from secateur._kernels.small_trees import LOGISTIC, MULTINOMIAL, SQUARED, boost

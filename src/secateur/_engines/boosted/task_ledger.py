@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from secateur._data.prices import Prices
@@ -25,19 +27,29 @@ class TaskLedger(Ledger):
     common : Ledger
         The account of all tasks.
     group_penalty, task_penalty : float
+    tolls : sequence of float, default=()
+        Columns after the features that are no features: what each costs every time it is used. They
+        cannot be bought.
     """
 
     def __init__(
-        self, prices: Prices, common: Ledger, group_penalty: float, task_penalty: float
+        self,
+        prices: Prices,
+        common: Ledger,
+        group_penalty: float,
+        task_penalty: float,
+        tolls: Sequence[float] = (),
     ) -> None:
         self._common = common
         self._group_penalty = group_penalty
         self._task_penalty = task_penalty
+        self._tolls = np.array(tolls, dtype=np.float64)
         self._n_seen = -1
         super().__init__(prices)
+        self.used = np.append(self.used, np.zeros(len(self._tolls), np.bool_))
 
     def _refresh(self) -> None:
-        self._own_prices = self._prices.prices(self.used)
+        self._own_prices = self._prices.prices(self.used[: self._prices.n_features])
         self._n_seen = -1
 
     def _look(self) -> None:
@@ -45,10 +57,9 @@ class TaskLedger(Ledger):
         if self._n_seen == len(self._common.order):
             return
         self._n_seen = len(self._common.order)
-        self._both = (
-            self._group_penalty * self._common.prices + self._task_penalty * self._own_prices
-        )
-        self._may = self.used | self._common.allowed
+        both = self._group_penalty * self._common.prices + self._task_penalty * self._own_prices
+        self._both = np.append(both, self._tolls)
+        self._may = self.used | np.append(self._common.allowed, self._tolls < 1.0)
 
     @property
     def prices(self) -> FloatArray:  # type: ignore[override]  # reckoned when asked for
@@ -62,9 +73,14 @@ class TaskLedger(Ledger):
         self._look()
         return self._may
 
+    @property
+    def has_own_prices(self) -> bool:
+        """A purchase is booked with all tasks, and others may have bought meanwhile."""
+        return False
+
     def use(self, feature: int) -> bool:
         """Buy the feature if it is new to this task; returns whether it was."""
-        if self.used[feature]:
+        if self.used[feature] or feature >= self._prices.n_features:
             return False
         self._common.use(feature)
         self.spent += float(self._own_prices[feature])

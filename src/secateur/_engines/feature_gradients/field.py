@@ -10,9 +10,10 @@ import numpy as np
 from secateur._data.centred import Centred, DenseRows, centre
 from secateur._data.problem import Problem
 from secateur._data.weights import are_counts
+from secateur._engines.feature_gradients.batches import Batch
 from secateur._engines.feature_gradients.contrasts import Task, contrasts, standardise
 from secateur._engines.feature_gradients.curves import Curve
-from secateur._engines.feature_gradients.estimate import Batch, Estimator, estimator_of
+from secateur._engines.feature_gradients.estimate import Estimator, estimator_of
 from secateur._engines.feature_gradients.params import SearchParams
 from secateur._engines.feature_gradients.spectrum import SAMPLE, single_shares, top_eigenvalue
 from secateur._engines.feature_gradients.units import Units

@@ -136,8 +136,8 @@ def _estimates(field: Field, params: SearchParams, inside: Any) -> FloatArray:
     if not inside.any():
         return field.curve.told(np.zeros(1))
     rng = np.random.default_rng(params.seed)
-    s = inside.astype(np.float64)
-    z = [field.estimator.signals(batch, s) for batch in field.batches(params, rng)]
+    field.estimator.see(inside.astype(np.float64))
+    z = [field.estimator.signals(batch) for batch in field.batches(params, rng)]
     # the mean comes first: a batch alone may well leave [0, 1]
     told = field.curve.told(np.mean(z, axis=0)).mean()
     each = np.array([field.curve.value(one).mean() for one in z])

@@ -120,22 +120,22 @@ def run_epoch(
     field: Field, params: SearchParams, penalty: float, descent: Descent, rng: np.random.Generator
 ) -> float:
     """Go through all rows once; returns the mean objective of the batches."""
-    units, n_columns = field.units, max(1, field.columns.n_columns)
-    per_price = penalty / n_columns
-    slope = np.zeros(n_columns if field.columns.n_columns else 0)
+    units, estimator = field.units, field.estimator
+    per_price = penalty / max(1, field.columns.n_columns)
     objectives = []
     n_waiting = 0
     batches = list(field.batches(params, rng))
     for number, batch in enumerate(batches, start=1):
-        inclusion = units.spread(descent.s)
-        z = field.estimator.slopes(batch, inclusion, field.curve, slope)
+        if n_waiting == 0:
+            estimator.see(units.spread(descent.s))
+        z = estimator.slopes(batch, field.curve)
         check_finite(z, params.order)
         objectives.append(float(field.curve.value(z).mean()) + per_price * units.paid(descent.s))
         n_waiting += 1
         if n_waiting == params.accumulate or number == len(batches):
             price = per_price * units.price_slope(descent.s)
-            descent.update(units.gather(slope / n_waiting), price, params.learning_rate)
-            slope[:] = 0.0
+            slope = estimator.collect() / n_waiting
+            descent.update(units.gather(slope), price, params.learning_rate)
             n_waiting = 0
     return float(np.mean(objectives))
 

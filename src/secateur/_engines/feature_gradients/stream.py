@@ -16,9 +16,10 @@ from secateur._data.moments import Moments, centre_by, moments_of
 from secateur._data.prices import Prices
 from secateur._data.table import Table
 from secateur._data.target import Target
+from secateur._engines.feature_gradients.batches import Batch
 from secateur._engines.feature_gradients.contrasts import Task, contrasts
 from secateur._engines.feature_gradients.curves import Curve
-from secateur._engines.feature_gradients.estimate import Batch, estimator_of
+from secateur._engines.feature_gradients.estimate import estimator_of
 from secateur._engines.feature_gradients.params import SearchParams
 from secateur._engines.feature_gradients.search import (
     Descent,
@@ -163,18 +164,17 @@ class Stream:
         threads: Threads,
     ) -> None:
         estimator = estimator_of(columns, self.params.order, self.scale, threads)
-        slope = np.zeros(columns.n_columns)
         values, n_waiting = [], 0
         for number, part in enumerate(parts, start=1):
-            s = self.units.spread(self.descent.s)
+            if n_waiting == 0:
+                estimator.see(self.units.spread(self.descent.s))
             batch = Batch(part, np.ascontiguousarray(y[:, part]), weight[part])
-            z = estimator.slopes(batch, s, self.curve, slope)
+            z = estimator.slopes(batch, self.curve)
             check_finite(z, self.params.order)
             values.append(z)
             n_waiting += 1
             if n_waiting == self.params.accumulate or number == len(parts):
-                self._update(slope / n_waiting)
-                slope[:] = 0.0
+                self._update(estimator.collect() / n_waiting)
                 n_waiting = 0
         mean = np.mean(values, axis=0)
         self.estimate = float(self.curve.told(mean).mean())

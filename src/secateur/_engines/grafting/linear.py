@@ -124,9 +124,9 @@ class LinearGrafting:
         used = self.state.weight != 0.0
         excess = np.where(used, 0.0, found)
         excess[np.abs(gradient) <= penalty.threshold * (1.0 + HAIR)] = 0.0
-        output, feature = np.nonzero(excess)
-        order = np.lexsort((feature, output, -excess[output, feature]))
         n_new = max(FIRST_FREE, int(used.sum()))
+        output, feature = _largest(excess, n_new + FIRST_FREE)
+        order = np.lexsort((feature, output, -excess[output, feature]))
         order = order[: n_new + FIRST_FREE]
         free = []
         for k in range(len(used)):
@@ -164,7 +164,7 @@ class LinearGrafting:
 
     def value(self, l1: float) -> float:
         """The criterion without its L0 part."""
-        return self.view.mean_loss(self.state.raw) + self.penalty(l1).value(self.state.weight)
+        return self.state.loss(self.view) + self.penalty(l1).value(self.state.weight)
 
     def model(self) -> LinearModel:
         """The state as a model in the user's units."""
@@ -178,3 +178,12 @@ class LinearGrafting:
             self.view.user_mean(features),
             self.state.intercept.copy(),
         )
+
+
+def _largest(excess: FloatArray, n: int) -> tuple[IntArray, IntArray]:
+    """The places of the n largest, and of all that equal the last of them; no zeros."""
+    least = 0.0
+    if excess.size > n:
+        least = float(np.partition(excess, excess.size - n, axis=None)[excess.size - n])
+    output, feature = np.nonzero(excess >= least if least > 0.0 else excess)
+    return output, feature

@@ -29,15 +29,25 @@ ARMIJO = 1e-4
 
 @dataclass(slots=True, eq=False)
 class LinearState:
-    """Weights of all features, intercepts, and the raw predictions that they give."""
+    """Weights of all features, intercepts, and the raw predictions that they give.
+
+    ``told`` are raw predictions whose loss is known, and that loss.
+    """
 
     weight: FloatArray
     intercept: FloatArray
     raw: FloatArray
+    told: tuple[FloatArray, float] | None = None
 
     def copy(self) -> LinearState:
         """A state of its own."""
         return LinearState(self.weight.copy(), self.intercept.copy(), self.raw.copy())
+
+    def loss(self, view: View) -> float:
+        """The mean loss; asked twice, it is not made again."""
+        if self.told is None or self.told[0] is not self.raw:
+            self.told = self.raw, view.mean_loss(self.raw)
+        return self.told[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +162,7 @@ class Refit:
         threshold, ridge = penalty.threshold[free.feature], 0.5 * penalty.ridge[free.feature]
         before = state.weight[place]
         paid = _paid(before, threshold, ridge)
-        value = view.mean_loss(state.raw) + paid
+        value = state.loss(view) + paid
         promised = (
             float((by_row * move.raw).sum()) + _paid(before + move.step, threshold, ridge) - paid
         )
@@ -161,11 +171,13 @@ class Refit:
         for _ in range(40):
             raw = state.raw + length * move.raw
             weight = before + length * move.step
-            new = view.mean_loss(raw) + _paid(weight, threshold, ridge)
+            loss = view.mean_loss(raw)
+            new = loss + _paid(weight, threshold, ridge)
             if is_exact or new <= value + ARMIJO * length * promised + slack:
                 state.weight[place] = weight
                 state.intercept += length * move.intercept
                 state.raw = raw
+                state.told = raw, loss
                 return new < value or length == 1.0
             length *= 0.5
         return False

@@ -1,0 +1,104 @@
+"""``secateur compare``: the honest race of methods on one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from secateur.cli import options
+from secateur.cli.ending import ends_well
+
+RACING = "Who races"
+
+
+@ends_well
+def compare(
+    data: options.Data,
+    target: options.Target = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Parted by commas: agbm, gbfs, gtgbm, fg, grafting, featboost, iis, f_classif, "
+            "f_regression, mutual_info, mrmr, l1, rfecv, boruta, cegb, random, all.",
+            rich_help_panel=RACING,
+        ),
+    ] = None,
+    validators: Annotated[
+        str | None,
+        typer.Option(
+            help="The models that judge: logistic (or ridge), knn, trees.", rich_help_panel=RACING
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(help="The most features to ask for, as 1,5,20.", rich_help_panel=RACING),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds for one method on one fold.", rich_help_panel=RACING),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on from an interrupted race.", rich_help_panel=RACING),
+    ] = False,
+    drop: options.Drop = None,
+    weight: options.Weight = None,
+    task: options.Task = None,
+    cv: options.Folds = None,
+    time_column: options.TimeColumn = None,
+    group_column: options.GroupColumn = None,
+    scoring: options.Scoring = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    delimiter: options.Delimiter = None,
+    header: options.Header = None,
+    encoding: options.Encoding = None,
+    out: options.Out = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Race methods on DATA: selection inside the folds, scores by several models.
+
+    A method that fails or takes too long is reported, and the others go on. Finished trials are
+    kept beside the folder of results until it is written.
+    """
+    from secateur.cli.building import judging_folds
+    from secateur.cli.folder import check_folder, free_name
+    from secateur.cli.loading import DataRequest, load
+    from secateur.cli.racing import Race, conclude_race, run_race, trials_file
+    from secateur.cli.talking import Talk
+    from secateur.cli.work import Judging
+
+    request = DataRequest.of(
+        data,
+        target=target,
+        task=task,
+        weight=weight,
+        time=time_column,
+        group=group_column,
+        drop=options.split_names(drop),
+        delimiter=delimiter,
+        header=header,
+        encoding=encoding,
+    )
+    talk = Talk(as_json=as_json, quiet=quiet)
+    folder = out or free_name(Path(f"{data.name.partition('.')[0]}-comparison"))
+    check_folder(folder, force=force)
+    kept = trials_file(folder, resume=resume, force=force)
+    race = Race(methods, validators, _sizes(sizes), time_limit or None, kept)
+    dataset = load(request, talk, lambda: False)
+    judging = Judging(judging_folds(dataset, cv), scoring, seed, jobs)
+    comparison = run_race(dataset, race, judging, talk)
+    conclude_race(comparison, folder, kept, dataset, talk, force=force)
+
+
+def _sizes(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    parts = options.split_names([text])
+    if not parts or not all(part.isdigit() and int(part) for part in parts):
+        raise typer.BadParameter(f"'--sizes' must be whole numbers, as 1,5,20; got {text!r}.")
+    return [int(part) for part in parts]

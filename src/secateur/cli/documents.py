@@ -1,0 +1,123 @@
+"""Selections as JSON documents, complete and without NaN, from a path and its evidence."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from secateur.path.values import thawed_json
+from secateur.report.answers import answer
+
+if TYPE_CHECKING:
+    from secateur.path import Score, Selection, SelectionPath
+    from secateur.report import Evidence
+
+FORMAT = "secateur.selection"
+VERSION = 1
+
+
+def selection_document(
+    path: SelectionPath,
+    selection: Selection,
+    evidence: Evidence | None,
+    more: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """All that a program may want to know of a selection."""
+    of_all = None if evidence is None else evidence.all_features
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "answer": answer_of(path, selection, evidence),
+        "sentence": selection.sentence,
+        "rule": selection.rule,
+        "algorithm": path.algorithm,
+        "n_features": selection.n_features,
+        "n_features_in": path.n_features_in,
+        "cost": finite(selection.cost),
+        "cost_unit": path.cost_unit,
+        "score": score_document(selection.score),
+        "all_features": score_document(of_all),
+        "features": feature_rows(path, selection, evidence),
+        "parameters": _plain(thawed_json(path.parameters)),
+        "versions": thawed_json(path.versions),
+        **(more or {}),
+    }
+
+
+def answer_of(path: SelectionPath, selection: Selection, evidence: Evidence | None) -> str:
+    """The answer in one sentence."""
+    if evidence is None:
+        return answer(path, selection.index)
+    return answer(
+        path,
+        selection.index,
+        all_features=evidence.all_features,
+        cost_of_all=evidence.cost_of_all,
+    )
+
+
+def feature_rows(
+    path: SelectionPath, selection: Selection, evidence: Evidence | None
+) -> list[dict[str, Any]]:
+    """One dict for each chosen feature, the most useful first.
+
+    ``gain`` is its share of all the weight of the step, ``entered`` its place in the order of
+    entry, ``frequency`` the share of folds that chose it too.
+    """
+    step = path[selection.index]
+    weight = np.abs(step.weight[np.searchsorted(step.support, step.order)])
+    total = float(weight.sum())
+    told = evidence.steps[selection.index] if evidence is not None and evidence.steps else None
+    rows = []
+    for place, feature in enumerate(step.order.tolist()):
+        row: dict[str, Any] = {
+            "name": path.feature_names[feature],
+            "index": feature,
+            "gain": float(weight[place]) / total if total > 0 else 0.0,
+            "entered": place + 1,
+            "frequency": told.frequency[place] if told and told.frequency else None,
+        }
+        if evidence is not None and feature in evidence.costs:
+            row["cost"] = evidence.costs[feature]
+            row["paid"] = told.paid[place] if told and told.paid else None
+        if evidence is not None and feature in evidence.groups:
+            row["groups"] = list(evidence.groups[feature])
+        rows.append(_plain(row))
+    return sorted(rows, key=lambda row: (-row["gain"], row["entered"]))
+
+
+def score_document(score: Score | None) -> dict[str, Any] | None:
+    """A score as a plain dict."""
+    if score is None:
+        return None
+    return {
+        "metric": score.metric,
+        "mean": finite(score.mean),
+        "standard_error": finite(score.spread),
+        "origin": score.origin,
+        "greater_is_better": score.greater_is_better,
+        "folds": [finite(value) for value in score.folds],
+    }
+
+
+def finite(value: float) -> float | None:
+    """A number that JSON can hold."""
+    return float(value) if math.isfinite(value) else None
+
+
+def command_line() -> str:
+    """The command as it was given, to be repeated."""
+    return shlex.join(["secateur", *sys.argv[1:]])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return finite(value) if isinstance(value, float) else value

@@ -1,0 +1,85 @@
+"""From the options of a command to a data set, with everything that was guessed said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from secateur.cli.talking import Talk
+from secateur.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from secateur._data.target import Task
+    from secateur.files.dataset import Dataset, Roles
+    from secateur.files.reading import ReadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class DataRequest:
+    """Which file, how to read it, and what its columns are for."""
+
+    file: Path
+    roles: Roles
+    reading: ReadOptions
+    task: Task | None
+
+    @classmethod
+    def of(
+        cls,
+        file: Path,
+        *,
+        target: str | None,
+        task: Any = None,
+        weight: str | None = None,
+        time: str | None = None,
+        group: str | None = None,
+        keep: tuple[str, ...] = (),
+        drop: tuple[str, ...] = (),
+        delimiter: str | None = None,
+        header: bool | None = None,
+        encoding: str | None = None,
+    ) -> DataRequest:
+        """Make a request of what stands on the command line."""
+        from secateur.files.dataset import Roles
+        from secateur.files.reading import ReadOptions
+
+        if time is not None and group is not None:
+            raise ParameterError(
+                "Folds can follow time or groups. Got --time-column and --group-column. Use one."
+            )
+        tab = "\t" if delimiter in {"\\t", "tab"} else delimiter
+        return cls(
+            file,
+            Roles(target, weight, time, group, keep, drop),
+            ReadOptions(tab, header, encoding),
+            None if task is None else task.value,
+        )
+
+
+def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) -> Dataset:
+    """Read the file and tell its columns apart.
+
+    Parameters
+    ----------
+    request : DataRequest
+    talk : Talk
+    needs_numbers : callable
+        Tells whether categories must become columns of 0 and 1; asked once the file is read, since
+        it may take seconds to load the libraries that know.
+    """
+    from secateur.files.dataset import make_dataset
+    from secateur.files.delimited import WIDE
+    from secateur.files.reading import read_file
+
+    raw = read_file(request.file, request.reading)
+    # data frames are slow in columns, and they are needed for categories only
+    is_wide = len(raw.names) > WIDE
+    dataset = make_dataset(
+        raw, request.roles, task=request.task, indicators=is_wide or needs_numbers()
+    )
+    rows, columns = dataset.features.X.shape
+    talk.note(f"{request.file.name}: {rows} rows, {columns} features, target {dataset.target!r}.")
+    talk.notes(dataset.notes)
+    return dataset

@@ -1,0 +1,85 @@
+"""Methods by short names, as ``agbm`` for AGBMClassifier, and their parameters in plain text."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from secateur._data.wording import similar_to
+from secateur.comparison.methods import NICKNAMES, own_methods
+from secateur.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from secateur._data.target import Task
+
+TASKS: tuple[Task, ...] = ("classification", "regression")
+
+
+def selector_class(method: str, task: Task) -> type:
+    """The class of a method for a task.
+
+    >>> selector_class("agbm", "regression").__name__
+    'AGBMRegressor'
+    """
+    by_task = _classes(method)
+    if task not in by_task:
+        raise ParameterError(
+            f"{method!r} does not do {task}. Got that task. Use one of "
+            f"{', '.join(sorted(own_methods(task)))}, or another --task."
+        )
+    return by_task[task]
+
+
+def takes_categories(method: str) -> bool:
+    """Whether a method takes categories as they are, whatever the task."""
+    return all("categorical_features" in parameters_of(kind) for kind in _classes(method).values())
+
+
+def parameters_of(selector: type) -> dict[str, inspect.Parameter]:
+    """The parameters of a selector by name."""
+    return dict(inspect.signature(selector).parameters)
+
+
+def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
+    """Further parameters, each as ``name=value``; values as in Python, or text.
+
+    >>> from secateur import AGBMClassifier
+    >>> read_settings(["max_depth=3", "leaf=newton"], AGBMClassifier)
+    {'max_depth': 3, 'leaf': 'newton'}
+    """
+    known = parameters_of(selector)
+    found = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip()
+        if not equals or name not in known:
+            raise ParameterError(
+                f"'--set' must be name=value with a parameter of {selector.__name__}. Got "
+                f"{setting!r}.{similar_to(name, list(known))} There are {', '.join(sorted(known))}."
+            )
+        found[name] = _value(text.strip())
+    return found
+
+
+def _classes(method: str) -> dict[Task, type]:
+    """The class of a method for each task that it does."""
+    plain = method.lower().replace("-", "").replace("_", "")
+    name = NICKNAMES.get(plain, plain)
+    known = {task: own_methods(task) for task in TASKS}
+    found = {task: type(methods[name]) for task, methods in known.items() if name in methods}
+    if not found:
+        names = sorted({name for methods in known.values() for name in methods})
+        raise ParameterError(
+            f"'method' must be one of {', '.join(names)}. Got {method!r}."
+            f"{similar_to(method, names)}"
+        )
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return {"true": True, "false": False, "none": None}.get(text.lower(), text)

@@ -1,0 +1,169 @@
+"""A race from beginning to end: trials that are kept as they are finished, then the results."""
+
+from __future__ import annotations
+
+import csv
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from secateur.cli.bar import metered
+from secateur.cli.documents import command_line, finite, score_document
+from secateur.cli.ending import ended_by_interrupts
+from secateur.cli.folder import whole_folder
+from secateur.cli.showing import written
+from secateur.cli.talking import Talk
+from secateur.cli.work import Judging
+from secateur.exceptions import InputError
+
+if TYPE_CHECKING:
+    from secateur.files.dataset import Dataset
+    from secateur.path import Comparison
+
+FORMAT = "secateur.race"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Who races, who judges, and where trials are kept."""
+
+    methods: str | None
+    validators: str | None
+    sizes: list[int] | None
+    time_limit: float | None
+    kept: Path
+
+
+def trials_file(folder: Path, *, resume: bool, force: bool) -> Path:
+    """Where finished trials are kept until the folder is written: beside it."""
+    file = folder.absolute().with_name(f"{folder.name}.trials.json")
+    if file.exists() and not resume:
+        if not force:
+            raise InputError(
+                f"{file.name} holds the trials of an interrupted race. Got neither --resume nor "
+                "--force. Go on from it with --resume, or begin again with --force."
+            )
+        file.unlink()
+    return file
+
+
+def run_race(dataset: Dataset, race: Race, judging: Judging, talk: Talk) -> Comparison:
+    """Try every method on every fold, and keep what is done."""
+    from secateur.comparison.racing import compare
+
+    def tell(trial: Any, done: int, total: int) -> None:
+        meter.parts(done, total)
+        if not trial.is_done:
+            talk.note(f"{trial.method}, fold {trial.fold + 1}: {trial.status}. {trial.message}")
+
+    talk.note("Racing: each method chooses inside each fold, the rows left out judge.")
+    try:
+        with (
+            talk.warned(),
+            ended_by_interrupts(),
+            metered("Racing", 1, quiet=talk.quiet) as meter,
+        ):
+            comparison = compare(
+                dataset.features.X,
+                dataset.y,
+                race.methods,
+                validators=race.validators,
+                cv=judging.cv,
+                sizes=race.sizes,
+                task=dataset.task,
+                scoring=judging.scoring,
+                groups=dataset.group,
+                sample_weight=dataset.weight,
+                time_limit=race.time_limit,
+                resume=race.kept,
+                on_trial=tell,
+                random_state=judging.seed,
+                n_jobs=judging.jobs,
+            )
+    except KeyboardInterrupt:
+        if race.kept.exists():
+            talk.note(f"Finished trials are kept in {race.kept.name}: --resume goes on from there.")
+        raise
+    return replace(comparison, feature_names=dataset.features.names)
+
+
+def conclude_race(
+    comparison: Comparison, folder: Path, kept: Path, dataset: Dataset, talk: Talk, *, force: bool
+) -> None:
+    """Write the folder of results, whole or not at all, and show who came first."""
+    from rich.text import Text
+
+    document = race_document(comparison, dataset)
+    names = _write(comparison, folder, document, force=force)
+    with suppress(OSError):
+        kept.unlink(missing_ok=True)  # all of it is in comparison.json now
+    document |= {"folder": str(folder), "files": names}
+    talk.result(document, comparison, Text(str(comparison)), written(folder, names))
+
+
+def race_document(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
+    """All that a program may want to know of a race."""
+    rows, columns = dataset.features.X.shape
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "sentences": str(comparison),
+        "task": comparison.task,
+        "target": dataset.target,
+        "metric": comparison.metric,
+        "greater_is_better": comparison.greater_is_better,
+        "data": {"rows": rows, "features": columns},
+        "notes": list(dataset.notes),
+        "ranks": [{"method": r.method, "mean": r.mean} for r in comparison.ranks()],
+        "methods": {name: _method(comparison, name) for name in comparison.methods},
+        "failures": [
+            {"method": t.method, "fold": t.fold, "status": str(t.status), "message": t.message}
+            for t in comparison.failures
+        ],
+        "seed": comparison.seed,
+        "versions": dict(comparison.versions),
+        "command": command_line(),
+    }
+
+
+def _method(comparison: Comparison, name: str) -> dict[str, Any]:
+    agreed = comparison.stability()[name]
+    points = [
+        {
+            "validator": curve.validator,
+            "size": point.size,
+            "n_features": finite(point.n_features),
+            **(score_document(point.score) or {}),
+        }
+        for curve in comparison.curves()
+        if curve.method == name
+        for point in (*curve.points, *([curve.own] if curve.own else []))
+    ]
+    return {
+        "seconds": finite(comparison.seconds()[name].median),
+        "stability": finite(agreed.index),
+        "stability_interval": [finite(agreed.low), finite(agreed.high)],
+        "scores": points,
+    }
+
+
+def _write(
+    comparison: Comparison, folder: Path, document: dict[str, Any], *, force: bool
+) -> list[str]:
+    from secateur.report import write_page
+
+    rows = comparison.to_rows()
+    with whole_folder(folder, force=force) as draft:
+        comparison.save(draft / "comparison.json")
+        text = json.dumps(document, allow_nan=False, indent=2)
+        (draft / "race.json").write_text(text + "\n", encoding="utf-8")
+        with (draft / "scores.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, fieldnames=list(rows[0]) if rows else ["method"])
+            writer.writeheader()
+            writer.writerows(rows)
+        about = {"command": document["command"]}
+        write_page(draft / "report.html", [], comparison=comparison, about=about)
+        return sorted(file.name for file in draft.iterdir())

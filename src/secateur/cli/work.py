@@ -1,0 +1,188 @@
+"""A selection from beginning to end: folds, path, evidence, test rows, files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from secateur.cli.bar import metered
+from secateur.cli.documents import command_line, score_document, selection_document
+from secateur.cli.ending import ended_by_interrupts
+from secateur.cli.folder import whole_folder
+from secateur.cli.showing import selection_shown, written
+from secateur.cli.talking import Talk
+
+if TYPE_CHECKING:
+    from secateur._data.costs import FeatureCosts
+    from secateur.files.dataset import Dataset
+    from secateur.path import Selection, SelectionPath
+    from secateur.report import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How subsets are judged."""
+
+    cv: Any = None
+    scoring: str | None = None
+    seed: int = 0
+    jobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a selection leaves behind."""
+
+    path: SelectionPath
+    selection: Selection
+    evidence: Evidence
+    selector: Any
+    seconds: float
+
+
+def select_features(
+    selector: Any, dataset: Dataset, costs: FeatureCosts | None, judging: Judging, talk: Talk
+) -> Outcome:
+    """Fit the selector to all rows and inside each fold, and gather what a report needs."""
+    from secateur.evaluation import held_out
+    from secateur.report import gather_evidence
+    from secateur.selectors.progress import listened
+
+    X, names = dataset.features.X, dataset.features.names
+    start = perf_counter()
+    talk.note("Selecting, on all rows and again without those that judge.")
+    with (
+        talk.warned(),
+        ended_by_interrupts(),
+        metered("Selecting", n_fits(judging.cv, len(dataset.y)), quiet=talk.quiet) as meter,
+        listened(meter.within),
+    ):
+        held = held_out(
+            selector,
+            X,
+            dataset.y,
+            cv=judging.cv,
+            groups=dataset.group,
+            sample_weight=dataset.weight,
+            scoring=judging.scoring,
+            random_state=judging.seed,
+            n_jobs=judging.jobs,
+            on_fit=meter.parts,
+        )
+    path = replace(held.path, feature_names=names)
+    chosen = held.selector.selection_
+    selection = replace(chosen, names=tuple(names[feature] for feature in chosen.support.tolist()))
+    with talk.warned():
+        evidence = gather_evidence(
+            X,
+            dataset.y,
+            path,
+            task=dataset.task,
+            costs=costs,
+            fold_paths=held.fold_paths,
+            all_features=held.all_features,
+            selection=selection,
+        )
+    return Outcome(path, selection, evidence, held.selector, perf_counter() - start)
+
+
+def n_fits(cv: Any, n_rows: int) -> int:
+    """How many fits there will be: one to all rows, two in each fold, one of them all columns.
+
+    >>> n_fits(None, 100), n_fits(2, 100), n_fits([([0], [1])], 2)
+    (11, 5, 3)
+    """
+    from secateur.evaluation.folds import MANY_ROWS
+
+    if cv is None:
+        cv = 5 if n_rows <= MANY_ROWS else 3
+    return 1 + 2 * (cv if isinstance(cv, int) else len(cv))
+
+
+def judge_on(file: Path, outcome: Outcome, dataset: Dataset, request: Any) -> dict[str, Any]:
+    """What the chosen features are worth on the rows of another file."""
+    from secateur.evaluation.judging import read_measure
+    from secateur.files.testing import read_test
+
+    test = read_test(file, dataset, request.reading)
+    score = outcome.selection.score
+    measure = read_measure(None if score is None else score.metric, dataset.task)
+    model, X = _model(outcome, dataset, test.X)
+    told = measure.score([measure.judge(model, X, test.y, np.ones(len(test.y)))])
+    return {"file": file.name, "rows": len(test.y), **(score_document(told) or {})}
+
+
+def _model(outcome: Outcome, dataset: Dataset, X_test: Any) -> tuple[Any, Any]:
+    """What predicts with the chosen features: the method's own model, or a linear one."""
+    from secateur._data.frames import select_columns
+    from secateur.evaluation.validators import fit_weighted, linear_model
+
+    if hasattr(outcome.selector, "predict"):
+        return outcome.selector, X_test
+    support = outcome.selection.support
+    model = linear_model(dataset.task, is_sparse=dataset.raw.is_sparse)
+    train = select_columns(dataset.features.X, support)
+    fitted = fit_weighted(model, train, dataset.y, dataset.weight)
+    return fitted, select_columns(X_test, support)
+
+
+def conclude(
+    outcome: Outcome,
+    folder: Path,
+    talk: Talk,
+    *,
+    title: str,
+    more: Mapping[str, Any],
+    force: bool,
+    data: tuple[str, bytes] | None = None,
+) -> None:
+    """Write the folder of results, whole or not at all, and show what was chosen."""
+    told = {**more, "seconds": round(outcome.seconds, 3), "command": command_line()}
+    document = selection_document(outcome.path, outcome.selection, outcome.evidence, told)
+    names = write_results(
+        folder, outcome.path, outcome.selection, outcome.evidence, document, title, force, data
+    )
+    document |= {"folder": str(folder), "files": names}
+    talk.result(document, *selection_shown(document), written(folder, names))
+
+
+def write_results(
+    folder: Path,
+    path: SelectionPath,
+    selection: Selection,
+    evidence: Evidence | None,
+    document: Mapping[str, Any],
+    title: str,
+    force: bool,
+    data: tuple[str, bytes] | None = None,
+) -> list[str]:
+    """Write selection, path, names and page into a folder; give the names of the files."""
+    import json
+
+    from secateur.path.storing import save_path
+    from secateur.report import Entry, write_page
+
+    with whole_folder(folder, force=force) as draft:
+        saved = None if evidence is None else evidence.to_json()
+        save_path(path, draft / "path.json", evidence=saved)
+        text = json.dumps(document, allow_nan=False, indent=2)
+        (draft / "selection.json").write_text(text + "\n", encoding="utf-8")
+        lines = "".join(f"{name}\n" for name in _one_line(selection.names))
+        (draft / "features.txt").write_text(lines, encoding="utf-8")
+        about = {key: document[key] for key in ("data", "command") if key in document}
+        if document.get("notes"):
+            about["what was done to the file"] = " ".join(document["notes"])
+        write_page(draft / "report.html", [Entry(title, path, selection, evidence)], about=about)
+        if data is not None:
+            (draft / data[0]).write_bytes(data[1])
+        return sorted(file.name for file in draft.iterdir())
+
+
+def _one_line(names: tuple[str, ...]) -> list[str]:
+    """Names as lines of a file: line breaks inside them become spaces."""
+    return [" ".join(name.splitlines()) for name in names]

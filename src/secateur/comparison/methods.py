@@ -1,0 +1,175 @@
+"""Methods by name: the selectors of secateur, found by walking its public names, and baselines."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from secateur._data.target import Task
+from secateur.comparison import baseline_models, baselines
+from secateur.exceptions import ParameterError
+
+NICKNAMES = {"featuregradients": "fg"}
+ENDINGS = {"Classifier": "classification", "Regressor": "regression", "Selector": None}
+"""How the names of selectors end, and which task that means; None is both."""
+
+BASELINES: dict[str, Callable[[str], Any]] = {
+    "mutual_info": baselines.MutualInformation,
+    "mrmr": baselines.MRMR,
+    "l1": baseline_models.L1,
+    "rfecv": baseline_models.Elimination,
+    "boruta": baseline_models.BorutaChoice,
+    "cegb": baseline_models.CoupledCEGB,
+    "random": baselines.Chance,
+    "all": lambda _: baselines.Everything(),
+}
+F_TESTS = {"classification": "f_classif", "regression": "f_regression"}
+DEFAULT_BASELINES = ("mutual_info", "l1", "random", "all")
+PACKAGES = {"boruta": "boruta", "cegb": "lightgbm"}
+"""Baselines that need a package of their own."""
+
+
+def own_methods(task: Task) -> dict[str, Any]:
+    """The selectors of secateur for a task, not fitted, by their short names.
+
+    One that wants more than X and y, as those of several tasks do, is left out.
+
+    >>> sorted(own_methods("regression"))
+    ['agbm', 'featboost', 'fg', 'gbfs', 'grafting', 'gtgbm', 'iis']
+    """
+    # by name, because the front door is above this room: a new selector is found by itself
+    front = importlib.import_module("secateur")
+    found = {}
+    for name in front.__all__:
+        stem, its_task = _parted(name)
+        if stem and its_task in {task, None}:
+            kind = getattr(front, name)
+            if inspect.isclass(kind) and _is_plain(kind):
+                found[NICKNAMES.get(stem, stem)] = _made(kind, task)
+    return found
+
+
+def known_methods(task: Task) -> dict[str, Any]:
+    """All methods that have a name, own ones first.
+
+    >>> [name for name in known_methods("classification") if name.startswith("f")]
+    ['featboost', 'fg', 'f_classif']
+    """
+    f_test = {F_TESTS[task]: baselines.FTest(task)}
+    return own_methods(task) | f_test | {name: make(task) for name, make in BASELINES.items()}
+
+
+def read_methods(selectors: Any, task: Task) -> dict[str, Any]:
+    """Methods in the user's words as estimators by name.
+
+    Parameters
+    ----------
+    selectors : None, str, estimator, sequence of these, or dict of estimators
+        None is all selectors of secateur and a few baselines. Text is a name, or several parted by
+        commas.
+    task : {"classification", "regression"}
+    """
+    if selectors is None:
+        names = [*own_methods(task), F_TESTS[task], *DEFAULT_BASELINES]
+        return {name: known_methods(task)[name] for name in names}
+    if isinstance(selectors, Mapping):
+        given = [(str(name), value) for name, value in selectors.items()]
+    else:
+        given = [_labelled(value) for value in _listed(selectors)]
+    known = known_methods(task)
+    methods: dict[str, Any] = {}
+    for label, value in given:
+        name = label if label not in methods or isinstance(value, str) else _unused(label, methods)
+        methods[name] = _named(value, task, known) if isinstance(value, str) else _checked(value)
+    if not methods:
+        raise ParameterError(
+            f"'selectors' must name at least one method. Got none. Use some of {_list(known)}."
+        )
+    return methods
+
+
+def _parted(name: str) -> tuple[str, str | None]:
+    for ending, task in ENDINGS.items():
+        if name.endswith(ending):
+            return name.removesuffix(ending).lower(), task
+    return "", None
+
+
+def _is_plain(kind: type) -> bool:
+    parameters = inspect.signature(kind.fit).parameters  # type: ignore[attr-defined]  # a selector
+    return hasattr(kind, "with_cut") and "task" not in parameters
+
+
+def _made(kind: type, task: Task) -> Any:
+    # columns of text are categories to those that know categories
+    wanted = {"task": task, "categorical_features": "from_dtype"}
+    known = inspect.signature(kind).parameters
+    return kind(**{name: value for name, value in wanted.items() if name in known})
+
+
+def _listed(selectors: Any) -> list[Any]:
+    if isinstance(selectors, str):
+        return [part.strip() for part in selectors.split(",") if part.strip()]
+    if hasattr(selectors, "fit") or not isinstance(selectors, Iterable):
+        return [selectors]
+    return [
+        part for value in selectors for part in (_listed(value) if _is_text(value) else [value])
+    ]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _labelled(value: Any) -> tuple[str, Any]:
+    if isinstance(value, str):
+        return value, value
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):
+        return value
+    kind = type(value).__name__
+    stem, _ = _parted(kind)
+    return NICKNAMES.get(stem, stem or kind.lower()), value
+
+
+def _unused(label: str, taken: Mapping[str, Any]) -> str:
+    number = 2
+    while f"{label}_{number}" in taken:
+        number += 1
+    return f"{label}_{number}"
+
+
+def _named(name: str, task: Task, known: Mapping[str, Any]) -> Any:
+    if name not in known:
+        others: Task = "regression" if task == "classification" else "classification"
+        if name in known_methods(others):
+            raise ParameterError(
+                f"'selectors' must be methods for {task}. Got {name!r}, which is for {others}. "
+                f"Use some of {_list(known)}."
+            )
+        raise ParameterError(
+            f"'selectors' must be names of methods, or estimators. Got {name!r}. "
+            f"Use some of {_list(known)}."
+        )
+    return known[name]
+
+
+def _checked(value: Any) -> Any:
+    chooses = any(hasattr(value, name) for name in ("with_cut", "get_support", "transform"))
+    if isinstance(value, type) or not hasattr(value, "fit") or not chooses:
+        raise ParameterError(
+            "'selectors' must be names of methods, or estimators with fit and get_support. Got "
+            f"{value!r}. Use for instance 'agbm', or AGBMClassifier()."
+        )
+    return value
+
+
+def _list(known: Mapping[str, Any]) -> str:
+    there = [name for name in known if _is_installed(name)]
+    return ", ".join(there)
+
+
+def _is_installed(name: str) -> bool:
+    return name not in PACKAGES or importlib.util.find_spec(PACKAGES[name]) is not None

@@ -1,0 +1,231 @@
+"""`compare`: methods raced on one table, selection inside the folds."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from secateur._data.target import Task
+from secateur.comparison.child import Child
+from secateur.comparison.methods import read_methods
+from secateur.comparison.resuming import load_earlier, mark_of, parameters_of, taken_up
+from secateur.comparison.trying import Course, judge, select
+from secateur.comparison.validating import read_validators
+from secateur.evaluation.cloning import read_seed, with_threads
+from secateur.evaluation.judging import read_measure
+from secateur.evaluation.outer import outer_folds
+from secateur.evaluation.rows import read_rows
+from secateur.exceptions import InterruptedWarning, ParameterError
+from secateur.path import Comparison, Trial, versions
+from secateur.path.values import real_number, whole_number
+
+SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
+DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2"}
+
+Runner = Callable[[str, Any, int], Trial]
+
+
+def compare(
+    X: Any,
+    y: Any,
+    selectors: Any = None,
+    *,
+    validators: Any = None,
+    cv: Any = None,
+    sizes: Sequence[int] | None = None,
+    task: Task | None = None,
+    scoring: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    time_limit: float | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    on_trial: Callable[[Trial, int, int], None] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Comparison:
+    """Race methods on one table: selection inside the folds, judged by the rows left out.
+
+    A trial is one method on one fold: it sees the training rows only, and gives its own choice and
+    its choice of at most so many features. Each validator is then fitted to the chosen columns of
+    the training rows and scored on the rest. Trials run one after another, all methods on the first
+    fold, then on the second, so that seconds can be compared and an interrupted race says
+    something. A method that fails is reported and the race goes on.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_rows, n_features)
+    y : array or series of shape (n_rows,)
+    selectors : None, str, estimator, sequence or dict, default=None
+        Names (selectors of secateur: agbm, gbfs, gtgbm, fg, grafting, featboost, iis; baselines:
+        f_classif or f_regression, mutual_info, mrmr, l1, rfecv, boruta, cegb, random, all), or
+        estimators: secateur's, or any selector of scikit-learn's kind; a dict gives them names.
+        None is all of secateur's and a few baselines.
+    validators : None, str, estimator, sequence or dict, default=None
+        Names (logistic or ridge, knn, trees) or estimators. None is all three.
+    cv : None, int, splitter or list of (train, test), default=None
+        None is five folds, three above 5,000 rows.
+    sizes : sequence of int, default=None
+        The most features to ask for. None is 1, 2, 3, 5, 10, 20, 50, 100, as far as there are more
+        columns.
+    task : {"classification", "regression"}, default=None
+        None guesses from y.
+    scoring : None, str or callable, default=None
+        Accuracy or r2 by default; "log_loss", "squared_error", "absolute_error", or any scorer of
+        scikit-learn.
+    groups : array of shape (n_rows,), default=None
+        Which rows belong together; folds keep them so.
+    sample_weight : array of shape (n_rows,), default=None
+        For methods and validators that take weights, and for scores.
+    time_limit : float, default=None
+        Seconds for one selection, and as much again for its validators. With a limit, trials run in
+        a process of their own, which is ended when time is up.
+    resume : file, default=None
+        Every finished trial is kept there at once. If the file exists, the race goes on from it.
+    on_trial : callable, default=None
+        Called with (trial, number done, number in all) after each trial.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int, default=None
+        Threads of methods and validators that have no number of their own.
+
+    Returns
+    -------
+    Comparison
+        After Ctrl-C, with a warning, what was finished.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = compare(
+    ...     X, y, "f_classif,random", validators="logistic", cv=3, sizes=[3], random_state=0
+    ... )
+    >>> [rank.method for rank in found.ranks()]
+    ['f_classif', 'random']
+    """
+    earlier = load_earlier(resume)
+    seed = read_seed(random_state) if earlier is None or random_state is not None else earlier.seed
+    limit = _read_limit(time_limit)
+    rows = read_rows(X, y, task=_read_task(task), sample_weight=sample_weight, groups=groups)
+    methods = read_methods(selectors, rows.task)
+    course = Course(
+        rows=rows,
+        folds=outer_folds(rows.target, cv, rows.groups, seed, rows.weight),
+        validators={
+            name: with_threads(validator, n_jobs)
+            for name, validator in read_validators(
+                validators, rows.task, is_sparse=rows.is_sparse
+            ).items()
+        },
+        measure=read_measure(scoring or DEFAULT_SCORING[rows.task], rows.task),
+        sizes=_read_sizes(sizes, rows.n_features),
+        seed=seed,
+        n_jobs=n_jobs,
+    )
+    plan = taken_up(_plan(course, methods, limit), earlier)
+    with _runner(course, limit) as run:
+        return _race(plan, methods, run, on_trial, resume)
+
+
+def _plan(course: Course, methods: Mapping[str, Any], limit: float | None) -> Comparison:
+    """The comparison before its first trial."""
+    return Comparison(
+        trials=(),
+        methods=tuple(methods),
+        validators=tuple(course.validators),
+        sizes=tuple(course.sizes),
+        feature_names=course.rows.names,
+        fold_sizes=tuple((len(fold.train), len(fold.test)) for fold in course.folds),
+        task=course.rows.task,
+        metric=course.measure.name,
+        greater_is_better=course.measure.greater_is_better,
+        seed=course.seed,
+        parameters={
+            "n_rows": len(course.rows.target.values),
+            "time_limit": limit,
+            "n_jobs": course.n_jobs,
+            "methods": parameters_of(methods),
+            "validators": parameters_of(course.validators),
+            "data": mark_of(course.rows, course.folds),
+        },
+        versions=versions(),
+    )
+
+
+def _race(
+    plan: Comparison,
+    methods: Mapping[str, Any],
+    run: Runner,
+    on_trial: Callable[[Trial, int, int], None] | None,
+    file: str | os.PathLike[str] | None,
+) -> Comparison:
+    """Try what is left to try, fold by fold; what is done is kept."""
+    done = plan
+    known = {(trial.method, trial.fold) for trial in plan.trials}
+    left = [(n, f) for f in range(plan.n_folds) for n in methods if (n, f) not in known]
+    total = len(methods) * plan.n_folds
+    try:
+        for number, (name, fold) in enumerate(left, start=total - len(left) + 1):
+            trial = run(name, methods[name], fold)
+            done = replace(done, trials=(*done.trials, trial))
+            if file is not None:
+                done.save(file)
+            if on_trial is not None:
+                on_trial(trial, number, total)
+    except KeyboardInterrupt:
+        warnings.warn(
+            f"compare was interrupted. It keeps the {len(done.trials)} trials that were done"
+            + (", also in the file, from which it can go on." if file is not None else "."),
+            InterruptedWarning,
+            stacklevel=3,
+        )
+    return done
+
+
+@contextmanager
+def _runner(course: Course, limit: float | None) -> Iterator[Runner]:
+    """What runs a trial: this process, or one that can be ended."""
+    if limit is None:
+        yield lambda name, method, fold: _run_here(course, name, method, fold)
+        return
+    child = Child(course, limit)
+    try:
+        yield child.run
+    finally:
+        child.close()
+
+
+def _run_here(course: Course, name: str, method: Any, fold: int) -> Trial:
+    trial = select(course, name, method, fold)
+    return judge(course, trial) if trial.is_done else trial
+
+
+def _read_limit(time_limit: Any) -> float | None:
+    if time_limit is None:
+        return None
+    advice = "Use None for no limit."
+    return real_number("time_limit", time_limit, advice=advice, above_zero=True)
+
+
+def _read_task(task: Any) -> Task | None:
+    if task not in {None, "classification", "regression"}:
+        raise ParameterError(
+            f"'task' must be None, 'classification' or 'regression'. Got {task!r}. Use None to "
+            "have it guessed from y."
+        )
+    known: Task | None = task
+    return known
+
+
+def _read_sizes(sizes: Any, n_features: int) -> tuple[int, ...]:
+    if sizes is None:
+        return tuple(size for size in SIZES if size < n_features) or (1,)
+    given = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
+    advice = "Use for instance [1, 5, 20]."
+    read = {whole_number("sizes", size, least=1, advice=advice) for size in given}
+    return tuple(sorted(read))

@@ -1,0 +1,1 @@
+"""Tables in files: any file is hostile until it is read, and what was done to it is said."""

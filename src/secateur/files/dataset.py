@@ -1,0 +1,218 @@
+"""`Dataset`: a file with its columns told apart into features, target, weights and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from secateur._data.target import Task
+from secateur._data.wording import similar_to, some_of
+from secateur.exceptions import InputError
+from secateur.files.applying import Features, make_features
+from secateur.files.dates import as_days, date_format
+from secateur.files.plan import Plan, make_plan
+from secateur.files.raw import RawTable
+from secateur.files.sparse import LABEL
+from secateur.files.task import guess_task, labels_of
+from secateur.typing import AnyArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What the user said of the columns, by name."""
+
+    target: str | None = None
+    weight: str | None = None
+    time: str | None = None
+    group: str | None = None
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """What a selection needs of a file.
+
+    Parameters
+    ----------
+    features : Features
+        X with its names, rows as in ``rows``.
+    y : array of shape (n_rows,)
+    task : {"classification", "regression"}
+    target : str
+        The name of y.
+    weight, time, group : array of shape (n_rows,) or None
+    rows : array of int
+        The rows of the file that are used, in this order: those with a target, by time where
+        there is one.
+    plan : Plan
+    raw : RawTable
+    notes : tuple of str
+    """
+
+    features: Features
+    y: AnyArray
+    task: Task
+    target: str
+    weight: FloatArray | None
+    time: FloatArray | None
+    group: AnyArray | None
+    rows: IntArray
+    plan: Plan
+    raw: RawTable
+    notes: tuple[str, ...]
+
+
+def make_dataset(
+    raw: RawTable, roles: Roles, *, task: Task | None = None, indicators: bool = False
+) -> Dataset:
+    """Tell the columns of a file apart.
+
+    Parameters
+    ----------
+    raw : RawTable
+    roles : Roles
+    task : optional
+        Guessed by default.
+    indicators : bool, default=False
+        As in `make_features`.
+    """
+    target = _target_name(raw, roles.target)
+    named = (target, roles.weight, roles.time, roles.group)
+    taken = [find_column(raw, name) for name in (*named, *roles.drop) if name is not None]
+    keep = [find_column(raw, name) for name in roles.keep]
+    _check_keep(roles, keep, taken)
+    plan = make_plan(raw, [p for p in taken if p is not None], [p for p in keep if p is not None])
+    if not len(plan.kept):
+        raise InputError(
+            "A selection needs at least one feature. Got none besides the target and what was left "
+            f"out. {' '.join(plan.notes)} Name other columns in --drop, or check --delimiter."
+        )
+    y, rows, notes = _target(raw, target)
+    guessed, sentence = guess_task(y, target) if task is None else (task, "")
+    time = _time(raw, roles.time, rows)
+    order = np.arange(len(rows)) if time is None else np.argsort(time, kind="stable")
+    rows, y = rows[order], y[order]
+    features = make_features(plan, raw, indicators=indicators)
+    return Dataset(
+        features._replace(X=take_rows(features.X, rows, raw.n_rows)),
+        labels_of(y, guessed),
+        guessed,
+        target,
+        _weight(raw, roles.weight, rows),
+        None if time is None else time[order],
+        None if roles.group is None else column_values(raw, roles.group)[rows],
+        rows,
+        plan,
+        raw,
+        (*raw.notes, *plan.notes, *features.notes, *notes, *([sentence] if sentence else [])),
+    )
+
+
+def find_column(raw: RawTable, name: str) -> int | None:
+    """The position of a column by name; None for an array beside the table."""
+    if name in raw.sides:
+        return None
+    try:
+        return raw.names.index(name)
+    except ValueError:
+        names = [*raw.sides, *raw.names]
+        raise InputError(
+            f"{name!r} must be a column of the file. Got {some_of(names)}.{similar_to(name, names)}"
+        ) from None
+
+
+def column_values(raw: RawTable, name: str) -> AnyArray:
+    """A column as numbers, or as text (None for missing) where it is text."""
+    position = find_column(raw, name)
+    if position is None:
+        side: AnyArray = raw.sides[name]
+        return side.astype(np.float64) if side.dtype.kind in "fiub" else side.astype(object)
+    if position in raw.texts:
+        return np.array(raw.texts[position].to_list(), dtype=object)
+    column = raw.matrix[:, [position]]
+    dense = column.toarray() if raw.is_sparse else column
+    numbers: AnyArray = np.asarray(dense, dtype=np.float64).ravel()
+    return numbers
+
+
+def take_rows(X: Any, rows: IntArray, n_rows: int) -> Any:
+    """Some rows of a matrix or data frame; the thing itself where they are all, in order."""
+    if len(rows) == n_rows and (rows == np.arange(n_rows)).all():
+        return X
+    return X[rows]
+
+
+def _target_name(raw: RawTable, given: str | None) -> str:
+    if given is not None:
+        return given
+    if LABEL in raw.sides:
+        return LABEL
+    raise InputError(
+        f"A target must be named. Got columns {some_of([*raw.sides, *raw.names])}. Use --target "
+        "NAME."
+    )
+
+
+def _check_keep(roles: Roles, keep: Sequence[int | None], taken: Sequence[int | None]) -> None:
+    wrong = [name for name, p in zip(roles.keep, keep, strict=True) if p is None or p in taken]
+    if wrong:
+        raise InputError(
+            f"What is kept must be a feature. Got {some_of(wrong)}, which the file has another use "
+            "for. Leave it out of --keep, or out of --drop."
+        )
+
+
+def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:
+    """The target where there is one, the rows that have it, and what to say of the others."""
+    values = column_values(raw, name)
+    position = find_column(raw, name)
+    if values.dtype.kind == "O":
+        missing = np.array([value is None for value in values])
+        numbers = raw.matrix[:, position] if position is not None else None
+        if numbers is not None and np.isnan(numbers[~missing]).mean() < 0.05:
+            strays = sorted({str(v) for v in values[~missing & np.isnan(numbers)]})
+            raise InputError(
+                f"The target must hold numbers or classes. Got numbers and {some_of(strays)} in "
+                f"{name!r}. Mend these cells, or empty them."
+            )
+    else:
+        missing = ~np.isfinite(values)
+    rows = np.flatnonzero(~missing)
+    if not len(rows):
+        raise InputError(f"The target must have values. Got none in {name!r}. Name another column.")
+    n_missing = len(values) - len(rows)
+    note = f"{n_missing} of {len(values)} rows have no target and are left out."
+    return values[rows], rows, [note] if n_missing else []
+
+
+def _weight(raw: RawTable, name: str | None, rows: IntArray) -> FloatArray | None:
+    if name is None:
+        return None
+    values = column_values(raw, name)[rows]
+    if values.dtype.kind != "f" or not (np.isfinite(values) & (values >= 0)).all():
+        raise InputError(
+            f"Weights must be numbers >= 0, without gaps. Got others in {name!r}. Mend them, or "
+            "name another column."
+        )
+    return values
+
+
+def _time(raw: RawTable, name: str | None, rows: IntArray) -> FloatArray | None:
+    if name is None:
+        return None
+    values = column_values(raw, name)
+    position = find_column(raw, name)
+    if values.dtype.kind == "O" and position is not None:
+        form = date_format(raw.texts[position])
+        values = values if form is None else as_days(raw.texts[position], form)
+    values = values[rows]
+    if values.dtype.kind != "f" or np.isnan(values).any():
+        raise InputError(
+            f"Times must be dates or numbers, without gaps. Got others in {name!r}. Write dates as "
+            "2024-12-31."
+        )
+    return values

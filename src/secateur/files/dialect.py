@@ -1,0 +1,211 @@
+"""How a text file is written: its encoding, its delimiter, its header, its decimal sign."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from secateur.exceptions import InputError
+
+DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
+_BOMS = {
+    b"\xef\xbb\xbf": "utf-8-sig",
+    b"\xff\xfe\x00\x00": "utf-32",
+    b"\x00\x00\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
+_SAMPLE_LINES = 100
+_SAMPLE_CHARACTERS = 1_000_000
+_SAMPLE_CELLS = 10_000
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
+"""What stands for no value, in any case of letters."""
+_COMMA_NUMBER = re.compile(r"^\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How to read the cells of a text file.
+
+    Parameters
+    ----------
+    delimiter : str
+    header : tuple of str or None
+        The names in the first line; None if it holds values.
+    n_columns : int
+    decimal : {".", ","}
+    notes : tuple of str
+        What was guessed.
+    """
+
+    delimiter: str
+    header: tuple[str, ...] | None
+    n_columns: int
+    decimal: str = "."
+    notes: tuple[str, ...] = ()
+
+
+def decoded(content: bytes, name: str, encoding: str | None = None) -> tuple[str, list[str]]:
+    """The text of a file, and what was guessed of its encoding.
+
+    UTF-8 unless the file begins with the mark of another; what is not valid there is read as
+    Windows-1252, in which any text of western Europe can be read.
+    """
+    text, notes = _decoded(content, name, encoding)
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # as old Macs part their lines
+    return text, notes
+
+
+def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list[str]]:
+    if encoding is not None:
+        return _strictly(content, name, encoding), []
+    marked = next((known for bom, known in _BOMS.items() if content.startswith(bom)), None)
+    if marked is not None:
+        return _strictly(content, name, marked), []
+    if b"\x00" in content[:_SAMPLE_CHARACTERS]:
+        raise InputError(
+            f"{name} must be text. Got bytes that no text has. Name it by its format (.parquet, "
+            ".feather, .npz), or give --encoding."
+        )
+    try:
+        return content.decode("utf-8"), []
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        note = f"Line {line} is not UTF-8: the file is read as Windows-1252 (--encoding overrules)."
+        return content.decode("cp1252", errors="replace"), [note]
+
+
+def _strictly(content: bytes, name: str, encoding: str) -> str:
+    try:
+        return content.decode(encoding)
+    except LookupError as error:
+        raise InputError(
+            f"'encoding' must be one that Python knows. Got {encoding!r}. Use for instance utf-8 "
+            "or latin-1."
+        ) from error
+    except UnicodeError as error:
+        raise InputError(
+            f"{name} must be {encoding} text. Got bytes that are not ({error}). Give another "
+            "--encoding."
+        ) from error
+
+
+def guess_dialect(
+    text: str, name: str, *, delimiter: str | None = None, header: bool | None = None
+) -> Dialect:
+    r"""Look at the first lines and tell how the file is written.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        The name of the file, for messages; .tsv and .tab say tabs.
+    delimiter, header : optional
+        What the user said.
+
+    Examples
+    --------
+    >>> guess_dialect("a;b\n1,5;2\n", "x.csv")
+    Dialect(delimiter=';', header=('a', 'b'), n_columns=2, decimal=',', notes=(...))
+    """
+    sample = _sample(text)
+    chosen = _guess_delimiter(sample) if delimiter is None else delimiter
+    rows = parse(sample, chosen, name)
+    if not rows:  # nothing at all, blank lines, or a pair of quotes
+        raise InputError(f"{name} must hold a table. Got an empty file. Check the export.")
+    first, rest = rows[0], rows[1:]
+    has_header = _looks_like_header(first) if header is None else header
+    names = tuple(first) if has_header else None
+    if names is not None and rest and all(len(row) == len(names) + 1 for row in rest):
+        names = ("", *names)  # row names without a name of their own, as R writes them
+    values = rest if has_header else rows
+    decimal = "," if chosen != "," and _has_decimal_commas(values) else "."
+    notes = _told(chosen, names, decimal, delimiter is None, header is None)
+    return Dialect(chosen, names, len(names or first), decimal, notes)
+
+
+def parse(text: str, delimiter: str, name: str) -> list[list[str]]:
+    """The cells of some lines, blank lines left out."""
+    try:
+        skip = delimiter == " "
+        reader = csv.reader(
+            io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=skip
+        )
+        return [row for row in reader if row and (len(row) > 1 or row[0].strip())]
+    except (csv.Error, TypeError) as error:
+        raise InputError(
+            f"{name} must be text with one row per line. Got something else ({error}). Check "
+            "quotes that are not closed, or give --delimiter."
+        ) from error
+
+
+def _sample(text: str) -> str:
+    end, n_lines = 0, 0
+    while n_lines < _SAMPLE_LINES and end >= 0 and (end < _SAMPLE_CHARACTERS or n_lines < 2):
+        end = text.find("\n", end) + 1 or -1
+        n_lines += 1
+    return text if end < 0 else text[:end]
+
+
+def _guess_delimiter(sample: str) -> str:
+    """The sign that parts the lines into equally many cells, and the more the better."""
+    best, best_value = ",", (0.0, 0)
+    for delimiter in DELIMITERS:
+        if delimiter not in sample:
+            continue
+        try:
+            widths = Counter(map(len, parse(sample, delimiter, "")))
+        except InputError:
+            continue
+        if not widths:
+            continue  # blank lines only
+        width, count = widths.most_common(1)[0]
+        value = (count / widths.total(), width)
+        if width > 1 and value > best_value:
+            best, best_value = delimiter, value
+    return best
+
+
+def _looks_like_header(first: list[str]) -> bool:
+    """Names are no numbers; and a cell may be empty, above row numbers."""
+    filled = [cell.strip() for cell in first[:_SAMPLE_CELLS] if cell.strip()]
+    return bool(filled) and not any(_is_number(cell) for cell in filled)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", ".") if _COMMA_NUMBER.match(cell) else cell)
+    except ValueError:
+        return False
+    return cell.strip().lower() not in MISSING  # float("nan") is a number to Python
+
+
+def _has_decimal_commas(rows: list[list[str]]) -> bool:
+    cells = [cell for row in rows for cell in row]
+    commas = sum(bool(_COMMA_NUMBER.match(cell)) for cell in cells)
+    points = sum("." in cell and _is_number(cell) for cell in cells)
+    return commas > points
+
+
+def _told(
+    delimiter: str,
+    header: tuple[str, ...] | None,
+    decimal: str,
+    delimiter_guessed: bool,
+    header_guessed: bool,
+) -> tuple[str, ...]:
+    notes = []
+    if delimiter_guessed and delimiter != ",":
+        notes.append(f"Cells are parted by {DELIMITERS[delimiter]}.")
+    if header_guessed and header is None:
+        notes.append(
+            "The first line holds numbers, so the columns are called x0, x1, ... (--header "
+            "overrules)."
+        )
+    if decimal == ",":
+        notes.append("Numbers are written with decimal commas.")
+    return tuple(notes)

@@ -1,0 +1,43 @@
+"""The door for files: whatever a file is, read as a `RawTable`, or refused in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from secateur.files.arrow import read_arrow
+from secateur.files.delimited import ReadOptions, read_delimited
+from secateur.files.formats import format_of, kind_of_name
+from secateur.files.npz import read_npz
+from secateur.files.opening import read_bytes
+from secateur.files.raw import RawTable
+from secateur.files.sparse import read_libsvm
+
+__all__ = ["ReadOptions", "read_file"]
+
+
+def read_file(file: str | Path, options: ReadOptions | None = None) -> RawTable:
+    """Read CSV, TSV, Parquet, Feather, LIBSVM or NPZ, compressed or not.
+
+    Parameters
+    ----------
+    file : path
+    options : ReadOptions
+        For text: delimiter, header and encoding are guessed by default.
+
+    Returns
+    -------
+    RawTable
+    """
+    path = Path(file)
+    content, compression = read_bytes(path)
+    name = path.name
+    named = kind_of_name(name)
+    kind = replace(named, compression=compression, format=format_of(name, content))
+    if kind.format in {"parquet", "feather"}:
+        return read_arrow(content, name, kind)
+    if kind.format == "npz":
+        return read_npz(content, name, kind)
+    if kind.format == "libsvm":
+        return read_libsvm(content, name, kind)
+    return read_delimited(content, name, kind, options or ReadOptions())

@@ -1,0 +1,57 @@
+"""Further rows from another file, read as those of the first were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from secateur.exceptions import InputError
+from secateur.files.applying import make_features
+from secateur.files.dataset import Dataset, column_values, take_rows
+from secateur.files.delimited import ReadOptions
+from secateur.files.raw import RawTable
+from secateur.files.reading import read_file
+from secateur.files.task import labels_of
+from secateur.typing import AnyArray
+
+
+class TestRows(NamedTuple):
+    """Features and target of rows that only judge."""
+
+    X: Any
+    y: AnyArray
+
+
+def read_test(file: Path, dataset: Dataset, options: ReadOptions) -> TestRows:
+    """The rows of a file with a target, with the columns and categories of a data set."""
+    raw = _as_wide(read_file(file, options), dataset)
+    y = column_values(raw, dataset.target)
+    missing = [v is None for v in y] if y.dtype.kind == "O" else ~np.isfinite(y)
+    rows = np.flatnonzero(~np.asarray(missing))
+    if not len(rows):
+        raise InputError(
+            f"{file} must have rows with a target. Got none in {dataset.target!r}. Check the file."
+        )
+    labels = labels_of(y[rows], dataset.task)
+    if (labels.dtype.kind == "O") != (dataset.y.dtype.kind == "O"):
+        raise InputError(
+            f"{file} must have the target of the first file. Got values of another kind in "
+            f"{dataset.target!r}. Write both alike."
+        )
+    indicators = len(dataset.features.names) != len(dataset.plan.names)
+    features = make_features(dataset.plan, raw, indicators=indicators)
+    return TestRows(take_rows(features.X, rows, raw.n_rows), labels)
+
+
+def _as_wide(raw: RawTable, dataset: Dataset) -> RawTable:
+    """A sparse file whose last columns happen to be empty is narrower than the first."""
+    if not (raw.is_sparse and dataset.raw.is_sparse) or raw.names == dataset.raw.names:
+        return raw
+    n_columns = len(dataset.raw.names)
+    matrix = raw.matrix.copy()
+    if raw.names[0] == dataset.raw.names[0]:
+        matrix.resize((raw.n_rows, n_columns))
+        return RawTable(matrix, dataset.raw.names, raw.kind, raw.texts, raw.sides, raw.notes)
+    return raw

@@ -1,0 +1,23 @@
+"""Results shown: a page to send to colleagues, figures and tables, from paths and evidence."""
+
+from __future__ import annotations
+
+from secateur.report.display import SelectionPathDisplay
+from secateur.report.evidence import Distribution, Evidence, StepEvidence, load_evidence
+from secateur.report.facts import Entry, EntryFacts, entry_facts
+from secateur.report.gathering import gather_evidence
+from secateur.report.html import page, write_page
+
+__all__ = [
+    "Distribution",
+    "Entry",
+    "EntryFacts",
+    "Evidence",
+    "SelectionPathDisplay",
+    "StepEvidence",
+    "entry_facts",
+    "gather_evidence",
+    "load_evidence",
+    "page",
+    "write_page",
+]

@@ -1,0 +1,222 @@
+"""`Evidence`: what a report wants to know of the data, small enough to be kept with a path."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from secateur.exceptions import SecateurError, StorageError
+from secateur.path.documents import checked_document
+from secateur.path.step import Score
+from secateur.path.storing import load_evidence_json, score_from_document, score_to_document
+
+if TYPE_CHECKING:
+    import os
+
+FORMAT = "secateur.evidence"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How the values of one feature are spread, by groups of the target.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        The values of the bars, where the feature has few or is made of categories; else empty.
+    edges : tuple of float
+        The edges of the bars, one more than bars; empty where there are labels. Values beyond the
+        ends are counted in the last bars.
+    counts : tuple of tuple of int
+        For each group of the target, the rows in each bar.
+    missing : tuple of int
+        For each group of the target, the rows without a value.
+    """
+
+    labels: tuple[str, ...]
+    edges: tuple[float, ...]
+    counts: tuple[tuple[int, ...], ...]
+    missing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepEvidence:
+    """What the data say of one step, aligned with the order of entry.
+
+    Parameters
+    ----------
+    paid : tuple of float
+        What each feature cost when it came in; empty where nobody asked.
+    frequency : tuple of float
+        In which share of the folds each feature was chosen at a like step; empty without folds.
+    """
+
+    paid: tuple[float, ...] = ()
+    frequency: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the data say of the features of a path.
+
+    Made by `gather_evidence`; a report is drawn from it and the path, without the data.
+
+    Parameters
+    ----------
+    n_rows, n_sampled : int
+        Rows of the table, and how many of them were looked at.
+    task : str
+        ``"classification"`` or ``"regression"``.
+    target_groups : tuple of str
+        The classes, or thirds of a target that is a number; those that distributions are told by.
+    target_counts : tuple of int
+        Sampled rows of each.
+    features : tuple of int
+        The features told of, those chosen first.
+    distributions : tuple of Distribution
+        Aligned with `features`.
+    association : tuple of tuple of float
+        How alike two of `features` are, from -1 to 1; NaN where that cannot be told. Between
+        numbers Pearson's r; where a category takes part the correlation ratio, or Cramér's V.
+    substitutes : tuple of tuple of (int, float)
+        For each of `features` the columns of the whole table that are most like it, best first.
+    steps : tuple of StepEvidence
+        One for each step of the path.
+    costs : mapping of int to float
+        What each feature of the path costs alone; empty where nobody asked.
+    groups : mapping of int to tuple of str
+        The bags of the features of the path that are in any.
+    grid_shape : tuple of int
+        Where features are the cells of a grid, as pixels, its shape; else empty.
+    backdrop : tuple of float
+        The mean of each cell of the grid, from 0 to 1; empty without a grid.
+    cost_of_all : float
+        What all features together cost; NaN where nobody asked.
+    n_folds : int
+        Folds behind the frequencies.
+    all_features : Score or None
+        How well all features together do, on the same rows.
+    all_features_model : str
+        Which model that is.
+    """
+
+    n_rows: int
+    n_sampled: int
+    task: str
+    target_groups: tuple[str, ...] = ()
+    target_counts: tuple[int, ...] = ()
+    features: tuple[int, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+    association: tuple[tuple[float, ...], ...] = ()
+    substitutes: tuple[tuple[tuple[int, float], ...], ...] = ()
+    steps: tuple[StepEvidence, ...] = ()
+    costs: Mapping[int, float] = field(default_factory=dict)
+    groups: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    grid_shape: tuple[int, ...] = ()
+    backdrop: tuple[float, ...] = ()
+    cost_of_all: float = math.nan
+    n_folds: int = 0
+    all_features: Score | None = None
+    all_features_model: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "costs", MappingProxyType(dict(self.costs)))
+        object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
+
+    def to_json(self) -> str:
+        """Return the evidence as strict JSON."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            **plain,
+            "distributions": [_distribution_out(each) for each in self.distributions],
+            "association": [[_finite_or_none(r) for r in row] for row in self.association],
+            "steps": [[step.paid, step.frequency] for step in self.steps],
+            "costs": {str(feature): cost for feature, cost in self.costs.items()},
+            "groups": {str(feature): names for feature, names in self.groups.items()},
+            "cost_of_all": _finite_or_none(self.cost_of_all),
+            "all_features": self.all_features and score_to_document(self.all_features),
+        }
+        return json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Evidence:
+        """Read what `to_json` returned. Keys it does not know are ignored."""
+        document = checked_document(text, form=FORMAT, version=VERSION, what="piece of evidence")
+        try:
+            return _from_document(document)
+        except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
+            raise StorageError(
+                f"The evidence is damaged. Got {type(error).__name__}: {error}. "
+                "Gather it again from the data."
+            ) from error
+
+
+def load_evidence(file: str | os.PathLike[str]) -> Evidence | None:
+    """Read the evidence kept in the file of a path; None if it has none."""
+    text = load_evidence_json(file)
+    return None if text is None else Evidence.from_json(text)
+
+
+_PLAIN = (
+    *("n_rows", "n_sampled", "task", "target_groups", "target_counts", "features"),
+    *("substitutes", "grid_shape", "backdrop", "n_folds", "all_features_model"),
+)
+
+
+def _from_document(document: Mapping[str, Any]) -> Evidence:
+    score = document["all_features"]
+    return Evidence(
+        n_rows=int(document["n_rows"]),
+        n_sampled=int(document["n_sampled"]),
+        task=str(document["task"]),
+        target_groups=tuple(map(str, document["target_groups"])),
+        target_counts=tuple(map(int, document["target_counts"])),
+        features=tuple(map(int, document["features"])),
+        distributions=tuple(_distribution_in(each) for each in document["distributions"]),
+        association=tuple(tuple(_nan_if_none(r) for r in row) for row in document["association"]),
+        substitutes=tuple(
+            tuple((int(feature), float(r)) for feature, r in each)
+            for each in document["substitutes"]
+        ),
+        steps=tuple(
+            StepEvidence(tuple(map(float, paid)), tuple(map(float, frequency)))
+            for paid, frequency in document["steps"]
+        ),
+        costs={int(feature): float(cost) for feature, cost in document["costs"].items()},
+        groups={int(f): tuple(map(str, names)) for f, names in document["groups"].items()},
+        grid_shape=tuple(map(int, document["grid_shape"])),
+        backdrop=tuple(map(float, document["backdrop"])),
+        cost_of_all=_nan_if_none(document["cost_of_all"]),
+        n_folds=int(document["n_folds"]),
+        all_features=None if score is None else score_from_document(score),
+        all_features_model=str(document["all_features_model"]),
+    )
+
+
+def _distribution_out(each: Distribution) -> list[Any]:
+    return [each.labels, each.edges, each.counts, each.missing]
+
+
+def _distribution_in(document: Any) -> Distribution:
+    labels, edges, counts, missing = document
+    return Distribution(
+        tuple(map(str, labels)),
+        tuple(map(float, edges)),
+        tuple(tuple(map(int, group)) for group in counts),
+        tuple(map(int, missing)),
+    )
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _nan_if_none(value: float | None) -> float:
+    return math.nan if value is None else float(value)

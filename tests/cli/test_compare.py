@@ -1,0 +1,102 @@
+"""``secateur compare``: an honest race that can be interrupted and taken up again."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+RESULTS = ["comparison.json", "race.json", "report.html", "scores.csv"]
+FEW = ("--methods", "f_classif,random", "--validators", "knn", "--cv", 2, "--sizes", "1,2")
+
+
+def test_a_race(run, table, tmp_path):
+    done = run("compare", table, "-y", "y", "-o", "r", *FEW)
+    assert done.code == 0, done.err
+    folder = tmp_path / "r"
+    assert sorted(file.name for file in folder.iterdir()) == RESULTS
+    document = json.loads((folder / "race.json").read_text())
+    assert set(document["methods"]) == {"f_classif", "random"}
+    assert document["ranks"][0]["method"] == "f_classif"
+    assert document["failures"] == []
+    with (folder / "scores.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["method"] for row in rows} == {"f_classif", "random"}
+    assert "f_classif" in done.out
+    assert not (tmp_path / "r.trials.json").exists()
+
+
+def test_json_and_names_of_features(run, table, tmp_path):
+    from secateur.path import Comparison
+
+    done = run("compare", table, "-y", "y", "--json", "-o", "r", *FEW)
+    assert done.document["files"] == RESULTS
+    comparison = Comparison.load(tmp_path / "r" / "comparison.json")
+    assert comparison.feature_names == ("a", "b", "c", "d", "colour")
+
+
+def test_a_method_that_fails_is_reported_and_not_fatal(run, tmp_path, monkeypatch):
+    from secateur.comparison import baselines
+
+    def fail(self, *args, **kwargs):
+        raise RuntimeError("the disk of the method is full")
+
+    monkeypatch.setattr(baselines.Chance, "fit", fail)
+    lines = ["a,b,y", *(f"{i * 7 % 11},{i * 5 % 13},{i % 2}" for i in range(60))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    done = run("compare", "t.csv", "-y", "y", "--json", "-o", "r", *FEW)
+    assert done.code == 0, done.err
+    assert {failure["method"] for failure in done.document["failures"]} == {"random"}
+    assert "the disk of the method is full" in done.err
+
+
+def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path, monkeypatch):
+    from secateur.comparison import racing
+
+    tried = []
+    run_here = racing._run_here
+
+    def interrupted(course, name, method, fold):
+        if len(tried) == 2:
+            import signal
+
+            signal.raise_signal(signal.SIGINT)
+        tried.append((name, fold))
+        return run_here(course, name, method, fold)
+
+    monkeypatch.setattr(racing, "_run_here", interrupted)
+    done = run("compare", table, "-y", "y", "-o", "r", *FEW)
+    assert done.code == 130
+    assert "--resume" in done.err
+    assert not (tmp_path / "r").exists()
+    again = run("compare", table, "-y", "y", "-o", "r", *FEW)
+    assert again.code == 1
+    assert "--resume" in again.err
+    monkeypatch.setattr(racing, "_run_here", lambda *a: tried.append(a[1:4:2]) or run_here(*a))
+    last = run("compare", table, "-y", "y", "-o", "r", "--resume", *FEW)
+    assert last.code == 0, last.err
+    assert sorted(tried) == [(name, fold) for name in ("f_classif", "random") for fold in (0, 1)]
+    assert not (tmp_path / "r.trials.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "reason"),
+    [
+        (("--methods", "f_clasif"), 1, "f_clasif"),
+        (("--validators", "oracle"), 1, "oracle"),
+        (("--sizes", "few"), 2, "sizes"),
+    ],
+)
+def test_what_is_wrong_is_said(run, table, options, code, reason):
+    done = run("compare", table, "-y", "y", *options)
+    assert done.code == code
+    assert reason in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_page_of_a_saved_comparison(run, table, tmp_path):
+    run("compare", table, "-y", "y", "-o", "r", *FEW)
+    done = run("report", "r", "--out", "page.html")
+    assert done.code == 0, done.err
+    assert "f_classif" in (tmp_path / "page.html").read_text()

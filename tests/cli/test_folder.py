@@ -1,0 +1,95 @@
+"""Results are written whole or not at all, and nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import pytest
+
+from secateur.cli import folder as folders
+from secateur.cli.folder import check_folder, free_name, whole_folder
+from secateur.exceptions import InputError
+
+
+def write(folder, text, *, force=False):
+    with whole_folder(folder, force=force) as draft:
+        (draft / "selection.json").write_text(text)
+        (draft / "features.txt").write_text(text)
+
+
+def write_half(folder, error):
+    with whole_folder(folder, force=True) as draft:
+        (draft / "selection.json").write_text("new")
+        raise error
+
+
+def content(folder):
+    return {file.name: file.read_text() for file in folder.iterdir()}
+
+
+def test_a_folder_comes_into_being_whole(tmp_path):
+    write(tmp_path / "r", "new")
+    assert content(tmp_path / "r") == {"selection.json": "new", "features.txt": "new"}
+    assert [file.name for file in tmp_path.iterdir()] == ["r"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_what_goes_wrong_leaves_the_old_files(tmp_path, error):
+    write(tmp_path / "r", "old")
+    with pytest.raises(error):
+        write_half(tmp_path / "r", error)
+    assert content(tmp_path / "r") == {"selection.json": "old", "features.txt": "old"}
+    assert [file.name for file in tmp_path.iterdir()] == ["r"]
+
+
+@pytest.mark.parametrize("can_swap", [True, False])
+def test_force_replaces_earlier_results(tmp_path, monkeypatch, can_swap):
+    if not can_swap:
+        monkeypatch.setattr(folders, "_exchange", lambda one, other: False)
+    write(tmp_path / "r", "old")
+    with pytest.raises(InputError, match="--force"):
+        write(tmp_path / "r", "new")
+    write(tmp_path / "r", "new", force=True)
+    assert set(content(tmp_path / "r").values()) == {"new"}
+    assert [file.name for file in tmp_path.iterdir()] == ["r"]
+
+
+def test_a_swap_that_fails_half_way_is_undone(tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "_exchange", lambda one, other: False)
+    write(tmp_path / "r", "old")
+    rename = type(tmp_path).rename
+
+    def fail_for_drafts(self, target):
+        if self.name.endswith(".tmp"):
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(type(tmp_path), "rename", fail_for_drafts)
+    with pytest.raises(OSError, match="No space"):
+        write(tmp_path / "r", "new", force=True)
+    assert set(content(tmp_path / "r").values()) == {"old"}
+
+
+def test_files_of_another_origin_are_never_replaced(tmp_path):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match=r"thesis\.tex"):
+        write(tmp_path / "r", "new", force=True)
+    assert content(tmp_path / "r") == {"thesis.tex": "years of work"}
+
+
+def test_an_empty_folder_may_be_used(tmp_path):
+    (tmp_path / "r").mkdir()
+    write(tmp_path / "r", "new")
+    assert set(content(tmp_path / "r").values()) == {"new"}
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path):
+    (tmp_path / "r").write_text("x")
+    with pytest.raises(InputError, match="Got a file"):
+        check_folder(tmp_path / "r", force=True)
+
+
+def test_free_names(tmp_path):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r-2").mkdir()
+    assert free_name(tmp_path / "r").name == "r-3"
+    assert free_name(tmp_path / "s").name == "s"

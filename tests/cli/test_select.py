@@ -1,0 +1,267 @@
+"""``secateur select``: from a file to a folder of results."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from secateur.path import SelectionPath
+
+from .conftest import QUICK  # noqa: TID252 - beside this file
+
+RESULTS = ["features.txt", "path.json", "report.html", "selection.json"]
+
+
+def names_in(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+def test_the_main_job(run, table, tmp_path):
+    done = run("select", table, "--target", "y", "--out", "r", *QUICK)
+    assert done.code == 0, done.err
+    folder = tmp_path / "r"
+    assert names_in(folder) == RESULTS
+    chosen = (folder / "features.txt").read_text().split("\n")[:-1]
+    assert {"a", "c"} <= set(chosen)
+    document = json.loads((folder / "selection.json").read_text())
+    assert {row["name"] for row in document["features"]} == set(chosen)
+    assert document["task"] == "classification"
+    assert document["score"]["origin"] == document["all_features"]["origin"] == "held_out"
+    assert all(0 <= row["frequency"] <= 1 for row in document["features"])
+    assert sum(row["gain"] for row in document["features"]) == pytest.approx(1)
+    path = SelectionPath.load(folder / "path.json")
+    assert path.feature_names == ("a", "b", "c", "d", "colour")
+    for name in chosen:
+        assert name in done.out
+    assert "in folds" in done.out
+    assert "report.html" in done.out
+
+
+def test_what_was_guessed_is_said_on_stderr_and_kept(run, table, tmp_path):
+    done = run("select", table, "-y", "y", "-o", "r", *QUICK)
+    document = json.loads((tmp_path / "r" / "selection.json").read_text())
+    for word in ("'who'", "categories: 'colour'", "Task: classification"):
+        assert word in done.err
+        assert word in " ".join(document["notes"])
+        assert word not in done.out
+
+
+def test_json_is_all_that_stands_on_stdout(run, table):
+    done = run("select", table, "-y", "y", "--json", "--out", "r", *QUICK)
+    document = done.document
+    assert document["format"] == "secateur.selection"
+    assert document["files"] == RESULTS
+    assert document["folder"] == "r"
+
+
+def test_quiet_says_results_only(run, table):
+    assert run("select", table, "-y", "y", "--quiet", "--out", "r", *QUICK).err == ""
+
+
+def test_the_same_seed_gives_the_same_result(run, table, tmp_path):
+    for out in ("r", "s"):
+        run("select", table, "-y", "y", "--out", out, "--seed", 3, *QUICK)
+    one, two = (json.loads((tmp_path / out / "path.json").read_text()) for out in ("r", "s"))
+    for document in (one, two):
+        for step in document["steps"]:
+            del step["seconds"]
+    assert one == two
+
+
+def test_without_out_a_free_name_is_found(run, table, tmp_path):
+    for _ in range(2):
+        assert run("select", table, "-y", "y", *QUICK).code == 0
+    assert names_in(tmp_path / "table-selection") == RESULTS
+    assert names_in(tmp_path / "table-selection-2") == RESULTS
+
+
+# ---- limits, costs, groups --------------------------------------------------------------------
+
+
+def test_at_most_one_feature(run, table):
+    done = run("select", table, "-y", "y", "--max-features", 1, "--json", "-o", "r", *QUICK)
+    assert done.document["n_features"] == 1
+
+
+@pytest.mark.parametrize("method", ["agbm", "grafting"])
+def test_costs_and_a_budget(run, table, tmp_path, method):
+    (tmp_path / "costs.csv").write_text("feature,cost\na,5\nc,2\nwho,9\n")
+    quick = QUICK if method == "agbm" else ("--cv", "2", "--drop", "colour")
+    done = run(
+        *("select", table, "-y", "y", "--costs", "costs.csv", "--budget", 4, "--cost-unit", "euro"),
+        *("--method", method, "--json", "-o", "r", *quick),
+    )
+    assert done.code == 0, done.err
+    document = done.document
+    assert document["cost"] <= 4
+    assert document["cost_unit"] == "euro"
+    assert "a" not in {row["name"] for row in document["features"]}
+    assert "cost 1: 'b'" in done.err
+
+
+def test_groups_are_paid_for_once(run, table, tmp_path):
+    (tmp_path / "costs.csv").write_text("a,5\nc,5\nb,1\nd,1\ncolour,1\n")
+    (tmp_path / "groups.csv").write_text("feature,group\na,blood\nc,blood\n")
+    options = ("--costs", "costs.csv", "--groups", "groups.csv", "--keep", "a,c")
+    done = run("select", table, "-y", "y", *options, "--json", "-o", "r", *QUICK)
+    rows = {row["name"]: row for row in done.document["features"]}
+    assert rows["a"]["groups"] == rows["c"]["groups"] == ["blood"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a,5\nzz,1\n", "'zz'"),
+        ("a,-1\n", ">= 0"),
+        ("a,5\nb,dear\n", "'dear'"),
+        ("a,5,6\n", "two columns"),
+        ("", "empty"),
+    ],
+)
+def test_costs_that_cannot_be_read(run, table, tmp_path, text, reason):
+    (tmp_path / "costs.csv").write_text(text)
+    done = run("select", table, "-y", "y", "--costs", "costs.csv", *QUICK)
+    assert done.code == 1
+    assert reason in done.err
+
+
+# ---- judging ----------------------------------------------------------------------------------
+
+
+def test_a_test_file_judges_at_the_end(run, table, tmp_path):
+    lines = table.read_text().splitlines()
+    (tmp_path / "train.csv").write_text("\n".join(lines[:90]))
+    (tmp_path / "test.csv").write_text("\n".join([lines[0], *lines[90:]]))
+    done = run(
+        *("select", "train.csv", "-y", "y", "--test", "test.csv", "--scoring", "accuracy"),
+        *("--json", "-o", "r", *QUICK),
+    )
+    test = done.document["test"]
+    assert test["rows"] == 31
+    assert test["metric"] == "accuracy"
+    assert test["mean"] > 0.7
+    assert (
+        "31 rows of test.csv"
+        in run("select", "train.csv", "-y", "y", "--test", "test.csv", *QUICK).out
+    )
+
+
+def test_a_method_without_predictions_is_tested_by_a_linear_model(run, table):
+    done = run(
+        *("select", table, "-y", "y", "--method", "fg", "--test", table, "--cv", 2, "--json"),
+        *("-o", "r", "--set", "max_epochs=20"),
+    )
+    assert done.code == 0, done.err
+    assert done.document["test"]["rows"] == 120
+    assert "0 and 1 for each value of 'colour'" in done.err
+
+
+@pytest.mark.parametrize("option", ["--group-column", "--time-column"])
+def test_folds_follow_groups_or_time(run, tmp_path, option):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    lines = ["a,b,c,k,y"]
+    lines += [f"{a},{b},{c},{i % 7},{a > 0:d}" for i, (a, b, c) in enumerate(X)]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    done = run("select", "t.csv", "-y", "y", option, "k", "--json", "-o", "r", *QUICK)
+    assert done.code == 0, done.err
+    assert done.document["data"]["features"] == 3
+
+
+def test_time_and_groups_together_are_refused(run, table):
+    done = run("select", table, "-y", "y", "--time-column", "a", "--group-column", "b")
+    assert done.code == 1
+    assert "Use one" in done.err
+
+
+# ---- the reduced file -------------------------------------------------------------------------
+
+
+def test_the_reduced_file_has_the_chosen_columns_and_the_target(run, table, tmp_path):
+    content = gzip.compress(table.read_bytes())
+    (tmp_path / "table.csv.gz").write_bytes(content)
+    run("select", "table.csv.gz", "-y", "y", "--write-data", "-o", "r", *QUICK)
+    written = gzip.decompress((tmp_path / "r" / "table.selected.csv.gz").read_bytes()).decode()
+    chosen = (tmp_path / "r" / "features.txt").read_text().split()
+    head = written.splitlines()[0].split(",")
+    assert set(head) == {*chosen, "y"}
+    assert len(written.splitlines()) == 121
+    cells = dict(zip(head, written.splitlines()[1].split(","), strict=True))
+    first = dict(
+        zip(
+            ["a", "b", "c", "d", "colour", "who", "y"],
+            table.read_text().splitlines()[1].split(","),
+            strict=True,
+        )
+    )
+    assert cells == {name: first[name] for name in head}
+
+
+def test_sparse_files_need_no_target_option(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.random((80, 10)) < 0.4
+    y = rows[:, 3]
+    lines = [
+        f"{int(label)} " + " ".join(f"{j + 1}:1" for j in np.flatnonzero(row))
+        for label, row in zip(y, rows, strict=True)
+    ]
+    (tmp_path / "t.libsvm").write_text("\n".join(lines))
+    done = run("select", "t.libsvm", "--write-data", "--json", "-o", "r", *QUICK)
+    assert done.code == 0, done.err
+    assert [row["name"] for row in done.document["features"]] == ["x4"]
+    assert "t.selected.libsvm" in done.document["files"]
+
+
+# ---- what goes wrong --------------------------------------------------------------------------
+
+WRONG = [
+    (("--target", "z"), 1, "'z' must be a column"),
+    ((), 1, "--target"),
+    (("-y", "y", "--method", "agbmm"), 1, "Did you mean 'agbm'"),
+    (("-y", "y", "--method", "iis"), 1, "does not do classification"),
+    (("-y", "y", "--set", "depth=3"), 1, "max_depth"),
+    (("-y", "y", "--set", "max_depth"), 1, "name=value"),
+    (("-y", "y", "--set", "max_depth=-1"), 1, "'max_depth' must be"),
+    (("-y", "y", "--cut", "middle"), 1, "one-se"),
+    (("-y", "y", "--keep", "z"), 1, "'z'"),
+    (("-y", "y", "--drop", "z"), 1, "'z'"),
+    (("-y", "y", "--max-features", "0"), 2, "max-features"),
+    (("-y", "y", "--max-features", "many"), 2, "max-features"),
+    (("-y", "y", "--task", "ranking"), 2, "ranking"),
+    (("-y", "y", "--nonsense"), 2, "nonsense"),
+    (("-y", "y", "--scoring", "nonsense"), 1, "scoring"),
+    (("-y", "y", "--test", "none.csv"), 1, "no such file"),
+    (("-y", "y", "--encoding", "klingon"), 1, "klingon"),
+    (("-y", "y", "--out", "no/such/folder"), 1, "Make"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "reason"), WRONG, ids=lambda value: str(value)[:40])
+def test_what_is_wrong_is_said_with_the_right_exit_code(run, table, options, code, reason):
+    before = sorted(table.parent.iterdir())
+    done = run("select", table, *options, "--json", *QUICK)
+    assert done.code == code
+    assert reason in done.err
+    assert done.out == ""
+    assert sorted(table.parent.iterdir()) == before
+    assert "Traceback" not in done.err
+
+
+def test_no_such_file(run):
+    done = run("select", "nothing.csv", "-y", "y")
+    assert done.code == 1
+    assert "no such file" in done.err
+
+
+def test_names_with_markup_are_shown_as_text(run, tmp_path):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=80)
+    lines = ['"[bold]<script>alert(1)</script>",y', *(f"{v},{v > 0:d}" for v in a)]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    done = run("select", "t.csv", "-y", "y", "-o", "r", *QUICK)
+    assert done.code == 0, done.err
+    assert "[bold]<script>alert(1)</script>" in done.out
+    assert "<script>alert(1)" not in (tmp_path / "r" / "report.html").read_text()

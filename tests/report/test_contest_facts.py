@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from report.worlds import HOSTILE, make_comparison
+
+from secateur.report.contest_facts import contest_facts
+from secateur.report.contest_figures import curves_figure, seconds_figure, stability_figure
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return make_comparison()
+
+
+@pytest.fixture(scope="module")
+def facts(comparison):
+    return contest_facts(comparison)
+
+
+def test_methods_come_by_rank_with_what_the_comparison_says(comparison, facts):
+    assert [each.name for each in facts.methods] == ["agbm", "grafting", "random", HOSTILE]
+    best = facts.methods[0]
+    assert best.rank == comparison.ranks()[0].mean == 1.0
+    assert best.n_features == 4
+    own = next(c for c in comparison.curves("knn") if c.method == "agbm").own
+    assert best.scores["knn"] == (own.score.mean, own.score.spread)
+    assert best.agreement == comparison.stability()["agbm"]
+    assert [each.timing.median for each in facts.methods] == [0.5, 1.5, 4.5, 13.5]
+
+
+def test_the_best_is_tested_against_all_others_by_each_judge(facts):
+    assert {(test.validator, test.method) for test in facts.tests} == {
+        (validator, method)
+        for validator in ("logistic", "knn")
+        for method in ("grafting", "random", HOSTILE)
+    }
+    assert all(test.other == "agbm" and test.difference < 0 for test in facts.tests)
+
+
+def test_failures_are_told(facts):
+    [failure] = facts.failures
+    assert (failure.method, failure.status, failure.n_folds) == (HOSTILE, "failed", 1)
+    assert failure.message == "no luck: <b>singular</b>"
+
+
+def test_the_first_sentences_say_what_and_who(facts):
+    assert facts.sentences[0].startswith("4 methods on 3 folds")
+    assert any(line.startswith("By logistic: best is agbm") for line in facts.sentences)
+
+
+def test_curves_have_every_point_once(comparison, facts):
+    figure = curves_figure(facts, "logistic")
+    lines = [trace for trace in figure["data"] if trace["mode"] == "lines+markers"]
+    stars = [trace for trace in figure["data"] if trace["mode"] == "markers"]
+    assert len(lines) == len(stars) == 4
+    curve = next(c for c in comparison.curves("logistic") if c.method == "agbm")
+    assert lines[0]["x"] == [1.0, 2.0, 5.0]
+    assert lines[0]["y"] == pytest.approx([point.score.mean for point in curve.points])
+    assert lines[0]["error_y"]["array"] == pytest.approx([p.score.spread for p in curve.points])
+    assert stars[0]["x"] == [4.0]
+    assert "&lt;script&gt;" in lines[3]["name"]
+
+
+def test_times_and_stability_are_drawn_by_method(facts):
+    seconds = seconds_figure(facts)
+    assert seconds["data"][0]["x"] == [0.5, 1.5, 4.5, 13.5]
+    stability = stability_figure(facts)["data"][0]
+    known = [each for each in facts.methods if math.isfinite(each.agreement.index)]
+    assert stability["x"] == pytest.approx([each.agreement.index for each in known])
+    assert stability["y"][0] == "agbm"
