@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from secateur._data.costs import FeatureCosts
+    from secateur._data.opening import open_table
+    from secateur._execution.dask import DaskExecutor
     from secateur.comparison.racing import compare
     from secateur.evaluation.repeating import HeldOut, held_out
     from secateur.evaluation.resampling import Stability, stability
@@ -53,6 +55,7 @@ __all__ = [
     "Best",
     "Comparison",
     "CostBudget",
+    "DaskExecutor",
     "Elbow",
     "FeatBoostClassifier",
     "FeatBoostRegressor",
@@ -82,6 +85,7 @@ __all__ = [
     "WithinBudget",
     "compare",
     "held_out",
+    "open_table",
     "stability",
 ]
 
@@ -89,6 +93,8 @@ __all__ = [
 # `import secateur` stays quick and loads neither numba nor scikit-learn.
 _HOMES = {
     "secateur._data.costs": ("FeatureCosts",),
+    "secateur._data.opening": ("open_table",),
+    "secateur._execution.dask": ("DaskExecutor",),
     "secateur.comparison.racing": ("compare",),
     "secateur.evaluation.repeating": ("HeldOut", "held_out"),
     "secateur.evaluation.resampling": ("Stability", "stability"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class SecateurError(Exception):
     """The root of every error that secateur raises on purpose."""
@@ -33,6 +35,12 @@ class ComparisonError(SecateurError, ValueError):
 
 class MissingDependencyError(SecateurError, ImportError):
     """An optional package is needed for this; the message names the extra to install."""
+
+
+class ClusterError(SecateurError, RuntimeError):
+    """A cluster is lost in the middle of a fit; ``path`` holds the steps up to then, if any."""
+
+    path: Any = None
 
 
 class SecateurWarning(UserWarning):

@@ -15,6 +15,7 @@ CodeArray = npt.NDArray[np.uint8]
 AnyArray = npt.NDArray[Any]
 
 Result = TypeVar("Result")
+Finish = Callable[[Any], Any]
 
 
 class Loss(Protocol):
@@ -45,10 +46,27 @@ class Loss(Protocol):
 
 
 class Executor(Protocol):
-    """Runs functions over blocks of rows; the only way an engine touches rows."""
+    """Runs functions over blocks of rows; the only way an engine touches rows.
 
-    def sum(self, function: Callable[..., Any], *small: Any) -> Any: ...
+    ``sum`` adds what a function gives for each block, ``each`` lists it, ``tell`` wants no answer.
+    With ``finish`` every process does that to what it has added up, and these are added.
+    ``settle`` says how a block that was lost is brought to the state that all of them are in now:
+    what was told before need not be told again. ``one_pass`` is whether asking is dear, so that
+    much is asked for at once.
+    """
+
+    one_pass: bool
+
+    def sum(
+        self, function: Callable[..., Any], *small: Any, finish: Finish | None = None
+    ) -> Any: ...
 
     def each(self, function: Callable[..., Result], *small: Any) -> list[Result]: ...
+
+    def tell(self, function: Callable[..., None], *small: Any) -> None: ...
+
+    def settle(self, function: Callable[..., None], *small: Any) -> None: ...
+
+    def close(self) -> None: ...
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]: ...

@@ -10,8 +10,9 @@ import pytest
 from secateur._data.binned import bin_table
 from secateur._data.costs import FeatureCosts
 from secateur._data.frames import read_table
-from secateur._engines.boosted.grid import BoostedData, Grid, penalty_grid, trace_grid
+from secateur._engines.boosted.grid import BoostedData, Grid, trace_grid
 from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.penalties import penalty_grid
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import pool
 from secateur.evaluation.folds import Fold

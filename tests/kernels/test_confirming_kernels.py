@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._kernels.confirming import dense_cells, find_better
+from secateur._kernels.confirming import bound_gains, dense_cells, find_better
 from secateur._kernels.records import MISSING, N_CODES
 from secateur._kernels.splitting import search_features
 
@@ -144,3 +144,50 @@ def test_gains_below_the_floor_do_not_count(large):
     free = np.zeros(5)
     assert world.ask(features, np.zeros(7), free, scale=(2.0, 0.99 * most)).any()
     assert not world.ask(features, np.zeros(7), free, scale=(2.0, most)).any()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4))
+def test_bounds_of_parts_add_up_to_at_least_the_gain_of_the_whole(seed, n_parts):
+    rng = np.random.default_rng(seed)
+    n_rows, n_bins, n_cells = 60, 5, 2
+    codes = rng.integers(0, n_bins, (2, n_rows)).astype(np.uint8)
+    codes[0, rng.random(n_rows) < 0.2] = MISSING
+    cells = rng.integers(0, n_cells, n_rows).astype(np.uint32) * N_CODES
+    g, w = rng.integers(-50, 60, n_rows), rng.integers(1, 4, n_rows)
+    packed = (g.astype(np.int64) << 32) + w
+    part_of = rng.integers(0, n_parts, n_rows)
+    nodes = np.array([-1, 0, 1]), np.array([1, -1, -1])
+    unit, features = (0.5, 1.0), np.arange(2)
+    sets = np.zeros(2, np.bool_)
+
+    def bounds(rows):
+        histograms = np.empty((2, n_cells * N_CODES), np.int64)
+        rows = np.flatnonzero(rows).astype(np.uint32)
+        dense_cells(codes, rows, cells, packed, False, features, histograms)
+        out = np.empty((3, 3))
+        bound_gains(histograms, np.full(2, n_bins), sets, nodes, unit, out)
+        return out
+
+    whole = bounds(np.ones(n_rows, np.bool_))
+    parts = sum(bounds(part_of == p) for p in range(n_parts))
+    between = parts[-1] - whole[-1]
+    assert (between >= -1e-9).all()
+    assert (parts[:-1] + between >= whole[:-1] * (1 - 1e-12)).all()
+    # of one part the bound is the gain itself: here against plain sums over thresholds
+    rows = cells // N_CODES == 0
+    values, weights = g * unit[0], w * unit[1]
+    best = 0.0
+    for b in range(n_bins - 1):
+        left, right = rows & (codes[1] <= b), rows & (codes[1] > b)
+        if left.any() and right.any():
+            best = max(best, _fall(values, weights, left, right))
+    assert whole[1, 1] == pytest.approx(best)
+
+
+def _fall(g, w, left, right):
+    """The fall of the squared error, from its definition."""
+
+    def term(rows):
+        return g[rows].sum() ** 2 / w[rows].sum()
+
+    return term(left) + term(right) - term(left | right)

@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from secateur import AGBMClassifier, AGBMRegressor, GTGBMClassifier, GTGBMRegressor
+from secateur._data import memory
 from secateur._engines.boosted.group_design import GroupDesign, GroupTesting
-from secateur._execution import memory
 from secateur.exceptions import GroupTestingWarning, OutOfMemoryError
 
 TOLD = {"penalty": 0.02, "max_iter": 15, "learning_rate": 0.3, "random_state": 0}

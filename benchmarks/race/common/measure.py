@@ -115,7 +115,7 @@ class PeakMemory:
     def __exit__(self, *error: object) -> None:
         self._done.set()
         self._sampler.join()
-        mark = _read_mark() if self._has_mark else 0
+        mark = read_mark() if self._has_mark else 0
         self.beyond = max(self._most, mark) - self._before
 
     def _sample(self) -> None:
@@ -131,7 +131,8 @@ def _reset_mark() -> bool:
     return True
 
 
-def _read_mark() -> int:
+def read_mark() -> int:
+    """The most memory that this process ever held, or since the mark was reset; 0 if unknown."""
     for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

@@ -32,8 +32,20 @@ def _all_seconds() -> float:
 
 
 def _own_seconds() -> float:
-    """This process and the children that have ended."""
-    times = psutil.Process().cpu_times()
+    """This process, its children and theirs, whether they run or have ended."""
+    own = psutil.Process()
+    return _seconds_of(own) + sum(map(_seconds_of, own.children(recursive=True)))
+
+
+def _seconds_of(process: psutil.Process) -> float:
+    """What a process took, and its children that have ended; those that run are asked themselves.
+
+    One that ends between being listed and being asked is in its parent's account the next time.
+    """
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
     return float(times.user + times.system + times.children_user + times.children_system)
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from secateur._data.sampling import sample_rows
 from secateur._data.table import Table
 from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode, move_bins
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
@@ -85,30 +86,20 @@ def bin_table(
         [np.empty(0)] * table.n_features,
         np.zeros(table.n_features, np.bool_),
     )
-    sample = _sample_rows(table.n_rows, random_state)
+    sample = sample_rows(table.n_rows, SAMPLE_ROWS, random_state)
     is_categorical = np.zeros(table.n_features, np.bool_)
     is_categorical[list(table.categories)] = True
     bin_codes = _bin_sparse if table.is_sparse else _bin_dense
     codes = bin_codes(table, weight, max_bins, sample, cells, threads)
-    offset = offset_of(cells.n_bins)
     return BinnedColumns(
         codes,
         table.n_rows,
         cells.n_bins,
-        offset,
+        offset_of(cells.n_bins),
         tuple(cells.cuts),
         is_categorical,
         cells.has_missing,
     )
-
-
-def _sample_rows(n_rows: int, random_state: int) -> IntArray | None:
-    """Rows that choose the cuts, or None for all of them."""
-    if n_rows <= SAMPLE_ROWS:
-        return None
-    rng = np.random.default_rng(random_state)
-    rows: IntArray = np.sort(rng.choice(n_rows, SAMPLE_ROWS, replace=False))
-    return rows
 
 
 def _bin_dense(
@@ -147,14 +138,23 @@ def _bin_column(
     """Choose the cuts of one dense column and write its codes."""
     if j in table.categories:
         cells.n_bins[j] = max(1, len(table.categories[j]))
-        missing = np.isnan(values)
-        codes_out[:] = np.where(missing, MISSING, values).astype(np.uint8)
-        cells.has_missing[j] = missing.any()
-        return
-    seen, its_weight = (values, weight) if sample is None else (values[sample], weight[sample])
-    cells.cuts[j] = _cuts(seen, its_weight, max_bins)
-    cells.n_bins[j] = len(cells.cuts[j]) + 1
-    cells.has_missing[j] = encode(values, cells.cuts[j], codes_out)
+    else:
+        seen, its_weight = (values, weight) if sample is None else (values[sample], weight[sample])
+        cells.cuts[j] = _cuts(seen, its_weight, max_bins)
+        cells.n_bins[j] = len(cells.cuts[j]) + 1
+    is_set = j in table.categories
+    cells.has_missing[j] = encode_column(values, cells.cuts[j], is_set, codes_out)
+
+
+def encode_column(
+    values: FloatArray, cuts: FloatArray, is_categorical: bool, codes_out: CodeArray
+) -> bool:
+    """Write the codes of one dense column; gives whether any value is missing."""
+    if not is_categorical:
+        return bool(encode(values, cuts, codes_out))
+    missing = np.isnan(values)
+    codes_out[:] = np.where(missing, MISSING, values).astype(np.uint8)
+    return bool(missing.any())
 
 
 def _cuts(values: FloatArray, weight: FloatArray, max_bins: int) -> FloatArray:

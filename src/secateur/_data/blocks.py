@@ -1,15 +1,15 @@
-"""Tables that come in blocks of rows: iterators, Parquet and LIBSVM files."""
+"""Tables that come in blocks of rows: iterators, and files of any kind that is read."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from io import BytesIO
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from secateur.exceptions import InputError, InputTypeError, MissingDependencyError
+from secateur._data.files import arrow_blocks, is_libsvm, libsvm_blocks
+from secateur._data.stored import StoredTable
+from secateur.exceptions import InputError, InputTypeError
 
 ROWS = 10_000
 """Rows of a file that are read at once."""
@@ -33,9 +33,9 @@ def read_blocks(X: Any, y: Any = None) -> Iterator[Block]:
     Parameters
     ----------
     X : iterator of (X, y) or (X, y, weight), or name of a file
-        Files end in .parquet or .pq, or in .svm, .libsvm, .svmlight or .txt, also with .gz.
+        Parquet (a file or a folder), CSV, Feather, or LIBSVM; see `secateur._data.files`.
     y : str, optional
-        The column of a Parquet file that is the target; the last one by default.
+        The column of a file that is the target; the last one by default. LIBSVM has its own.
 
     Examples
     --------
@@ -51,15 +51,15 @@ def read_blocks(X: Any, y: Any = None) -> Iterator[Block]:
             raise InputError(msg)
         return _checked(X)
     file = Path(X)
-    if not file.is_file():
+    if not file.exists():
         msg = f"X must be a table, an iterator or the name of a file. Got {str(file)!r}, which is "
         raise InputError(msg + "no file. Check the path.")
-    if file.suffix in {".parquet", ".pq"}:
-        return _parquet_blocks(file, y)
+    if not is_libsvm(file):
+        return _frame_blocks(file, y)
     if y is not None:
         msg = "'y' must be None for a LIBSVM file, which holds its labels. Got a y. Leave it out."
         raise InputError(msg)
-    return libsvm_blocks(file)
+    return ((X, y, None) for X, y in libsvm_blocks(file, ROWS))
 
 
 def _checked(blocks: Iterable[Any]) -> Iterator[Block]:
@@ -73,72 +73,21 @@ def _checked(blocks: Iterable[Any]) -> Iterator[Block]:
         yield (*block, None) if len(block) == 2 else tuple(block)
 
 
-def _parquet_blocks(file: Path, target: str | None) -> Iterator[Block]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        msg = (
-            "A Parquet file needs pyarrow. Got no such package. Install it with 'pip install "
-            "secateur[frames]'."
-        )
-        raise MissingDependencyError(msg) from error
-    stored = pq.ParquetFile(file)
-    names = stored.schema_arrow.names
+def _frame_blocks(file: Path, target: str | None) -> Iterator[Block]:
+    names, parts = arrow_blocks(file, ROWS)
     name = names[-1] if target is None else target
     if name not in names:
         msg = f"'y' must name a column of the file. Got {name!r}. The columns are {names[:5]} ..."
         raise InputError(msg)
-    for part in stored.iter_batches(batch_size=ROWS):
-        block = pa.Table.from_batches([part])
-        yield block.drop_columns([name]), block.column(name), None
+    return ((part.drop_columns([name]), part.column(name), None) for part in parts)
 
 
-def libsvm_blocks(file: str | os.PathLike[str], n_columns: int | None = None) -> Iterator[Block]:
-    """Blocks of a LIBSVM file, as sparse matrices.
-
-    Parameters
-    ----------
-    file : path
-    n_columns : int, optional
-        The number of columns. Without it the file is looked through once before.
-    """
-    width = _libsvm_width(file) if n_columns is None else n_columns
-    return _libsvm_parts(file, width)
-
-
-def _libsvm_parts(file: str | os.PathLike[str], width: int) -> Iterator[Block]:
-    from sklearn.datasets import load_svmlight_file
-
-    with _opened(file) as lines:
-        while part := list(islice(lines, ROWS)):
-            try:
-                X, y = load_svmlight_file(
-                    BytesIO(b"".join(part)), n_features=width, zero_based=False
-                )
-            except ValueError as error:
-                msg = (
-                    f"{os.fspath(file)} must be a LIBSVM file with columns from 1 to {width}. Got "
-                    f"a line that is not so: {error}. Check the file, or the number of columns."
-                )
-                raise InputError(msg) from error
-            yield X, y, None
-
-
-def _libsvm_width(file: str | os.PathLike[str]) -> int:
-    """The largest column number: indices rise along a line, so the last of each will do."""
-    most = 0
-    with _opened(file) as lines:
-        for line in lines:
-            last = line.partition(b"#")[0].split()[-1:]
-            if last and b":" in last[0]:
-                most = max(most, int(last[0].partition(b":")[0]))
-    return most
-
-
-def _opened(file: str | os.PathLike[str]) -> Any:
-    if os.fspath(file).endswith(".gz"):
-        import gzip
-
-        return gzip.open(file, "rb")
-    return Path(file).open("rb")
+def stored_blocks(table: StoredTable) -> Iterator[Block]:
+    """The rows that a stored table was made of, read again as they were."""
+    if len(table.target_names) > 1:
+        msg = (
+            f"A stream must have one target. Got {list(table.target_names)}. Open the table with "
+            "one of them."
+        )
+        raise InputError(msg)
+    return ((part.X, part.targets[0], part.weight) for part in table.parts(ROWS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -114,7 +114,24 @@ def learn_categories(
     >>> learn_categories(np.array([30.0, 10.0, np.nan, 10.0])).values
     array([10., 30.])
     """
-    values, counts = _count(column, order)
+    return _most_frequent(*_count(column, order), name)
+
+
+def categories_of(counts: Mapping[Any, int], name: str = "") -> Categories:
+    """As `learn_categories`, from counts of the values that were made block by block.
+
+    >>> categories_of({"red": 3, "blue": 1}).values
+    array(['blue', 'red'], dtype=object)
+    """
+    ordered = sort_values(counts)
+    is_numeric = all(isinstance(value, bool | int | float | np.number) for value in ordered)
+    values = np.array(ordered) if is_numeric and ordered else _object_array(ordered)
+    numbers = np.fromiter((counts[value] for value in ordered), np.int64, len(ordered))
+    return _most_frequent(values, numbers, name)
+
+
+def _most_frequent(values: AnyArray, counts: IntArray, name: str) -> Categories:
+    """A code for each value, or for the most frequent ones, where there are too many."""
     if values.size <= MAX_CATEGORIES:
         return Categories(_frozen(values))
     warnings.warn(
@@ -122,7 +139,7 @@ def learn_categories(
         f"{MAX_CATEGORIES - 1} most frequent are kept and all others count as one, {OTHER!r}. "
         "Group rare values beforehand to decide this yourself.",
         SecateurWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
     frequent = np.argsort(-counts, kind="stable")[: MAX_CATEGORIES - 1]
     return Categories(_frozen(values[np.sort(frequent)]), has_other=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,13 +59,17 @@ def read_wide(y: Any, *, task: Task, n_rows: int) -> list[TaskRows]:
 
 
 def labelled_rows(y: Any, n_rows: int) -> Iterator[tuple[Any, IntArray, AnyArray]]:
-    """Of each column of y its name, the rows that have a label, and the labels of these."""
-    frame = None if isinstance(y, np.ndarray | list | tuple) else as_frame(y)
-    columns = (
-        enumerate(as_array(y, "y").T)
-        if frame is None
-        else ((name, read_values(frame[name])) for name in frame.columns)
-    )
+    """Of each column of y its name, the rows that have a label, and the labels of these.
+
+    y is an array, a frame, or a dict from names to columns.
+    """
+    columns: Iterable[tuple[Any, AnyArray]]
+    if isinstance(y, dict):
+        columns = y.items()
+    elif isinstance(y, np.ndarray | list | tuple) or (frame := as_frame(y)) is None:
+        columns = enumerate(as_array(y, "y").T)
+    else:
+        columns = ((name, read_values(frame[name])) for name in frame.columns)
     for key, column in columns:
         check_length(len(column), n_rows, "y")
         rows = np.flatnonzero(~missing_in(column))

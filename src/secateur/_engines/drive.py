@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from secateur.exceptions import ClusterError
 from secateur.path.path import SelectionPath, StopReason
 from secateur.path.provenance import versions
 from secateur.path.step import Score, Step
@@ -37,7 +38,8 @@ def drive(
     tie), or at its latest raw step if there are no scores.
 
     A ``KeyboardInterrupt`` ends the run with ``StopReason.INTERRUPTED`` and keeps the steps that
-    were complete; if there are none, it is raised again. Any other exception is raised as it is.
+    were complete; if there are none, it is raised again. A ``ClusterError`` is raised with these
+    steps as its ``path``, any other exception as it is.
 
     Parameters
     ----------
@@ -74,26 +76,28 @@ def drive(
     SelectionPath('demo', 4 steps, 1 to 4 of 6 features, max_features)
     """
     run = _Run(costs, score, on_step, rules, started=perf_counter())
+    told = {
+        "feature_names": tuple(feature_names),
+        "algorithm": algorithm,
+        "control_name": control_name,
+        "cost_unit": cost_unit,
+        "parameters": parameters or {},
+    }
     try:
         reason = run.follow(trace)
     except KeyboardInterrupt:
         if not run.kept:
             raise
         reason = StopReason.INTERRUPTED
+    except ClusterError as error:
+        if run.kept:
+            error.path = run.path(StopReason.INTERRUPTED, **told)
+        raise
     finally:
         close = getattr(trace, "close", None)
         if close is not None:
             close()
-    return SelectionPath(
-        steps=tuple(run.kept),
-        stop_reason=reason,
-        feature_names=tuple(feature_names),
-        algorithm=algorithm,
-        control_name=control_name,
-        cost_unit=cost_unit,
-        parameters=parameters or {},
-        versions=versions(),
-    )
+    return run.path(reason, **told)
 
 
 def better_path(ways: Iterable[Callable[[], SelectionPath]]) -> SelectionPath:
@@ -143,6 +147,11 @@ class _Run:
     kept: list[Step] = field(default_factory=list)
     best_utilities: list[float] = field(default_factory=list)
     priced: tuple[IntArray, float] | None = None
+
+    def path(self, reason: StopReason, **told: Any) -> SelectionPath:
+        """What there is so far."""
+        steps = tuple(self.kept)
+        return SelectionPath(steps=steps, stop_reason=reason, versions=versions(), **told)
 
     def follow(self, trace: Iterator[Step]) -> StopReason:
         """Pull raw steps until the algorithm or a rule ends the run."""

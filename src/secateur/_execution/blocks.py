@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from secateur._data.binned import BinnedColumns
+from secateur._execution.space import Heap, Space, fetch_soon, give_back
 from secateur._kernels.partition import sparse_column
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
@@ -32,6 +34,30 @@ def nodes_at_once(width: int) -> int:
     return min(NODES_AT_ONCE, max(1, HISTOGRAM_ROOM // (8 * width + 1)))
 
 
+class Rooms:
+    """Where blocks that are computed one after the other put what they add up.
+
+    Histograms of nodes, and of cells for each thread; made when they are first asked for.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: PackedArray = np.empty((0, 0), np.int64)
+        self._cells: dict[int, PackedArray] = {}
+
+    def nodes(self, width: int) -> PackedArray:
+        """Room for the histograms of as many nodes as are built together."""
+        if self._nodes.shape[1] != width:
+            self._nodes = np.empty((nodes_at_once(width), width), np.int64)
+        return self._nodes
+
+    def cells(self, worker: int, size: int) -> PackedArray:
+        """Room for the histograms of cells that one thread makes."""
+        room = self._cells.get(worker)
+        if room is None or room.size < size:
+            room = self._cells[worker] = np.empty(size, np.int64)
+        return room[:size]
+
+
 @dataclass(slots=True, eq=False)
 class RowBlock:
     """Some rows of a binned table with their target, weight, prediction and place in the tree.
@@ -41,7 +67,8 @@ class RowBlock:
     rows of the growing tree, node after node; ``packed`` goes with it, position by position, and
     ``packed_by_row`` with the rows themselves. ``pooled`` are the codes of sums of features, by
     group and row, where newcomers are found by group tests; ``offset`` are predictions to begin
-    from, where they are not the best constant.
+    from, where they are not the best constant. ``space`` is where arrays of rows are, ``rooms``
+    what a block shares with others of its process, ``mapped`` the file that the codes are in.
 
         order = [c e f | a b d g h]        one run of rows per node
     """
@@ -56,6 +83,9 @@ class RowBlock:
     first_row: int = 0
     pooled: CodeArray | None = None
     offset: FloatArray | None = None
+    space: Space = field(default_factory=Heap)
+    rooms: Rooms = field(default_factory=Rooms)
+    mapped: mmap.mmap | None = None
     raw: FloatArray = field(init=False)
     gradient: FloatArray = field(init=False)
     hessian: FloatArray = field(init=False)
@@ -67,30 +97,42 @@ class RowBlock:
     histograms: PackedArray = field(init=False)
     tree_rows: RowArray = field(init=False)
     cell_start: RowArray = field(init=False)
-    cell_rooms: dict[int, PackedArray] = field(init=False, default_factory=dict)
     told_rows: RowArray = field(init=False)
     bounds: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
     expanded: dict[int, CodeArray] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        n, k = self.columns.n_rows, self.n_outputs
-        self.raw = np.zeros((k, n))
-        self.gradient = np.zeros((k, n))
-        self.hessian = np.ones((k, n))
-        self.order = self.rows.copy()
-        self.spare = np.empty(len(self.rows), np.uint32)
-        self.packed_by_row = np.zeros(n, np.int64)
-        self.packed = np.empty(0 if self.is_sparse else len(self.rows), np.int64)
+        n, k, zeros = self.columns.n_rows, self.n_outputs, self.space.zeros
+        self.raw = zeros((k, n), np.float64)
+        self.gradient = zeros((k, n), np.float64)
+        self.hessian = zeros((k, n), np.float64)
+        self.hessian += 1.0
+        self.order = zeros(len(self.rows), np.uint32)
+        self.order[:] = self.rows
+        self.spare = zeros(len(self.rows), np.uint32)
+        self.packed_by_row = zeros(n, np.int64)
+        self.packed = zeros(0 if self.is_sparse else len(self.rows), np.int64)
         self.tree_rows = self.rows
         self.told_rows = self.rows
         self.cell_start = np.empty(0, np.uint32)
-        self.quantised_weight = np.ones(n, np.uint32)
+        self.quantised_weight = zeros(n, np.uint32)
+        self.quantised_weight += np.uint32(1)
         self.make_room()
 
     def make_room(self) -> None:
         """Room for the histograms of as many nodes as are built together."""
-        width = int(self.columns.offset[-1])
-        self.histograms = np.empty((nodes_at_once(width), width), np.int64)
+        self.histograms = self.rooms.nodes(int(self.columns.offset[-1]))
+
+    def wake(self) -> None:
+        """Have the codes read ahead, where they are in a file."""
+        if self.mapped is not None:
+            fetch_soon(self.mapped)
+
+    def rest(self) -> None:
+        """Give back what memory can be had again from files."""
+        self.space.release()
+        if self.mapped is not None:
+            give_back(self.mapped)
 
     @property
     def is_sparse(self) -> bool:

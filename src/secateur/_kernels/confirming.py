@@ -156,3 +156,47 @@ def find_better(
             if priced > best[q] or (priced == best[q] and j < bought[q]):
                 better_out[f] = True
                 break
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def bound_gains(cells, n_bins, is_categorical, nodes, unit, gain_out):
+    """What some of the rows know of each feature in each node: bounds that add up.
+
+    With sums over the rows of process w, and over all rows without an index,
+
+        dSSE = G_L^2 / W_L + G_R^2 / W_R - G^2 / W
+             <= sum_w (dSSE_w + G_w^2 / W_w) - G^2 / W
+
+    for x^2 / y is convex and of degree one. ``gain[f, q]`` is the largest dSSE_w of feature f in
+    node q, whatever the weight of the sides; the last row has G_w^2 / W_w. Categories are not
+    bounded: their order differs from process to process.
+    """
+    cell, below = nodes
+    bins = np.empty(cell.shape[0] * N_CODES, np.int64)
+    g_left = np.empty(N_CODES)
+    w_left = np.empty(N_CODES)
+    room = np.empty(N_CODES)
+    order = np.empty(N_CODES, np.int64)
+    last = gain_out.shape[0] - 1
+    gain_out[:] = 0.0
+    for f in range(n_bins.shape[0]):
+        n = n_bins[f]
+        for q in range(cell.shape[0] - 1, -1, -1):
+            node_bins(cells, f, cell, below, q, n, bins)
+            first = q * N_CODES
+            total = np.int64(0)
+            for b in range(n + 1):
+                total += bins[first + b]
+            if total & LOW == 0:
+                continue
+            if f == 0:
+                g = float(total >> 32) * unit[0]
+                gain_out[last, q] = g * g / (float(total & LOW) * unit[1])
+            if is_categorical[f]:
+                gain_out[f, q] = np.inf
+                continue
+            score, position, _, _ = best_of_feature(
+                bins, first, n, False, total, unit, 1, g_left, w_left, room, order
+            )
+            if position >= 0:
+                gain_out[f, q] = gain_of(score, total, unit)

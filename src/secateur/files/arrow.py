@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from secateur._data.memory import require_memory
 from secateur._data.wording import some_of
-from secateur._execution.memory import require_memory
 from secateur.exceptions import InputError
 from secateur.files.formats import FileKind
 from secateur.files.naming import mended_names

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from secateur._data.memory import require_memory
 from secateur._data.naming import made_up_names
-from secateur._execution.memory import require_memory
 from secateur.exceptions import InputError
 from secateur.files.dialect import Dialect, decoded, guess_dialect
 from secateur.files.formats import FileKind

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from secateur._execution.memory import available_memory
+from secateur._data.memory import available_memory
 from secateur.exceptions import InputError, MissingDependencyError, OutOfMemoryError
 from secateur.files.formats import compression_of
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from secateur._data.binned import BinnedColumns, bin_table
+from secateur._data.stored import StoredTable
 from secateur._data.table import Table
 from secateur._data.target import Target, Task
-from secateur._engines.boosted.grid import BoostedData, Grid, dearer, penalty_grid, trace_grid
+from secateur._engines.boosted.grid import BoostedData, Grid, trace_grid
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.penalties import dearer, penalty_grid
 from secateur._engines.drive import better_path, drive
+from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, all_rows, draw_folds, hold_out, is_drawn, read_folds
@@ -28,9 +32,15 @@ from secateur.path import (
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.boosted_input import BoostedJob, read_judges
+from secateur.selectors.boosted_input import (
+    BoostedJob,
+    keeping_steps,
+    read_judges,
+    read_resume,
+    rounds_to_resume,
+)
 from secateur.selectors.boosted_parameters import CONSTRAINTS, least_rows, read_penalty
-from secateur.selectors.inputs import FitInput, read_input
+from secateur.selectors.inputs import FitInput, read_input, store_lazy
 from secateur.selectors.parameters import check_kept
 from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
@@ -68,30 +78,41 @@ class BoostedSelector(PathPredictor):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        *,
+        resume: SelectionPath | None = None,
     ) -> Any:
         """Trace the path of selections and choose one.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_rows, n_features)
-            Missing values are NaN or None; category columns are used as such.
+        X : array, sparse matrix or data frame of shape (n_rows, n_features), or stored table
+            Missing values are NaN or None; category columns are used as such. A table of
+            `secateur.open_table` is fitted block by block, in its own bins; a dask array or data
+            frame becomes such a table, on the cluster of the current client.
         y : array or series of shape (n_rows,)
+            Left out for a stored table, which has its own.
         sample_weight : array of shape (n_rows,), optional
             Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as above, optional
             Rows that judge instead of held-out ones.
+        resume : SelectionPath, optional
+            The path of a fit on the same rows that was broken off: it goes on from there, and
+            ends as if nothing had happened. ``random_state`` must be a number.
 
         Returns
         -------
         self
         """
         job = self._read(X, y, sample_weight, X_val, y_val, sample_weight_val)
-        path = self._work(job, X, y)
+        told = self._told(job.problem.table.schema, job.problem.prices)
+        job = replace(job, resume=read_resume(resume, told))
+        with keeping_steps(self, "fit(..., resume=selector.path_) goes on from them."):
+            path = self._work(job, X, y)
         self._remember(job.problem.table.schema)
         if job.problem.target.classes is not None:
             self.classes_ = job.problem.target.classes
@@ -109,6 +130,7 @@ class BoostedSelector(PathPredictor):
     ) -> BoostedJob:
         """Everything that can be wrong is found here, before any work."""
         self._check_parameters()
+        X, y = store_lazy(self, X, y, sample_weight, X_val, y_val)
         penalty = read_penalty(self._penalty, self._criterion)
         seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)
@@ -167,7 +189,8 @@ class BoostedSelector(PathPredictor):
         told: dict[str, Any],
     ) -> SelectionPath:
         """A fit at each of some penalties, judged by folds; each is a step."""
-        grid = Grid(penalties, job.folds, self.n_iter_no_change, progress.round)
+        done = {step.control: step for step in job.resume or ()}
+        grid = Grid(penalties, job.folds, self.n_iter_no_change, progress.round, done)
         return drive(
             trace_grid(data, params, grid),
             rules=[Patience(GRID_PATIENCE)] if job.folds and job.penalty is None else [],
@@ -184,14 +207,25 @@ class BoostedSelector(PathPredictor):
         problem = job.problem
         columns = self._bin(problem.table, problem.weight, job, threads)
         target, weight, prices = problem.target.values, problem.weight, problem.prices
-        groups = self._groups(columns, job, threads)
-        return BoostedData(columns, target, weight, job.loss, prices, threads, job.judges, groups)
+        place = place_of(problem.table, threads, job.loss.n_outputs, len(job.folds))
+        groups = self._groups(columns, job, threads, place)
+        return BoostedData(
+            columns, target, weight, job.loss, prices, threads, job.judges, groups, place
+        )
 
     def _bin(self, table: Table, weight: FloatArray, job: BoostedJob, threads: Threads) -> Any:
+        if isinstance(table, StoredTable):
+            return table.bins
         seed, most = job.seed, self.max_bins
         return bin_table(table, weight, max_bins=most, threads=threads, random_state=seed)
 
-    def _groups(self, columns: BinnedColumns, job: BoostedJob, threads: Threads) -> Groups | None:  # noqa: ARG002  # others need them
+    def _groups(
+        self,
+        columns: BinnedColumns,  # noqa: ARG002  # others need them
+        job: BoostedJob,  # noqa: ARG002
+        threads: Threads,  # noqa: ARG002
+        place: Place | None,  # noqa: ARG002
+    ) -> Groups | None:
         """The sums of features that newcomers are found by; none where the search is exact."""
         return None
 
@@ -204,7 +238,8 @@ class BoostedSelector(PathPredictor):
         told: dict[str, Any],
     ) -> SelectionPath:
         """One fit at one penalty; each support that it has is a step."""
-        run = data.run(job.folds[0], params)
+        more = {} if job.resume is None else {"done": rounds_to_resume(job)}
+        run = data.run(job.folds[0], params, **more)
         judged = len(job.folds[0].test) > 0 or job.judges is not None
 
         def tell(_: Any) -> None:

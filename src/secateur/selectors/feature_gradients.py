@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from secateur._data.blocks import is_stream
+from secateur._data.blocks import is_stream, stored_blocks
+from secateur._data.stored import StoredTable
 from secateur._engines.drive import drive
 from secateur._engines.feature_gradients.grid import (
     GRID_POINTS,
@@ -174,11 +175,11 @@ class FeatureGradientsSelector(StreamingSelector):
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
             Missing values are NaN or None, and count as the mean of their column. Or a stream,
-            which is gone through once: an iterator of (X, y) or (X, y, weight), or the name of a
-            Parquet or LIBSVM file.
+            which is gone through once: an iterator of (X, y) or (X, y, weight), a table of
+            `secateur.open_table`, or the name of a Parquet, CSV, Feather or LIBSVM file.
         y : array or series of shape (n_rows,)
-            The name of the target's column for a Parquet file (the last by default), None for
-            other streams.
+            The name of the target's column for a file that names columns (the last by default),
+            None for other streams.
         sample_weight : array of shape (n_rows,), optional
             Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
 
@@ -187,6 +188,8 @@ class FeatureGradientsSelector(StreamingSelector):
         self
         """
         self._check_parameters()
+        if isinstance(X, StoredTable):
+            X = stored_blocks(X)
         if is_stream(X):
             return self._fit_stream(X, y, sample_weight)
         job = read_job(self, X, y, sample_weight)

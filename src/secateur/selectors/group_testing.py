@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from secateur._engines.boosted.groups import Groups, pool_groups
+from secateur._engines.boosted.groups import Groups
 from secateur.selectors.boosted import BoostedClassifier, BoostedRegressor
 from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_doc import with_parameters
@@ -15,6 +15,7 @@ from secateur.selectors.group_testing_base import (
     GROUP_PARAMETERS,
     check_design,
     group_testing,
+    make_groups,
 )
 
 
@@ -34,9 +35,8 @@ class _GroupTested(BoostedSelector):
         return job
 
     def _groups(self, *given: Any) -> Groups | None:
-        columns, job, threads = given
-        weight = job.problem.weight
-        return pool_groups(columns, weight, group_testing(self, weight, job.seed), threads)
+        columns, job, threads, place = given
+        return make_groups(self, columns, job.problem.weight, job.seed, threads, place)
 
 
 @with_parameters

@@ -5,9 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from secateur._data.binned import BinnedColumns
+from secateur._data.memory import require_memory
 from secateur._data.weights import are_counts
+from secateur._engines.boosted.group_blocks import pool_blocks
 from secateur._engines.boosted.group_design import GroupDesign, GroupTesting, largest_group
-from secateur._execution.memory import require_memory
+from secateur._engines.boosted.groups import Groups, pool_groups
+from secateur._execution.places import Place
+from secateur._kernels.threads import Threads
 from secateur.exceptions import GroupTestingWarning
 from secateur.selectors.constraints import Constraint, number
 from secateur.typing import FloatArray
@@ -56,6 +61,21 @@ def group_testing(estimator: Any, weight: FloatArray, seed: int) -> GroupTesting
     return GroupTesting(
         int(expected), float(estimator.delta), int(estimator.leaf_size), group_size, seed
     )
+
+
+def make_groups(
+    estimator: Any,
+    columns: BinnedColumns,
+    weight: FloatArray,
+    seed: int,
+    threads: Threads,
+    place: Place | None = None,
+) -> Groups:
+    """Groups of features and their sums, made where the rows are."""
+    told = group_testing(estimator, weight, seed)
+    if place is None:
+        return pool_groups(columns, weight, told, threads)
+    return pool_blocks(place, columns, weight, told)
 
 
 def check_design(

@@ -9,9 +9,15 @@ import numpy as np
 
 from secateur._data.costs import as_costs
 from secateur._data.frames import read_table
+from secateur._data.opening import open_table
 from secateur._data.problem import Problem
+from secateur._data.sources import is_lazy
+from secateur._data.stored import StoredTable
+from secateur._data.table import Table
 from secateur._data.target import Target, Task, read_target
 from secateur._data.weights import class_weights, combine_weights, read_weights
+from secateur._data.wording import some_of
+from secateur._execution.dask import DaskExecutor
 from secateur.exceptions import InputError
 from secateur.typing import FloatArray, IntArray
 
@@ -44,10 +50,12 @@ def read_input(estimator: Any, task: Task, X: Any, y: Any, sample_weight: Any) -
     Of the parameters of the estimator those are read that it has: categorical_features, costs,
     groups, keep and class_weight.
     """
+    given = estimator.get_params(deep=False)
+    if isinstance(X, StoredTable):
+        y, sample_weight = read_stored(X, y, sample_weight, given.get("categorical_features"))
     if y is None:  # before X, as scikit-learn does
         read_target(y, task=task)
-    given = estimator.get_params(deep=False)
-    table = read_table(X, categorical_features=given.get("categorical_features"))
+    table = read_rows(X, given.get("categorical_features"))
     costs = as_costs(given.get("costs"), given.get("groups"), given.get("keep"))
     prices = costs.bind(table.names)
     prices.prices(prices.keep)  # a rule of the user's own may raise
@@ -58,9 +66,77 @@ def read_input(estimator: Any, task: Task, X: Any, y: Any, sample_weight: Any) -
     kept = np.flatnonzero(weight)
     problem = Problem(table, target, weight, prices, task)
     if len(kept) < len(weight):
+        refuse_weightless(table)
         problem = problem.take(kept)
         _check_classes(problem.target)
     return FitInput(problem, target, kept, class_weights(target, class_weight, plain))
+
+
+def store_lazy(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, Any]:
+    """A dask collection as a stored table, on the cluster of the client if there is one."""
+    if not is_lazy(X):
+        return X, y
+    if any(other is not None for other in others):
+        msg = (
+            "A dask collection must bring X and y only. Got weights, tasks or validation rows "
+            "beside it. Name its columns in open_table(..., weight=..., task=...)."
+        )
+        raise InputError(msg)
+    seed = estimator.random_state
+    table = open_table(
+        X,
+        y,
+        categorical_features=estimator.categorical_features,
+        max_bins=estimator.max_bins,
+        random_state=seed if isinstance(seed, int) else 0,
+        n_jobs=estimator.n_jobs,
+        executor=_current_executor(),
+    )
+    return table, None
+
+
+def _current_executor() -> DaskExecutor | None:
+    """That of the client of this process, if it has one."""
+    try:
+        from distributed import get_client
+
+        return DaskExecutor(get_client())
+    except (ImportError, ValueError):
+        return None
+
+
+def read_rows(X: Any, categorical_features: Any) -> Table:
+    """X as a table; one on disk is one already."""
+    if isinstance(X, StoredTable):
+        return X
+    return read_table(X, categorical_features=categorical_features)
+
+
+def read_stored(
+    table: StoredTable, y: Any, sample_weight: Any, categorical_features: Any
+) -> tuple[Any, Any]:
+    """Target and weight of a table on disk, which has its own."""
+    if y is not None or (categorical_features is not None and not table.schema.encoders):
+        what = "a y" if y is not None else "'categorical_features'"
+        msg = f"A stored table brings its target and its categories. Got {what} beside it. Give "
+        raise InputError(msg + "it to open_table instead.")
+    if len(table.target_names) > 1:
+        msg = (
+            f"A selector for one task needs one target. Got {some_of(table.target_names)}. Use a "
+            "multitask selector, or open the table with one of them."
+        )
+        raise InputError(msg)
+    return table.target(), table.weight if sample_weight is None else sample_weight
+
+
+def refuse_weightless(table: Table) -> None:
+    """Rows of weight 0 are left out where the rows are here, and cannot be where they are not."""
+    if isinstance(table, StoredTable):
+        msg = (
+            "Rows of a stored table must have positive weights. Got some of weight 0. Leave them "
+            "out when the table is made: open_table(..., weight=...)."
+        )
+        raise InputError(msg)
 
 
 def _check_classes(target: Target) -> None:

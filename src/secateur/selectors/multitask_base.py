@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._data.target import Target
 from secateur._engines.boosted.common_trees import TOLLS, CommonRows
-from secateur._engines.boosted.grid import BoostedData, falling_from
-from secateur._engines.boosted.groups import Groups, pool_groups
+from secateur._engines.boosted.grid import BoostedData
+from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.multitask import TaskData, TasksData
 from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.penalties import falling_from
+from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import (
@@ -26,9 +28,10 @@ from secateur.evaluation.folds import (
     read_folds,
 )
 from secateur.selectors.boosted_base import BoostedSelector
-from secateur.selectors.boosted_input import BoostedJob
+from secateur.selectors.boosted_input import BoostedJob, keeping_steps
 from secateur.selectors.boosted_parameters import least_rows, read_penalty
-from secateur.selectors.group_testing_base import check_design, group_testing
+from secateur.selectors.group_testing_base import check_design, group_testing, make_groups
+from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
     MultitaskInput,
     MultitaskJob,
@@ -42,7 +45,7 @@ from secateur.selectors.multitask_input import (
 from secateur.selectors.multitask_prediction import TaskPredictions
 from secateur.selectors.parameters import check_kept
 from secateur.selectors.progress import with_callbacks
-from secateur.typing import AnyArray, FloatArray
+from secateur.typing import FloatArray
 
 TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
@@ -50,6 +53,14 @@ TASK_SHARE = 1.0
 DEARER = 6.0
 """Beside common trees the own penalty of a task is so many times as much, for as much squared error
 of all rows: trees of single tasks look for something new in every task and every round."""
+
+
+class SharedRows(NamedTuple):
+    """Rows that all tasks share: their columns, groups of features, and where they are."""
+
+    columns: BinnedColumns
+    groups: Groups | None
+    place: Place | None
 
 
 class MultitaskSelector(TaskPredictions, BoostedSelector):
@@ -67,13 +78,13 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         return self.group_penalty
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> Any:  # type: ignore[override]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Any:  # type: ignore[override]
         """Trace the path of selections of all tasks and choose one.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_rows, n_features)
-            The rows of all tasks.
+        X : array, sparse matrix or data frame of shape (n_rows, n_features), or stored table
+            The rows of all tasks. A stored table has y and task of its own.
         y : array or series of shape (n_rows,), or array or frame of shape (n_rows, n_tasks)
             With a column for each task, missing labels are NaN or None.
         sample_weight : array of shape (n_rows,), optional
@@ -85,7 +96,8 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         self
         """
         job = self._read_tasks(X, y, sample_weight, task)
-        path = self._work(job, X, y)
+        with keeping_steps(self, "a fit of several tasks cannot go on from them."):
+            path = self._work(job, X, y)
         given = job.given
         assert given is not None  # noqa: S101  # as _read_tasks made it
         self._remember(job.problem.table.schema)
@@ -93,7 +105,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             self.classes_ = given.classes
         self.tasks_ = [each.task.key for each in job.tasks]
         self._task_classes: list[Any] = [each.task.target.classes for each in job.tasks]
-        self._is_wide, self._has_names = given.is_wide, task is not None
+        self._is_wide, self._has_names = given.is_wide, given.has_names
         self._set_path(path)
         return self
 
@@ -102,6 +114,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     def _read_tasks(self, X: Any, y: Any, sample_weight: Any, task: Any) -> MultitaskJob:
         """Everything that can be wrong is found here, before any work."""
         self._check_parameters()
+        X, y = store_lazy(self, X, y, sample_weight, task)
         penalty = read_penalty(self.group_penalty, self._criterion, name="group_penalty")
         seed, n_threads = read_seed(self.random_state), resolve_n_jobs(self.n_jobs)
         given = read_multitask(self, self._task, X, y, sample_weight, task)
@@ -111,7 +124,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         folds = self._folds_of_tasks(given, penalty, seed)
         has_common = self._has_common(given, folds if penalty is None else [])
         read = (given.problem, tasks[0].loss, penalty, folds, None, seed, n_threads)
-        job = MultitaskJob(*read, tasks, given, has_common)
+        job = MultitaskJob(*read, tasks=tasks, given=given, has_common=has_common)
         if self.search == "group_testing":
             self._check_groups(job)
         return job
@@ -144,7 +157,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     ) -> list[Fold]:
         """As for one task; each task and class has its share of every part."""
         n_rows = given.problem.n_rows
-        mixed = _mixed(given)
+        mixed = given.mixed
         if isinstance(penalty, float):
             if not self._stops_early(n_rows):
                 return [all_rows(n_rows)]
@@ -178,7 +191,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             replace(
                 task,
                 least=least,
-                l2=self.l2_regularization + least * _mean_hessian(each),
+                l2=self.l2_regularization + least * each.mean_hessian,
                 dearer=DEARER * float(weight.sum() / weight[task.rows].sum()),
                 needs_split=True,
             )
@@ -189,13 +202,20 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     def _data(self, job: BoostedJob, threads: Threads) -> Any:
         """Every task binned by itself; tasks that have all rows in common share one binning."""
         assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
-        common = self._common(job, threads) if self._shares_rows(job) else None
-        tasks = [self._task_data(job, each, common, threads) for each in job.tasks]
+        place = self._place(job, threads)
+        shares = self._shares_rows(job) or place is not None
+        shared = self._shared(job, threads, place) if shares else None
+        tasks = [self._task_data(job, each, shared, threads) for each in job.tasks]
         names = {each.loss.name for each in job.tasks}
         is_relative = len(tasks) > 1 and job.problem.target.classes is None
         is_relative = is_relative and job.tasks[0].task.target.classes is None
         metric = f"relative {names.pop()}" if is_relative else names.pop()
         return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE)
+
+    def _place(self, job: MultitaskJob, threads: Threads) -> Place | None:
+        n_fits = max(1, len(job.folds)) * len(job.tasks)
+        n_outputs = max(each.loss.n_outputs for each in job.tasks)
+        return place_of(job.problem.table, threads, n_outputs, n_fits)
 
     def _whole(self, job: MultitaskJob, threads: Threads) -> CommonRows:
         """The rows of all tasks as those of one, for trees that all have in common."""
@@ -214,41 +234,57 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     def _shares_rows(self, job: MultitaskJob) -> bool:
         return job.given is not None and job.given.is_wide
 
-    def _common(self, job: MultitaskJob, threads: Threads) -> tuple[BinnedColumns, Groups | None]:
+    def _shared(self, job: MultitaskJob, threads: Threads, place: Place | None) -> SharedRows:
         problem = job.problem
         columns = self._bin(problem.table, problem.weight, job, threads)
-        return columns, self._groups_of(columns, problem.weight, job, threads)
+        groups = self._groups_of(columns, problem.weight, job, threads, place)
+        return SharedRows(columns, groups, place)
 
     def _groups_of(
-        self, columns: BinnedColumns, weight: FloatArray, job: BoostedJob, threads: Threads
+        self,
+        columns: BinnedColumns,
+        weight: FloatArray,
+        job: BoostedJob,
+        threads: Threads,
+        place: Place | None = None,
     ) -> Groups | None:
         if self.search != "group_testing":
             return None
-        return pool_groups(columns, weight, group_testing(self, weight, job.seed), threads)
+        return make_groups(self, columns, weight, job.seed, threads, place)
 
     def _task_data(
         self,
         job: MultitaskJob,
         each: TaskJob,
-        common: tuple[BinnedColumns, Groups | None] | None,
+        shared: SharedRows | None,
         threads: Threads,
     ) -> TaskData:
         task, problem = each.task, job.problem
-        if common is None:
+        where, rows = None, None
+        if shared is None:
             table = problem.table
             table = table if len(task.rows) == table.n_rows else table.take(task.rows)
             columns = self._bin(table, each.weight, job, threads)
             groups = self._groups_of(columns, each.weight, job, threads)
             target, weight, place = task.target.values, each.weight, np.arange(len(task.rows))
         else:
-            columns, groups = common
+            columns, groups, where = shared
+            rows = None if self._shares_rows(job) else task.rows
             target, weight = np.zeros(problem.n_rows), np.ones(problem.n_rows)
             target[task.rows], weight[task.rows], place = task.target.values, each.weight, task.rows
         data = BoostedData(
-            columns, target, weight, each.loss, problem.prices, threads, groups=groups
+            columns,
+            target,
+            weight,
+            each.loss,
+            problem.prices,
+            threads,
+            groups=groups,
+            place=where,
+            rows=rows,
         )
         least = least_rows(self.min_samples_leaf, each.weight)
-        unit = _unit(each) if len(job.tasks) > 1 else 1.0
+        unit = each.unit if len(job.tasks) > 1 else 1.0
         told = (each.penalty, least, self.l2_regularization)
         return TaskData(str(task.key), data, task.rows, place, *told, unit=unit)
 
@@ -259,35 +295,3 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def _unit(each: TaskJob) -> float:
-    """What a constant prediction loses on average, for numbers; class losses need no unit."""
-    if each.task.target.classes is not None:
-        return 1.0
-    values, weight = each.task.target.values, each.weight
-    raw = np.repeat(each.loss.baseline(values, weight)[:, None], len(values), axis=1)
-    return float(np.average(each.loss.pointwise(values, raw), weights=weight)) or 1.0
-
-
-def _mean_hessian(each: TaskJob) -> float:
-    """What one row adds to the second derivative of a leaf, at a constant prediction."""
-    values = each.task.target.values
-    raw = np.repeat(each.loss.baseline(values, each.weight)[:, None], len(values), axis=1)
-    gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-    each.loss.gradients(values, raw, gradient, hessian)
-    return float(np.average(hessian.mean(axis=0), weights=each.weight))
-
-
-def _mixed(given: MultitaskInput) -> Target:
-    """A class for each task and class, by which folds are drawn; none where rows are shared."""
-    mixed: AnyArray = np.zeros(given.problem.n_rows)
-    if given.is_wide:
-        return Target(mixed)
-    n_known = 0
-    for task in given.tasks:
-        mixed[task.rows] = n_known
-        if task.target.classes is not None:
-            mixed[task.rows] += task.target.values
-        n_known += max(1, task.target.n_classes)
-    return Target(mixed, np.arange(n_known)) if n_known > 1 else Target(mixed)

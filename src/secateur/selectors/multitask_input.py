@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from secateur._data.costs import as_costs
-from secateur._data.frames import read_table
 from secateur._data.problem import Problem
+from secateur._data.stored import StoredTable
 from secateur._data.target import Target, Task, read_target
 from secateur._data.tasks import (
     TaskRows,
@@ -25,6 +25,7 @@ from secateur._data.wording import some_of
 from secateur.exceptions import InputError, ParameterError
 from secateur.selectors.boosted_input import BoostedJob
 from secateur.selectors.constraints import number
+from secateur.selectors.inputs import read_rows, read_stored, refuse_weightless
 from secateur.typing import AnyArray, FloatArray, IntArray, Loss
 
 _OWN = "Use 'auto' for as much as the group penalty, 0 for one common set."
@@ -39,6 +40,30 @@ class TaskJob:
     loss: Loss
     penalty: float | None
 
+    @property
+    def _constant(self) -> FloatArray:
+        """The best constant, as a prediction of each row."""
+        values = self.task.target.values
+        best = self.loss.baseline(values, self.weight)
+        raw: FloatArray = np.repeat(best[:, None], len(values), axis=1)
+        return raw
+
+    @property
+    def unit(self) -> float:
+        """What it loses on average, for numbers; class losses need no unit."""
+        if self.task.target.classes is not None:
+            return 1.0
+        losses = self.loss.pointwise(self.task.target.values, self._constant)
+        return float(np.average(losses, weights=self.weight)) or 1.0
+
+    @property
+    def mean_hessian(self) -> float:
+        """What one row adds to the second derivative of a leaf there."""
+        raw = self._constant
+        gradient, hessian = np.empty_like(raw), np.empty_like(raw)
+        self.loss.gradients(self.task.target.values, raw, gradient, hessian)
+        return float(np.average(hessian.mean(axis=0), weights=self.weight))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MultitaskInput:
@@ -49,7 +74,22 @@ class MultitaskInput:
     target: Target
     kept: IntArray
     is_wide: bool
+    has_names: bool
     classes: AnyArray | None
+
+    @property
+    def mixed(self) -> Target:
+        """A class for each task and class, by which folds are drawn; none where rows are shared."""
+        mixed: AnyArray = np.zeros(self.problem.n_rows)
+        if self.is_wide:
+            return Target(mixed)
+        n_known = 0
+        for task in self.tasks:
+            mixed[task.rows] = n_known
+            if task.target.classes is not None:
+                mixed[task.rows] += task.target.values
+            n_known += max(1, task.target.n_classes)
+        return Target(mixed, np.arange(n_known)) if n_known > 1 else Target(mixed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,13 +105,15 @@ def read_multitask(
     estimator: Any, kind: Task, X: Any, y: Any, sample_weight: Any, task: Any
 ) -> MultitaskInput:
     """Check X, y, the tasks, the weights and the costs."""
+    if isinstance(X, StoredTable):
+        y, sample_weight, task = _read_stored(estimator, X, y, sample_weight, task)
     if y is None:  # before X, as scikit-learn does
         read_target(y, task=kind)
-    table = read_table(X, categorical_features=estimator.categorical_features)
+    table = read_rows(X, estimator.categorical_features)
     n_rows = table.n_rows
     prices = as_costs(estimator.costs, estimator.groups, estimator.keep).bind(table.names)
     prices.prices(prices.keep)  # a rule of the user's own may raise
-    wide = is_wide(y)
+    wide = isinstance(y, dict) or is_wide(y)
     if wide and task is not None:
         msg = "'task' must be None where y has a column for each task. Got both. Give one of them."
         raise InputError(msg)
@@ -84,10 +126,26 @@ def read_multitask(
     kept = np.flatnonzero(weight)
     problem = Problem(table, target, weight, prices, kind)
     if len(kept) < n_rows:
+        refuse_weightless(table)
         problem = problem.take(kept)
         tasks = [each.take(kept, n_rows) for each in tasks]
     check_tasks(tasks, problem.weight)
-    return MultitaskInput(problem, tasks, target, kept, wide, all_classes(tasks))
+    has_names = task is not None
+    return MultitaskInput(problem, tasks, target, kept, wide, has_names, all_classes(tasks))
+
+
+def _read_stored(
+    estimator: Any, table: StoredTable, y: Any, sample_weight: Any, task: Any
+) -> tuple[Any, Any, Any]:
+    """Targets, weight and tasks of a table on disk; several targets by their names."""
+    if task is not None:
+        msg = "A stored table brings its tasks. Got 'task' beside it. Give open_table the column."
+        raise InputError(msg)
+    if len(table.target_names) == 1:
+        y, sample_weight = read_stored(table, y, sample_weight, estimator.categorical_features)
+        return y, sample_weight, table.task
+    targets = {name: table.target(t) for t, name in enumerate(table.target_names)}
+    return targets, table.weight if sample_weight is None else sample_weight, table.task
 
 
 def task_weight(given: MultitaskInput, task: TaskRows, class_weight: Any) -> FloatArray:
@@ -161,7 +219,15 @@ def check_common(given: MultitaskInput) -> None:
 
 
 def why_not_common(given: MultitaskInput) -> str:
-    """Trees that all tasks have in common need one kind of target; empty where there is one."""
+    """Trees that all tasks have in common need one kind of target, and rows in memory.
+
+    Empty where there are both.
+    """
+    if isinstance(given.problem.table, StoredTable):
+        return (
+            "on a stored table, whose codes have no column for the task. Got True. Give the rows "
+            "as an array or a data frame."
+        )
     if given.is_wide:
         return (
             "where y has a column for each task. Got True. Stack the rows and give 'task' if the "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from secateur._execution.blocks import RowBlock
 from secateur._kernels.histogram import (
     dense_histograms,
@@ -33,6 +35,37 @@ def histograms_of(block: RowBlock, nodes: list[int], features: list[IntArray]) -
         for node, asked, room in zip(nodes, features, out, strict=True):
             _sparse_node(block, held, node, asked, room)
     return out
+
+
+def few_histograms(block: RowBlock, nodes: list[int], features: list[IntArray]) -> IntArray:
+    """The same end to end, without the room of features that nobody asked for: to be sent."""
+    built = histograms_of(block, nodes, features)
+    offset = block.columns.offset
+    parts = [room[bins_of(asked, offset)] for room, asked in zip(built, features, strict=True)]
+    return np.concatenate(parts)
+
+
+def spread_histograms(sent: IntArray, features: list[IntArray], offset: IntArray) -> IntArray:
+    """What was sent, each feature at its place again."""
+    built: IntArray = np.empty((len(features), int(offset[-1])), np.int64)
+    start = 0
+    for room, asked in zip(built, features, strict=True):
+        places = bins_of(asked, offset)
+        room[places] = sent[start : start + len(places)]
+        start += len(places)
+    return built
+
+
+def bins_of(features: IntArray, offset: IntArray) -> IntArray:
+    """The places of all bins of some features in a histogram.
+
+    >>> bins_of(np.array([0, 2]), np.array([0, 2, 5, 7]))
+    array([0, 1, 5, 6])
+    """
+    widths = offset[features + 1] - offset[features]
+    starts = np.repeat(offset[features] - np.cumsum(widths) + widths, widths)
+    places: IntArray = starts + np.arange(len(starts))
+    return places
 
 
 def _dense_node(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from secateur._execution.blocks import RowBlock
-from secateur._kernels.confirming import dense_cells
+from secateur._kernels.confirming import bound_gains, dense_cells
 from secateur._kernels.partition import mark_rows
 from secateur._kernels.records import N_CODES
-from secateur.typing import IntArray
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 
 def begin_cells(block: RowBlock, cells: list[int]) -> None:
     """Note which of the nodes, that part all rows of the tree, each row is in; dense rows only."""
     if len(block.cell_start) != block.columns.n_rows:
-        block.cell_start = np.empty(block.columns.n_rows, np.uint32)
+        block.cell_start = block.space.zeros(block.columns.n_rows, np.uint32)
     for c, node in enumerate(cells):
         mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), block.cell_start)
 
@@ -25,10 +25,35 @@ def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: i
     Several threads may ask at once, each as a worker with a number of its own.
     """
     shape = (len(features), N_CODES * n_cells)
-    room = block.cell_rooms.get(worker)
-    if room is None or room.size < shape[0] * shape[1]:
-        room = block.cell_rooms[worker] = np.empty(shape[0] * shape[1], np.int64)
-    out: IntArray = room[: shape[0] * shape[1]].reshape(shape)
+    out: IntArray = block.rooms.cells(worker, shape[0] * shape[1]).reshape(shape)
+    _fill(block, features, out)
+    return out
+
+
+def all_cell_histograms(block: RowBlock, n_cells: int, features: IntArray) -> IntArray:
+    """As ``cell_histograms`` of very many features, by all threads of the block."""
+    shape = (len(features), N_CODES * n_cells)
+    out: IntArray = block.rooms.cells(-1, shape[0] * shape[1]).reshape(shape)
+    block.threads.run(
+        lambda start, stop: _fill(block, features[start:stop], out[start:stop]), len(features), 2
+    )
+    return out
+
+
+def cell_bounds(
+    histograms: IntArray,
+    n_bins: IntArray,
+    is_categorical: BoolArray,
+    nodes: tuple[IntArray, IntArray],
+    unit: tuple[float, float],
+) -> FloatArray:
+    """What the histograms of some rows say of all nodes, in few numbers; see ``bound_gains``."""
+    bounds = np.empty((len(n_bins) + 1, len(nodes[0])))
+    bound_gains(histograms, n_bins, is_categorical, nodes, unit, bounds)
+    return bounds
+
+
+def _fill(block: RowBlock, features: IntArray, out: IntArray) -> None:
     dense_cells(
         block.columns.codes.codes,
         block.tree_rows,
@@ -38,4 +63,3 @@ def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: i
         features,
         out,
     )
-    return out

@@ -71,7 +71,7 @@ class CommonFit:
         toll = rows.toll * len(rows.code) / float(rows.data.weight[fold.train].sum())
         ledger = TaskLedger(rows.data.prices, account, params.penalty, 0.0, tolls=[toll])
         told = replace(params, penalty=1.0)
-        self.run: BoostedRun = rows.data.run(fold, told, ledger)
+        self.run: BoostedRun = rows.data.run(fold, told, ledger, is_shared=True)
         self.asked: BoolArray = np.zeros((len(rows.code), self._column), np.bool_)
 
     def round(self) -> Step:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,27 +18,22 @@ from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.shared_rows import take_over, tell_predictions
 from secateur._engines.boosted.trace import trace_boosted
-from secateur._execution.blocks import RowBlock
-from secateur._execution.local import LocalExecutor
+from secateur._engines.boosted.tree import Tree
+from secateur._execution.places import FitRows, MemoryPlace, Place
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold, all_rows
 from secateur.path.step import Score, Step
-from secateur.typing import FloatArray, IntArray, Loss
-
-GRID_POINTS = 8
-"""Penalties that "auto" tries."""
-
-GRID_TOP = 0.25
-"""The largest of them, as a share of the best gain that any single split has at the start."""
-
-GRID_BOTTOM = 0.002
-"""The smallest, likewise."""
+from secateur.typing import Executor, FloatArray, IntArray, Loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedData:
-    """Binned rows and everything that does not change from fit to fit."""
+    """Binned rows and everything that does not change from fit to fit.
+
+    ``place`` is where the rows are, if it is not in ``columns``; ``rows`` are those that the fits
+    are about, if not all.
+    """
 
     columns: BinnedColumns
     target: FloatArray
@@ -48,11 +43,30 @@ class BoostedData:
     threads: Threads
     given: GivenRows | None = None
     groups: Groups | None = None
+    place: Place | None = None
+    rows: IntArray | None = None
+
+    @property
+    def _place(self) -> Place:
+        """Where the rows are: in ``columns`` if nothing else is said."""
+        if self.place is not None:
+            return self.place
+        pooled = None if self.groups is None else self.groups.codes
+        return MemoryPlace(self.columns, self.threads, pooled)
+
+    def executor(self, fold: Fold, *, is_added: bool = False) -> Executor:
+        """Who computes on the rows for one fit."""
+        train, test = np.sort(fold.train), np.sort(fold.test)
+        n_outputs = self.loss.n_outputs
+        asked = FitRows(self.target, self.weight, train, test, n_outputs, is_added)
+        return self._place.executor(asked)
 
     @property
     def everything(self) -> Fold:
-        """All rows train, none judges."""
-        return all_rows(len(self.target))
+        """All rows train, or all that are meant; none judges."""
+        if self.rows is None:
+            return all_rows(len(self.target))
+        return Fold(self.rows, np.empty(0, np.int64))
 
     @property
     def metric(self) -> str:
@@ -66,12 +80,16 @@ class BoostedData:
         ledger: Ledger | None = None,
         *,
         is_added: bool = False,
+        is_shared: bool = False,
+        done: Sequence[list[Tree]] = (),
     ) -> BoostedRun:
         """A fit on one fold, not yet begun; purchases go to the ledger, if there is one.
 
-        With ``is_added`` it is added to predictions that ``take_over`` brings.
+        With ``is_added`` it is added to predictions that ``take_over`` brings; with ``is_shared``
+        these come between its rounds. ``done`` are rounds that are there already.
         """
-        return BoostedRun(self, fold, params, ledger, is_added=is_added)
+        shared = {"is_added": is_added, "is_shared": is_shared}
+        return BoostedRun(self, fold, params, ledger, done=done, **shared)
 
 
 class BoostedRun:
@@ -85,23 +103,14 @@ class BoostedRun:
         ledger: Ledger | None = None,
         *,
         is_added: bool = False,
+        is_shared: bool = False,
+        done: Sequence[list[Tree]] = (),
     ) -> None:
         self._data = data
-        self._weight = data.weight[fold.test]
+        self._weight = data.weight[np.sort(fold.test)]
         self._counts = are_counts(data.weight)
-        block = RowBlock(
-            data.columns,
-            data.target,
-            data.weight,
-            np.sort(fold.train).astype(np.uint32),
-            fold.test.astype(np.uint32),
-            data.loss.n_outputs,
-            data.threads,
-            pooled=None if data.groups is None else data.groups.codes,
-            offset=np.zeros((data.loss.n_outputs, data.columns.n_rows)) if is_added else None,
-        )
-        self._executor = LocalExecutor([block])
-        self.steps: Iterator[Step] = trace_boosted(
+        self._executor = data.executor(fold, is_added=is_added)
+        steps = trace_boosted(
             self._executor,
             data.columns,
             data.loss,
@@ -111,7 +120,10 @@ class BoostedRun:
             None if data.groups is None else data.groups.plan,
             ledger,
             is_added=is_added,
+            is_shared=is_added or is_shared,
+            done=done,
         )
+        self.steps: Iterator[Step] = _closing(steps, self._executor)
 
     def predictions(self) -> FloatArray:
         """The raw predictions of all rows so far."""
@@ -119,7 +131,7 @@ class BoostedRun:
 
     def take_over(self, place: IntArray, raw: FloatArray) -> None:
         """Go on from the predictions of others at some rows."""
-        self._executor.each(take_over, place, raw)
+        self._executor.tell(take_over, place, raw)
 
     def verdict(self, step: Step) -> Verdict:
         """What the rows that judge say of the latest step."""
@@ -131,6 +143,14 @@ class BoostedRun:
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
         return pool([self.verdict(step)], origin="inner", metric=self._data.loss.name)
+
+
+def _closing(steps: Iterator[Step], executor: Executor) -> Iterator[Step]:
+    """The same steps; however they end, those who have the rows are told."""
+    try:
+        yield from steps
+    finally:
+        executor.close()
 
 
 class AnyRun(Protocol):
@@ -159,12 +179,16 @@ class AnyData(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """How penalties are tried: the folds that judge, and when a fold has seen enough rounds."""
+    """How penalties are tried: the folds that judge, and when a fold has seen enough rounds.
+
+    ``done`` are the steps of penalties that were tried before.
+    """
 
     penalties: Sequence[float]
     folds: Sequence[Fold]
     patience: int
     on_round: Callable[[], None] = lambda: None
+    done: Mapping[float, Step] = field(default_factory=dict)
 
 
 def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
@@ -177,6 +201,9 @@ def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[St
     """
     for penalty in grid.penalties:
         priced = replace(params, penalty=penalty)
+        if penalty in grid.done:
+            yield grid.done[penalty]
+            continue
         if not grid.folds:
             yield _train(data, priced, grid)
             continue
@@ -229,66 +256,3 @@ def _train(data: AnyData, params: BoostingParams, grid: Grid) -> Step:
         last = step
         grid.on_round()
     return last
-
-
-def penalty_grid(data: BoostedData, params: BoostingParams) -> list[float]:
-    """Falling penalties, as shares of the best gain that one split has at the start."""
-    return falling_from(best_gain(data, params))
-
-
-def falling_from(top: float) -> list[float]:
-    """The penalties of a grid, given the best gain of one split."""
-    if top <= 0.0:
-        return [0.0]
-    return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, GRID_POINTS)]
-
-
-def best_gain(data: BoostedData, params: BoostingParams) -> float:
-    """The best gain that one split has at the start, set against what features cost on average.
-
-    There every feature is new.
-    """
-    stump = replace(
-        params,
-        penalty=0.0,
-        max_depth=1,
-        n_rounds=1,
-        max_features=None,
-        cost_budget=None,
-        subsample=1.0,
-    )
-    step = next(data.run(data.everything, stump).steps)
-    gains = [float(tree.gain[0]) for tree in step.model.ensemble.rounds[0]]
-    units = _root_errors(data, step.model.ensemble.baseline)
-    if params.criterion == "gbfs":
-        units = np.full(len(gains), 2.0)
-    top = max((g / u for g, u in zip(gains, units, strict=True) if u > 0.0), default=0.0)
-    return top / _typical_price(data.prices)
-
-
-def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
-    """The squared error of the gradients of each output at the baseline."""
-    raw = np.repeat(baseline[:, None], len(data.target), axis=1)
-    gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-    data.loss.gradients(data.target, raw, gradient, hessian)
-    centred = gradient - np.average(gradient, axis=1, weights=data.weight)[:, None]
-    errors: FloatArray = (centred * centred) @ data.weight
-    return errors
-
-
-def _typical_price(prices: Prices) -> float:
-    """What a feature that is not free costs on average."""
-    now = prices.prices(prices.keep)
-    paid = now[now > 0.0]
-    return float(paid.mean()) if len(paid) else 1.0
-
-
-def dearer(penalty: float, prices: Prices) -> tuple[float, float]:
-    """Two penalties above a grid, so that there is a step for every limit: the first buys nothing.
-
-    The grid begins at a quarter of the best gain there is, set against the mean price.
-    """
-    now = prices.prices(prices.keep)
-    paid = now[now > 0.0]
-    spread = float(paid.mean() / paid.min()) if len(paid) else 1.0
-    return 5.0 * spread * penalty, 2.0 * penalty

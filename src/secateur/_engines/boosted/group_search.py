@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from secateur._engines.boosted.families import Family, Node
 from secateur._engines.boosted.group_tests import GroupTests
 from secateur._engines.boosted.ledger import Ledger
-from secateur._engines.boosted.nodes import Family, Node, NodeHistograms
+from secateur._engines.boosted.nodes import NodeHistograms
 from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur.typing import BoolArray, IntArray
 
@@ -34,6 +35,10 @@ class GroupSearch(ExactSearch):
     def begin_tree(self, scale: TreeScale, only: BoolArray | None = None) -> None:
         """A new tree, with its own unit of gain."""
         super().begin_tree(scale, only)
+        self._tests.begin_tree()
+
+    def skip_tree(self) -> None:
+        """A tree was grown by somebody else; the next set of partitions has its turn."""
         self._tests.begin_tree()
 
     def _offered(self) -> BoolArray:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from secateur._engines.boosted.families import Family, Node
 from secateur._engines.boosted.groups import GroupPlan
-from secateur._engines.boosted.nodes import Family, Node
 from secateur._execution.blocks import RowBlock
 from secateur._kernels.grouping import TEST_BINS, pooled_gains, pooled_histograms
 from secateur._kernels.threads import Threads

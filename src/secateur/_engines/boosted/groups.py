@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur._data.binned import BinnedColumns
+from secateur._data.weights import are_counts
 from secateur._engines.boosted.group_design import GroupDesign, GroupTesting
 from secateur._kernels.grouping import SPAN, pool_dense, pool_sparse
 from secateur._kernels.records import DenseCodes
@@ -88,7 +90,8 @@ def pool_groups(
     codes: CodeArray = np.empty((design.n_groups, columns.n_rows), np.uint8)
     n_levels = design.leaf - design.entry + 1
     first = np.array([plan.first(design.leaf - u) for u in range(n_levels)])
-    per_bin = _weights(columns)
+    per_bin = bin_steps(columns)
+    weight = whole_weights(weight)
     total = float(weight.sum())
     below = 2 ** (n_levels - 1)
 
@@ -105,7 +108,20 @@ def pool_groups(
     return Groups(plan, codes)
 
 
-def _weights(columns: BinnedColumns) -> npt.NDArray[np.int32]:
+def whole_weights(weight: FloatArray) -> FloatArray:
+    """Weights as whole numbers whose sums are exact, so that they have no order.
+
+    >>> whole_weights(np.array([1.0, 3.0])), whole_weights(np.array([0.5, 0.25])) * 2.0**-48
+    (array([1., 3.]), array([0.5 , 0.25]))
+    """
+    if are_counts(weight):
+        return weight
+    room = 49 - math.frexp(float(weight.max()))[1] - (len(weight) - 1).bit_length()
+    whole: FloatArray = np.rint(np.ldexp(weight, room))
+    return whole
+
+
+def bin_steps(columns: BinnedColumns) -> npt.NDArray[np.int32]:
     """What a bin adds to a sum, so that every column goes from 0 to about 4096."""
     steps = np.maximum(columns.n_bins - 1, 1)
     return np.where(columns.n_bins > 1, np.rint(SPAN / steps), 0).astype(np.int32)

@@ -6,10 +6,10 @@ import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._engines.boosted import rows
+from secateur._engines.boosted.families import Family, Node
 from secateur._engines.boosted.growth import Growth
 from secateur._engines.boosted.lazy import LazySearch
 from secateur._engines.boosted.leaves import leaf_values
-from secateur._engines.boosted.nodes import Family, Node
 from secateur._engines.boosted.params import NOISE, ROUNDING, BoostingParams
 from secateur._engines.boosted.scales import WeightScale, fixed_point_scale, gradient_scale
 from secateur._engines.boosted.search import ExactSearch, TreeScale
@@ -65,7 +65,7 @@ class Grower:
         if self._params.needs_split and len(leaves) == 1:
             values[:] = 0.0
         tree = growth.tree(leaves, self._params.learning_rate * values)
-        self._executor.each(rows.finish_tree, k, leaves, tree)
+        self._executor.tell(rows.finish_tree, k, leaves, tree)
         return tree
 
     def _split_nodes(self, k: int, largest: list[float], n_rows: int) -> Growth | WholeGrowth:
@@ -108,7 +108,7 @@ class Grower:
                 return growth
             draft[better] = True
             self._search.ledger.rewind(account)
-            self._executor.each(rows.reset_tree)
+            self._executor.tell(rows.reset_tree)
         self._lazy.note_draft(holds=False)
         return None
 
@@ -152,7 +152,7 @@ class Grower:
                 parents.append((family, node))
         self._release(families)
         if splits:
-            self._executor.each(rows.partition, splits)
+            self._executor.tell(rows.partition, splits)
         if families[0].nodes[0].depth + 1 == self._params.max_depth:
             return []  # the new nodes are leaves
         return [self._search.histograms.children(family, node) for family, node in parents]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from secateur._data.binned import BinnedColumns
-from secateur._engines.boosted.nodes import Node
+from secateur._engines.boosted.families import Node
 from secateur._engines.boosted.rows import RowSplit
 from secateur._engines.boosted.tree import Tree, WordArray
 from secateur.typing import FloatArray

@@ -11,13 +11,21 @@ A full search adds up about twice the cells of the table, level by level; this a
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
-from secateur._engines.boosted.cells import begin_cells, cell_histograms
+from secateur._engines.boosted.cells import (
+    all_cell_histograms,
+    begin_cells,
+    cell_bounds,
+    cell_histograms,
+)
 from secateur._engines.boosted.search import Decision, ExactSearch
 from secateur._kernels.confirming import find_better
-from secateur._kernels.records import DenseCodes
+from secateur._kernels.records import N_CODES, DenseCodes
+from secateur._kernels.scanning import LOW
 from secateur._kernels.threads import Threads
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
@@ -44,6 +52,16 @@ MOST_BOUGHT = 2
 
 LONGEST_WAIT = 64
 """Trees searched in full after many failures in a row."""
+
+
+MESSAGE_BYTES = 1 << 24
+"""Histograms that are made together where rows are far."""
+
+SLACK = 1e-9
+"""What rounding may have taken from a bound, as a share."""
+
+Shape = tuple[IntArray, IntArray, IntArray]
+"""The searched nodes: see ``_shape``."""
 
 
 class LazySearch:
@@ -118,10 +136,19 @@ class LazySearch:
         decisions = self._search.decisions
         shape = _shape(decisions)
         cells = [decisions[q].node.number for q in np.flatnonzero(shape[0] >= 0)]
-        self._executor.each(begin_cells, cells)
+        self._executor.tell(begin_cells, cells)
         features = self._outside(draft, decisions)
         # What came near to being bought is asked first: a draft that fails, fails soon.
         features = features[np.argsort(-self._promise[features], kind="stable")]
+        ask = self._ask_at_once if self._executor.one_pass else self._ask_in_threads
+        found, n_asked = ask(features, len(cells), shape, decisions)
+        self._search.histograms.count(n_asked, decisions[0].node.weight)
+        return np.array(found, dtype=np.int64)
+
+    def _ask_in_threads(
+        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
+    ) -> tuple[list[int], int]:
+        """A few features at a time, as many as stay in the cache of the thread that has them."""
         found: list[int] = []
         asked: list[int] = []
 
@@ -129,12 +156,53 @@ class LazySearch:
             if not found:
                 part = features[number * FEATURES_AT_ONCE : (number + 1) * FEATURES_AT_ONCE]
                 asked.append(len(part))
-                histograms = self._executor.sum(cell_histograms, len(cells), part, worker)
+                histograms = self._executor.sum(cell_histograms, n_cells, part, worker)
                 found.extend(part[self._find_better(histograms, part, shape, decisions)])
 
         self._threads.share(some, -(-len(features) // FEATURES_AT_ONCE))
-        self._search.histograms.count(sum(asked), decisions[0].node.weight)
-        return np.array(found, dtype=np.int64)
+        return found, sum(asked)
+
+    def _ask_at_once(
+        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
+    ) -> tuple[list[int], int]:
+        """As many features as memory can hold: where rows are far, each question is dear.
+
+        First for bounds, which are small; then for the histograms of what these leave open.
+        """
+        at_once = max(FEATURES_AT_ONCE, MESSAGE_BYTES // (8 * N_CODES * n_cells))
+        for start in range(0, len(features), at_once):
+            part = features[start : start + at_once]
+            part = part[self.still_open(part, n_cells, shape, decisions)]
+            if len(part) == 0:
+                continue
+            histograms = self._executor.sum(all_cell_histograms, n_cells, part)
+            better = self._find_better(histograms, part, shape, decisions)
+            if better.any():
+                return part[better].tolist(), start + len(part)
+        return [], len(features)
+
+    def still_open(
+        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
+    ) -> BoolArray:
+        """Which features some node might have chosen, as far as bounds can tell."""
+        search, columns = self._search, self._columns
+        unit = search.histograms.unit
+        finish = partial(
+            cell_bounds,
+            n_bins=columns.n_bins[features],
+            is_categorical=columns.is_categorical[features],
+            nodes=shape[:2],
+            unit=unit,
+        )
+        bounds = self._executor.sum(all_cell_histograms, n_cells, features, finish=finish)
+        g, w = (shape[2] >> 32) * unit[0], (shape[2] & LOW) * unit[1]
+        # The differences between the processes, and no less than what rounding may have lost.
+        between = bounds[-1] - g * g / w + SLACK * bounds[-1]
+        most = (bounds[:-1] + between) * (1.0 + SLACK)
+        priced = most / search.scale.unit - _prices(decisions, features, search.scale.penalty).T
+        best = np.array([decision.priced_gain for decision in decisions])
+        is_open: BoolArray = ((priced >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
+        return is_open
 
     def _outside(self, draft: BoolArray, decisions: list[Decision]) -> IntArray:
         """Features outside the draft that any node could have bought."""
@@ -147,7 +215,7 @@ class LazySearch:
         self,
         histograms: IntArray,
         features: IntArray,
-        shape: tuple[IntArray, IntArray, IntArray],
+        shape: Shape,
         decisions: list[Decision],
     ) -> BoolArray:
         search, columns = self._search, self._columns
@@ -183,7 +251,7 @@ def _prices(decisions: list[Decision], features: IntArray, penalty: float) -> Fl
     return prices
 
 
-def _shape(decisions: list[Decision]) -> tuple[IntArray, IntArray, IntArray]:
+def _shape(decisions: list[Decision]) -> Shape:
     """Of each searched node: its cell or -1, the place of the first node below it, its total.
 
     A node is a cell if no node below it was searched: it is a leaf, or its children are too deep.

@@ -14,9 +14,10 @@ import numpy as np
 from secateur._data.prices import Prices
 from secateur._engines.boosted.common_trees import CommonFit, CommonRows, SumModel
 from secateur._engines.boosted.ensemble import BoostedModel
-from secateur._engines.boosted.grid import BoostedData, best_gain
+from secateur._engines.boosted.grid import BoostedData
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
+from secateur._engines.boosted.penalties import best_gain
 from secateur._engines.boosted.task_ledger import TaskLedger
 from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold, all_rows

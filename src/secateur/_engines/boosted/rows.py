@@ -6,11 +6,13 @@ blocks. Sums are of integers, so that they are the same however the rows are cut
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from secateur._data.binned import narrowed
+from secateur._data.sampling import shares_of
 from secateur._engines.boosted.building import histograms_of
 from secateur._engines.boosted.tree import Tree, WordArray
 from secateur._execution.blocks import RowArray, RowBlock
@@ -46,6 +48,29 @@ def set_baseline(block: RowBlock, baseline: FloatArray, weight_scale: float) -> 
     block.quantised_weight[:] = np.maximum(scaled, 1)
 
 
+def go_on_from(
+    block: RowBlock,
+    baseline: FloatArray,
+    weight_scale: float,
+    divisible: IntArray,
+    stride: int,
+    rounds: Sequence[Sequence[Tree]],
+) -> None:
+    """Bring a block that was made anew to where the others are: after so many rounds of trees."""
+    set_baseline(block, baseline, weight_scale)
+    choose_told_rows(block, stride)
+    narrow(block, divisible)
+    for trees in rounds:
+        add_round(block, trees)
+
+
+def add_round(block: RowBlock, trees: Sequence[Tree]) -> None:
+    """Add trees that were grown before to the predictions of all rows, one for each output."""
+    everyone = np.arange(block.columns.n_rows, dtype=np.uint32)
+    for k, tree in enumerate(trees):
+        _add_tree(block, k, tree, everyone)
+
+
 def training_rows(block: RowBlock) -> tuple[FloatArray, FloatArray]:
     """Target and weight of the rows that train."""
     return block.target[block.rows], block.weight[block.rows]
@@ -72,7 +97,7 @@ def begin_tree(
     """Put all rows (or a sample) into the root; gives the largest terms and the number of rows."""
     rows = block.rows
     if subsample < 1.0:
-        rows = rows[_draw(rows.astype(np.int64) + block.first_row, seed) < subsample]
+        rows = rows[shares_of(rows.astype(np.int64) + block.first_row, seed) < subsample]
     block.tree_rows = rows
     block.order = rows.copy() if len(rows) != len(block.order) else block.order
     block.order[:] = rows
@@ -86,17 +111,6 @@ def begin_tree(
 
     block.threads.run(part, len(rows), ROWS_PER_THREAD)
     return (*map(max, zip(*found, strict=True)),), len(rows)
-
-
-def _draw(numbers: IntArray, seed: int) -> FloatArray:
-    """A number in [0, 1) for each row, from its place in the whole table (splitmix64)."""
-    with np.errstate(over="ignore"):
-        z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-    share: FloatArray = (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return share
 
 
 def term_sums(block: RowBlock, k: int, scale_g: float, scale_gg: float) -> IntArray:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from secateur._engines.boosted.families import Family, Node, Offer
 from secateur._engines.boosted.ledger import Ledger
-from secateur._engines.boosted.nodes import Family, Node, NodeHistograms, Offer
+from secateur._engines.boosted.nodes import NodeHistograms
 from secateur._kernels.splitting import pick_feature
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -63,6 +64,9 @@ class ExactSearch:
         self.decisions = []
         self._only = only
         self._renew_offer()
+
+    def skip_tree(self) -> None:
+        """A tree was grown by somebody else; nothing to remember."""
 
     def _renew_offer(self) -> None:
         """The features that a split may use now; the same object while they are the same."""

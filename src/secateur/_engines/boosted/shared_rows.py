@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from secateur._execution.blocks import RowBlock
 from secateur.typing import FloatArray, IntArray
 
@@ -12,7 +14,13 @@ def tell_predictions(block: RowBlock) -> FloatArray:
 
 
 def take_over(block: RowBlock, place: IntArray, raw: FloatArray) -> None:
-    """Go on from the predictions of others; also where the fit has yet to begin."""
-    block.raw[:, place] = raw
+    """Go on from the predictions of others at some rows of the whole table, which are sorted.
+
+    Also where the fit has yet to begin.
+    """
+    first = block.first_row
+    start, stop = np.searchsorted(place, [first, first + block.columns.n_rows])
+    inside, its_raw = place[start:stop] - first, raw[:, start:stop]
+    block.raw[:, inside] = its_raw
     if block.offset is not None:
-        block.offset[:, place] = raw
+        block.offset[:, inside] = its_raw

@@ -5,7 +5,7 @@ Algorithm 1 of GBFS, with the gain of GBFS (Eq. 14) or of A-GBM.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,19 +24,18 @@ from secateur._engines.boosted.nodes import NodeHistograms
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.scales import WeightScale
 from secateur._engines.boosted.search import ExactSearch
-from secateur._execution.blocks import RowBlock
-from secateur._execution.local import LocalExecutor
+from secateur._engines.boosted.tree import Tree
 from secateur._kernels.threads import Threads
 from secateur.losses.base import fixed_point_sum
 from secateur.path.step import Step
-from secateur.typing import IntArray, Loss
+from secateur.typing import Executor, IntArray, Loss
 
 OBJECTIVE_ROWS = 10_000
 """The training loss of a step is taken over so many rows at the most: it is told, not used."""
 
 
 def trace_boosted(
-    executor: LocalExecutor[RowBlock],
+    executor: Executor,
     columns: BinnedColumns,
     loss: Loss,
     prices: Prices,
@@ -46,12 +45,14 @@ def trace_boosted(
     ledger: Ledger | None = None,
     *,
     is_added: bool = False,
+    is_shared: bool = False,
+    done: Sequence[list[Tree]] = (),
 ) -> Iterator[Step]:
     """Boost round after round and yield the state after each.
 
     Parameters
     ----------
-    executor : LocalExecutor
+    executor : Executor
         Holds the rows.
     columns : BinnedColumns
         The shape of the binned columns: bins, cuts, offsets.
@@ -67,6 +68,11 @@ def trace_boosted(
     is_added : bool, default=False
         Whether the trees are added to predictions that the blocks begin with, instead of to the
         best constant.
+    is_shared : bool, default=False
+        Whether others change the predictions between the rounds, so that the trees alone do not
+        tell them.
+    done : sequence of rounds of trees, default=()
+        The first rounds of a fit that was broken off: taken as they are, and gone on from.
 
     Yields
     ------
@@ -74,37 +80,37 @@ def trace_boosted(
         One per round; ``details["round"]`` counts from 1, ``model`` predicts at that round.
     """
     ensemble, weights, n_rows = _begin(executor, loss, is_added=is_added)
-    executor.each(rows.set_baseline, ensemble.baseline, weights.scale)
+    executor.tell(rows.set_baseline, ensemble.baseline, weights.scale)
     ledger = ledger or Ledger(prices, params.max_features, params.cost_budget)
     has_tests = plan is not None and plan.design.has_tests
     if has_tests:  # most features will never be looked at: none is weighed beforehand
         divisible = columns.varying
     else:
         divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
-    executor.each(rows.narrow, divisible)
+    executor.tell(rows.narrow, divisible)
     columns = narrowed(columns, divisible)
-    histograms = NodeHistograms(executor, columns, params.max_depth, threads)
-    if plan is not None and has_tests:
-        params = replace(params, lazy=False)
-        tests = GroupTests(executor, plan, threads)
-        search: ExactSearch = GroupSearch(histograms, ledger, divisible, tests, plan.alone)
-    else:
-        search = ExactSearch(histograms, ledger, divisible)
+    search = _search(executor, columns, ledger, divisible, params, threads, plan)
     lazy = LazySearch(executor, columns, search, threads)
+    if has_tests:
+        params = replace(params, lazy=False)
     grower = Grower(executor, columns, params, search, lazy, weights)
     objective = _Objective(executor, loss, n_rows)
     importances = np.zeros(columns.n_features)
     for n_rounds in range(1, params.n_rounds + 1):
-        executor.each(rows.begin_round, loss)
-        trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in range(loss.n_outputs)]
+        if not is_shared:
+            state = (ensemble.baseline, weights.scale, divisible, objective.stride)
+            executor.settle(rows.go_on_from, *state, tuple(ensemble.rounds))
+        if n_rounds <= len(done):
+            trees = _take_over(executor, search, done[n_rounds - 1])
+        else:
+            trees = _grow(executor, grower, loss, params, n_rounds)
         ensemble.rounds.append(trees)
-        ensemble.n_cells = histograms.cells
+        ensemble.n_cells = search.histograms.cells
         for tree in trees:
             split = tree.left >= 0
             np.add.at(importances, tree.feature[split], tree.gain[split])
-        order = ledger.entered
         yield Step.of(
-            order,
+            ledger.entered,
             importances,
             control=params.penalty,
             objective=objective.now(),
@@ -114,7 +120,45 @@ def trace_boosted(
         )
 
 
-def _divisible(executor: LocalExecutor[RowBlock], columns: BinnedColumns, least: int) -> IntArray:
+def _grow(
+    executor: Executor, grower: Grower, loss: Loss, params: BoostingParams, n_rounds: int
+) -> list[Tree]:
+    """A new round: one tree for each output."""
+    executor.tell(rows.begin_round, loss)
+    return [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in range(loss.n_outputs)]
+
+
+def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> list[Tree]:
+    """A round that is there already: its purchases are booked, its trees added.
+
+    Nodes are numbered in the order in which they were split.
+    """
+    for tree in trees:
+        search.skip_tree()
+        for feature in tree.feature[tree.left >= 0]:
+            search.ledger.use(int(feature))
+    executor.tell(rows.add_round, trees)
+    return trees
+
+
+def _search(
+    executor: Executor,
+    columns: BinnedColumns,
+    ledger: Ledger,
+    divisible: IntArray,
+    params: BoostingParams,
+    threads: Threads,
+    plan: GroupPlan | None,
+) -> ExactSearch:
+    """Who finds the features of nodes: by looking at all, or by group tests."""
+    histograms = NodeHistograms(executor, columns, params.max_depth, threads)
+    if plan is None or not plan.design.has_tests:
+        return ExactSearch(histograms, ledger, divisible)
+    tests = GroupTests(executor, plan, threads)
+    return GroupSearch(histograms, ledger, divisible, tests, plan.alone)
+
+
+def _divisible(executor: Executor, columns: BinnedColumns, least: int) -> IntArray:
     """The features that any split can use.
 
     One side of a split lacks the heaviest bin, so all other bins together must weigh enough for a
@@ -127,9 +171,7 @@ def _divisible(executor: LocalExecutor[RowBlock], columns: BinnedColumns, least:
     return found
 
 
-def _begin(
-    executor: LocalExecutor[RowBlock], loss: Loss, *, is_added: bool
-) -> tuple[Ensemble, WeightScale, int]:
+def _begin(executor: Executor, loss: Loss, *, is_added: bool) -> tuple[Ensemble, WeightScale, int]:
     """The best constant as a model, how weights are rounded, and how many rows train."""
     parts = executor.each(rows.training_rows)
     target, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -140,10 +182,11 @@ def _begin(
 class _Objective:
     """The mean training loss over at most 10,000 rows, evenly spaced; exact sums."""
 
-    def __init__(self, executor: LocalExecutor[RowBlock], loss: Loss, n_rows: int) -> None:
+    def __init__(self, executor: Executor, loss: Loss, n_rows: int) -> None:
         self._executor = executor
         self._loss = loss
-        weights = executor.each(rows.choose_told_rows, -(-n_rows // OBJECTIVE_ROWS))
+        self.stride = -(-n_rows // OBJECTIVE_ROWS)
+        weights = executor.each(rows.choose_told_rows, self.stride)
         self._weight = fixed_point_sum(np.concatenate(weights))
 
     def now(self) -> float:

@@ -111,12 +111,10 @@ class WholeTrees:
         """None where trees must be grown level by level, or better are."""
         if type(search) is not ExactSearch or not search.ledger.has_own_prices:
             return None
-        if not isinstance(executor, LocalExecutor) or len(executor.blocks) != 1:
+        block = _only_block(executor)
+        if block is None or not params.whole or params.max_depth > DEEPEST:
             return None
-        if not params.whole or params.max_depth > DEEPEST:
-            return None
-        codes = columns.codes
-        n_cells = codes.codes.size  # of all cells, or of those that are stored
+        n_cells = block.columns.codes.codes.size  # of all cells, or of those that are stored
         n_bins = max(int(columns.offset[-1]), columns.n_features) * 2 ** (params.max_depth - 1)
         if n_cells > MOST_CELLS or n_bins > MOST_BINS:
             return None
@@ -170,6 +168,14 @@ class WholeTrees:
         grown = grown.first(n_nodes)
         block.bounds = {q: (a, b) for q, (a, b) in enumerate(grown.bounds.tolist())}
         return grown, n_cells
+
+
+def _only_block(executor: Executor) -> RowBlock | None:
+    """The block that has all rows, in the memory of this process; None where there is no such."""
+    if not isinstance(executor, LocalExecutor) or executor.one_pass or len(executor.blocks) != 1:
+        return None
+    block: RowBlock = executor.blocks[0]
+    return block
 
 
 def _grow_here(

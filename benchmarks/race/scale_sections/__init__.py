@@ -1,0 +1,1 @@
+"""Sections of the race of scale."""

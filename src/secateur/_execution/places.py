@@ -1,0 +1,208 @@
+"""Places where the rows of a table are, each with an executor for every fit on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from secateur._data.binned import BinnedColumns
+from secateur._data.memory import resident_memory
+from secateur._data.stored import StoredTable
+from secateur._data.table import Table
+from secateur._execution.blocks import Rooms, RowBlock
+from secateur._execution.local import LocalExecutor
+from secateur._execution.space import Heap, Scratch, Space, fetch_soon, give_back
+from secateur._kernels.threads import Threads
+from secateur.typing import CodeArray, Executor, FloatArray, IntArray
+
+ROW_BYTES = 64
+"""What a row takes beside its codes: target, weight, place in the tree, packed sums ..."""
+
+OUTPUT_BYTES = 24
+"""... and for each output: prediction, gradient, hessian."""
+
+USABLE = 0.9
+"""Of the limit; the rest is for what comes and goes: sums, histograms, copies of a column."""
+
+STATE_SHARE = 0.6
+"""What moves with the rows stays in memory if it takes no more than such a share of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRows:
+    """What a fit asks of the rows: target and weight of all, and which of them train or judge.
+
+    ``is_added`` says that it begins from predictions of others instead of a constant.
+    """
+
+    target: FloatArray
+    weight: FloatArray
+    train: IntArray
+    test: IntArray
+    n_outputs: int
+    is_added: bool = False
+
+    def cut(self, first: int, n_rows: int) -> FitRows:
+        """The part of some rows that follow each other, numbered from 0."""
+        rows = slice(first, first + n_rows)
+        return FitRows(
+            self.target[rows],
+            self.weight[rows],
+            _inside(self.train, first, n_rows),
+            _inside(self.test, first, n_rows),
+            self.n_outputs,
+            self.is_added,
+        )
+
+
+def _inside(rows: IntArray, first: int, n_rows: int) -> IntArray:
+    """Those of some sorted rows that are in a block, numbered from its first."""
+    start, stop = np.searchsorted(rows, [first, first + n_rows])
+    return rows[start:stop] - first
+
+
+def make_block(
+    columns: BinnedColumns, first_row: int, asked: FitRows, threads: Threads, **more: Any
+) -> RowBlock:
+    """The block of rows of a fit, not yet begun; ``asked`` is the part of these rows."""
+    offset = np.zeros((asked.n_outputs, columns.n_rows)) if asked.is_added else None
+    return RowBlock(
+        columns,
+        asked.target,
+        asked.weight,
+        asked.train.astype(np.uint32),
+        asked.test.astype(np.uint32),
+        asked.n_outputs,
+        threads,
+        first_row=first_row,
+        offset=offset,
+        **more,
+    )
+
+
+class Place(Protocol):
+    """Where rows are."""
+
+    def executor(self, asked: FitRows) -> Executor:
+        """Who computes on the rows for one fit."""
+
+    def over_codes(self) -> Executor:
+        """Who computes on the codes alone, for all fits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryPlace:
+    """All rows in the memory of this process, in one block."""
+
+    columns: BinnedColumns
+    threads: Threads
+    pooled: CodeArray | None = None
+
+    def executor(self, asked: FitRows) -> Executor:
+        """One block, that threads work inside."""
+        return LocalExecutor([make_block(self.columns, 0, asked, self.threads, pooled=self.pooled)])
+
+    def over_codes(self) -> Executor:
+        """The codes as one block."""
+        return LocalExecutor([HeldBlock(self.columns, 0, self.threads)])
+
+
+@dataclass(slots=True, eq=False)
+class HeldBlock:
+    """Codes of some rows, held for all fits: columns, first row, and the sums of groups."""
+
+    columns: BinnedColumns
+    first_row: int
+    threads: Threads
+    mapped: Any = None
+    space: Space = field(default_factory=Heap)
+    pooled: CodeArray | None = None
+
+    def wake(self) -> None:
+        """Have the codes read ahead, where they are in a file."""
+        if self.mapped is not None:
+            fetch_soon(self.mapped)
+
+    def rest(self) -> None:
+        """Give back what memory can be had again from files."""
+        self.space.release()
+        if self.mapped is not None:
+            give_back(self.mapped)
+
+    def rows_of(self, asked: FitRows, space: Space, rooms: Rooms) -> RowBlock:
+        """The same rows as one fit sees them; ``asked`` is of these rows."""
+        return make_block(
+            self.columns,
+            self.first_row,
+            asked,
+            self.threads,
+            pooled=self.pooled,
+            space=space,
+            rooms=rooms,
+            mapped=self.mapped,
+        )
+
+
+class StoredPlace:
+    """Rows on disk: as many blocks as memory allows are read for good, the others are mapped.
+
+    Parameters
+    ----------
+    table : StoredTable
+    threads : Threads
+    n_outputs : int
+        Of the loss.
+    n_fits : int
+        How many fits there are at a time.
+    """
+
+    def __init__(
+        self, table: StoredTable, threads: Threads, n_outputs: int = 1, n_fits: int = 1
+    ) -> None:
+        self._threads = threads
+        self._folder = table.folder
+        budget = max(0, int(USABLE * table.memory_limit) - resident_memory())
+        state = n_fits * table.n_rows * (ROW_BYTES + OUTPUT_BYTES * n_outputs)
+        self._in_memory = state <= STATE_SHARE * budget
+        left = budget - state if self._in_memory else int((1.0 - STATE_SHARE) * budget)
+        self.held: list[HeldBlock] = []
+        for stored in table.blocks:
+            stays = stored.n_bytes <= left
+            left -= stored.n_bytes if stays else 0
+            room, mapped = (stored.read(), None) if stays else stored.map()
+            columns = stored.columns(room, table.bins)
+            held = HeldBlock(columns, stored.first_row, threads, mapped, self._space())
+            self.held.append(held)
+
+    @property
+    def is_frugal(self) -> bool:
+        """Whether anything must be given back on the way."""
+        return not self._in_memory or any(each.mapped is not None for each in self.held)
+
+    def executor(self, asked: FitRows) -> LocalExecutor[RowBlock]:
+        """The blocks one after the other."""
+        rooms = Rooms()
+        blocks = [
+            each.rows_of(asked.cut(each.first_row, each.columns.n_rows), self._space(), rooms)
+            for each in self.held
+        ]
+        return LocalExecutor(blocks, is_frugal=self.is_frugal)
+
+    def _space(self) -> Space:
+        return Heap() if self._in_memory else Scratch(self._folder)
+
+    def over_codes(self) -> LocalExecutor[HeldBlock]:
+        """The codes, block after block."""
+        return LocalExecutor(self.held, is_frugal=self.is_frugal)
+
+
+def place_of(table: Table, threads: Threads, n_outputs: int, n_fits: int) -> Place | None:
+    """Where the rows of a table are; None where they are in the memory of this process."""
+    if not isinstance(table, StoredTable):
+        return None
+    if table.executor is not None:
+        found: Place = table.executor.place(table)
+        return found
+    return StoredPlace(table, threads, n_outputs, max(1, n_fits))

@@ -1,0 +1,216 @@
+"""Fits on real worker processes: the same bits, and faults that are survived or told of."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from equivalence.models import assert_same_selector
+
+import secateur
+from secateur._data import opening
+from secateur._engines.boosted import grower
+from secateur.exceptions import ClusterError, InputError, ParameterError
+
+pytestmark = pytest.mark.xdist_group("dask")
+N_ROWS = 4_000
+TOLD = {"penalty": 0.002, "max_iter": 8, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(N_ROWS, 40)).round(3)
+    X[rng.random(X.shape) < 0.03] = np.nan
+    y = np.nan_to_num(X[:, 2]) + np.nan_to_num(X[:, 5] * X[:, 9]) + rng.normal(size=N_ROWS)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def folder(rows, tmp_path_factory):
+    patch = pytest.MonkeyPatch()
+    patch.setattr(opening, "BLOCK_ROWS", 600)
+    patch.setattr(opening, "LEAST_BLOCK", 600)
+    table = secateur.open_table(*rows, cache=tmp_path_factory.mktemp("cache"))
+    patch.undo()
+    assert len(table.blocks) == 7
+    return table.folder
+
+
+def start(n_workers):
+    return LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+
+
+@pytest.fixture(scope="module")
+def client():
+    with start(4) as cluster, Client(cluster) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def at_home(folder):
+    return secateur.AGBMRegressor(**TOLD).fit(secateur.open_table(folder))
+
+
+def addresses(client):
+    return list(client.scheduler_info(n_workers=-1)["workers"])
+
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("n_workers", "fan_in"),
+    [(2, 8), *(pytest.param(*told, marks=SLOW) for told in [(1, 8), (4, 8), (4, 2)])],
+)
+def test_any_number_of_workers_gives_the_same_bits(
+    client, folder, rows, at_home, n_workers, fan_in
+):
+    workers = addresses(client)[:n_workers]
+    executor = secateur.DaskExecutor(client, workers=workers, fan_in=fan_in)
+    table = secateur.open_table(folder, executor=executor)
+    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(table))
+    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(*rows))
+
+
+@pytest.mark.slow
+def test_folds_classes_samples_and_group_tests(client, tmp_path, rows, monkeypatch):
+    monkeypatch.setattr(opening, "BLOCK_ROWS", 1_000)
+    monkeypatch.setattr(opening, "LEAST_BLOCK", 1_000)
+    X, y = rows
+    labels = np.digitize(y, [-1.0, 1.0])
+    executor = secateur.DaskExecutor(client)
+    table = secateur.open_table(X, labels, cache=tmp_path, executor=executor)
+    told = {"max_iter": 4, "random_state": 0, "subsample": 0.8}
+    grid = secateur.AGBMClassifier(penalty=[0.01, 0.002], cv=2, **told)
+    assert_same_selector(
+        grid.fit(X, labels), secateur.AGBMClassifier(**grid.get_params()).fit(table)
+    )
+    groups = secateur.GTGBMClassifier(penalty=0.002, expected_features=2, leaf_size=4, **told)
+    one = groups.fit(X, labels)
+    assert_same_selector(one, secateur.GTGBMClassifier(**groups.get_params()).fit(table))
+
+
+@pytest.mark.slow
+def test_several_tasks(client, tmp_path, rows):
+    pd = pytest.importorskip("pandas")
+    X, y = rows
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    both = frame.assign(y=y, z=np.nan_to_num(X[:, 2]) - y / 2)
+    told = {"group_penalty": 0.002, "max_iter": 3, "random_state": 0}
+    executor = secateur.DaskExecutor(client, workers=addresses(client)[:2])
+    table = secateur.open_table(both, ["y", "z"], cache=tmp_path, executor=executor)
+    one = secateur.MultitaskAGBMRegressor(**told).fit(frame, both[["y", "z"]])
+    assert_same_selector(one, secateur.MultitaskAGBMRegressor(**told).fit(table))
+    with pytest.raises(ParameterError, match="on a stored table"):
+        secateur.MultitaskAGBMRegressor(common_trees=True, **told).fit(table)
+
+
+class _At:
+    """Does something before the tree of a certain round is grown."""
+
+    def __init__(self, monkeypatch, number, act):
+        self.n_trees = 0
+        plain = grower.Grower.grow
+
+        def grow(its, *given):
+            self.n_trees += 1
+            if self.n_trees == number:
+                act()
+            return plain(its, *given)
+
+        monkeypatch.setattr(grower.Grower, "grow", grow)
+
+
+@pytest.mark.parametrize("fan_in", [2, pytest.param(8, marks=SLOW)])
+def test_a_worker_killed_in_the_middle_is_survived(client, folder, at_home, monkeypatch, fan_in):
+    client.wait_for_workers(4)
+    executor = secateur.DaskExecutor(client, fan_in=fan_in)
+    table = secateur.open_table(folder, executor=executor)
+    victim, pid = next(iter(client.run(os.getpid).items()))
+    when = _At(monkeypatch, 4, lambda: os.kill(pid, signal.SIGKILL))
+    selector = secateur.AGBMRegressor(**TOLD).fit(table)
+    assert when.n_trees == 8
+    assert victim not in addresses(client)
+    assert_same_selector(at_home, selector)
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
+    client.wait_for_workers(4)
+    executor = secateur.DaskExecutor(client)
+    place = executor.place(secateur.open_table(folder))
+    monkeypatch.setattr(executor, "place", lambda _: place)
+    table = secateur.open_table(folder, executor=executor)
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    _At(monkeypatch, 3, interrupt)
+    with pytest.warns(secateur.exceptions.InterruptedWarning):
+        selector = secateur.AGBMRegressor(**TOLD).fit(table)
+    assert len(selector.path_[-1].model.ensemble.rounds) == 2
+    assert place.n_fits() == [0] * len(addresses(client))
+
+
+@pytest.mark.slow
+def test_a_lost_cluster_is_told_of_and_the_fit_can_go_on(folder, at_home, monkeypatch):
+    dask.config.set({"distributed.comm.timeouts.connect": "1s"})
+    cluster = start(2)
+    client = Client(cluster)
+    executor = secateur.DaskExecutor(client, patience=1.0)
+    table = secateur.open_table(folder, executor=executor)
+    when = _At(monkeypatch, 5, cluster.close)
+    selector = secateur.AGBMRegressor(**TOLD)
+    with pytest.raises(ClusterError, match="go on with resume=") as caught:
+        selector.fit(table)
+    assert "steps so far are kept" in caught.value.__notes__[0]
+    assert len(selector.path_[-1].model.ensemble.rounds) == 4
+    when.n_trees = 0
+    home = secateur.open_table(folder)
+    assert_same_selector(at_home, selector.fit(home, resume=selector.path_))
+    assert when.n_trees == 4
+    client.close()
+    dask.config.refresh()
+
+
+@pytest.mark.slow
+def test_dask_collections_are_fitted_where_the_client_is(client, rows, at_home, monkeypatch):
+    import dask.array as da
+    import dask.dataframe as dd
+    import pandas as pd
+
+    monkeypatch.setattr(opening, "BLOCK_ROWS", 1_000)
+    X, y = rows
+    lazy = da.from_array(X, chunks=(1_500, 40)), da.from_array(y, chunks=1_000)
+    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(*lazy))
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    frames = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
+    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(*frames))
+    with pytest.raises(InputError, match="open_table"):
+        secateur.AGBMRegressor(**TOLD).fit(*lazy, sample_weight=np.ones(len(y)))
+
+
+def test_bad_input_is_told(client):
+    with pytest.raises(ParameterError, match=r"must be a dask.distributed.Client. Got str"):
+        secateur.DaskExecutor("tcp://somewhere")
+    with pytest.raises(ParameterError, match="fan_in"):
+        secateur.DaskExecutor(client, fan_in=1)
+
+
+def test_resume_refuses_other_fits(folder, at_home):
+    table = secateur.open_table(folder)
+    for selector, what in (
+        (secateur.AGBMRegressor(**{**TOLD, "learning_rate": 0.2}), "learning_rate"),
+        (secateur.GBFSRegressor(**TOLD), "the selector"),
+    ):
+        with pytest.raises(InputError, match=what):
+            selector.fit(table, resume=at_home.path_)
+    with pytest.raises(InputError, match="Got str"):
+        secateur.AGBMRegressor(**TOLD).fit(table, resume="path.json")
