@@ -4,6 +4,7 @@ Notation: i row, j feature, G a group (a list of features).
 """
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from reference.boosted import MISSING, Tree
@@ -57,13 +58,17 @@ def pseudo_feature(table, group):
 
 
 def codes_of(total, w):
-    """4096 steps of equal width, joined to 64 bins of about equal weight."""
+    """4096 steps of equal width, joined to 64 bins of about equal weight; sums are exact."""
     low, high = total.min(), total.max()
     fine = ((total - low) * (4096 / (high - low + 1.0))).astype(int)
-    inside = np.bincount(fine, weights=w, minlength=4096)
-    below = np.concatenate([[0.0], np.cumsum(inside)[:-1]])
-    bins = ((below + 0.5 * inside) * 64 / w.sum()).astype(int)
-    return np.minimum(bins, 63)[fine]
+    inside = {}
+    for step, weight in zip(fine.tolist(), w.tolist(), strict=True):
+        inside[step] = inside.get(step, 0) + Fraction(weight)
+    whole, below, code = sum(inside.values()), Fraction(0), {}
+    for step in sorted(inside):
+        code[step] = min(63, int((below + inside[step] / 2) * 64 / whole))
+        below += inside[step]
+    return np.array([code[step] for step in fine.tolist()])
 
 
 class GroupTestedTree(Tree):
