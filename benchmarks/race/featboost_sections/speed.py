@@ -29,8 +29,9 @@ from secateur._engines.featboost.neighbour_model import Voters
 from secateur._engines.featboost.neighbours import NeighbourEvaluator
 from secateur._kernels.threads import Threads
 from secateur.evaluation.folds import Fold
+from secateur.evaluation.scoring import read_scoring
 from secateur.selectors.featboost_base import MAX_BINS
-from secateur.selectors.featboost_judge import Judge, read_scoring
+from secateur.selectors.featboost_judge import Judge
 from secateur.selectors.featboost_trees import TreeEvaluator, TreeWorkshop
 
 M, K, P = 50, 3, 5
