@@ -35,7 +35,7 @@ def estimator(who: str, n_rounds: int, penalty: float) -> Any:
 def main() -> None:
     who, n_rows, n_features, n_rounds, penalty = sys.argv[1:]
     # what a large fit loads, this one must (rows held out, lazy search, trees grown level by level
-    # as only tables past two million cells are): code is not counted per cell
+    # as only larger tables are): code is not counted per cell
     estimator(who, 8, float(penalty)).fit(*table(40_000, 60))
     X, y = table(int(n_rows), int(n_features))
     model = estimator(who, int(n_rounds), float(penalty))

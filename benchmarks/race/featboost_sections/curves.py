@@ -59,7 +59,7 @@ def run(options: Options) -> Section:
     plan, kept = planned(options)
     section = Section("curves", is_timed=False)
     section.add(plan.told())
-    times, means = [], []
+    times, means, ends = [], [], []
     for name in plan.sets:
         results = _results(name, plan, kept)
         if not results:
@@ -67,6 +67,7 @@ def run(options: Options) -> Section:
             continue
         times.append([name, *(_seconds(results[method]) for method in METHODS)])
         means.append([name, *_at_one_size(results, "1-NN")])
+        ends.append([name, *(_at_its_end(results[method], "1-NN") for method in METHODS)])
         if options.write:
             draw_curves(name, results, list(VALIDATORS))
     heads = list(METHODS)
@@ -74,6 +75,9 @@ def run(options: Options) -> Section:
         "Accuracy of 1-NN on held-out rows, at the largest of the sizes "
         f"{', '.join(map(str, plan.sizes))} that all methods reach in all folds:",
         table(["set", "features", *heads], means),
+        "The same where each method ends, by itself or at the limit (in brackets: features, mean "
+        "over the folds, by the sizes above):",
+        table(["set", *heads], ends),
         "Seconds of a selection, mean over the folds (`>`: stopped):",
         table(["set", *heads], times),
     )
@@ -118,3 +122,12 @@ def _at_one_size(results: dict[str, list[dict[str, Any]]], validator: str) -> li
         for found in done.values()
     ]
     return [str(size), *means]
+
+
+def _at_its_end(found: list[dict[str, Any]], validator: str) -> str:
+    """The accuracy at the last size that is reached in each fold, and the mean of these sizes."""
+    done = [each for each in found if each["sizes"]]
+    if not done:
+        return "-"
+    accuracy = np.mean([each["accuracy"][validator][-1] for each in done])
+    return f"{accuracy:.3f} ({np.mean([each['sizes'][-1] for each in done]):.0f})"

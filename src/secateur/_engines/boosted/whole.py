@@ -17,8 +17,11 @@ from secateur._execution.local import LocalExecutor
 from secateur._kernels.whole_tree import grow_whole
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
-MOST_CELLS = 2_000_000
+MOST_STORED = 2_000_000
 """Stored cells up to which one thread is as quick as several that meet at every level."""
+
+MOST_DENSE = 500_000
+"""The same for dense tables, which can also be drafted on few features where features cost."""
 
 MOST_BINS = 2_000_000
 """Bins of all nodes of a level: their histograms are kept side by side."""
@@ -116,7 +119,8 @@ class WholeTrees:
             return None
         n_cells = block.columns.codes.codes.size  # of all cells, or of those that are stored
         n_bins = max(int(columns.offset[-1]), columns.n_features) * 2 ** (params.max_depth - 1)
-        if n_cells > MOST_CELLS or n_bins > MOST_BINS:
+        most = MOST_STORED if block.is_sparse else MOST_DENSE
+        if n_cells > most or n_bins > MOST_BINS:
             return None
         return cls(executor, columns, params.max_depth)
 
