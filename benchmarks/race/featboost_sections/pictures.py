@@ -70,6 +70,7 @@ def draw_variants(name: str, results: dict[str, list[dict[str, Any]]]) -> None:
         axis.grid(alpha=0.25)
         axis.tick_params(labelsize=7)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_xlim(0.5, max(3.5, axis.get_xlim()[1]))  # one point alone has no scale
         axis.legend(fontsize=7, loc="lower right")
     axes[0].set_ylabel("1-NN accuracy, held out, first fold", fontsize=8)
     _save(figure, f"featboost-variants-{name}.png")
