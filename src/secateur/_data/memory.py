@@ -71,10 +71,15 @@ def require_memory(n_bytes: int, what: str, advice: str) -> None:
     available = available_memory()
     if available is not None and n_bytes > available:
         raise OutOfMemoryError(
-            f"{what} need {_told(n_bytes)} of memory. Got {_told(available)} available. {advice}"
+            f"{what} need {told_bytes(n_bytes)} of memory. Got {told_bytes(available)} available. "
+            f"{advice}"
         )
 
 
-def _told(n_bytes: int) -> str:
-    """Bytes as people say them."""
+def told_bytes(n_bytes: int) -> str:
+    """Bytes as people say them.
+
+    >>> told_bytes(2_500_000_000), told_bytes(1_000_000)
+    ('2.5 GB', '1.0 MB')
+    """
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.1f} MB"

@@ -64,7 +64,7 @@ def survey(
     desk: _Desk | None = None
     for part in source.parts(rows_at_once):
         if desk is None:
-            reader = PartReader.of(part.X, categorical_features)
+            reader = PartReader.of(part.X, categorical_features, source.names)
             desk = _Desk(reader, len(part.targets), seed, memory)
         desk.take(part)
     check_any(0 if desk is None else desk.n_rows)

@@ -49,11 +49,13 @@ def select_features(
     selector: Any, dataset: Dataset, costs: FeatureCosts | None, judging: Judging, talk: Talk
 ) -> Outcome:
     """Fit the selector to all rows and inside each fold, and gather what a report needs."""
+    from secateur._data.stored import StoredTable
     from secateur.evaluation import held_out
     from secateur.report import gather_evidence
     from secateur.selectors.progress import listened
 
     X, names = dataset.features.X, dataset.features.names
+    is_stored = isinstance(X, StoredTable)
     start = perf_counter()
     talk.note("Selecting, on all rows and again without those that judge.")
     with (
@@ -65,10 +67,10 @@ def select_features(
         held = held_out(
             selector,
             X,
-            dataset.y,
+            None if is_stored else dataset.y,
             cv=judging.cv,
             groups=dataset.group,
-            sample_weight=dataset.weight,
+            sample_weight=None if is_stored else dataset.weight,
             scoring=judging.scoring,
             random_state=judging.seed,
             n_jobs=judging.jobs,
@@ -78,9 +80,10 @@ def select_features(
     chosen = held.selector.selection_
     selection = replace(chosen, names=tuple(names[feature] for feature in chosen.support.tolist()))
     with talk.warned():
+        X_seen, y_seen = seen_rows(dataset)
         evidence = gather_evidence(
-            X,
-            dataset.y,
+            X_seen,
+            y_seen,
             path,
             task=dataset.task,
             costs=costs,
@@ -88,7 +91,21 @@ def select_features(
             all_features=held.all_features,
             selection=selection,
         )
+    evidence = replace(evidence, n_rows=len(dataset.y))
     return Outcome(path, selection, evidence, held.selector, perf_counter() - start)
+
+
+def seen_rows(dataset: Dataset) -> tuple[Any, Any]:
+    """The rows that a report looks at: all, or those of a table on disk that are in memory."""
+    from secateur._data.stored import StoredTable
+    from secateur._data.stored_rows import sample_stored
+    from secateur.evaluation.rows import JUDGING_SEED
+
+    X = dataset.features.X
+    if not isinstance(X, StoredTable):
+        return X, dataset.y
+    sample = sample_stored(X, JUDGING_SEED)
+    return sample.X, dataset.y[sample.rows]
 
 
 def n_fits(cv: Any, n_rows: int) -> int:
