@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur.exceptions import InputError, OutOfMemoryError, SecateurError
 from secateur._data.reading import opening
+from secateur.exceptions import InputError, OutOfMemoryError, SecateurError
 from secateur.files.dataset import Roles, make_dataset
 from secateur.files.reading import read_file
 
