@@ -18,6 +18,9 @@ from secateur._data.reading.sparse import LABEL, LibsvmBlocks
 from secateur._data.wording import some_of
 from secateur.exceptions import InputError, MissingDependencyError
 
+PAGE_BYTES = 1 << 18
+"""What is read of a column of a Parquet file at a time."""
+
 
 def format_of(path: Path) -> str:
     """What kind of table a file or folder holds: csv, parquet, feather, libsvm or npz."""
@@ -72,7 +75,34 @@ def open_frames(
         _check_alike(parts, path)
         return parts[0].names, lambda n: (table for part in parts for table in part.read(n))
     dataset = open_dataset(path)
-    return list(dataset.schema.names), lambda n: batches_of(dataset, n)
+    names = list(dataset.schema.names)
+    files = [Path(file) for file in getattr(dataset, "files", ())]
+    if _is_plain_parquet(dataset, files):
+        return names, lambda n: _parquet_tables(files, n)
+    return names, lambda n: batches_of(dataset, n)
+
+
+def _is_plain_parquet(dataset: Any, files: list[Path]) -> bool:
+    """Whether rows can be had from the files themselves: all columns are in them, alike in all."""
+    import pyarrow.parquet as pq
+
+    if getattr(getattr(dataset, "format", None), "default_extname", "") != "parquet" or not files:
+        return False
+    return all(file.is_file() and pq.read_schema(file).equals(dataset.schema) for file in files)
+
+
+def _parquet_tables(files: list[Path], n_rows: int) -> Iterator[Any]:
+    """Rows of Parquet files a few at a time; a dataset has whole row groups in memory."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        for file in files:
+            with pq.ParquetFile(file, pre_buffer=False, buffer_size=PAGE_BYTES) as opened:
+                for batch in opened.iter_batches(batch_size=n_rows):
+                    yield pa.Table.from_batches([batch])
+    except (OSError, ValueError) as error:
+        raise _unreadable("a file of the table", "table", error) from error
 
 
 def _check_alike(parts: list[TextFrames], path: Any) -> None:

@@ -146,7 +146,10 @@ class _DenseSample:
         for feature in schema.encoders:
             self._cells[feature, :n_rows] = np.nan
         cells: AnyArray = self._cells[:, :n_rows]
-        return DenseTable((cells if order is None else cells[:, order]).T, schema, is_encoded=True)
+        if order is not None:
+            for column in cells:  # in place: a second sample would be the peak of memory
+                column[:] = column[order]
+        return DenseTable(cells.T, schema, is_encoded=True)
 
 
 class _SparseSample:

@@ -92,7 +92,7 @@ def _batches(file: Path, kind: FileKind, n_rows: int) -> Iterator[Any]:
         import pyarrow.parquet
 
         # Nothing is read ahead: the reader, not the fit, would set the peak of memory.
-        with pyarrow.parquet.ParquetFile(file, pre_buffer=False) as opened:
+        with pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 18) as opened:
             yield from opened.iter_batches(batch_size=n_rows)
     else:
         with pa.OSFile(str(file)) as stored:
