@@ -133,7 +133,7 @@ def open_source(data: Any, target: Any, roles: Roles) -> Source:
         if is_libsvm(path):
             _refuse_names(target, roles, "a LIBSVM file, which holds its labels")
             return _of_libsvm(path)
-        labels = [target] if isinstance(target, str) else target or ()
+        labels = [target] if isinstance(target, str) else target if _are_names(target) else ()
         columns, read = open_frames(path, [*labels, *([roles.task] if roles.task else ())])
         full = _with_targets(roles, target, columns)
         return FrameSource(read, full, print_of_files(path), len(columns))

@@ -63,12 +63,13 @@ def _client(address: str | None, workers: int | None) -> Iterator[Any]:
                     dashboard_address=None,
                     silence_logs=logging.CRITICAL,
                 ) as cluster,
-                Client(cluster, set_as_default=False) as client,
+                Client(cluster, set_as_default=False, direct_to_workers=True) as client,
             ):
                 yield client
             return
         try:
-            client = Client(address, timeout=SECONDS, set_as_default=False)
+            told = {"set_as_default": False, "direct_to_workers": True}
+            client = Client(address, timeout=SECONDS, **told)
         except (OSError, TimeoutError, ValueError, TypeError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise ClusterError(

@@ -144,8 +144,10 @@ class _Selecting:
         output: tuple[Path | None, bool, bool],
         test: Path | None,
     ) -> None:
+        from secateur._data.reading.opening import check_file
         from secateur.cli.folder import check_folder, free_name
 
+        check_file(self.request.file)
         out, write_data, force = output
         folder = out or free_name(Path(f"{_stem(self.request.file)}-selection"))
         check_folder(folder, force=force)
