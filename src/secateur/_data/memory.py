@@ -79,7 +79,9 @@ def require_memory(n_bytes: int, what: str, advice: str) -> None:
 def told_bytes(n_bytes: int) -> str:
     """Bytes as people say them.
 
-    >>> told_bytes(2_500_000_000), told_bytes(1_000_000)
-    ('2.5 GB', '1.0 MB')
+    >>> told_bytes(2_500_000_000), told_bytes(800_000_000), told_bytes(1_500_000)
+    ('2.5 GB', '800 MB', '1.5 MB')
     """
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.1f} MB"
+    if n_bytes >= 10**9:
+        return f"{n_bytes / 1e9:.1f} GB"
+    return f"{n_bytes / 1e6:.0f} MB" if n_bytes >= 10**8 else f"{n_bytes / 1e6:.1f} MB"

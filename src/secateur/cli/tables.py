@@ -149,7 +149,8 @@ def _why_on_disk(file: Path, limit: int, executor: Any) -> str | None:
 
 
 def _check_method(method: str) -> None:
-    from secateur.cli.methods import TASKS, fits_stored, own_methods
+    from secateur.cli.methods import TASKS, fits_stored
+    from secateur.comparison.methods import own_methods
 
     if fits_stored(method):
         return

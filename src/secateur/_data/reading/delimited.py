@@ -240,6 +240,8 @@ def _read_by_lines(text: str, dialect: Dialect, name: str) -> tuple[FloatArray, 
         matrix[:, place], other = as_numbers(series, dialect.decimal)
         if other is None:
             del texts[place]
+        else:
+            texts[place] = other
     return matrix, texts
 
 

@@ -50,7 +50,9 @@ class TextFacts:
         if len(self._counts) > MOST_VALUES:
             if self.share_at_cut is None:
                 self.share_at_cut = len(self._counts) / self.n_filled
-            self._counts = self._ranked().head(MOST_VALUES)
+            # numbers go first: of a column of numbers only the words are asked for
+            ranked = self._ranked().sort("word", descending=True, maintain_order=True)
+            self._counts = ranked.head(MOST_VALUES)
 
     def _ranked(self) -> Any:
         # equally frequent ones by name, so that the order of rows has no say
@@ -114,11 +116,12 @@ class TableFacts:
         few = raw.matrix[:COUNTER_ROWS]
         self._is_empty &= np.isnan(few).all(axis=0)
         rest = raw.n_rows > COUNTER_ROWS
-        for position in np.flatnonzero(self._is_empty & rest):
+        for position in np.flatnonzero(self._is_empty & rest).tolist():
             self._is_empty[position] = bool(np.isnan(raw.matrix[:, position]).all())
         before = few[:0] if self._last is None else self._last
-        self._counts_up &= (np.diff(few, axis=0, prepend=before[-1:]) == 1).all(axis=0)
-        for position in np.flatnonzero(self._counts_up & rest):
+        with np.errstate(invalid="ignore"):  # of infinities
+            self._counts_up &= (np.diff(few, axis=0, prepend=before[-1:]) == 1).all(axis=0)
+        for position in np.flatnonzero(self._counts_up & rest).tolist():
             self._counts_up[position] = bool((np.diff(raw.matrix[:, position]) == 1).all())
         self._last = raw.matrix[-1:].copy()
 
