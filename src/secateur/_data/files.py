@@ -103,6 +103,9 @@ def _parquet_tables(files: list[Path], n_rows: int) -> Iterator[Any]:
                     yield pa.Table.from_batches([batch])
     except (OSError, ValueError) as error:
         raise _unreadable("a file of the table", "table", error) from error
+    finally:
+        # What pages were decoded into is kept for the next time, hundreds of megabytes of it.
+        pa.default_memory_pool().release_unused()
 
 
 def _check_alike(parts: list[TextFrames], path: Any) -> None:

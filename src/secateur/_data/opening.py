@@ -22,6 +22,9 @@ from secateur.exceptions import ParameterError
 PART_BYTES = 1 << 26
 """What the numbers of the rows that are read at once may take, or less: see ``_rows_at_once``."""
 
+PART_SHARE = 64
+"""They take at most such a part of the memory: some copies of them are there at a time."""
+
 BLOCK_SHARE = 16
 """A block of codes takes at most such a part of the memory."""
 
@@ -202,5 +205,5 @@ def _write(
 
 def _rows_at_once(width: int, limit: int) -> int:
     """Rows that are read together: their numbers take little of the memory."""
-    room = min(PART_BYTES, limit // 32)
+    room = min(PART_BYTES, limit // PART_SHARE)
     return int(max(100, min(1 << 17, room // (8 * max(1, width)))))

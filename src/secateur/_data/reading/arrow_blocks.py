@@ -55,6 +55,8 @@ class ArrowBlocks:
                     yield self.columns.raw(part, self.kind, texts)
         except (pa.ArrowException, OSError) as error:
             raise _broken(self.file, self.kind, error) from error
+        finally:
+            pa.default_memory_pool().release_unused()  # it is kept for the next time otherwise
 
 
 def shape_of(file: Path, kind: FileKind) -> tuple[int, int]:
