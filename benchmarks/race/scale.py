@@ -16,11 +16,12 @@ from common.command import race
 from common.options import Options
 from common.page import DOCS
 from common.table import Section
-from scale_sections import cluster, large
+from scale_sections import cluster, large, model
 
 SECTIONS: dict[str, Callable[[Options], Section]] = {
     "large": large.run,
     "dask": cluster.run,
+    "model": model.run,
 }
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from sklearn.datasets import dump_svmlight_file
 import secateur
 from secateur._data import opening, store_writing
 from secateur._data.memory import resolve_limit
+from secateur._data.reading import facts
 from secateur._data.stored import StoredTable
-from secateur.exceptions import InputError, ParameterError, StorageError
+from secateur.exceptions import InputError, ParameterError, SecateurWarning, StorageError
 
 N_ROWS = 900
 
@@ -181,11 +182,18 @@ def test_text_and_infinities_are_refused_by_name(frame):
         secateur.open_table(infinite, "y")
 
 
-def test_a_file_that_changes_its_mind_is_refused(tmp_path):
-    rows = "\n".join(f"{k},{k % 2}" for k in range(200_000))
-    (tmp_path / "rows.csv").write_text(f"a,y\n{rows}\nword,1\n")
-    with pytest.raises(InputError, match="pyarrow"):
-        secateur.open_table(tmp_path / "rows.csv", "y")
+def test_a_file_that_changes_its_mind_is_read_by_all_its_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(facts, "MOST_VALUES", 1000)  # numbers are forgotten, words are not
+    rows = "\n".join(f"{k},{k % 2}" for k in range(50_000))
+    file = tmp_path / "rows.csv"
+    file.write_text(f"a,y\n{rows}\nword,1\n")
+    with pytest.warns(SecateurWarning, match="1 other value, which count as missing: 'word'"):
+        table = secateur.open_table(file, "y")
+    assert table.bins.has_missing.tolist() == [True]
+    words = "\n".join(f"word {k % 9},1" for k in range(9_000))
+    file.write_text(f"a,y\n{rows}\n{words}\n")
+    with pytest.raises(InputError, match="columns of text"):
+        secateur.open_table(file, "y")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import datetime as dt
 import numpy as np
 import pytest
 
+from secateur._data.reading.delimited import ReadOptions
 from secateur.exceptions import InputError
 from secateur.files.dataset import Roles, make_dataset
-from secateur.files.delimited import ReadOptions
 from secateur.files.reading import read_file
 from secateur.files.testing import read_test
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from secateur._data.reading import opening
 from secateur.exceptions import InputError, OutOfMemoryError, SecateurError
-from secateur.files import opening
 from secateur.files.dataset import Roles, make_dataset
 from secateur.files.reading import read_file
 
@@ -154,8 +154,8 @@ def test_any_text_is_read_or_refused(tmp_path_factory, rows):
 def test_cells_come_back_as_the_csv_module_wrote_them(tmp_path_factory, table, delimiter):
     import csv
 
-    from secateur.files.delimited import ReadOptions, dialect_of, rows_of
-    from secateur.files.formats import kind_of_name
+    from secateur._data.reading.delimited import ReadOptions, dialect_of, rows_of
+    from secateur._data.reading.formats import kind_of_name
 
     stream = io.StringIO(newline="")
     csv.writer(stream, delimiter=delimiter).writerows([["a", "b", "c"], *table])

@@ -193,7 +193,7 @@ def test_encodings(tmp_path, encoding):
 
 
 def test_a_wide_table_is_the_same_as_a_narrow_one(tmp_path, monkeypatch):
-    from secateur.files import delimited
+    from secateur._data.reading import delimited
 
     rng = np.random.default_rng(0)
     cells = rng.normal(size=(30, 12)).round(3).astype(object)

@@ -1,46 +1,39 @@
-"""Files of tables, read in blocks of rows: Parquet, CSV and Feather as frames, LIBSVM as matrices.
+"""Files and folders of tables in blocks of rows: frames, or sparse matrices from LIBSVM.
 
-A name tells what a file is: .parquet or .pq, .csv or .tsv (also .gz), .feather or .arrow; anything
-else is LIBSVM. A folder holds files of one of the first three kinds, Parquet if nothing tells.
+Typed files and folders of them are read by pyarrow, with their types; text by `secateur._data
+.reading`, as the command line reads it. A folder holds files of one kind, Parquet if nothing tells.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
-from io import BytesIO
-from itertools import islice
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from secateur._data.reading.blocks import kind_of_file
+from secateur._data.reading.formats import kind_of_name
+from secateur._data.reading.frames import TextFrames
+from secateur._data.reading.sparse import LABEL, LibsvmBlocks
+from secateur._data.wording import some_of
 from secateur.exceptions import InputError, MissingDependencyError
 
-FORMATS = {
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    **dict.fromkeys((".csv", ".tsv"), "csv"),
-    **dict.fromkeys((".feather", ".arrow", ".ipc"), "feather"),
-}
+PAGE_BYTES = 1 << 18
+"""What is read of a column of a Parquet file at a time."""
 
 
 def format_of(path: Path) -> str:
-    """What kind of table a file or folder holds.
-
-    >>> format_of(Path("rows.csv.gz")), format_of(Path("rows.svm"))
-    ('csv', 'libsvm')
-    """
-    if path.is_dir():
-        kinds = {format_of(file) for file in path.rglob("*") if _is_part(file)} - {"libsvm"}
-        if len(kinds) > 1:
-            msg = (
-                f"A folder must hold files of one kind. Got {sorted(kinds)} in {str(path)!r}. Give "
-                "each kind a folder of its own."
-            )
-            raise InputError(msg)
-        return kinds.pop() if kinds else "parquet"
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    return FORMATS.get(suffixes[-1] if suffixes else "", "libsvm")
+    """What kind of table a file or folder holds: csv, parquet, feather, libsvm or npz."""
+    if not path.is_dir():
+        return kind_of_file(path).format.replace("tsv", "csv")
+    kinds = {kind_of_name(file.name).format for file in files_of(path)} - {"", "libsvm", "npz"}
+    if len(kinds) > 1:
+        msg = (
+            f"A folder must hold files of one kind. Got {sorted(kinds)} in {str(path)!r}. Give "
+            "each kind a folder of its own."
+        )
+        raise InputError(msg)
+    return kinds.pop().replace("tsv", "csv") if kinds else "parquet"
 
 
 def _is_part(file: Path) -> bool:
@@ -48,7 +41,7 @@ def _is_part(file: Path) -> bool:
 
 
 def is_libsvm(path: Path) -> bool:
-    """Whether a file is read as LIBSVM: if its name says nothing else."""
+    """Whether a file is read as LIBSVM, by its name or its first line."""
     return format_of(path) == "libsvm"
 
 
@@ -62,29 +55,82 @@ def files_of(path: Path) -> list[Path]:
 
 def arrow_blocks(path: Any, n_rows: int) -> tuple[list[str], Iterator[Any]]:
     """The names of the columns, and pyarrow tables of at most so many rows, in order."""
-    dataset = open_dataset(path)
-    return list(dataset.schema.names), batches_of(dataset, n_rows)
+    names, read = open_frames(path)
+    return names, read(n_rows)
 
 
-def open_dataset(path: Any, labels: Collection[str] = ()) -> Any:
-    """A pyarrow dataset over a file or folder; one that is a dataset already is taken as it is.
+def open_frames(
+    path: Any, labels: Collection[str] = ()
+) -> tuple[list[str], Callable[[int], Iterator[Any]]]:
+    """The names of the columns, and a reader of pyarrow tables of at most so many rows.
 
-    Whole numbers of a CSV file become floats, but for the columns of ``labels``.
+    Parameters
+    ----------
+    path : path or pyarrow dataset
+    labels : collection of str
+        Columns of text files whose whole numbers stay whole.
     """
+    if isinstance(path, str | os.PathLike) and format_of(Path(path)) == "csv":
+        parts = [TextFrames(file, labels) for file in files_of(Path(path))]
+        _check_alike(parts, path)
+        return parts[0].names, lambda n: (table for part in parts for table in part.read(n))
+    dataset = open_dataset(path)
+    names = list(dataset.schema.names)
+    files = [Path(file) for file in getattr(dataset, "files", ())]
+    if _is_plain_parquet(dataset, files):
+        return names, lambda n: _parquet_tables(files, n)
+    return names, lambda n: batches_of(dataset, n)
+
+
+def _is_plain_parquet(dataset: Any, files: list[Path]) -> bool:
+    """Whether rows can be had from the files themselves: all columns are in them, alike in all."""
+    import pyarrow.parquet as pq
+
+    if getattr(getattr(dataset, "format", None), "default_extname", "") != "parquet" or not files:
+        return False
+    return all(file.is_file() and pq.read_schema(file).equals(dataset.schema) for file in files)
+
+
+def _parquet_tables(files: list[Path], n_rows: int) -> Iterator[Any]:
+    """Rows of Parquet files a few at a time; a dataset has whole row groups in memory."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        for file in files:
+            with pq.ParquetFile(file, pre_buffer=False, buffer_size=PAGE_BYTES) as opened:
+                for batch in opened.iter_batches(batch_size=n_rows):
+                    yield pa.Table.from_batches([batch])
+    except (OSError, ValueError) as error:
+        raise _unreadable("a file of the table", "table", error) from error
+    finally:
+        # What pages were decoded into is kept for the next time, hundreds of megabytes of it.
+        pa.default_memory_pool().release_unused()
+
+
+def _check_alike(parts: list[TextFrames], path: Any) -> None:
+    others = [part.names for part in parts if part.names != parts[0].names]
+    if others:
+        msg = (
+            f"The files of a folder must have the same columns. Got {some_of(parts[0].names)} and "
+            f"{some_of(others[0])} in {str(path)!r}. Write them alike."
+        )
+        raise InputError(msg)
+
+
+def open_dataset(path: Any) -> Any:
+    """A pyarrow dataset over typed files; one that is a dataset already is taken as it is."""
     ds = _pyarrow_dataset()
     if isinstance(path, ds.Dataset):
         return path
     kind = format_of(Path(path))
-    reader = _csv_format(Path(path)) if kind == "csv" else kind
+    if kind == "npz":
+        msg = f"{path} must be Parquet, Feather, CSV or LIBSVM. Got NPZ. Load its arrays instead."
+        raise InputError(msg)
     try:
-        opened = ds.dataset(os.fspath(path), format=reader, partitioning="hive")
-        if kind == "csv":
-            # What looks whole in the first rows may have fractions, or gaps, further down.
-            schema = _with_floats(opened.schema, labels)
-            opened = ds.dataset(os.fspath(path), schema, format=reader, partitioning="hive")
+        return ds.dataset(os.fspath(path), format=kind, partitioning="hive")
     except (OSError, ValueError) as error:
         raise _unreadable(path, kind, error) from error
-    return opened
 
 
 def _pyarrow_dataset() -> Any:
@@ -97,37 +143,6 @@ def _pyarrow_dataset() -> Any:
         )
         raise MissingDependencyError(msg) from error
     return ds
-
-
-def _csv_format(path: Path) -> Any:
-    import pyarrow.csv as pa_csv
-    import pyarrow.dataset as ds
-
-    first = next(iter(files_of(path)), path)
-    is_tabbed = ".tsv" in first.suffixes
-    return ds.CsvFileFormat(
-        parse_options=pa_csv.ParseOptions(delimiter="\t" if is_tabbed else ","),
-        convert_options=pa_csv.ConvertOptions(strings_can_be_null=True),
-    )
-
-
-def _with_floats(schema: Any, labels: Collection[str]) -> Any:
-    """The same columns; whole numbers, and columns that begin empty, as floats."""
-    import pyarrow as pa
-
-    fields = [
-        pa.field(field.name, pa.float64())
-        if _may_be_floats(field.type) and field.name not in labels
-        else field
-        for field in schema
-    ]
-    return pa.schema(fields)
-
-
-def _may_be_floats(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_null(kind))
 
 
 def batches_of(dataset: Any, n_rows: int) -> Iterator[Any]:
@@ -166,46 +181,27 @@ def libsvm_blocks(
     n_rows : int, default=10_000
         The rows of a block.
     n_columns : int, optional
-        The number of columns. Without it the file is looked through once before.
+        The number of columns, where it is larger than the largest that the file names.
     """
-    width = libsvm_width(file) if n_columns is None else n_columns
-    return _libsvm_parts(file, n_rows, width)
+    opened = open_libsvm(Path(file))
+    width = len(opened.names)
+    if n_columns is not None and n_columns < width:
+        msg = (
+            f"{os.fspath(file)} must be a LIBSVM file with {n_columns} columns. Got {width}. Check "
+            "the file, or the number of columns."
+        )
+        raise InputError(msg)
+    return _libsvm_parts(opened, n_rows, n_columns or width)
 
 
-def _libsvm_parts(
-    file: str | os.PathLike[str], n_rows: int, width: int
-) -> Iterator[tuple[Any, Any]]:
-    from sklearn.datasets import load_svmlight_file
-
-    with _opened(file) as lines:
-        while part := list(islice(lines, n_rows)):
-            try:
-                X, y = load_svmlight_file(
-                    BytesIO(b"".join(part)), n_features=width, zero_based=False
-                )
-            except ValueError as error:
-                msg = (
-                    f"{os.fspath(file)} must be a LIBSVM file with columns from 1 to {width}. Got "
-                    f"a line that is not so: {error}. Check the file, or the number of columns."
-                )
-                raise InputError(msg) from error
-            yield X, y
+def open_libsvm(file: Path) -> LibsvmBlocks:
+    """A LIBSVM file, its columns known from a first walk."""
+    return LibsvmBlocks.of(file, kind_of_file(file))
 
 
-def libsvm_width(file: str | os.PathLike[str]) -> int:
-    """The largest column number: indices rise along a line, so the last of each will do."""
-    most = 0
-    with _opened(file) as lines:
-        for line in lines:
-            last = line.partition(b"#")[0].split()[-1:]
-            if last and b":" in last[0]:
-                most = max(most, int(last[0].partition(b":")[0]))
-    return most
-
-
-def _opened(file: str | os.PathLike[str]) -> Any:
-    if os.fspath(file).endswith(".gz"):
-        import gzip
-
-        return gzip.open(file, "rb")
-    return Path(file).open("rb")
+def _libsvm_parts(opened: LibsvmBlocks, n_rows: int, width: int) -> Iterator[tuple[Any, Any]]:
+    for raw in opened.read(n_rows):
+        X = raw.matrix
+        if X.shape[1] < width:
+            X.resize((X.shape[0], width))
+        yield X, raw.sides[LABEL]

@@ -114,6 +114,8 @@ def select_rows(X: Any, rows: Any) -> Any:
            [1, 2]])
     """
     rows = np.asarray(rows, dtype=np.int64)
+    if isinstance(X, Table):  # one on disk
+        return X.take(rows)
     if not _is_own_kind(X):
         frame = as_frame(X)
         if frame is not None:

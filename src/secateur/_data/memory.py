@@ -71,10 +71,17 @@ def require_memory(n_bytes: int, what: str, advice: str) -> None:
     available = available_memory()
     if available is not None and n_bytes > available:
         raise OutOfMemoryError(
-            f"{what} need {_told(n_bytes)} of memory. Got {_told(available)} available. {advice}"
+            f"{what} need {told_bytes(n_bytes)} of memory. Got {told_bytes(available)} available. "
+            f"{advice}"
         )
 
 
-def _told(n_bytes: int) -> str:
-    """Bytes as people say them."""
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.1f} MB"
+def told_bytes(n_bytes: int) -> str:
+    """Bytes as people say them.
+
+    >>> told_bytes(2_500_000_000), told_bytes(800_000_000), told_bytes(1_500_000)
+    ('2.5 GB', '800 MB', '1.5 MB')
+    """
+    if n_bytes >= 10**9:
+        return f"{n_bytes / 1e9:.1f} GB"
+    return f"{n_bytes / 1e6:.0f} MB" if n_bytes >= 10**8 else f"{n_bytes / 1e6:.1f} MB"

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from secateur.exceptions import ParameterError
 
 PART_BYTES = 1 << 26
 """What the numbers of the rows that are read at once may take, or less: see ``_rows_at_once``."""
+
+PART_SHARE = 64
+"""They take at most such a part of the memory: some copies of them are there at a time."""
 
 BLOCK_SHARE = 16
 """A block of codes takes at most such a part of the memory."""
@@ -101,18 +105,52 @@ def open_table(
     if isinstance(data, str | Path) and (Path(data) / HEADER).is_file():
         return StoredTable(Path(data), limit, executor=executor)
     source = open_source(data, target, Roles((), weight, task, tuple(drop)))
-    seed = _seed(random_state)
-    fingerprint = digest(
-        source.fingerprint, source.target_names, weight, task, drop, categorical_features, max_bins,
-        seed,
-    )  # fmt: skip
+    how = Storing(categorical_features, max_bins, random_state, n_jobs)
+    facts = (source.target_names, weight, task, drop)
+    return store_source(source, facts, how, cache=cache, limit=limit, executor=executor)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Storing:
+    """How rows become codes; parameters as in `open_table`."""
+
+    categorical_features: Any = None
+    max_bins: int = 255
+    random_state: int = 0
+    n_jobs: int | None = None
+
+
+def store_source(
+    source: Source,
+    facts: tuple[object, ...],
+    how: Storing,
+    *,
+    cache: Any,
+    limit: int,
+    executor: Any = None,
+) -> StoredTable:
+    """Make a stored table of a source, or open the one that the cache holds already.
+
+    Parameters
+    ----------
+    source : Source
+    facts : tuple
+        What else the table depends on: columns and their uses.
+    how : Storing
+    cache, executor
+        As in `open_table`.
+    limit : int
+        What reading and fits may take, in bytes.
+    """
+    seed = _seed(how.random_state)
+    more = (*facts, how.categorical_features, how.max_bins, seed)
+    fingerprint = digest(source.fingerprint, *more)
     root = Path(tempfile.mkdtemp(prefix="secateur-")) if cache is None else Path(cache)
     folder = root / f"table-{fingerprint}"
     try:
         if not (folder / HEADER).is_file():
-            with whole_folder(folder) as part, Threads(resolve_n_jobs(n_jobs)) as threads:
-                _write(part, source, limit, fingerprint, seed, max_bins, categorical_features,
-                       threads)  # fmt: skip
+            with whole_folder(folder) as part, Threads(resolve_n_jobs(how.n_jobs)) as threads:
+                _write(part, source, how, limit, fingerprint, seed, threads)
         table = StoredTable(folder, limit, source, executor)
     except BaseException:
         if cache is None:
@@ -136,18 +174,17 @@ def _seed(random_state: Any) -> int:
 def _write(
     folder: Path,
     source: Source,
+    how: Storing,
     limit: int,
     fingerprint: str,
     seed: int,
-    max_bins: int,
-    categorical_features: Any,
     threads: Threads,
 ) -> None:
     """Both passes."""
     found = survey(
         source,
-        categorical_features=categorical_features,
-        max_bins=max_bins,
+        categorical_features=how.categorical_features,
+        max_bins=how.max_bins,
         seed=seed,
         memory=limit,
         rows_at_once=_rows_at_once(source.width, limit),
@@ -168,5 +205,5 @@ def _write(
 
 def _rows_at_once(width: int, limit: int) -> int:
     """Rows that are read together: their numbers take little of the memory."""
-    room = min(PART_BYTES, limit // 32)
+    room = min(PART_BYTES, limit // PART_SHARE)
     return int(max(100, min(1 << 17, room // (8 * max(1, width)))))

@@ -46,8 +46,10 @@ class PartReader:
     is_sparse: bool
 
     @classmethod
-    def of(cls, X: Any, categorical_features: Any) -> PartReader:
-        """What the first part tells: names, and which columns are categories."""
+    def of(
+        cls, X: Any, categorical_features: Any, given: tuple[str, ...] | None = None
+    ) -> PartReader:
+        """What the first part tells: names, if none are given, and which columns are categories."""
         import scipy.sparse as sp
 
         is_sparse = bool(sp.issparse(X))
@@ -59,7 +61,7 @@ class PartReader:
             refuse_kinds(names, kinds, chosen)
             return cls(TableSchema(names, has_names), tuple(sorted(chosen)), is_sparse=False)
         check_shape(tuple(X.shape))
-        names = made_up_names(int(X.shape[1]))
+        names = made_up_names(int(X.shape[1])) if given is None else given
         chosen = choose_categories(categorical_features, {}, names)
         if is_sparse and chosen:
             msg = (

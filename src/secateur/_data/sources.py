@@ -10,20 +10,13 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from secateur._data.files import (
-    batches_of,
-    files_of,
-    is_libsvm,
-    libsvm_blocks,
-    libsvm_width,
-    open_dataset,
-)
+from secateur._data.files import batches_of, files_of, is_libsvm, open_frames, open_libsvm
 from secateur._data.frames import as_frame
+from secateur._data.reading.sparse import LABEL
 from secateur._data.wording import some_of
 from secateur.exceptions import InputError, InputTypeError
 
@@ -55,8 +48,9 @@ class Part(NamedTuple):
 
 
 class Source(ABC):
-    """Rows that can be read again and again."""
+    """Rows that can be read again and again; ``names`` are those of columns that bring none."""
 
+    names: tuple[str, ...] | None = None
     fingerprint: str
     target_names: tuple[str, ...]
     width: int
@@ -113,6 +107,7 @@ class MatrixSource(Source):
     fingerprint: str
     width: int
     target_names: tuple[str, ...] = ("y",)
+    names: tuple[str, ...] | None = None
 
     def parts(self, n_rows: int) -> Iterator[Part]:
         """The rows in order, about so many at a time."""
@@ -137,15 +132,14 @@ def open_source(data: Any, target: Any, roles: Roles) -> Source:
             raise InputError(msg + "file or folder. Check the path.")
         if is_libsvm(path):
             _refuse_names(target, roles, "a LIBSVM file, which holds its labels")
-            width = libsvm_width(path)
-            read = partial(libsvm_blocks, path, n_columns=width)
-            return MatrixSource(read, _print_of_files(path), width)
-        labels = (target,) if isinstance(target, str) else ()
-        dataset = open_dataset(path, labels)
-        return _of_dataset(dataset, _print_of_files(path), target, roles)
+            return _of_libsvm(path)
+        labels = [target] if isinstance(target, str) else target if _are_names(target) else ()
+        columns, read = open_frames(path, [*labels, *([roles.task] if roles.task else ())])
+        full = _with_targets(roles, target, columns)
+        return FrameSource(read, full, print_of_files(path), len(columns))
     module = type(data).__module__.partition(".")[0]
     if module == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "files"):
-        prints = [_print_of_files(Path(file)) for file in data.files if Path(file).exists()]
+        prints = [print_of_files(Path(file)) for file in data.files if Path(file).exists()]
         return _of_dataset(data, ";".join(prints) or uuid4().hex, target, roles)
     if is_lazy(data):
         return _of_dask(data, target, roles)
@@ -155,6 +149,15 @@ def open_source(data: Any, target: Any, roles: Roles) -> Source:
 def is_lazy(data: Any) -> bool:
     """Whether rows are those of a dask collection."""
     return type(data).__module__.partition(".")[0] in {"dask", "dask_expr"}
+
+
+def _of_libsvm(path: Path) -> Source:
+    opened = open_libsvm(path)
+
+    def read(n_rows: int) -> Iterator[tuple[Any, Any]]:
+        return ((raw.matrix, raw.sides[LABEL]) for raw in opened.read(n_rows))
+
+    return MatrixSource(read, print_of_files(path), len(opened.names), names=opened.names)
 
 
 def _of_dataset(dataset: Any, fingerprint: str, target: Any, roles: Roles) -> Source:
@@ -269,7 +272,7 @@ def _refuse_names(target: Any, roles: Roles, what: str) -> None:
         raise InputError(msg)
 
 
-def _print_of_files(path: Path) -> str:
+def print_of_files(path: Path) -> str:
     """Names, sizes and times of the last change of all files."""
     facts = [
         f"{file.name}:{file.stat().st_size}:{file.stat().st_mtime_ns}" for file in files_of(path)

@@ -103,6 +103,7 @@ class StoredTable(Table):
         "blocks",
         "executor",
         "folder",
+        "kept",
         "memory_limit",
         "schema",
         "source",
@@ -120,6 +121,7 @@ class StoredTable(Table):
         self.memory_limit = memory_limit
         self.source = source
         self.executor = executor
+        self.kept: Any = None  # rows in memory that judge: see `sample_stored`
         self.schema: TableSchema = read_schema(header)
         self.bins = read_bins(folder, header["n_rows"])
         self._header = header
@@ -180,6 +182,12 @@ class StoredTable(Table):
             raise InputTypeError(msg)
         return self.source.parts(n_rows)
 
+    def take(self, rows: IntArray) -> Table:
+        """Some rows, as for a fold: codes stay where they are."""
+        from secateur._data.stored_rows import StoredRows
+
+        return StoredRows(self, rows)
+
     def __repr__(self) -> str:
         return f"StoredTable({self.n_rows:,} x {self.n_features:,}, {str(self.folder)!r})"
 
@@ -190,10 +198,6 @@ class StoredTable(Table):
         raise _not_here()
 
     def columns(self, indices: IntArray) -> FloatArray:  # noqa: ARG002
-        """Refused: the numbers are not there."""
-        raise _not_here()
-
-    def take(self, rows: IntArray) -> Table:  # noqa: ARG002
         """Refused: the numbers are not there."""
         raise _not_here()
 

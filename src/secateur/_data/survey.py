@@ -64,7 +64,7 @@ def survey(
     desk: _Desk | None = None
     for part in source.parts(rows_at_once):
         if desk is None:
-            reader = PartReader.of(part.X, categorical_features)
+            reader = PartReader.of(part.X, categorical_features, source.names)
             desk = _Desk(reader, len(part.targets), seed, memory)
         desk.take(part)
     check_any(0 if desk is None else desk.n_rows)
@@ -146,7 +146,10 @@ class _DenseSample:
         for feature in schema.encoders:
             self._cells[feature, :n_rows] = np.nan
         cells: AnyArray = self._cells[:, :n_rows]
-        return DenseTable((cells if order is None else cells[:, order]).T, schema, is_encoded=True)
+        if order is not None:
+            for column in cells:  # in place: a second sample would be the peak of memory
+                column[:] = column[order]
+        return DenseTable(cells.T, schema, is_encoded=True)
 
 
 class _SparseSample:

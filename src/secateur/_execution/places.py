@@ -10,6 +10,7 @@ import numpy as np
 from secateur._data.binned import BinnedColumns
 from secateur._data.memory import resident_memory
 from secateur._data.stored import StoredTable
+from secateur._data.stored_rows import StoredRows
 from secateur._data.table import Table
 from secateur._execution.blocks import Rooms, RowBlock
 from secateur._execution.local import LocalExecutor
@@ -198,10 +199,36 @@ class StoredPlace:
         return LocalExecutor(self.held, is_frugal=self.is_frugal)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SomeRowsPlace:
+    """Some rows of a place: fits are asked of all, and only these train and judge."""
+
+    place: Place
+    rows: IntArray
+    n_rows: int
+
+    def executor(self, asked: FitRows) -> Executor:
+        """That of the whole place, for the rows that are meant."""
+        target, weight = np.zeros(self.n_rows), np.ones(self.n_rows)
+        target[self.rows], weight[self.rows] = asked.target, asked.weight
+        train, test = self.rows[asked.train], self.rows[asked.test]
+        return self.place.executor(
+            FitRows(target, weight, train, test, asked.n_outputs, asked.is_added)
+        )
+
+    def over_codes(self) -> Executor:
+        """The codes of all rows: what is made of them has no say in what is learnt."""
+        return self.place.over_codes()
+
+
 def place_of(table: Table, threads: Threads, n_outputs: int, n_fits: int) -> Place | None:
     """Where the rows of a table are; None where they are in the memory of this process."""
     if not isinstance(table, StoredTable):
         return None
+    if isinstance(table, StoredRows):
+        whole = place_of(table.root, threads, n_outputs, n_fits)
+        assert whole is not None  # noqa: S101  # it is stored
+        return SomeRowsPlace(whole, table.rows, table.root.n_rows)
     if table.executor is not None:
         found: Place = table.executor.place(table)
         return found

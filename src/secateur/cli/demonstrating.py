@@ -63,10 +63,10 @@ def demo(
 def _problem() -> tuple[Any, Any, str]:
     """The data set, its costs, and what it is about."""
     from secateur._data.costs import FeatureCosts
+    from secateur._data.reading.formats import FileKind
+    from secateur._data.reading.raw import RawTable
     from secateur.datasets import load_demo
     from secateur.files.dataset import Roles, make_dataset
-    from secateur.files.formats import FileKind
-    from secateur.files.raw import RawTable
 
     problem = load_demo()
     raw = RawTable(

@@ -69,8 +69,8 @@ def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) ->
         Tells whether categories must become columns of 0 and 1; asked once the file is read, since
         it may take seconds to load the libraries that know.
     """
+    from secateur._data.reading.delimited import WIDE
     from secateur.files.dataset import make_dataset
-    from secateur.files.delimited import WIDE
     from secateur.files.reading import read_file
 
     raw = read_file(request.file, request.reading)
@@ -79,7 +79,12 @@ def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) ->
     dataset = make_dataset(
         raw, request.roles, task=request.task, indicators=is_wide or needs_numbers()
     )
-    rows, columns = dataset.features.X.shape
+    return told(dataset, request, talk)
+
+
+def told(dataset: Dataset, request: DataRequest, talk: Talk) -> Dataset:
+    """Say what was found in a file."""
+    rows, columns = len(dataset.rows), len(dataset.features.names)
     talk.note(f"{request.file.name}: {rows} rows, {columns} features, target {dataset.target!r}.")
     talk.notes(dataset.notes)
     return dataset

@@ -37,6 +37,13 @@ def takes_categories(method: str) -> bool:
     return all("categorical_features" in parameters_of(kind) for kind in _classes(method).values())
 
 
+def fits_stored(method: str) -> bool:
+    """Whether a method fits on tables on disk, block by block, and can be judged there."""
+    from secateur.selectors.boosted_base import BoostedSelector
+
+    return all(issubclass(kind, BoostedSelector) for kind in _classes(method).values())
+
+
 def parameters_of(selector: type) -> dict[str, inspect.Parameter]:
     """The parameters of a selector by name."""
     return dict(inspect.signature(selector).parameters)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from secateur._data.reading.delimited import ReadOptions, dialect_of, rows_of
+from secateur._data.reading.formats import kind_of_name
+from secateur._data.reading.opening import read_bytes
 from secateur._data.wording import similar_to, some_of
 from secateur.exceptions import InputError
-from secateur.files.delimited import ReadOptions, dialect_of, rows_of
-from secateur.files.formats import kind_of_name
-from secateur.files.opening import read_bytes
 
 if TYPE_CHECKING:
     from secateur._data.costs import FeatureCosts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from secateur.cli import options
+from secateur.cli import options, tables
 from secateur.cli.ending import ends_well
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ def select(
     delimiter: options.Delimiter = None,
     header: options.Header = None,
     encoding: options.Encoding = None,
+    memory_limit: tables.MemoryLimit = None,
+    cache: tables.Cache = None,
+    dask: tables.DaskAddress = None,
+    workers: tables.Workers = None,
     out: options.Out = None,
     write_data: Annotated[
         bool,
@@ -114,7 +118,8 @@ def select(
     )
     wish = Wish(method, max_features, budget, penalty, cut, tuple(settings or ()))
     talk = Talk(as_json=as_json, quiet=quiet)
-    _Selecting(request, wish, talk).run(
+    room = tables.Room(memory_limit, cache, dask, workers)
+    _Selecting(request, wish, talk, room).run(
         prices=(costs, groups, cost_unit),
         judging=(cv, scoring, seed, jobs),
         output=(out, write_data, force),
@@ -125,10 +130,11 @@ def select(
 class _Selecting:
     """The steps of the command, one after the other."""
 
-    def __init__(self, request: DataRequest, wish: Any, talk: Any) -> None:
+    def __init__(self, request: DataRequest, wish: Any, talk: Any, room: tables.Room) -> None:
         self.request = request
         self.wish = wish
         self.talk = talk
+        self.room = room
 
     def run(
         self,
@@ -138,13 +144,29 @@ class _Selecting:
         output: tuple[Path | None, bool, bool],
         test: Path | None,
     ) -> None:
+        from secateur._data.reading.opening import check_file
         from secateur.cli.folder import check_folder, free_name
-        from secateur.cli.pricing import read_prices
 
+        check_file(self.request.file)
         out, write_data, force = output
         folder = out or free_name(Path(f"{_stem(self.request.file)}-selection"))
         check_folder(folder, force=force)
-        dataset = self._load()
+        self.room.limit()  # complains before any work
+        with self.room.executor(self.talk) as executor:
+            dataset = self._load(executor, judging, write_data=write_data)
+            self._work(dataset, prices, judging, (folder, write_data, force), test)
+
+    def _work(
+        self,
+        dataset: Dataset,
+        prices: tuple[Path | None, Path | None, str],
+        judging: tuple[int | None, str | None, int, int | None],
+        output: tuple[Path, bool, bool],
+        test: Path | None,
+    ) -> None:
+        from secateur.cli.pricing import read_prices
+
+        folder, write_data, force = output
         costs, notes = read_prices(
             dataset, prices[0], prices[1], self.request.roles.keep, prices[2]
         )
@@ -165,8 +187,23 @@ class _Selecting:
             outcome, folder, self.talk, title=dataset.target, more=more, force=force, data=reduced
         )
 
-    def _load(self) -> Dataset:
-        from secateur.cli.loading import load
+    def _load(self, executor: Any, judging: Any, *, write_data: bool) -> Dataset:
+        from secateur.cli.loading import load, told
+        from secateur.cli.tables import load_stored
+
+        _, _, seed, jobs = judging
+        stored = load_stored(
+            self.request,
+            self.talk,
+            self.room,
+            executor,
+            method=self.wish.method,
+            seed=seed,
+            jobs=jobs,
+            write_data=write_data,
+        )
+        if stored is not None:
+            return told(stored, self.request, self.talk)
 
         def needs_numbers() -> bool:
             from secateur.cli.methods import takes_categories
@@ -176,7 +213,7 @@ class _Selecting:
         return load(self.request, self.talk, needs_numbers)
 
     def _told(self, dataset: Dataset, seed: int, notes: list[str]) -> dict[str, Any]:
-        rows, columns = dataset.features.X.shape
+        rows, columns = len(dataset.rows), len(dataset.features.names)
         return {
             "method": self.wish.method,
             "task": dataset.task,
@@ -205,6 +242,6 @@ def kept_columns(dataset: Dataset, roles: Any, support: Any) -> list[int]:
 
 
 def _stem(file: Path) -> str:
-    from secateur.files.formats import kind_of_name
+    from secateur._data.reading.formats import kind_of_name
 
     return kind_of_name(file.name).stem

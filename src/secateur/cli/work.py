@@ -50,10 +50,11 @@ def select_features(
 ) -> Outcome:
     """Fit the selector to all rows and inside each fold, and gather what a report needs."""
     from secateur.evaluation import held_out
-    from secateur.report import gather_evidence
     from secateur.selectors.progress import listened
 
     X, names = dataset.features.X, dataset.features.names
+    # a table on disk brings its own
+    y, weight = (None, None) if _is_stored(dataset) else (dataset.y, dataset.weight)
     start = perf_counter()
     talk.note("Selecting, on all rows and again without those that judge.")
     with (
@@ -65,10 +66,10 @@ def select_features(
         held = held_out(
             selector,
             X,
-            dataset.y,
+            y,
             cv=judging.cv,
             groups=dataset.group,
-            sample_weight=dataset.weight,
+            sample_weight=weight,
             scoring=judging.scoring,
             random_state=judging.seed,
             n_jobs=judging.jobs,
@@ -78,17 +79,48 @@ def select_features(
     chosen = held.selector.selection_
     selection = replace(chosen, names=tuple(names[feature] for feature in chosen.support.tolist()))
     with talk.warned():
-        evidence = gather_evidence(
-            X,
-            dataset.y,
-            path,
-            task=dataset.task,
-            costs=costs,
-            fold_paths=held.fold_paths,
-            all_features=held.all_features,
-            selection=selection,
-        )
+        evidence = _evidence(dataset, path, selection, costs, held)
     return Outcome(path, selection, evidence, held.selector, perf_counter() - start)
+
+
+def _evidence(
+    dataset: Dataset,
+    path: SelectionPath,
+    selection: Selection,
+    costs: FeatureCosts | None,
+    held: Any,
+) -> Evidence:
+    from secateur.report import gather_evidence
+
+    X, y = seen_rows(dataset)
+    evidence = gather_evidence(
+        X,
+        y,
+        path,
+        task=dataset.task,
+        costs=costs,
+        fold_paths=held.fold_paths,
+        all_features=held.all_features,
+        selection=selection,
+    )
+    return replace(evidence, n_rows=len(dataset.y))
+
+
+def _is_stored(dataset: Dataset) -> bool:
+    from secateur._data.stored import StoredTable
+
+    return isinstance(dataset.features.X, StoredTable)
+
+
+def seen_rows(dataset: Dataset) -> tuple[Any, Any]:
+    """The rows that a report looks at: all, or those of a table on disk that are in memory."""
+    from secateur._data.stored_rows import sample_stored
+    from secateur.evaluation.rows import JUDGING_SEED
+
+    if not _is_stored(dataset):
+        return dataset.features.X, dataset.y
+    sample = sample_stored(dataset.features.X, JUDGING_SEED)
+    return sample.X, dataset.y[sample.rows]
 
 
 def n_fits(cv: Any, n_rows: int) -> int:

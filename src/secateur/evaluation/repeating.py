@@ -120,8 +120,11 @@ def held_out(
     ----------
     selector : estimator of secateur
         Anything with ``fit``, ``path_`` and ``with_cut``. It is cloned, never fitted.
-    X : array, sparse matrix or data frame of shape (n_rows, n_features)
+    X : array, sparse matrix or data frame of shape (n_rows, n_features), or stored table
+        Of a stored table a seeded sample of rows is read into memory, and those judge that are in
+        it and were left out; bins are those of all rows.
     y : array or series of shape (n_rows,)
+        None for a stored table, which brings its target and weights.
     cv : None, int, splitter or list of (train, test), default=None
         None is five folds, three above 5,000 rows; 1 is one held-out fifth.
     groups : array of shape (n_rows,), default=None

@@ -9,14 +9,19 @@ import numpy as np
 
 from secateur._data.frames import read_table, select_columns, select_rows
 from secateur._data.guessing import guess_task
+from secateur._data.stored import StoredTable
+from secateur._data.stored_rows import SampledRows, sample_stored
 from secateur._data.target import Target, Task, read_target
 from secateur._data.weights import read_weights
 from secateur.evaluation.cloning import prepared
 from secateur.evaluation.cross_trace import Verdict
 from secateur.evaluation.judging import Measure
 from secateur.evaluation.outer import labels_of, read_groups
-from secateur.exceptions import ParameterError
+from secateur.exceptions import InputError, ParameterError
 from secateur.typing import AnyArray, FloatArray, IntArray
+
+JUDGING_SEED = 1
+"""Of the rows on disk that are read into memory to judge by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +41,8 @@ class Rows:
         Whether somebody gave weights.
     groups : array of int, shape (n_rows,), or None
         Which rows belong together.
+    sample : SampledRows or None
+        Where X is on disk: rows of it that are in memory, and judge for all.
     """
 
     X: Any
@@ -46,6 +53,7 @@ class Rows:
     is_weighted: bool
     groups: IntArray | None
     is_sparse: bool
+    sample: SampledRows | None = None
 
     @property
     def y(self) -> AnyArray:
@@ -71,19 +79,40 @@ class Rows:
         """Fit an estimator to some of the columns, all by default."""
         from secateur.evaluation.validators import fit_weighted
 
+        if isinstance(self.X, StoredTable):  # it brings target and weights
+            return estimator.fit(self.X)
         X = self.X if support is None else select_columns(self.X, support)
         return fit_weighted(estimator, X, self.y, self.weight if self.is_weighted else None)
 
     def judge(self, model: Any, measure: Measure, support: IntArray | None = None) -> Verdict:
-        """What these rows say of a fitted model on some of the columns."""
-        X = self.X if support is None else select_columns(self.X, support)
-        return measure.judge(model, X, self.y, self.weight)
+        """What these rows say of a fitted model on some of the columns.
+
+        Of rows on disk those say it that are kept in memory.
+        """
+        rows = self._in_memory()
+        X = rows.X if support is None else select_columns(rows.X, support)
+        return measure.judge(model, X, rows.y, rows.weight)
+
+    def _in_memory(self) -> Rows:
+        if self.sample is None:
+            return self
+        places, X = self.sample.among(self.X)
+        return replace(
+            self,
+            X=X,
+            target=self.target.take(places),
+            weight=self.weight[places],
+            groups=None,
+            sample=None,
+        )
 
 
 def read_rows(
     X: Any, y: Any, *, task: Task | None, sample_weight: Any = None, groups: Any = None
 ) -> Rows:
     """Check what was given, before any work; the task is guessed from y if it is None."""
+    if isinstance(X, StoredTable):
+        return _read_stored(X, y, task or "regression", sample_weight, groups)
     table = read_table(X, categorical_features="from_dtype")
     if task is None and y is not None:
         task = guess_task(y)
@@ -97,6 +126,27 @@ def read_rows(
         is_weighted=sample_weight is not None,
         groups=None if groups is None else read_groups(groups, table.n_rows),
         is_sparse=table.is_sparse,
+    )
+
+
+def _read_stored(X: StoredTable, y: Any, task: Task, sample_weight: Any, groups: Any) -> Rows:
+    """Rows on disk, which bring their target and weights; some are read into memory to judge."""
+    if y is not None or sample_weight is not None:
+        raise InputError(
+            "A stored table brings its target and its weights. Got some beside it. Give them to "
+            "open_table instead."
+        )
+    weight = X.weight
+    return Rows(
+        X=X,
+        target=read_target(X.target(), task=task, n_rows=X.n_rows),
+        task=task,
+        names=X.names,
+        weight=read_weights(weight, X.n_rows),
+        is_weighted=weight is not None,
+        groups=None if groups is None else read_groups(groups, X.n_rows),
+        is_sparse=X.is_sparse,
+        sample=sample_stored(X, JUDGING_SEED),
     )
 
 

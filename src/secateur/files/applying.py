@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from secateur._data.reading.naming import mended_names
+from secateur._data.reading.opening import polars
+from secateur._data.reading.raw import RawTable
+from secateur._data.reading.treating import Treatment
 from secateur._data.wording import some_of
 from secateur.exceptions import InputError
-from secateur.files.dates import as_days
-from secateur.files.naming import mended_names
-from secateur.files.opening import polars
-from secateur.files.plan import OTHER, Plan, Treatment
-from secateur.files.raw import RawTable
+from secateur.files.plan import OTHER, Plan
 from secateur.typing import IntArray
 
 MOST_INDICATORS = 50
@@ -78,8 +78,8 @@ def _numbers(plan: Plan, raw: RawTable, positions: IntArray) -> Any:
     new = {int(old): place for place, old in enumerate(plan.kept)}
     for old, treatment in plan.treatments.items():
         place = new[old]
-        if treatment.kind == "date" and int(positions[place]) in raw.texts:
-            matrix[:, place] = as_days(raw.texts[int(positions[place])], treatment.form)
+        if treatment.is_number:
+            matrix[:, place] = treatment.numbers(raw, int(positions[place]))
     matrix[np.isinf(matrix)] = np.nan
     return matrix
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from secateur._data.reading.dates import as_days, date_format
+from secateur._data.reading.facts import TableFacts
+from secateur._data.reading.raw import RawTable
+from secateur._data.reading.sparse import LABEL
 from secateur._data.target import Task
 from secateur._data.wording import similar_to, some_of
 from secateur.exceptions import InputError
 from secateur.files.applying import Features, make_features
-from secateur.files.dates import as_days, date_format
-from secateur.files.plan import Plan, make_plan
-from secateur.files.raw import RawTable
-from secateur.files.sparse import LABEL
+from secateur.files.plan import Plan, plan_of
 from secateur.files.task import guess_task, labels_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -80,17 +81,8 @@ def make_dataset(
     indicators : bool, default=False
         As in `make_features`.
     """
-    target = _target_name(raw, roles.target)
-    named = (target, roles.weight, roles.time, roles.group)
-    taken = [find_column(raw, name) for name in (*named, *roles.drop) if name is not None]
-    keep = [find_column(raw, name) for name in roles.keep]
-    _check_keep(roles, keep, taken)
-    plan = make_plan(raw, [p for p in taken if p is not None], [p for p in keep if p is not None])
-    if not len(plan.kept):
-        raise InputError(
-            "A selection needs at least one feature. Got none besides the target and what was left "
-            f"out. {' '.join(plan.notes)} Name other columns in --drop, or check --delimiter."
-        )
+    target = target_name(raw, roles.target)
+    plan = plan_features(TableFacts.of(raw), raw, roles, target)
     y, rows, notes = _target(raw, target)
     guessed, sentence = guess_task(y, target) if task is None else (task, "")
     time = _time(raw, roles.time, rows)
@@ -110,6 +102,21 @@ def make_dataset(
         raw,
         (*raw.notes, *plan.notes, *features.notes, *notes, *([sentence] if sentence else [])),
     )
+
+
+def plan_features(facts: TableFacts, raw: RawTable, roles: Roles, target: str) -> Plan:
+    """Decide what becomes of the columns that have no use of their own; ``raw`` names them."""
+    named = (target, roles.weight, roles.time, roles.group)
+    taken = [find_column(raw, name) for name in (*named, *roles.drop) if name is not None]
+    keep = [find_column(raw, name) for name in roles.keep]
+    _check_keep(roles, keep, taken)
+    plan = plan_of(facts, [p for p in taken if p is not None], [p for p in keep if p is not None])
+    if not len(plan.kept):
+        raise InputError(
+            "A selection needs at least one feature. Got none besides the target and what was left "
+            f"out. {' '.join(plan.notes)} Name other columns in --drop, or check --delimiter."
+        )
+    return plan
 
 
 def find_column(raw: RawTable, name: str) -> int | None:
@@ -146,7 +153,8 @@ def take_rows(X: Any, rows: IntArray, n_rows: int) -> Any:
     return X[rows]
 
 
-def _target_name(raw: RawTable, given: str | None) -> str:
+def target_name(raw: RawTable, given: str | None) -> str:
+    """The target that was named, or that a file brings."""
     if given is not None:
         return given
     if LABEL in raw.sides:
@@ -167,12 +175,21 @@ def _check_keep(roles: Roles, keep: Sequence[int | None], taken: Sequence[int | 
 
 
 def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:
-    """The target where there is one, the rows that have it, and what to say of the others."""
     values = column_values(raw, name)
     position = find_column(raw, name)
+    is_text = values.dtype.kind == "O" and position is not None
+    return known_target(values, raw.matrix[:, position] if is_text else None, name)
+
+
+def known_target(
+    values: AnyArray, numbers: FloatArray | None, name: str
+) -> tuple[AnyArray, IntArray, list[str]]:
+    """The target where there is one, the rows that have it, and what to say of the others.
+
+    ``numbers`` are those among values that are text.
+    """
     if values.dtype.kind == "O":
         missing = np.array([value is None for value in values])
-        numbers = raw.matrix[:, position] if position is not None else None
         if numbers is not None and np.isnan(numbers[~missing]).mean() < 0.05:
             strays = sorted({str(v) for v in values[~missing & np.isnan(numbers)]})
             raise InputError(
@@ -192,7 +209,11 @@ def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:
 def _weight(raw: RawTable, name: str | None, rows: IntArray) -> FloatArray | None:
     if name is None:
         return None
-    values = column_values(raw, name)[rows]
+    return read_weight(column_values(raw, name)[rows], name)
+
+
+def read_weight(values: AnyArray, name: str) -> FloatArray:
+    """Weights as numbers >= 0, or an error."""
     if values.dtype.kind != "f" or not (np.isfinite(values) & (values >= 0)).all():
         raise InputError(
             f"Weights must be numbers >= 0, without gaps. Got others in {name!r}. Mend them, or "

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from secateur._data.reading.formats import FileKind
+from secateur._data.reading.naming import mended_names
+from secateur._data.reading.raw import RawTable
 from secateur._data.wording import some_of
 from secateur.exceptions import InputError
-from secateur.files.formats import FileKind
-from secateur.files.naming import mended_names
-from secateur.files.raw import RawTable
 from secateur.typing import AnyArray
 
 _SPARSE = {"data", "indices", "indptr", "shape"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from secateur.files.arrow import read_arrow
-from secateur.files.delimited import ReadOptions, read_delimited
-from secateur.files.formats import format_of, kind_of_name
+from secateur._data.reading.arrow import read_arrow
+from secateur._data.reading.delimited import ReadOptions, read_delimited
+from secateur._data.reading.formats import format_of, kind_of_name
+from secateur._data.reading.opening import read_bytes
+from secateur._data.reading.raw import RawTable
+from secateur._data.reading.sparse import read_libsvm
 from secateur.files.npz import read_npz
-from secateur.files.opening import read_bytes
-from secateur.files.raw import RawTable
-from secateur.files.sparse import read_libsvm
 
 __all__ = ["ReadOptions", "read_file"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from secateur._data import guessing
+from secateur._data.reading.frames import whole_labels
 from secateur._data.target import Task
 from secateur._data.wording import some_of
 from secateur.exceptions import InputError
@@ -45,8 +46,7 @@ def guess_task(target: AnyArray, name: str) -> tuple[Task, str]:
 def labels_of(target: AnyArray, task: Task) -> AnyArray:
     """The target as selectors want it: whole class labels as integers, so that they print so."""
     if task == "classification" and target.dtype.kind == "f":
-        whole = bool((target == np.floor(target)).all()) and bool((np.abs(target) < 2**53).all())
-        return target.astype(np.int64) if whole else target
+        return whole_labels(target)
     return target
 
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from secateur._data.reading.delimited import ReadOptions
+from secateur._data.reading.raw import RawTable
 from secateur.exceptions import InputError
 from secateur.files.applying import make_features
 from secateur.files.dataset import Dataset, column_values, take_rows
-from secateur.files.delimited import ReadOptions
-from secateur.files.raw import RawTable
 from secateur.files.reading import read_file
 from secateur.files.task import labels_of
 from secateur.typing import AnyArray

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from secateur.files.arrow import arrow_table
-from secateur.files.delimited import dialect_of, rows_of
+from secateur._data.reading.arrow import arrow_table
+from secateur._data.reading.delimited import ReadOptions, dialect_of, rows_of
+from secateur._data.reading.opening import compress, read_bytes
+from secateur._data.reading.raw import RawTable
+from secateur._data.reading.sparse import LABEL, libsvm_bytes
 from secateur.files.npz import load_arrays
-from secateur.files.opening import compress, read_bytes
-from secateur.files.raw import RawTable
-from secateur.files.reading import ReadOptions
-from secateur.files.sparse import LABEL, libsvm_bytes
 
 
 def reduced_name(raw: RawTable) -> str:
@@ -72,7 +71,7 @@ def _arrow(content: bytes, name: str, raw: RawTable, kept: list[int]) -> bytes:
     table = arrow_table(content, name, raw.kind.format)
     # columns that could not be read have no place in raw: found by what they are called there
     wanted = {raw.names[place] for place in kept}
-    from secateur.files.naming import mended_names
+    from secateur._data.reading.naming import mended_names
 
     labels, _ = mended_names(table.column_names)
     taken = table.select([place for place, label in enumerate(labels) if label in wanted])

@@ -174,7 +174,12 @@ def _divisible(executor: Executor, columns: BinnedColumns, least: int) -> IntArr
 def _begin(executor: Executor, loss: Loss, *, is_added: bool) -> tuple[Ensemble, WeightScale, int]:
     """The best constant as a model, how weights are rounded, and how many rows train."""
     parts = executor.each(rows.training_rows)
-    target, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    targets, weights = map(list, zip(*parts, strict=True))
+    del parts  # long tables have little room: pieces go as soon as they are joined
+    target = np.concatenate(targets)
+    del targets
+    weight = np.concatenate(weights)
+    del weights
     best = np.zeros(loss.n_outputs) if is_added else loss.baseline(target, weight)
     return Ensemble(loss, best), WeightScale.of(weight), len(target)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from secateur._data.memory import available_memory
+from secateur._data.reading.formats import compression_of
 from secateur.exceptions import InputError, MissingDependencyError, OutOfMemoryError
-from secateur.files.formats import compression_of
 
 _CHUNK = 1 << 24
 
@@ -23,12 +24,22 @@ def read_bytes(file: Path) -> tuple[bytes, str]:
 
     A small file can hold a very large one, so reading ends before memory does.
     """
+    with opened(file) as (stream, compression):
+        return _read_limited(stream, file), compression
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[tuple[Any, str]]:
+    """The decompressed content of a file as a stream, and how it was compressed.
+
+    What is damaged shows while it is read: an error in our words then too.
+    """
     check_file(file)
     with file.open("rb") as stream:
         compression = compression_of(stream.read(8))
         stream.seek(0)
         try:
-            content = _read_limited(_decompressing(stream, compression), file)
+            yield _decompressing(stream, compression), compression
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # of the system, not of the content
@@ -36,7 +47,12 @@ def read_bytes(file: Path) -> tuple[bytes, str]:
                 f"{file} must be a whole {compression} file. Got one that breaks off or is "
                 f"damaged ({error}). Get the file again."
             ) from error
-    return content, compression
+
+
+def read_head(file: Path, n_bytes: int = 100_000) -> tuple[bytes, str]:
+    """The first bytes of a file, decompressed, and how it is compressed."""
+    with opened(file) as (stream, compression):
+        return stream.read(n_bytes), compression
 
 
 def check_file(file: Path) -> None:
@@ -94,7 +110,7 @@ def _decompressing(stream: IO[bytes], compression: str) -> Any:
     if compression == "xz":
         return lzma.LZMAFile(stream)
     if compression == "zst":
-        return arrow().CompressedInputStream(stream, "zstd")
+        return io.BufferedReader(arrow().CompressedInputStream(stream, "zstd"))
     return stream
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from secateur.files.formats import FileKind
+from secateur._data.reading.formats import FileKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +29,9 @@ class RawTable:
     kind : FileKind
     notes : tuple of str
         What was guessed or done, in sentences.
+    others : frozenset of int
+        Where a table is one block of a file: columns that hold other things than numbers here, and
+        were not asked for as text.
     """
 
     matrix: Any
@@ -37,6 +40,7 @@ class RawTable:
     texts: Mapping[int, Any] = field(default_factory=dict)
     sides: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    others: frozenset[int] = frozenset()
 
     @property
     def n_rows(self) -> int:

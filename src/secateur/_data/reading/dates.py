@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from secateur.files.opening import polars
+from secateur._data.reading.opening import polars
 from secateur.typing import FloatArray
 
 FORMATS = {
@@ -35,13 +36,15 @@ def date_format(text: Any) -> str | None:
     >>> date_format(pl.Series(["13/02/2003", None]))
     '%d/%m/%Y'
     """
-    values = text.drop_nulls().unique()
+    return next(iter(date_formats(text.drop_nulls().unique(), FORMATS)), None)
+
+
+def date_formats(values: Any, among: Iterable[str]) -> list[str]:
+    """Those of some forms that all values have as dates, in the order of ``FORMATS``."""
     if not len(values) or not values[0][:1].isdigit():
-        return None
-    for form in FORMATS:
-        if _parsed(values[:1], form).null_count() == 0 and _parsed(values, form).null_count() == 0:
-            return form
-    return None
+        return []
+    likely = [form for form in among if _parsed(values[:1], form).null_count() == 0]
+    return [form for form in likely if _parsed(values, form).null_count() == 0]
 
 
 def as_days(text: Any, form: str) -> FloatArray:

@@ -1,4 +1,4 @@
-"""How a text file is written: its encoding, its delimiter, its header, its decimal sign."""
+"""How the cells of a text file are written: delimiter, header, decimal sign, missing words."""
 
 from __future__ import annotations
 
@@ -11,13 +11,6 @@ from dataclasses import dataclass
 from secateur.exceptions import InputError
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
-_BOMS = {
-    b"\xef\xbb\xbf": "utf-8-sig",
-    b"\xff\xfe\x00\x00": "utf-32",
-    b"\x00\x00\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-}
 _SAMPLE_LINES = 100
 _SAMPLE_CHARACTERS = 1_000_000
 _SAMPLE_CELLS = 10_000
@@ -48,52 +41,6 @@ class Dialect:
     notes: tuple[str, ...] = ()
 
 
-def decoded(content: bytes, name: str, encoding: str | None = None) -> tuple[str, list[str]]:
-    """The text of a file, and what was guessed of its encoding.
-
-    UTF-8 unless the file begins with the mark of another; what is not valid there is read as
-    Windows-1252, in which any text of western Europe can be read.
-    """
-    text, notes = _decoded(content, name, encoding)
-    if "\n" not in text:
-        text = text.replace("\r", "\n")  # as old Macs part their lines
-    return text, notes
-
-
-def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list[str]]:
-    if encoding is not None:
-        return _strictly(content, name, encoding), []
-    marked = next((known for bom, known in _BOMS.items() if content.startswith(bom)), None)
-    if marked is not None:
-        return _strictly(content, name, marked), []
-    if b"\x00" in content[:_SAMPLE_CHARACTERS]:
-        raise InputError(
-            f"{name} must be text. Got bytes that no text has. Name it by its format (.parquet, "
-            ".feather, .npz), or give --encoding."
-        )
-    try:
-        return content.decode("utf-8"), []
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        note = f"Line {line} is not UTF-8: the file is read as Windows-1252 (--encoding overrules)."
-        return content.decode("cp1252", errors="replace"), [note]
-
-
-def _strictly(content: bytes, name: str, encoding: str) -> str:
-    try:
-        return content.decode(encoding)
-    except LookupError as error:
-        raise InputError(
-            f"'encoding' must be one that Python knows. Got {encoding!r}. Use for instance utf-8 "
-            "or latin-1."
-        ) from error
-    except UnicodeError as error:
-        raise InputError(
-            f"{name} must be {encoding} text. Got bytes that are not ({error}). Give another "
-            "--encoding."
-        ) from error
-
-
 def guess_dialect(
     text: str, name: str, *, delimiter: str | None = None, header: bool | None = None
 ) -> Dialect:
@@ -112,7 +59,7 @@ def guess_dialect(
     >>> guess_dialect("a;b\n1,5;2\n", "x.csv")
     Dialect(delimiter=';', header=('a', 'b'), n_columns=2, decimal=',', notes=(...))
     """
-    sample = _sample(text)
+    sample = sample_of(text)
     chosen = _guess_delimiter(sample) if delimiter is None else delimiter
     rows = parse(sample, chosen, name)
     if not rows:  # nothing at all, blank lines, or a pair of quotes
@@ -143,7 +90,8 @@ def parse(text: str, delimiter: str, name: str) -> list[list[str]]:
         ) from error
 
 
-def _sample(text: str) -> str:
+def sample_of(text: str) -> str:
+    """The first lines, which a dialect is guessed from; all of a text that has no more."""
     end, n_lines = 0, 0
     while n_lines < _SAMPLE_LINES and end >= 0 and (end < _SAMPLE_CHARACTERS or n_lines < 2):
         end = text.find("\n", end) + 1 or -1

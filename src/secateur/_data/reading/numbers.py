@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from secateur.files.dialect import MISSING
-from secateur.files.opening import polars
+from secateur._data.reading.dialect import MISSING
+from secateur._data.reading.opening import polars
 from secateur.typing import FloatArray
 
 
@@ -36,14 +36,24 @@ def as_numbers(series: Any, decimal: str = ".") -> tuple[FloatArray, Any]:
     quick = series.cast(pl.Float64, strict=False)
     if quick.null_count() == 0:
         return quick.to_numpy(), None
-    text = series.str.strip_chars()
-    text = pl.select(
-        pl.when(text.str.to_lowercase().is_in(list(MISSING))).then(None).otherwise(text)
-    ).to_series()
+    text = as_text(series)
     written = text.str.replace(",", ".", literal=True) if decimal == "," else text
     numbers = written.cast(pl.Float64, strict=False)
     values = numbers.to_numpy().astype(np.float64)
     return values, None if numbers.null_count() == text.null_count() else text
+
+
+def as_text(series: Any) -> Any:
+    """A column of text without the blanks around its cells, missing ones as nulls.
+
+    >>> import polars as pl
+    >>> as_text(pl.Series([" red", "N/A"])).to_list()
+    ['red', None]
+    """
+    pl = polars()
+    text = series.str.strip_chars()
+    is_missing = text.str.to_lowercase().is_in(list(MISSING))
+    return pl.select(pl.when(is_missing).then(None).otherwise(text)).to_series()
 
 
 def row_of_numbers(cells: list[str], decimal: str = ".") -> tuple[FloatArray, list[int]]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from secateur._data.memory import require_memory
 from secateur._data.naming import made_up_names
+from secateur._data.reading.dialect import Dialect, guess_dialect
+from secateur._data.reading.encoding import decoded
+from secateur._data.reading.formats import FileKind
+from secateur._data.reading.naming import mended_names
+from secateur._data.reading.numbers import as_numbers, row_of_numbers
+from secateur._data.reading.opening import arrow, polars
+from secateur._data.reading.raw import RawTable
 from secateur.exceptions import InputError
-from secateur.files.dialect import Dialect, decoded, guess_dialect
-from secateur.files.formats import FileKind
-from secateur.files.naming import mended_names
-from secateur.files.numbers import as_numbers, row_of_numbers
-from secateur.files.opening import arrow, polars
-from secateur.files.raw import RawTable
 from secateur.typing import FloatArray
 
 WIDE = 2_000
@@ -45,22 +46,31 @@ def read_delimited(content: bytes, name: str, kind: FileKind, options: ReadOptio
     options : ReadOptions
     """
     text, dialect, notes = dialect_of(content, name, kind, options)
-    names, mended = _names(dialect)
-    # pyarrow takes each of several spaces for a delimiter
-    by_lines = dialect.n_columns > WIDE or dialect.delimiter == " "
-    matrix, texts = (_read_by_lines if by_lines else _read_by_columns)(text, dialect, name)
+    names, mended = names_in(dialect)
+    read = _read_by_lines if is_read_by_lines(dialect) else _read_by_columns
+    matrix, texts = read(text, dialect, name)
     if not len(matrix):
-        raise InputError(
-            f"{name} must have rows. Got a header and nothing below it. Check the export."
-        )
-    _check_quotes(text, texts, name)
+        raise no_rows(name)
+    check_quotes(text.count('"'), (cells[-1] for cells in texts.values()), name)
     told = (*notes, *dialect.notes, *mended)
     return RawTable(matrix, names, kind, texts, {}, told)
 
 
-def _check_quotes(text: str, texts: dict[int, Any], name: str) -> None:
+def is_read_by_lines(dialect: Dialect) -> bool:
+    """Whether a table is too wide for columns, or parted by spaces: pyarrow counts each of them."""
+    return dialect.n_columns > WIDE or dialect.delimiter == " "
+
+
+def no_rows(name: str) -> InputError:
+    """What to say of a header alone."""
+    return InputError(
+        f"{name} must have rows. Got a header and nothing below it. Check the export."
+    )
+
+
+def check_quotes(n_quotes: int, last_cells: Iterable[str | None], name: str) -> None:
     """A quote that is not closed swallows the rest of the file, which no parser minds."""
-    if text.count('"') % 2 and any("\n" in (cells[-1] or "") for cells in texts.values()):
+    if n_quotes % 2 and any("\n" in (cell or "") for cell in last_cells):
         raise InputError(
             f"{name} must close the quotes that it opens. Got a last cell that goes on for many "
             "lines. Look for a single quote in the line where it begins."
@@ -72,14 +82,19 @@ def dialect_of(
 ) -> tuple[str, Dialect, list[str]]:
     """The text of a file, how it is written, and what was guessed of its encoding."""
     text, notes = decoded(content, name, options.encoding)
+    return text, dialect_in(text, name, kind, options), notes
+
+
+def dialect_in(text: str, name: str, kind: FileKind, options: ReadOptions) -> Dialect:
+    """How a file is written, by its first lines."""
     delimiter = options.delimiter
     if delimiter is None and kind.format == "tsv":
         delimiter = "\t"
-    dialect = guess_dialect(text, name, delimiter=delimiter, header=options.header)
-    return text, dialect, notes
+    return guess_dialect(text, name, delimiter=delimiter, header=options.header)
 
 
-def _names(dialect: Dialect) -> tuple[tuple[str, ...], list[str]]:
+def names_in(dialect: Dialect) -> tuple[tuple[str, ...], list[str]]:
+    """The names of the columns, and what was changed of them."""
     if dialect.header is None:
         return made_up_names(dialect.n_columns), []
     return mended_names(dialect.header)
@@ -105,47 +120,70 @@ def _read_by_columns(text: str, dialect: Dialect, name: str) -> tuple[FloatArray
 
 def text_columns(text: str, dialect: Dialect, name: str, only: list[int] | None = None) -> Any:
     """The cells as a pyarrow table of text, of all columns or of some, under numbers as names."""
-    arrow()
-    import pyarrow as pa
+    pa = arrow()
     import pyarrow.csv as pa_csv
 
     content = text.encode("utf-8", errors="replace")
-    labels = [str(place) for place in range(dialect.n_columns)]
-    skip = _end_of_header(text, dialect) if dialect.header is not None else 0
+    skip = end_of_header(text, dialect)
     ragged: list[Any] = []
+    told = parser_options(dialect, _block_size(content), ragged, has_quotes=b'"' in content)
+    if only is not None:
+        told["convert_options"].include_columns = [str(place) for place in only]
+    try:
+        return pa_csv.read_csv(
+            pa.BufferReader(memoryview(content)[len(text[:skip].encode("utf-8", "replace")) :]),
+            **told,
+        )
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error):
+            labels = map(str, range(dialect.n_columns))
+            return pa.table({label: pa.array([], pa.string()) for label in labels})
+        if ragged:
+            raise _ragged(text, ragged[0].text, ragged[0].actual_columns, dialect, name) from error
+        raise not_rows(name, error) from error
+
+
+def parser_options(
+    dialect: Dialect, block_size: int, ragged: list[Any], *, has_quotes: bool
+) -> dict[str, Any]:
+    """What pyarrow is told of a text: all cells as text, columns under numbers as names.
+
+    A line with too few or too many cells goes to ``ragged``, and is an error.
+    """
+    pa = arrow()
+    import pyarrow.csv as pa_csv
+
+    labels = [str(place) for place in range(dialect.n_columns)]
 
     def remember(row: Any) -> str:
         ragged.append(row)
         return "error"
 
-    try:
-        return pa_csv.read_csv(
-            pa.BufferReader(memoryview(content)[len(text[:skip].encode("utf-8", "replace")) :]),
-            read_options=pa_csv.ReadOptions(column_names=labels, block_size=_block_size(content)),
-            parse_options=pa_csv.ParseOptions(
-                delimiter=dialect.delimiter,
-                newlines_in_values=b'"' in content,
-                invalid_row_handler=remember,
-            ),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(labels, pa.string()),
-                include_columns=None if only is None else [labels[place] for place in only],
-                strings_can_be_null=False,
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        if "Empty CSV" in str(error):
-            return pa.table({label: pa.array([], pa.string()) for label in labels})
-        if ragged:
-            raise _ragged(text, ragged[0].text, ragged[0].actual_columns, dialect, name) from error
-        raise InputError(
-            f"{name} must be text with one row per line. Got something else ({error}). Check "
-            "quotes that are not closed, or give --delimiter."
-        ) from error
+    return {
+        "read_options": pa_csv.ReadOptions(column_names=labels, block_size=block_size),
+        "parse_options": pa_csv.ParseOptions(
+            delimiter=dialect.delimiter,
+            newlines_in_values=has_quotes,
+            invalid_row_handler=remember,
+        ),
+        "convert_options": pa_csv.ConvertOptions(
+            column_types=dict.fromkeys(labels, pa.string()), strings_can_be_null=False
+        ),
+    }
 
 
-def _end_of_header(text: str, dialect: Dialect) -> int:
-    """Where the line of names ends; names may hold line breaks within quotes."""
+def not_rows(name: str, error: Exception) -> InputError:
+    """What to say of a text that no parser makes rows of."""
+    return InputError(
+        f"{name} must be text with one row per line. Got something else ({error}). Check quotes "
+        "that are not closed, or give --delimiter."
+    )
+
+
+def end_of_header(text: str, dialect: Dialect) -> int:
+    """Where the line of names ends, 0 without one; names may hold line breaks within quotes."""
+    if dialect.header is None:
+        return 0
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter)
     for row in reader:
         if row and (len(row) > 1 or row[0].strip()):
@@ -202,15 +240,20 @@ def _read_by_lines(text: str, dialect: Dialect, name: str) -> tuple[FloatArray, 
         matrix[:, place], other = as_numbers(series, dialect.decimal)
         if other is None:
             del texts[place]
+        else:
+            texts[place] = other
     return matrix, texts
 
 
 def rows_of(text: str, dialect: Dialect, name: str) -> Iterator[list[str]]:
     """The cells of each line below the header."""
+    return rows_in(io.StringIO(text, newline=""), dialect, name)
+
+
+def rows_in(lines: Iterable[str], dialect: Dialect, name: str) -> Iterator[list[str]]:
+    """The same of lines that come one by one."""
     skip = dialect.delimiter == " "
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=dialect.delimiter, skipinitialspace=skip
-    )
+    reader = csv.reader(lines, delimiter=dialect.delimiter, skipinitialspace=skip)
     is_header = dialect.header is not None
     try:
         for cells in reader:

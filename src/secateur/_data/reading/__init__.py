@@ -1,0 +1,1 @@
+"""Files as columns: formats, compression, dialects, missing words and dates, each told once."""

@@ -1,0 +1,95 @@
+"""A dask cluster for one command: found at an address, or started here and ended with it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from secateur.cli.talking import Talk
+from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
+
+SECONDS = 10.0
+"""How long a scheduler may take to answer."""
+
+
+@contextmanager
+def connected(address: str | None, workers: int | None, talk: Talk) -> Iterator[Any]:
+    """An executor on the cluster at an address, or on so many processes of this machine.
+
+    Whatever ends the command, Ctrl-C among it, the connection goes; and with it a cluster that was
+    started here.
+    """
+    if address is not None and workers is not None:
+        raise ParameterError(
+            "A cluster is found or started. Got --dask and --workers. Use one of them."
+        )
+    _check_installed()
+    from secateur._execution.dask import DaskExecutor
+
+    with _client(address, workers) as client:
+        n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
+        if n_workers == 0:
+            raise ClusterError(
+                f"A cluster must have a worker. Got none at {address}. Start some with "
+                f"'dask worker {address}'."
+            )
+        talk.note(f"Computing on {n_workers} {'worker' if n_workers == 1 else 'workers'}.")
+        yield DaskExecutor(client)
+
+
+def _check_installed() -> None:
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "--dask and --workers need dask.distributed. Got no such package. Install it with 'pip "
+            "install secateur[dask]'."
+        ) from error
+
+
+@contextmanager
+def _client(address: str | None, workers: int | None) -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    with _silent():
+        if address is None:
+            with (
+                LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                ) as cluster,
+                Client(cluster, set_as_default=False, direct_to_workers=True) as client,
+            ):
+                yield client
+            return
+        try:
+            told = {"set_as_default": False, "direct_to_workers": True}
+            client = Client(address, timeout=SECONDS, **told)
+        except (OSError, TimeoutError, ValueError, TypeError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            raise ClusterError(
+                f"A scheduler must answer at {address!r}. Got none within {SECONDS:g} seconds "
+                f"({reason}). Check the address, which 'dask scheduler' prints, as "
+                "tcp://10.0.0.1:8786."
+            ) from error
+        with client:
+            yield client
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """What dask logs of lost connections is no news where we end them."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,141 @@
+"""``secateur select`` on a dask cluster: one that is there, or one that is started for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from .conftest import QUICK, environment  # noqa: TID252 - beside this file
+
+pytest.importorskip("distributed")
+
+
+def test_one_cluster_at_a_time(run, table):
+    done = run("select", table, "-y", "y", "--dask", "tcp://127.0.0.1:1", "--workers", "2")
+    assert done.code == 1
+    assert "Got --dask and --workers. Use one of them." in done.err
+
+
+def test_a_scheduler_that_does_not_answer(run, table, monkeypatch):
+    from secateur.cli import cluster
+
+    monkeypatch.setattr(cluster, "SECONDS", 0.5)
+    start = time.monotonic()
+    done = run("select", table, "-y", "y", "--dask", "tcp://127.0.0.1:1")
+    assert done.code == 1
+    assert "A scheduler must answer at 'tcp://127.0.0.1:1'. Got none within 0.5 s" in done.err
+    assert time.monotonic() - start < 30
+
+
+def test_an_address_that_is_none(run, table, monkeypatch):
+    from secateur.cli import cluster
+
+    monkeypatch.setattr(cluster, "SECONDS", 0.5)
+    done = run("select", table, "-y", "y", "--dask", "no address")
+    assert done.code == 1
+    assert "A scheduler must answer at 'no address'" in done.err
+
+
+def test_without_dask_the_extra_is_named(run, table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = run("select", table, "-y", "y", "--workers", "2")
+    assert done.code == 1
+    assert "pip install secateur[dask]" in done.err
+
+
+def test_an_archive_is_refused(run, tmp_path, monkeypatch):
+    from contextlib import contextmanager
+
+    from secateur.cli import cluster
+
+    @contextmanager
+    def nobody(*_):
+        yield object()
+
+    monkeypatch.setattr(cluster, "connected", nobody)
+    np.savez(tmp_path / "a.npz", X=np.eye(4), y=[0, 1, 0, 1])
+    done = run("select", "a.npz", "-y", "y", "--workers", "2", "--out", "r")
+    assert done.code == 1
+    assert "for a cluster. Got NPZ" in done.err
+
+
+def chosen(folder):
+    document = json.loads((folder / "selection.json").read_text())
+    return {key: document[key] for key in ("features", "score", "all_features")}
+
+
+@pytest.mark.slow
+def test_workers_choose_what_one_process_chooses(run, table, tmp_path):
+    done = run("select", table, "-y", "y", "--out", "two", "--workers", 2, *QUICK)
+    assert done.code == 0, done.err
+    assert "Computing on 2 workers." in done.err
+    done = run("select", table, "-y", "y", "--out", "one", "--memory-limit", "100MB", *QUICK)
+    assert done.code == 0, done.err
+    assert chosen(tmp_path / "one") == chosen(tmp_path / "two")
+
+
+@pytest.mark.slow
+def test_a_running_cluster_is_used_and_left_running(run, table, tmp_path):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        address = cluster.scheduler_address
+        done = run("select", table, "-y", "y", "--out", "r", "--dask", address, *QUICK)
+        assert done.code == 0, done.err
+        assert len(client.scheduler_info(n_workers=-1)["workers"]) == 1
+
+
+def children_of(pid):
+    import psutil
+
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_workers_too(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 12)).round(3)
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=len(X)) > 0).astype(int)
+    file = tmp_path / "rows.csv"
+    np.savetxt(file, np.column_stack([X, y]), delimiter=",", fmt="%g",
+               header=",".join([*"abcdefghijkl", "y"]), comments="")  # fmt: skip
+    command = ["select", str(file), "-y", "y", "--workers", "2", "--out", str(tmp_path / "r")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "secateur", *command],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    heard = ""
+    while "Selecting" not in heard:
+        line = process.stderr.readline()
+        assert line, heard
+        heard += line
+    time.sleep(3)
+    workers = children_of(process.pid)
+    assert len(workers) >= 2
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130, rest
+    assert "Traceback" not in rest
+    time.sleep(1)
+    assert not [pid for pid in workers if _runs(pid)]
+    assert not (tmp_path / "r").exists()
+
+
+def _runs(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,78 @@
+"""A table on disk is made and fitted on within the memory that it may take."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from secateur._data.memory import resolve_limit
+
+pytest.importorskip("pyarrow")
+
+CHILD = """
+import json, sys
+from pathlib import Path
+import numpy as np
+import secateur
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) * 1024
+
+file, limit, weight = sys.argv[1:]
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 20))
+told = {"penalty": 0.0005, "max_iter": 6, "early_stopping": False, "random_state": 0, "n_jobs": 2}
+secateur.AGBMClassifier(**told).fit(X, X[:, 0] > 0)  # compiles what a fit needs
+begin = peak()
+table = secateur.open_table(file, "y", memory_limit=limit, weight=weight or None, n_jobs=2)
+opened = peak()
+selector = secateur.AGBMClassifier(**told).fit(table)
+print(json.dumps({"begin": begin, "opened": opened, "fitted": peak(),
+                  "chosen": selector.get_support(indices=True).tolist()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """A million rows of fifty numbers, 400 MB of them, as Parquet in few row groups."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = tmp_path_factory.mktemp("large") / "rows.parquet"
+    rng = np.random.default_rng(0)
+    writer = None
+    for _ in range(5):
+        X = rng.normal(size=(200_000, 50))
+        y = (X[:, 3] + X[:, 7] + rng.normal(size=len(X)) > 0).astype(np.int64)
+        columns = {f"c{j}": X[:, j] for j in range(50)}
+        table = pa.table({**columns, "w": rng.integers(1, 4, len(X)).astype(float), "y": y})
+        writer = writer or pq.ParquetWriter(file, table.schema)
+        writer.write_table(table)
+    writer.close()
+    return file
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="told by Linux")
+@pytest.mark.parametrize("weight", ["", "w"])
+@pytest.mark.parametrize("limit", ["700MB", "1GB"])
+def test_the_peak_stays_below_the_limit(rows, limit, weight):
+    paths = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(rows), limit, weight],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {3, 7} <= set(found["chosen"])
+    assert found["fitted"] < resolve_limit(limit), found
