@@ -38,7 +38,10 @@ class MissingDependencyError(SecateurError, ImportError):
 
 
 class ClusterError(SecateurError, RuntimeError):
-    """A cluster is lost in the middle of a fit; ``path`` holds the steps up to then, if any."""
+    """A cluster is lost in the middle of a fit or a race.
+
+    ``path`` holds the steps up to then, or the comparison of the trials that were done, if any.
+    """
 
     path: Any = None
 

@@ -70,3 +70,27 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]: ...
+
+
+class TaskExecutor(Protocol):
+    """Runs tasks that need nothing of each other but something that they share.
+
+    ``pack`` gives what `pickle.loads` reads elsewhere, also of classes of a script or a notebook.
+    """
+
+    @property
+    def n_slots(self) -> int:
+        """How many are done at a time."""
+        ...
+
+    def pack(self, value: Any) -> bytes: ...
+
+    def share(self, value: Any, name: str) -> Any: ...
+
+    def map(
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[Any],
+        shared: Any = None,
+        name: str = "task",
+    ) -> list[Result]: ...

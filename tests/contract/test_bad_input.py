@@ -228,6 +228,7 @@ BAD_PARAMETERS = {
     "cv": [-1, "five", 2.5, True],
     "random_state": ["a", -1],
     "n_jobs": [0, 1.5],
+    "executor": ["tcp://somewhere", 2],
     "verbose": [-1, "loud"],
     "categorical_features": ["a", [99], ["zz"]],
     "loss": ["log_loss", None],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-
 import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from equivalence.models import assert_same_selector
+from execution.clusters import addresses, kill_one, start
 
 import secateur
 from secateur._data import opening
@@ -41,25 +39,9 @@ def folder(rows, tmp_path_factory):
     return table.folder
 
 
-def start(n_workers):
-    return LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
-    )
-
-
-@pytest.fixture(scope="module")
-def client():
-    with start(4) as cluster, Client(cluster) as found:
-        yield found
-
-
 @pytest.fixture(scope="module")
 def at_home(folder):
     return secateur.AGBMRegressor(**TOLD).fit(secateur.open_table(folder))
-
-
-def addresses(client):
-    return list(client.scheduler_info(n_workers=-1)["workers"])
 
 
 SLOW = pytest.mark.slow
@@ -133,11 +115,11 @@ def test_a_worker_killed_in_the_middle_is_survived(client, folder, at_home, monk
     client.wait_for_workers(4)
     executor = secateur.DaskExecutor(client, fan_in=fan_in)
     table = secateur.open_table(folder, executor=executor)
-    victim, pid = next(iter(client.run(os.getpid).items()))
-    when = _At(monkeypatch, 4, lambda: os.kill(pid, signal.SIGKILL))
+    victims = []
+    when = _At(monkeypatch, 4, lambda: victims.append(kill_one(client)))
     selector = secateur.AGBMRegressor(**TOLD).fit(table)
     assert when.n_trees == 8
-    assert victim not in addresses(client)
+    assert victims[0] not in addresses(client)
     assert_same_selector(at_home, selector)
 
 

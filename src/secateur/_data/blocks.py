@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from secateur._data.files import arrow_blocks, is_libsvm, libsvm_blocks
+from secateur._data.sources import Roles, open_source
 from secateur._data.stored import StoredTable
 from secateur.exceptions import InputError, InputTypeError
 
@@ -91,3 +92,9 @@ def stored_blocks(table: StoredTable) -> Iterator[Block]:
         )
         raise InputError(msg)
     return ((part.X, part.targets[0], part.weight) for part in table.parts(ROWS))
+
+
+def lazy_blocks(X: Any, y: Any) -> Iterator[Block]:
+    """The parts of a dask array or data frame, each computed when its turn comes."""
+    source = open_source(X, y, Roles())
+    return ((part.X, part.targets[0], None) for part in source.parts(ROWS))

@@ -84,6 +84,19 @@ class StandardColumns:
         n_stored = max(one.stop - one.start, other.stop - other.start)
         return False if 2 * n_stored < self.n_rows else None
 
+    def n_stored(self, features: IntArray) -> int:
+        """The number of stored cells of some columns."""
+        if not isinstance(self.columns, SparseColumns):
+            return len(features) * self.n_rows
+        indptr = self.columns.indptr
+        return int((indptr[features + 1] - indptr[features]).sum())
+
+    def at_hand(
+        self, features: IntArray, mean: FloatArray, inverse: FloatArray
+    ) -> tuple[DenseColumns | SparseColumns, IntArray, FloatArray, FloatArray]:
+        """Columns to go over again and again, where some features are among them, their scale."""
+        return self.columns, features, mean, inverse
+
     def dots(self, vector: FloatArray, threads: Threads) -> FloatArray:
         """The sum over rows of each stored column times a vector."""
         out = np.empty(self.n_features)
@@ -178,7 +191,7 @@ def standardize_table(
     """
     threads = threads or Threads(1)
     shares = weight / weight.sum()
-    if table.is_sparse and table.csc.nnz <= CROWDED * table.n_rows * table.n_features:
+    if stays_sparse(table):
         return _sparse(table, shares)
     values = _read_dense(table, threads)
     out = [np.empty(table.n_features) for _ in range(3)]
@@ -187,6 +200,11 @@ def standardize_table(
         lambda a, b: fill_and_scale(values, shares, centre, scale, a, b, *out), len(values), grain
     )
     return StandardColumns(DenseColumns(values), table.n_rows, *out)
+
+
+def stays_sparse(table: Table) -> bool:
+    """Whether only the cells that are not zero are stored."""
+    return table.is_sparse and table.csc.nnz <= CROWDED * table.n_rows * table.n_features
 
 
 def _read_dense(table: Table, threads: Threads) -> FloatArray:

@@ -1,26 +1,17 @@
-"""Blocks of rows on the workers of a dask cluster: one host on each, asked in a tree.
-
-Hosts are dask actors: a call goes to its worker without a detour over the scheduler. Rows stay
-where they are; calls and sums travel. A worker that is lost takes its blocks with it: others read
-them again, are told what the lost one was told since the last time that it was settled, and the
-fit goes on, with the same bits.
-"""
+"""Who computes on a dask cluster: rows in blocks, or tasks that need nothing of each other."""
 
 from __future__ import annotations
 
-import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from itertools import count, pairwise
-from typing import Any
-from weakref import WeakSet
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, Self
 
 from secateur._data.stored import StoredTable
-from secateur._execution.dask_fit import DaskFit
-from secateur._execution.host import CODES, Order, RowHost, joined
-from secateur._execution.places import FitRows
-from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
+from secateur._execution.dask_place import DaskPlace
+from secateur._execution.dask_tasks import Outcome, Shared, done_tasks, packed, share
+from secateur._execution.dask_workers import Workers
+from secateur._execution.holdings import CodeHolding, Holding
+from secateur.exceptions import MissingDependencyError, ParameterError
 from secateur.typing import Result
 
 FAN_IN = 8
@@ -33,8 +24,10 @@ PATIENCE = 60.0
 class DaskExecutor:
     """Computes on a dask cluster.
 
-    Give it to `secateur.open_table`; selectors that are fitted on the table then work where the
-    cluster is. The folder of the table must be one that all workers see.
+    Give it to `secateur.open_table`, and boosted selectors that are fitted on the table work where
+    the cluster is; the folder of the table must be one that all workers see. Give it to
+    `secateur.compare`, to FeatBoost, to IIS or to grafting as ``executor``. It is not saved: a
+    selector that was pickled computes in the process that reads it.
 
     Parameters
     ----------
@@ -86,8 +79,6 @@ class DaskExecutor:
             raise ParameterError(msg)
         self.client = client
         self.fan_in = int(fan_in)
-        self.patience = float(patience)
-        self.workers = None if workers is None else frozenset(workers)
         if direct and not client.direct_to_workers:
             # A client of our own: whether the user's speaks to workers is not ours to change.
             self.client = distributed.Client(
@@ -97,218 +88,81 @@ class DaskExecutor:
                 set_as_default=False,
             )
             weakref.finalize(self, self.client.close)
+        chosen = None if workers is None else frozenset(workers)
+        self.workers = Workers(self.client, chosen, float(patience))
+
+    # ---- rows in blocks -----------------------------------------------------------------------
 
     def place(self, table: StoredTable) -> DaskPlace:
         """Spread the blocks of a table over the workers."""
-        return DaskPlace(self, table)
+        return self.spread(CodeHolding(table))
 
-    def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]:
-        """``function(task)`` of every task, wherever there is room."""
-        futures = self.client.map(function, list(tasks), pure=False)
-        results: list[Result] = self.client.gather(futures)
-        return results
+    def spread(self, holding: Holding) -> DaskPlace:
+        """Spread blocks of any kind over the workers."""
+        return DaskPlace(self, holding)
 
-
-class DaskPlace:
-    """The blocks of one table on the workers of a cluster."""
-
-    def __init__(self, executor: DaskExecutor, table: StoredTable) -> None:
-        self._executor = executor
-        self._table = table
-        self._hosts: dict[str, Any] = {}
-        self._owner: dict[int, str] = {}
-        self._numbers = count(CODES + 1)
-        self._fits: WeakSet[DaskFit] = WeakSet()
-        self._codes: DaskFit | None = None
-        self._is_lost = False
-        self._give_out(range(len(table.blocks)))
-
-    # ---- what fits ask for --------------------------------------------------------------------
-
-    def executor(self, asked: FitRows) -> DaskFit:
-        """The executor of one fit."""
-        fit = DaskFit(self, next(self._numbers), asked)
-        self._fits.add(fit)
-        for address in self._hosts:
-            self._begin(fit, address, self.blocks_of(address))
-        return fit
-
-    def over_codes(self) -> DaskFit:
-        """The executor of the codes themselves."""
-        self._codes = self._codes or DaskFit(self, CODES, None)
-        return self._codes
-
-    def blocks_of(self, address: str) -> list[int]:
-        """The blocks that a worker has, by number."""
-        return [number for number, owner in self._owner.items() if owner == address]
-
-    def send(self, order: Order) -> Any:
-        """Have an order done by all hosts, and give their answer."""
-        with self._executor.client.as_current():
-            trees = _trees(list(self._hosts.values()), self._executor.fan_in)
-            futures = [host.run(order, below) for host, below in trees]
-            answers = [future.result() for future in futures]
-        return joined(order.calls[-1].verb, answers)
-
-    def end(self, fit: DaskFit) -> None:
-        """Have all hosts forget a fit; those that are gone have."""
-        self._fits.discard(fit)
-        if self._is_lost:
-            return  # nobody is left to forget it
-        for address in self._hosts:
-            with suppress(OSError, RuntimeError):  # who is lost has forgotten it
-                self._ask_all([address], lambda host: host.end(fit.number))
+    # ---- tasks that need nothing of each other ------------------------------------------------
 
     @property
-    def n_hosts(self) -> int:
-        """How many workers have blocks."""
-        return len(self._hosts)
+    def n_slots(self) -> int:
+        """How many tasks the workers do at a time."""
+        return sum(self.workers.there().values())
 
-    def n_fits(self) -> list[int]:
-        """How many fits each host has blocks of."""
-        found: list[int] = self._ask_all(list(self._hosts), lambda host: host.n_fits())
-        return found
+    @staticmethod
+    def pack(value: Any) -> bytes:
+        """Something pickled, also if its class is of a script or a notebook."""
+        return packed(value)
 
-    # ---- giving out blocks --------------------------------------------------------------------
+    def share(self, value: Any, name: str) -> Shared:
+        """Something that many tasks need: a worker gets it once."""
+        return share(self, value, name)
 
-    def _give_out(self, numbers: Iterable[int]) -> list[str]:
-        """Give blocks to workers, those with few rows first; gives the workers that got some."""
-        workers = self._workers()
-        for address in [*self._hosts]:
-            if address not in workers:
-                del self._hosts[address]
-        blocks = self._table.blocks
-        load = dict.fromkeys(workers, 0)
-        for number, owner in self._owner.items():
-            if owner in load:
-                load[owner] += blocks[number].n_rows
-        new: dict[str, list[int]] = {}
-        for number in numbers:
-            address = min(load, key=lambda each: (load[each], each))
-            load[address] += blocks[number].n_rows
-            new.setdefault(address, []).append(number)
-        self._make_hosts({address: workers[address] for address in new})
-        self._hold(new)
-        for address, its_numbers in new.items():
-            self._owner.update(dict.fromkeys(its_numbers, address))
-        return list(new)
+    def done(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[Any],
+        shared: Shared,
+        names: Sequence[str],
+    ) -> Generator[tuple[int, Outcome], None, None]:
+        """``function(shared, task)`` of every task as they are done, with the task's number.
 
-    def _workers(self) -> dict[str, int]:
-        """The workers that are there now and their threads; waits a while for the first."""
-        until = time.monotonic() + self._executor.patience
-        while True:
-            try:
-                client = self._executor.client
-                found = client.sync(client.scheduler.identity)["workers"]
-            except (OSError, AttributeError, TimeoutError) as error:
-                self._is_lost = True
-                raise _lost_scheduler(error) from error
-            chosen = self._executor.workers
-            there = {
-                address: int(told["nthreads"])
-                for address, told in found.items()
-                if chosen is None or address in chosen
-            }
-            if there:
-                return there
-            if time.monotonic() > until:
-                self._is_lost = True
-                msg = (
-                    "A cluster must have a worker. Got none for "
-                    f"{self._executor.patience:g} seconds. Start workers, and go on with resume=."
-                )
-                raise ClusterError(msg)
-            time.sleep(0.2)
+        What is not done when nobody listens any more is not begun.
+        """
+        return done_tasks(self, function, tasks, shared, names)
 
-    def _make_hosts(self, workers: dict[str, int]) -> None:
-        client = self._executor.client
-        futures = {
-            address: client.submit(
-                RowHost,
-                n_threads,
-                actor=True,
-                workers=[address],
-                pure=False,
-                key=f"secateur-rows-{address}-{time.monotonic_ns()}",
-            )
-            for address, n_threads in workers.items()
-            if address not in self._hosts
-        }
-        with client.as_current():
-            for address, future in futures.items():
-                self._hosts[address] = future.result()
+    def map(
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[Any],
+        shared: Shared | None = None,
+        name: str = "task",
+    ) -> list[Result]:
+        """``function(shared, task)`` of every task, or ``function(task)``, in their order."""
+        given = list(tasks)
+        names = [name] * len(given)
+        found = dict(done_tasks(self, function, given, shared, names))
+        return [found[number].value() for number in range(len(given))]
 
-    def _hold(self, new: dict[str, list[int]]) -> None:
-        blocks, bins = self._table.blocks, self._table.bins
+    # ---- what scikit-learn and pickle do to parameters ----------------------------------------
 
-        def hold(address: str) -> Any:
-            its_blocks = {number: blocks[number] for number in new[address]}
-            return self._hosts[address].hold(its_blocks, bins)
+    def __deepcopy__(self, _: Any) -> Self:
+        return self  # clones of a selector use the same cluster
 
-        try:
-            self._ask_all(list(new), lambda host: hold(self._address(host)))
-        except FileNotFoundError as error:
-            msg = (
-                "The folder of a stored table must be one that all workers see. Got none at "
-                f"{str(self._table.folder)!r} on a worker. Give open_table a shared 'cache'."
-            )
-            raise ClusterError(msg) from error
+    def __reduce__(self) -> Any:
+        return _nobody, ()
 
-    def _address(self, host: Any) -> str:
-        return next(address for address, each in self._hosts.items() if each is host)
-
-    def _begin(self, fit: DaskFit, address: str, numbers: Sequence[int]) -> None:
-        blocks = self._table.blocks
-        assert fit.asked is not None  # noqa: S101  # of rows, not of codes
-        asked = {n: fit.asked.cut(blocks[n].first_row, blocks[n].n_rows) for n in numbers}
-        self._ask_all([address], lambda host: host.begin(fit.number, asked))
-
-    def _ask_all(self, addresses: Sequence[str], ask: Callable[[Any], Any]) -> list[Any]:
-        with self._executor.client.as_current():
-            futures = [ask(self._hosts[address]) for address in addresses]
-            return [future.result() for future in futures]
-
-    # ---- losing workers -----------------------------------------------------------------------
-
-    def repair(self) -> bool:
-        """Give the blocks of lost workers to others, which catch up; False if none was lost."""
-        there = self._workers()
-        lost = [number for number, owner in self._owner.items() if owner not in there]
-        if not lost:
-            return False
-        self._give_out(lost)
-        for address in self._hosts:
-            numbers = [number for number in lost if self._owner[number] == address]
-            if numbers:
-                self._bring_up(address, numbers)
-        return True
-
-    def _bring_up(self, address: str, numbers: Sequence[int]) -> None:
-        """Have a host do to new blocks what was done to the lost ones."""
-        fits = [self._codes] if self._codes is not None else []
-        for fit in [*fits, *self._fits]:
-            if fit.asked is not None:
-                self._begin(fit, address, numbers)
-            told, pending = fit.history()
-            with self._executor.client.as_current():
-                host = self._hosts[address]
-                host.catch_up(fit.number, numbers, told, pending).result()
+    def __repr__(self) -> str:
+        return f"DaskExecutor({self.client.scheduler.address!r})"
 
 
-def _trees(hosts: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
-    """Hosts as at most so many trees, in which each has at most so many below it.
+def _nobody() -> None:
+    """What is read in the place of an executor: the process that reads it computes."""
 
-    >>> _trees([1, 2, 3, 4, 5], 2)
-    [(1, [(2, []), (3, [])]), (4, [(5, [])])]
+
+def is_executor(value: Any) -> bool:
+    """Whether something may be given as ``executor``.
+
+    >>> is_executor(None), is_executor("tcp://somewhere")
+    (True, False)
     """
-    n_trees = min(fan_in, len(hosts))
-    cuts = [-(-len(hosts) * k // n_trees) for k in range(n_trees + 1)] if n_trees else []
-    parts = [hosts[a:b] for a, b in pairwise(cuts)]
-    return [(part[0], _trees(part[1:], fan_in)) for part in parts]
-
-
-def _lost_scheduler(error: BaseException) -> ClusterError:
-    return ClusterError(
-        f"The client must reach its scheduler. Got none: {error}. Connect to a cluster again, and "
-        "go on with resume=."
-    )
+    return value is None or isinstance(value, DaskExecutor)

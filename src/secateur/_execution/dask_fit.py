@@ -12,7 +12,7 @@ from secateur.exceptions import ClusterError
 from secateur.typing import Finish, Result
 
 if TYPE_CHECKING:
-    from secateur._execution.dask import DaskPlace
+    from secateur._execution.dask_place import DaskPlace
 
 MOST_IN_VAIN = 50
 """How often a worker that the scheduler has still is asked before it counts as lost."""

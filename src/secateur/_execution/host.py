@@ -1,8 +1,8 @@
 """A host of rows on a worker: blocks, and the calls that are done to them.
 
-A host holds codes for all fits, and for every fit blocks of rows made from them. Calls come with a
-serial number. A call that was done already, but whose answer was lost on the way, is not done
-again: its answer is kept until the next one comes.
+A host holds blocks for all fits (codes, or numbers), and for every fit blocks of rows made from
+them. Calls come with a serial number. A call that was done already, but whose answer was lost on
+the way, is not done again: its answer is kept until the next one comes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from secateur._data.binned import BinnedColumns
-from secateur._data.stored import StoredBlock
 from secateur._execution.blocks import Rooms
 from secateur._execution.local import added
-from secateur._execution.places import FitRows, HeldBlock
+from secateur._execution.places import FitRows
 from secateur._execution.space import Heap
 from secateur._kernels.threads import Threads
 from secateur.typing import Finish
@@ -64,18 +62,21 @@ class RowHost:
     def __init__(self, n_threads: int) -> None:
         self._threads = Threads(n_threads)
         self._rooms = Rooms()
-        self._held: dict[int, HeldBlock] = {}
+        self._held: dict[int, Any] = {}
+        self._make: Any = None
+        self._shared: Any = None
         self._fits: dict[int, _Fit] = {CODES: _Fit()}
 
     # ---- coming and going ---------------------------------------------------------------------
 
-    def hold(self, blocks: dict[int, StoredBlock], bins: BinnedColumns) -> int:
-        """Read codes for good; gives how many bytes."""
-        for number, stored in blocks.items():
-            columns = stored.columns(stored.read(), bins)
-            self._held[number] = HeldBlock(columns, stored.first_row, self._threads)
-            self._fits[CODES].blocks[number] = self._held[number]
-        return sum(stored.n_bytes for stored in blocks.values())
+    def learn(self, make: Any, shared: Any) -> None:
+        """Know how blocks are made: by ``make(recipe, shared, threads)``."""
+        self._make, self._shared = make, shared
+
+    def hold(self, number: int, recipe: Any) -> None:
+        """Make a block, for good."""
+        self._held[number] = self._make(recipe, self._shared, self._threads)
+        self._fits[CODES].blocks[number] = self._held[number]
 
     def begin(self, fit: int, asked: dict[int, FitRows]) -> None:
         """Make the blocks of a fit; ``asked`` are the parts of these blocks."""

@@ -25,6 +25,9 @@ from numba import njit
 SUMS = {"reassoc", "contract", "nsz"}
 """Only the order of additions is given free; infinities and NaN keep their meaning."""
 
+FLAT = 1e-12
+"""A spread that is no larger than such a share of the largest value is rounding."""
+
 
 class DenseColumns(NamedTuple):
     """All cells, feature-major: ``values[j, i]``."""
@@ -75,7 +78,7 @@ def dense_moments(X, w, start, stop, mean_out, spread_out):
             rest += w[i] * d
         mean_out[j] = m + rest
         spread = math.sqrt(max(square - rest * rest, 0.0))
-        spread_out[j] = spread if spread > 1e-12 * top else 0.0
+        spread_out[j] = spread if spread > FLAT * top else 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
@@ -95,7 +98,47 @@ def sparse_moments(indptr, indices, values, w, start, stop, mean_out, spread_out
             square += w[indices[cell]] * d * d
         mean_out[j] = m
         spread = math.sqrt(square)
-        spread_out[j] = spread if spread > 1e-12 * top else 0.0
+        spread_out[j] = spread if spread > FLAT * top else 0.0
+
+
+@njit(cache=True, nogil=True)
+def present(X, w, j):
+    """Weight, mean, rest, squares and largest of the cells of a column that are there.
+
+    The rest is what rounding leaves of the differences from the mean; last comes how many cells
+    are missing.
+    """
+    total, weight, top, n_missing = 0.0, 0.0, 0.0, 0
+    for i in range(X.shape[1]):
+        x = X[j, i]
+        if x == x:
+            total += w[i] * x
+            weight += w[i]
+            top = max(top, abs(x))
+        else:
+            n_missing += 1
+    m = total / weight if weight > 0.0 else 0.0
+    rest, square = 0.0, 0.0
+    for i in range(X.shape[1]):
+        x = X[j, i]
+        if x == x:
+            d = x - m
+            rest += w[i] * d
+            square += w[i] * d * d
+    if weight > 0.0:
+        m += rest / weight
+    return weight, m, rest, square, top, n_missing
+
+
+@njit(cache=True, nogil=True)
+def put_on_scale(X, j, fill, shift, factor, is_zero):
+    """Fill missing cells of a column, then centre and scale it in place."""
+    inverse = 1.0 / factor
+    for i in range(X.shape[1]):
+        x = X[j, i]
+        if x != x:
+            x = fill
+        X[j, i] = 0.0 if is_zero else (x - shift) * inverse
 
 
 @njit(cache=True, nogil=True)
@@ -105,38 +148,33 @@ def fill_and_scale(X, w, centre, scale, start, stop, fill_out, shift_out, factor
     A column without spread, or without a value, becomes zero where it is centred.
     """
     for j in range(start, stop):
-        total, weight, top, n_missing = 0.0, 0.0, 0.0, 0
-        for i in range(X.shape[1]):
-            x = X[j, i]
-            if x == x:
-                total += w[i] * x
-                weight += w[i]
-                top = max(top, abs(x))
-            else:
-                n_missing += 1
-        m = total / weight if weight > 0.0 else 0.0
-        rest, square = 0.0, 0.0
-        for i in range(X.shape[1]):
-            x = X[j, i]
-            if x == x:
-                d = x - m
-                rest += w[i] * d
-                square += w[i] * d * d
-        if weight > 0.0:
-            m += rest / weight
+        weight, m, rest, square, top, n_missing = present(X, w, j)
         spread = math.sqrt(max(square - rest * rest, 0.0))
-        is_flat = spread <= 1e-12 * top
+        is_flat = spread <= FLAT * top
         if is_flat and weight > 0.0:
             m = X[j, 0] if n_missing == 0 else m
         fill_out[j] = m
         shift_out[j] = m if centre else 0.0
         factor_out[j] = spread if scale and not is_flat else 1.0
-        inverse = 1.0 / factor_out[j]
-        for i in range(X.shape[1]):
-            x = X[j, i]
-            if x != x:
-                x = m
-            X[j, i] = 0.0 if centre and is_flat else (x - shift_out[j]) * inverse
+        put_on_scale(X, j, m, shift_out[j], factor_out[j], centre and is_flat)
+
+
+@njit(cache=True, nogil=True)
+def present_moments(X, w, start, stop, weight_out, mean_out, square_out, top_out):
+    """The same of a block of rows, to be joined with others: the weights need not have sum one."""
+    for j in range(start, stop):
+        weight, m, rest, square, top, _ = present(X, w, j)
+        weight_out[j] = weight
+        mean_out[j] = m
+        square_out[j] = max(square - rest * rest / weight, 0.0) if weight > 0.0 else 0.0
+        top_out[j] = top
+
+
+@njit(cache=True, nogil=True)
+def scale_by(X, fill, shift, factor, is_zero, start, stop):
+    """Fill missing cells, centre and scale in place, by what is known already."""
+    for j in range(start, stop):
+        put_on_scale(X, j, fill[j], shift[j], factor[j], is_zero[j])
 
 
 @njit(cache=True, nogil=True)

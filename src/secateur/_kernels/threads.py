@@ -109,6 +109,10 @@ class Threads:
         self._inboxes = []
         self.n_threads = 1
 
+    def __reduce__(self) -> tuple[type[Threads], tuple[int]]:
+        """Sent to a worker it is alone there: as many tasks run at a time as there are threads."""
+        return Threads, (1,)
+
     def __enter__(self) -> Self:
         return self
 

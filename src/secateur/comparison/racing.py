@@ -5,30 +5,29 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from secateur._data.target import Task
-from secateur.comparison.child import Child
+from secateur._execution.dask import is_executor
 from secateur.comparison.methods import read_methods
 from secateur.comparison.resuming import load_earlier, mark_of, parameters_of, taken_up
-from secateur.comparison.trying import Course, judge, select
+from secateur.comparison.running import Attempt, try_all
+from secateur.comparison.trying import Course
 from secateur.comparison.validating import read_validators
 from secateur.evaluation.cloning import read_seed, with_threads
 from secateur.evaluation.judging import read_measure
 from secateur.evaluation.outer import outer_folds
 from secateur.evaluation.rows import read_rows
-from secateur.exceptions import InterruptedWarning, ParameterError
+from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
 from secateur.path import Comparison, Trial, versions
 from secateur.path.values import real_number, whole_number
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2"}
-
-Runner = Callable[[str, Any, int], Trial]
 
 
 def compare(
@@ -48,6 +47,7 @@ def compare(
     on_trial: Callable[[Trial, int, int], None] | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
+    executor: Any = None,
 ) -> Comparison:
     """Race methods on one table: selection inside the folds, judged by the rows left out.
 
@@ -55,7 +55,8 @@ def compare(
     its choice of at most so many features. Each validator is then fitted to the chosen columns of
     the training rows and scored on the rest. Trials run one after another, all methods on the first
     fold, then on the second, so that seconds can be compared and an interrupted race says
-    something. A method that fails is reported and the race goes on.
+    something; on a cluster they begin in this order. A method that fails is reported and the race
+    goes on.
 
     Parameters
     ----------
@@ -91,7 +92,12 @@ def compare(
         Called with (trial, number done, number in all) after each trial.
     random_state : int, RandomState or None, default=None
     n_jobs : int, default=None
-        Threads of methods and validators that have no number of their own.
+        Threads of methods and validators that have no number of their own; one by default on a
+        cluster, whose workers have as many trials at a time as they have threads.
+    executor : DaskExecutor, default=None
+        Who tries the methods; None is this process, one trial after another. On a cluster trials
+        run side by side, so their seconds are those of a busy machine; all else is the same. The
+        trial of a worker that is lost is done again.
 
     Returns
     -------
@@ -111,6 +117,7 @@ def compare(
     earlier = load_earlier(resume)
     seed = read_seed(random_state) if earlier is None or random_state is not None else earlier.seed
     limit = _read_limit(time_limit)
+    n_jobs = _read_executor(executor, n_jobs)
     rows = read_rows(X, y, task=_read_task(task), sample_weight=sample_weight, groups=groups)
     methods = read_methods(selectors, rows.task)
     course = Course(
@@ -128,8 +135,20 @@ def compare(
         n_jobs=n_jobs,
     )
     plan = taken_up(_plan(course, methods, limit), earlier)
-    with _runner(course, limit) as run:
-        return _race(plan, methods, run, on_trial, resume)
+    left = _left(plan, methods)
+    with closing(try_all(course, limit, executor, left)) as trials:
+        return _race(plan, trials, len(left), len(methods) * plan.n_folds, on_trial, resume)
+
+
+def _left(plan: Comparison, methods: Mapping[str, Any]) -> list[Attempt]:
+    """What is left to try, fold by fold."""
+    known = {(trial.method, trial.fold) for trial in plan.trials}
+    return [
+        Attempt(name, methods[name], fold)
+        for fold in range(plan.n_folds)
+        for name in methods
+        if (name, fold) not in known
+    ]
 
 
 def _plan(course: Course, methods: Mapping[str, Any], limit: float | None) -> Comparison:
@@ -159,24 +178,24 @@ def _plan(course: Course, methods: Mapping[str, Any], limit: float | None) -> Co
 
 def _race(
     plan: Comparison,
-    methods: Mapping[str, Any],
-    run: Runner,
+    trials: Iterator[tuple[int, Trial]],
+    n_left: int,
+    total: int,
     on_trial: Callable[[Trial, int, int], None] | None,
     file: str | os.PathLike[str] | None,
 ) -> Comparison:
-    """Try what is left to try, fold by fold; what is done is kept."""
+    """Take trials as they are done; what is done is kept, in the order in which it was planned."""
     done = plan
-    known = {(trial.method, trial.fold) for trial in plan.trials}
-    left = [(n, f) for f in range(plan.n_folds) for n in methods if (n, f) not in known]
-    total = len(methods) * plan.n_folds
+    found: dict[int, Trial] = {}
     try:
-        for number, (name, fold) in enumerate(left, start=total - len(left) + 1):
-            trial = run(name, methods[name], fold)
-            done = replace(done, trials=(*done.trials, trial))
+        for number, trial in trials:
+            found[number] = trial
+            tried = (found[place] for place in sorted(found))
+            done = replace(plan, trials=(*plan.trials, *tried))
             if file is not None:
                 done.save(file)
             if on_trial is not None:
-                on_trial(trial, number, total)
+                on_trial(trial, total - n_left + len(found), total)
     except KeyboardInterrupt:
         warnings.warn(
             f"compare was interrupted. It keeps the {len(done.trials)} trials that were done"
@@ -184,25 +203,11 @@ def _race(
             InterruptedWarning,
             stacklevel=3,
         )
+    except ClusterError as error:
+        error.path = done
+        error.add_note(f"The {len(done.trials)} trials that were done are in its 'path'.")
+        raise
     return done
-
-
-@contextmanager
-def _runner(course: Course, limit: float | None) -> Iterator[Runner]:
-    """What runs a trial: this process, or one that can be ended."""
-    if limit is None:
-        yield lambda name, method, fold: _run_here(course, name, method, fold)
-        return
-    child = Child(course, limit)
-    try:
-        yield child.run
-    finally:
-        child.close()
-
-
-def _run_here(course: Course, name: str, method: Any, fold: int) -> Trial:
-    trial = select(course, name, method, fold)
-    return judge(course, trial) if trial.is_done else trial
 
 
 def _read_limit(time_limit: Any) -> float | None:
@@ -210,6 +215,16 @@ def _read_limit(time_limit: Any) -> float | None:
         return None
     advice = "Use None for no limit."
     return real_number("time_limit", time_limit, advice=advice, above_zero=True)
+
+
+def _read_executor(executor: Any, n_jobs: int | None) -> int | None:
+    """The threads of a trial, once it is clear who tries."""
+    if not is_executor(executor):
+        raise ParameterError(
+            f"'executor' must be None or a DaskExecutor. Got {type(executor).__name__}. Use "
+            "DaskExecutor(client)."
+        )
+    return 1 if executor is not None and n_jobs is None else n_jobs
 
 
 def _read_task(task: Any) -> Task | None:

@@ -21,7 +21,7 @@ from secateur.path.values import thawed_json
 
 COLUMNS_AT_ONCE = 256
 
-NO_MATTER = ("n_jobs", "verbose")
+NO_MATTER = ("n_jobs", "executor", "verbose")
 """Parameters that change no result."""
 
 

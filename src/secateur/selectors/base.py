@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,13 @@ from secateur._data.checks import check_shape
 from secateur._data.frames import as_frame, read_table, select_columns
 from secateur._data.prices import Prices
 from secateur._data.table import Table, TableSchema
-from secateur.exceptions import InputError, InterruptedWarning, SecateurError, SecateurWarning
+from secateur.exceptions import (
+    ClusterError,
+    InputError,
+    InterruptedWarning,
+    SecateurError,
+    SecateurWarning,
+)
 from secateur.path import Selection, SelectionPath, StopReason, as_rule
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.constraints import Constraint, check_parameters
@@ -184,6 +192,19 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
+
+
+@contextmanager
+def keeping_steps(selector: Any, advice: str) -> Iterator[None]:
+    """A cluster that is lost leaves the path of what was found before."""
+    try:
+        yield
+    except ClusterError as error:
+        if error.path is not None:
+            selector.path_ = error.path
+            selector.__dict__.pop("selection_", None)
+            error.add_note(f"The {len(error.path)} steps so far are kept in 'path_': {advice}")
+        raise
 
 
 def _converted(taken: Any, wanted: str) -> Any:

@@ -32,9 +32,9 @@ from secateur.path import (
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
+from secateur.selectors.base import keeping_steps
 from secateur.selectors.boosted_input import (
     BoostedJob,
-    keeping_steps,
     read_judges,
     read_resume,
     rounds_to_resume,

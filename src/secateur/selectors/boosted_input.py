@@ -16,7 +16,7 @@ from secateur._data.weights import read_weights
 from secateur._data.wording import some_of
 from secateur._engines.boosted.given import GivenRows
 from secateur.evaluation.folds import Fold
-from secateur.exceptions import ClusterError, InputError, SecateurError
+from secateur.exceptions import InputError, SecateurError
 from secateur.path import SelectionPath
 from secateur.selectors.inputs import FitInput
 from secateur.typing import Loss
@@ -71,19 +71,6 @@ def read_judges(
     if target.classes is not None:
         weight = weight * given.class_factors[target.values.astype(np.int64)]
     return GivenRows(table, target.values, weight)
-
-
-@contextmanager
-def keeping_steps(selector: Any, advice: str) -> Iterator[None]:
-    """A cluster that is lost leaves the path of what was found before."""
-    try:
-        yield
-    except ClusterError as error:
-        if error.path is not None:
-            selector.path_ = error.path
-            selector.__dict__.pop("selection_", None)
-            error.add_note(f"The {len(error.path)} steps so far are kept in 'path_': {advice}")
-        raise
 
 
 MAY_DIFFER = {"max_iter", "n_jobs", "verbose", "cut", "n_iter_no_change", "max_bins"}

@@ -93,6 +93,7 @@ class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  
         categorical_features: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         verbose: int = 0,
     ) -> None:
         self.ranker = ranker
@@ -118,6 +119,7 @@ class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
 
 
@@ -166,6 +168,7 @@ class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: 
         categorical_features: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         verbose: int = 0,
     ) -> None:
         self.ranker = ranker
@@ -191,6 +194,7 @@ class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: 
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
 
 
@@ -239,6 +243,7 @@ class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: i
         categorical_features: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         verbose: int = 0,
     ) -> None:
         self.ranker = ranker
@@ -261,6 +266,7 @@ class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: i
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
 
     def _trace(self, job: ForwardJob, ranker: Any, evaluator: Any) -> Iterator[Step]:

@@ -19,6 +19,7 @@ from secateur._engines.featboost.candidates import Shop
 from secateur._engines.featboost.distances import ScaledTable
 from secateur._engines.featboost.neighbour_model import Voters
 from secateur._engines.featboost.neighbours import NeighbourEvaluator
+from secateur._engines.featboost.spread import SpreadEvaluator
 from secateur._engines.featboost.trace import ForwardParams
 from secateur._engines.featboost.tried import read_tried
 from secateur._kernels.threads import Threads, resolve_n_jobs
@@ -27,6 +28,7 @@ from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
 from secateur.evaluation.scoring import read_scoring
 from secateur.path import Best, SelectionPath, Step, StopReason
 from secateur.path.cutting import CuttingRule
+from secateur.selectors.base import keeping_steps
 from secateur.selectors.featboost_estimators import EstimatorEvaluator, EstimatorRanker
 from secateur.selectors.featboost_judge import Judge
 from secateur.selectors.featboost_trees import TreeEvaluator, TreeRanker, TreeWorkshop
@@ -88,7 +90,8 @@ class ForwardSelector(StepPredictor):
         self
         """
         job = self._read(X, y, sample_weight, groups)
-        path = self._work(job, X, y)
+        with keeping_steps(self, "path_.cut(...) chooses one of them."):
+            path = self._work(job, X, y)
         self._remember(job.problem.table.schema)
         if job.problem.target.classes is not None:
             self.classes_ = job.problem.target.classes
@@ -119,6 +122,8 @@ class ForwardSelector(StepPredictor):
             workshop = self._workshop(job, threads)
             ranker = self._make_ranker(job, workshop)
             evaluator = self._make_evaluator(job, workshop, threads)
+            if self.executor is not None:
+                evaluator = SpreadEvaluator(evaluator, self.executor)
             with progress_of(self, 1, most, X, y) as progress:
 
                 def tell(_: Step) -> None:
@@ -166,9 +171,9 @@ class ForwardSelector(StepPredictor):
         if workshop is not None and _is_word(self.evaluator, "trees"):
             return TreeEvaluator(workshop, folds, judge)
         if not isinstance(self.evaluator, str):
-            return EstimatorEvaluator(
-                self.evaluator, problem, folds, judge, job.seed, job.n_threads
-            )
+            # on a cluster there are as many fits at a time as there are threads
+            n_jobs = job.n_threads if self.executor is None else 1
+            return EstimatorEvaluator(self.evaluator, problem, folds, judge, job.seed, n_jobs)
         table = ScaledTable(problem.table, problem.weight, standardize=self.standardize)
         k = self.n_neighbors if self.evaluator == "knn" else 1
         target = problem.target

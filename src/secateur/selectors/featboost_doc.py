@@ -59,6 +59,9 @@ PARAMETERS = {
     "random_state": "random_state : int, RandomState or None, default=None",
     "n_jobs": """n_jobs : int, default=None
     Threads; None is all cores. The result does not depend on it.""",
+    "executor": """executor : DaskExecutor, default=None
+    Who tries the candidates: the workers of a cluster, or None for this process. The result does
+    not depend on it.""",
     "verbose": """verbose : int, default=0
     1 shows a progress bar.""",
 }

@@ -36,7 +36,7 @@ def _is_estimator(value: Any) -> bool:
 
 _SHARED = ("learning_rate", "max_iter", "max_depth", "max_features", "cost_budget", "verbose")
 CONSTRAINTS: dict[str, Constraint] = {
-    **{name: BOOSTED[name] for name in (*_SHARED, "n_jobs")},
+    **{name: BOOSTED[name] for name in (*_SHARED, "n_jobs", "executor")},
     "ranker": Constraint(
         _is_ranker,
         "'trees' or an estimator with feature_importances_",

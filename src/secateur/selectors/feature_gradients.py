@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from secateur._data.blocks import is_stream, stored_blocks
+from secateur._data.blocks import is_stream, lazy_blocks, stored_blocks
+from secateur._data.sources import is_lazy
 from secateur._data.stored import StoredTable
 from secateur._engines.drive import drive
 from secateur._engines.feature_gradients.grid import (
@@ -20,8 +21,9 @@ from secateur._engines.feature_gradients.search import trace_penalty
 from secateur._kernels.threads import Threads
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
+from secateur.selectors.base import keeping_steps
 from secateur.selectors.feature_gradients_input import GradientsJob, read_job
-from secateur.selectors.feature_gradients_parameters import CONSTRAINTS
+from secateur.selectors.feature_gradients_parameters import CONSTRAINTS, check_executor
 from secateur.selectors.feature_gradients_streaming import StreamingSelector
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
 
@@ -89,6 +91,9 @@ class FeatureGradientsSelector(StreamingSelector):
     random_state : int, RandomState or None, default=None
     n_jobs : int, default=None
         Threads; None is all cores. The result does not depend on it.
+    executor : DaskExecutor, default=None
+        Who estimates the ``accumulate`` batches of an update: the workers of a cluster, each of
+        which gets all rows, or None for this process.
     verbose : int, default=0
         1 shows a progress bar.
 
@@ -145,6 +150,7 @@ class FeatureGradientsSelector(StreamingSelector):
         cv: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         verbose: int = 0,
     ) -> None:
         self.penalty = penalty
@@ -165,6 +171,7 @@ class FeatureGradientsSelector(StreamingSelector):
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
 
     @with_callbacks
@@ -176,7 +183,8 @@ class FeatureGradientsSelector(StreamingSelector):
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
             Missing values are NaN or None, and count as the mean of their column. Or a stream,
             which is gone through once: an iterator of (X, y) or (X, y, weight), a table of
-            `secateur.open_table`, or the name of a Parquet, CSV, Feather or LIBSVM file.
+            `secateur.open_table`, a dask array or data frame, part after part, or the name of a
+            Parquet, CSV, Feather or LIBSVM file.
         y : array or series of shape (n_rows,)
             The name of the target's column for a file that names columns (the last by default),
             None for other streams.
@@ -190,10 +198,14 @@ class FeatureGradientsSelector(StreamingSelector):
         self._check_parameters()
         if isinstance(X, StoredTable):
             X = stored_blocks(X)
+        elif is_lazy(X):
+            X, y = lazy_blocks(X, y), None
+        check_executor(self.executor, self.accumulate, is_stream=is_stream(X))
         if is_stream(X):
             return self._fit_stream(X, y, sample_weight)
         job = read_job(self, X, y, sample_weight)
-        path = self._work(job, X, y)
+        with keeping_steps(self, "path_.cut(...) chooses one of them."):
+            path = self._work(job, X, y)
         self._remember(job.problem.table.schema)
         self._remember_task(job.task, job.problem.target.classes, self._rule_of(job))
         self.__dict__.pop("_desk", None)
@@ -219,7 +231,13 @@ class FeatureGradientsSelector(StreamingSelector):
             progress_of(self, n_parts, n_fits * n_epochs + 1, X, y) as progress,
         ):
             ground = Ground(
-                job.problem, job.task, job.params, self.standardize, threads, progress.round
+                job.problem,
+                job.task,
+                job.params,
+                self.standardize,
+                threads,
+                progress.round,
+                self.executor,
             )
             is_auto = job.penalty is None and self.n_features is None
             return drive(

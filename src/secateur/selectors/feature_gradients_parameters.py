@@ -43,8 +43,26 @@ CONSTRAINTS: dict[str, Constraint] = {
         _may_be_init, "a finite number or one per feature", "Use 0 to begin half way in."
     ),
     "tol": number(0, below=True, advice="Use 0 to go through all epochs."),
-    **{name: SHARED[name] for name in ("cv", "verbose", "n_jobs")},
+    **{name: SHARED[name] for name in ("cv", "verbose", "n_jobs", "executor")},
 }
+
+
+def check_executor(executor: Any, accumulate: int, *, is_stream: bool) -> None:
+    """Refuse a cluster where there is nothing to part."""
+    if executor is None:
+        return
+    if is_stream:
+        msg = (
+            "'executor' must be None for a stream, whose blocks are used one after another. Got "
+            "one. Leave it out, or give X as an array or data frame."
+        )
+        raise ParameterError(msg)
+    if accumulate < 2:
+        msg = (
+            "'accumulate' must be at least 2 with an executor: workers share the batches of one "
+            f"update. Got {accumulate}. Use the number of workers."
+        )
+        raise ParameterError(msg)
 
 
 def check_against(n_features: int, wanted: int | None, init: Any, n_kept: int) -> None:

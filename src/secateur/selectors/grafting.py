@@ -55,6 +55,7 @@ class GraftingClassifier(PredictsClasses, ClassifierMixin, GraftingSelector):  #
         cv: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         verbose: int = 0,
     ) -> None:
         self.model = model
@@ -75,6 +76,7 @@ class GraftingClassifier(PredictsClasses, ClassifierMixin, GraftingSelector):  #
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
 
     def _loss(self, problem: Problem) -> Loss:
@@ -121,6 +123,7 @@ class GraftingRegressor(PredictsNumbers, RegressorMixin, GraftingSelector):  # t
         cv: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         verbose: int = 0,
     ) -> None:
         self.model = model
@@ -140,6 +143,7 @@ class GraftingRegressor(PredictsNumbers, RegressorMixin, GraftingSelector):  # t
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
 
     def _loss(self, problem: Problem) -> Loss:  # noqa: ARG002

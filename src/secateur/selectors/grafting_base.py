@@ -11,23 +11,28 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from secateur._data.lazy import LazyTable
 from secateur._data.problem import Problem
 from secateur._data.standardized import standardize_table
 from secateur._data.target import Task
 from secateur._engines.drive import drive
+from secateur._engines.grafting.columns import TableColumns
 from secateur._engines.grafting.data import GraftingData
 from secateur._engines.grafting.growth import GREEDY_SHARE, largest_l1, trace_grafts
 from secateur._engines.grafting.model import LinearModel
 from secateur._engines.grafting.network_model import Network
 from secateur._engines.grafting.params import GraftingParams
 from secateur._engines.grafting.path import GridTrace
+from secateur._execution.holdings import NumberHolding
+from secateur._execution.spread_columns import SpreadColumns
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
 from secateur.path import Best, OneStandardError, Patience, Selection, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
+from secateur.selectors.base import keeping_steps
 from secateur.selectors.grafting_parameters import CONSTRAINTS, read_l1, refuse_categories
-from secateur.selectors.inputs import FitInput, read_input
+from secateur.selectors.inputs import FitInput, current_executor, read_input, read_lazy
 from secateur.selectors.parameters import check_kept
 from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import progress_of, with_callbacks
@@ -67,7 +72,8 @@ class GraftingSelector(PathPredictor):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
-            Numbers; missing values (NaN or None) count as the mean of their column.
+            Numbers; missing values (NaN or None) count as the mean of their column. Or a dask array
+            or data frame, whose parts go to the workers of ``executor``, or of the current client.
         y : array or series of shape (n_rows,)
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out.
@@ -77,7 +83,8 @@ class GraftingSelector(PathPredictor):
         self
         """
         job = self._read(X, y, sample_weight)
-        path = self._work(job, X, y)
+        with keeping_steps(self, "path_.cut(...) chooses one of them."):
+            path = self._work(job, X, y)
         self._remember(job.problem.table.schema)
         if job.problem.target.classes is not None:
             self.classes_ = job.problem.target.classes
@@ -103,7 +110,7 @@ class GraftingSelector(PathPredictor):
         l1 = read_l1(self.l1, one_by_one=self._params().one_by_one)
         seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)
-        given = read_input(self, self._task, X, y, sample_weight)
+        given = read_input(self, self._task, *read_lazy(X, y, sample_weight))
         problem = given.problem
         refuse_categories(problem.table)
         check_kept(problem.prices.keep, self.max_features)
@@ -123,13 +130,7 @@ class GraftingSelector(PathPredictor):
         problem = job.problem
         with Threads(job.n_threads) as threads:
             params = self._params()
-            columns = standardize_table(
-                problem.table,
-                problem.weight,
-                centre=params.fit_intercept,
-                scale=params.standardize,
-                threads=threads,
-            )
+            columns = self._columns(problem, params, threads)
             target, weight = problem.target.values, problem.weight
             unit = self._target_unit(problem)
             data = GraftingData(columns, target, weight, job.loss, problem.prices, threads, unit)
@@ -137,6 +138,19 @@ class GraftingSelector(PathPredictor):
             if params.one_by_one:
                 return self._trace_grafts(data, params, job, told, X, y)
             return self._trace_grid(data, params, job, told, X, y)
+
+    def _columns(self, problem: Problem, params: GraftingParams, threads: Threads) -> TableColumns:
+        """The columns on one scale: here, or in blocks where the executor has them."""
+        table, weight = problem.table, problem.weight
+        told = {"centre": params.fit_intercept, "scale": params.standardize}
+        executor, is_lazy = self.executor, isinstance(table, LazyTable)
+        if executor is None and not is_lazy:
+            return standardize_table(table, weight, threads=threads, **told)
+        holding = NumberHolding(table)
+        if executor is None:
+            executor = current_executor()
+        over = holding.here(threads) if executor is None else executor.spread(holding).over_codes()
+        return SpreadColumns(over, weight, is_sparse=holding.is_sparse, **told)
 
     def _trace_grid(
         self,

@@ -53,6 +53,10 @@ random_state : int, RandomState or None, default=None
     Draws the folds; grafting itself leaves nothing to chance.
 n_jobs : int, default=None
     Threads; None is all cores. The result does not depend on it.
+executor : DaskExecutor, default=None
+    Who holds the table and sums over its rows: the workers of a cluster, or None for this process.
+    Sums over rows are then made block by block, which may change their last digits; the number of
+    workers changes nothing.
 verbose : int, default=0
     1 shows a progress bar."""
 

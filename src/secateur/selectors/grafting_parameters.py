@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from secateur._data.lazy import LazyTable
 from secateur._data.table import Table
 from secateur._data.wording import some_of
 from secateur.exceptions import InputError, ParameterError
@@ -46,8 +47,9 @@ def read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
 
 def refuse_categories(table: Table) -> None:
     """Weights times codes of categories mean nothing."""
-    if table.categories:
-        names = [table.names[j] for j in table.categories]
+    found = table.categorical if isinstance(table, LazyTable) else table.categories
+    if found:
+        names = [table.names[j] for j in found]
         msg = (
             f"X must hold numbers for grafting. Got categories in column(s) {some_of(names)}. "
             "Encode them first, for instance with OneHotEncoder."

@@ -9,6 +9,7 @@ import numpy as np
 
 from secateur._data.costs import as_costs
 from secateur._data.frames import read_table
+from secateur._data.lazy import LazyTable, computed
 from secateur._data.opening import open_table
 from secateur._data.problem import Problem
 from secateur._data.sources import is_lazy
@@ -90,12 +91,27 @@ def store_lazy(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, Any]:
         max_bins=estimator.max_bins,
         random_state=seed if isinstance(seed, int) else 0,
         n_jobs=estimator.n_jobs,
-        executor=_current_executor(),
+        executor=current_executor(),
     )
     return table, None
 
 
-def _current_executor() -> DaskExecutor | None:
+def read_lazy(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A dask collection as a table whose parts are computed one by one; y and weights are here.
+
+    The name of a column of a data frame may be given as y.
+    """
+    if not is_lazy(X):
+        return X, y, sample_weight
+    if isinstance(y, str) and hasattr(X, "columns"):
+        if y not in X.columns:
+            msg = f"'y' must name a column of X, or hold a value for each row. Got {y!r}. The "
+            raise InputError(f"{msg}columns are {some_of(list(X.columns))}.")
+        X, y = X.drop(columns=[y]), X[y]
+    return LazyTable(X), computed(y), computed(sample_weight)
+
+
+def current_executor() -> DaskExecutor | None:
     """That of the client of this process, if it has one."""
     try:
         from distributed import get_client
@@ -106,8 +122,8 @@ def _current_executor() -> DaskExecutor | None:
 
 
 def read_rows(X: Any, categorical_features: Any) -> Table:
-    """X as a table; one on disk is one already."""
-    if isinstance(X, StoredTable):
+    """X as a table; one on disk, or on a cluster, is one already."""
+    if isinstance(X, StoredTable | LazyTable):
         return X
     return read_table(X, categorical_features=categorical_features)
 
@@ -135,6 +151,12 @@ def refuse_weightless(table: Table) -> None:
         msg = (
             "Rows of a stored table must have positive weights. Got some of weight 0. Leave them "
             "out when the table is made: open_table(..., weight=...)."
+        )
+        raise InputError(msg)
+    if isinstance(table, LazyTable):
+        msg = (
+            "Rows of a dask collection must have positive weights. Got some of weight 0. Leave "
+            "them out of X, y and sample_weight."
         )
         raise InputError(msg)
 

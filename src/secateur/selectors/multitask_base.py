@@ -27,8 +27,9 @@ from secateur.evaluation.folds import (
     is_drawn,
     read_folds,
 )
+from secateur.selectors.base import keeping_steps
 from secateur.selectors.boosted_base import BoostedSelector
-from secateur.selectors.boosted_input import BoostedJob, keeping_steps
+from secateur.selectors.boosted_input import BoostedJob
 from secateur.selectors.boosted_parameters import least_rows, read_penalty
 from secateur.selectors.group_testing_base import check_design, group_testing, make_groups
 from secateur.selectors.inputs import store_lazy

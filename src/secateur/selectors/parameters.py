@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from secateur._execution.dask import is_executor
 from secateur.evaluation.folds import is_drawn
 from secateur.exceptions import ParameterError
 from secateur.selectors.constraints import Constraint, number
@@ -27,6 +28,9 @@ SHARED_CONSTRAINTS: dict[str, Constraint] = {
     "max_features": number(1, whole=True, or_none=True, advice="Use None for no limit."),
     "verbose": number(0, whole=True, advice="Use 1 for a progress bar."),
     "n_jobs": number(-np.inf, whole=True, or_none=True, advice="Use None for all cores."),
+    "executor": Constraint(
+        is_executor, "None or a DaskExecutor", "Use secateur.DaskExecutor(client)."
+    ),
 }
 
 

@@ -74,17 +74,22 @@ class NeighbourEvaluator:
         self._columns: list[Column] = []
         self._features: list[int] = []
         n_pairs = sum(len(fold.train) * len(fold.test) for fold in folds)
-        self._states: list[FloatArray] | None = None
-        if n_pairs <= MOST_PAIRS:
-            self._states = [np.zeros((len(f.test), len(f.train))) for f in folds]
+        self._keeps = n_pairs <= MOST_PAIRS
+        self._states: list[FloatArray] = []
+
+    def _kept(self) -> list[FloatArray]:
+        """The states; made when they are first asked for, so that a copy can travel without."""
+        if not self._states:
+            self._states = [np.zeros((len(f.test), len(f.train))) for f in self._folds]
+        return self._states
 
     def accept(self, feature: int) -> None:
         """Add the feature to the distances."""
         column = self._columns_of(np.array([feature]))[0]
         self._columns.append(column)
         self._features.append(feature)
-        if self._states is not None:
-            for fold, state in zip(self._folds, self._states, strict=True):
+        if self._keeps:
+            for fold, state in zip(self._folds, self._kept(), strict=True):
                 self._add(column, fold, state)
 
     def scores(self, candidates: IntArray) -> FloatArray:
@@ -185,8 +190,8 @@ class NeighbourEvaluator:
         self, t: int, fold: Fold, *, keep: bool, accepted: Sequence[Column]
     ) -> Iterator[tuple[int, FloatArray]]:
         """The distances of the test rows, block by block: the first row, and the distances."""
-        if keep and self._states is not None:
-            yield 0, self._states[t]
+        if keep and self._keeps:
+            yield 0, self._kept()[t]
             return
         size = max(1, BLOCK_PAIRS // max(1, len(fold.train)))
         for first in range(0, len(fold.test), size):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 from secateur._data.centred import Centred, DenseRows
 from secateur._engines.feature_gradients.batches import Batch
@@ -27,6 +28,20 @@ class Estimator(Protocol):
     def slopes(self, batch: Batch, curve: Curve) -> FloatArray: ...
 
     def collect(self) -> FloatArray: ...
+
+
+@runtime_checkable
+class ManyBatches(Protocol):
+    """An estimator that takes the batches of an update all at once."""
+
+    def all_slopes(self, batches: Sequence[Batch], curve: Curve) -> list[FloatArray]: ...
+
+
+def slopes_of_all(estimator: Estimator, batches: Sequence[Batch], curve: Curve) -> list[FloatArray]:
+    """The z of each target of every batch; side by side, where the estimator can."""
+    if len(batches) > 1 and isinstance(estimator, ManyBatches):
+        return estimator.all_slopes(batches, curve)
+    return [estimator.slopes(batch, curve) for batch in batches]
 
 
 def estimator_of(columns: Centred, order: int, scale: float, threads: Threads) -> Estimator:

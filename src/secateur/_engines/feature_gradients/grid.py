@@ -19,7 +19,7 @@ from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold
 from secateur.evaluation.linear import LinearJudge
 from secateur.path.step import Step
-from secateur.typing import FloatArray
+from secateur.typing import FloatArray, TaskExecutor
 
 GRID_POINTS = 15
 """Penalties that "auto" tries."""
@@ -51,6 +51,7 @@ class Ground:
     standardize: bool
     threads: Threads
     on_round: Callable[[], None] = _nothing
+    executor: TaskExecutor | None = None
 
     def field(self, problem: Problem | None = None) -> Field:
         """The problem, or a part of it, ready to be searched."""
@@ -60,6 +61,7 @@ class Ground:
             self.params,
             standardize=self.standardize,
             threads=self.threads,
+            executor=self.executor,
         )
 
     def settle(self, field: Field, penalty: float, *, silent: bool = False) -> Step:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from secateur._engines.feature_gradients.estimate import slopes_of_all
 from secateur._engines.feature_gradients.field import Field
 from secateur._engines.feature_gradients.params import SearchParams
 from secateur._engines.feature_gradients.units import Units
@@ -123,20 +124,17 @@ def run_epoch(
     units, estimator = field.units, field.estimator
     per_price = penalty / max(1, field.columns.n_columns)
     objectives = []
-    n_waiting = 0
     batches = list(field.batches(params, rng))
-    for number, batch in enumerate(batches, start=1):
-        if n_waiting == 0:
-            estimator.see(units.spread(descent.s))
-        z = estimator.slopes(batch, field.curve)
-        check_finite(z, params.order)
-        objectives.append(float(field.curve.value(z).mean()) + per_price * units.paid(descent.s))
-        n_waiting += 1
-        if n_waiting == params.accumulate or number == len(batches):
-            price = per_price * units.price_slope(descent.s)
-            slope = estimator.collect() / n_waiting
-            descent.update(units.gather(slope), price, params.learning_rate)
-            n_waiting = 0
+    for first in range(0, len(batches), params.accumulate):
+        some = batches[first : first + params.accumulate]
+        estimator.see(units.spread(descent.s))
+        paid = per_price * units.paid(descent.s)
+        for z in slopes_of_all(estimator, some, field.curve):
+            check_finite(z, params.order)
+            objectives.append(float(field.curve.value(z).mean()) + paid)
+        price = per_price * units.price_slope(descent.s)
+        slope = estimator.collect() / len(some)
+        descent.update(units.gather(slope), price, params.learning_rate)
     return float(np.mean(objectives))
 
 

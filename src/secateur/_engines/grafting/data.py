@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._data.prices import Prices
-from secateur._data.standardized import StandardColumns
 from secateur._data.weights import are_counts
+from secateur._engines.grafting.columns import TableColumns
 from secateur._engines.grafting.params import GraftingParams
 from secateur._engines.grafting.view import View
 from secateur._kernels.threads import Threads
@@ -27,7 +27,7 @@ class GraftingData:
     ``unit`` is (offset, scale) of the target inside the fit: a network fits a standardised target.
     """
 
-    columns: StandardColumns
+    columns: TableColumns
     target: FloatArray
     weight: FloatArray
     loss: Loss

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._engines.grafting.view import View
-from secateur._kernels.columns import SparseColumns
 from secateur.typing import FloatArray, IntArray
 
 MOST_COLUMNS = 3000
@@ -62,9 +61,8 @@ class FreeColumns:
         """Whether so many columns may be gathered, and so many weights stand in one matrix."""
         table, n_rows = self._view.columns, len(self._view.rows)
         features = free.feature if len(self._places) == 1 else np.unique(free.feature)
-        if isinstance(table.columns, SparseColumns) and len(self._places) == 1:
-            indptr = table.columns.indptr
-            n_stored = int((indptr[features + 1] - indptr[features]).sum())
+        if table.is_sparse and len(self._places) == 1:
+            n_stored = table.n_stored(features)
             if n_stored * SWEEP_WORTH < len(features) * len(features) * n_rows:
                 return False  # sweeps over so few cells cost less than one matrix
         most = MOST_CELLS if table.is_sparse else max(MOST_CELLS, table.n_cells)

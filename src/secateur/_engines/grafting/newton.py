@@ -138,9 +138,9 @@ class Refit:
         weight = state.weight[free.output, features]
         threshold, ridge = penalty.threshold[features], penalty.ridge[features]
         moved, r = weight.copy(), by_row.copy()
-        fixed = (features, view.mean, view.inverse, curvature, ridge, threshold)
+        columns, places, mean, inverse = view.columns.at_hand(features, view.mean, view.inverse)
+        fixed = (places, mean, inverse, curvature, ridge, threshold)
         rest = (self._fit_intercept, 0.5 * goal, COLUMN_SWEEPS, r, moved)
-        columns = view.columns.columns
         if isinstance(columns, SparseColumns):
             shift, worst = descend_sparse(*columns, *fixed, *rest)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from secateur._data.standardized import StandardColumns
+from secateur._engines.grafting.columns import TableColumns
 from secateur._kernels.threads import Threads
 from secateur.typing import FloatArray, IntArray, Loss
 
@@ -18,7 +18,7 @@ class View:
 
     Parameters
     ----------
-    columns : StandardColumns
+    columns : TableColumns
     target : array of shape (n_rows,)
     weight : array of shape (n_rows,)
     train : array of int
@@ -30,7 +30,7 @@ class View:
 
     def __init__(
         self,
-        columns: StandardColumns,
+        columns: TableColumns,
         target: FloatArray,
         weight: FloatArray,
         train: IntArray,

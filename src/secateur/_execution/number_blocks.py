@@ -1,0 +1,181 @@
+"""Blocks of rows as columns of numbers, and what is done to them where they are.
+
+A block begins with the numbers as they came. It is looked at (`raw_moments`), put on the scale of
+all rows (`put_on_scale`), and then asked for sums. What comes back of each block is added by
+whoever asks, in the order of the blocks, so that sums do not depend on who holds which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from secateur._data.standardized import StandardColumns
+from secateur._kernels.columns import (
+    FLAT,
+    DenseColumns,
+    SparseColumns,
+    present_moments,
+    scale_by,
+    transpose_block,
+)
+from secateur._kernels.threads import Threads
+from secateur.typing import FloatArray, IntArray
+
+GRAIN = 16
+"""Columns that are worth a thread."""
+
+
+class Numbers(NamedTuple):
+    """Rows as they came: an array of floats, or a CSC matrix; and the number of the first."""
+
+    first_row: int
+    cells: Any
+
+
+@dataclass(slots=True, eq=False)
+class NumberBlock:
+    """Some rows of a table, feature-major or as stored cells."""
+
+    first_row: int
+    columns: StandardColumns
+    threads: Threads
+
+    @property
+    def rows(self) -> slice:
+        """Where its rows are in a vector over all rows."""
+        return slice(self.first_row, self.first_row + self.columns.n_rows)
+
+
+class RawMoments(NamedTuple):
+    """Weight, mean, squares about it and the largest, of the cells that are there."""
+
+    weight: FloatArray
+    mean: FloatArray
+    square: FloatArray
+    top: FloatArray
+
+    def joined(self, other: RawMoments) -> RawMoments:
+        """Those of both blocks together (Chan, Golub and LeVeque); cells may be missing in one.
+
+        >>> one = RawMoments(np.array([2.0]), np.array([1.0]), np.array([0.0]), np.array([1.0]))
+        >>> none = RawMoments(*np.zeros((4, 1)))
+        >>> float(one.joined(none).mean[0]), float(none.joined(one).mean[0])
+        (1.0, 1.0)
+        """
+        total = self.weight + other.weight
+        share = np.divide(other.weight, total, out=np.zeros_like(total), where=total > 0.0)
+        apart = other.mean - self.mean
+        square = self.square + other.square + apart * apart * (self.weight * share)
+        return RawMoments(total, self.mean + apart * share, square, np.maximum(self.top, other.top))
+
+
+class Scale(NamedTuple):
+    """What missing cells count as; what is taken off; what is divided by; what becomes zero."""
+
+    fill: FloatArray
+    shift: FloatArray
+    factor: FloatArray
+    is_zero: Any
+
+
+def scale_of(found: RawMoments, *, is_sparse: bool, centre: bool, scale: bool) -> Scale:
+    """The scale of a table from the moments of all its rows, as `standardize_table` has it.
+
+    The weights have the sum one. Sparse columns stay as they are.
+    """
+    zero = np.zeros(len(found.mean))
+    if is_sparse:
+        return Scale(found.mean, zero, zero + 1.0, zero > 0.0)
+    spread = np.sqrt(found.square)
+    is_flat = spread <= FLAT * found.top
+    return Scale(
+        found.mean,
+        found.mean if centre else zero,
+        np.where(is_flat, 1.0, spread) if scale else zero + 1.0,
+        is_flat if centre else zero > 0.0,
+    )
+
+
+# ---- what is done on a worker --------------------------------------------------------------------
+
+
+def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
+    """Rows as columns that are not on any scale yet."""
+    cells = numbers.cells
+    n_rows, n_features = cells.shape
+    if hasattr(cells, "indptr"):
+        columns: Any = SparseColumns(
+            cells.indptr.astype(np.int64), cells.indices.astype(np.int32), cells.data.copy()
+        )
+    else:
+        values = np.empty((n_features, n_rows))
+        cells = np.ascontiguousarray(cells)
+        threads.run(lambda a, b: transpose_block(cells, a, b, values), n_features, GRAIN)
+        columns = DenseColumns(values)
+    zero = np.zeros(n_features)
+    held = StandardColumns(columns, n_rows, zero, zero, zero + 1.0)
+    return NumberBlock(numbers.first_row, held, threads)
+
+
+def raw_moments(block: NumberBlock, weight: FloatArray) -> RawMoments:
+    """Moments of the numbers as they came; sparse columns need no more than their means."""
+    here, columns = weight[block.rows], block.columns.columns
+    if isinstance(columns, SparseColumns):
+        return _sparse_moments(columns, here)
+    out = RawMoments(*np.empty((4, block.columns.n_features)))
+    block.threads.run(
+        lambda a, b: present_moments(columns.values, here, a, b, *out), len(out.mean), GRAIN
+    )
+    return out
+
+
+def _sparse_moments(columns: SparseColumns, weight: FloatArray) -> RawMoments:
+    """Weight and mean of what is there; cells that are not stored are zero, and are there."""
+    n_features = len(columns.indptr) - 1
+    column = np.repeat(np.arange(n_features), np.diff(columns.indptr))
+    heavy, missing = weight[columns.indices], np.isnan(columns.values)
+    gone = np.bincount(column[missing], heavy[missing], minlength=n_features)
+    total = np.bincount(column[~missing], (heavy * columns.values)[~missing], minlength=n_features)
+    present = np.maximum(float(weight.sum()) - gone, 0.0)
+    mean = np.divide(total, present, out=np.zeros(n_features), where=present > 0.0)
+    return RawMoments(present, mean, np.zeros(n_features), np.zeros(n_features))
+
+
+def put_on_scale(block: NumberBlock, scale: Scale) -> None:
+    """Fill, centre and scale the numbers in place."""
+    columns = block.columns.columns
+    if isinstance(columns, SparseColumns):
+        missing = np.flatnonzero(np.isnan(columns.values))
+        column = np.searchsorted(columns.indptr, missing, side="right") - 1
+        columns.values[missing] = scale.fill[column]
+    else:
+        block.threads.run(
+            lambda a, b: scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN
+        )
+    block.columns = StandardColumns(
+        columns, block.columns.n_rows, scale.fill, scale.shift, scale.factor
+    )
+
+
+def column_dots(block: NumberBlock, vector: FloatArray) -> FloatArray:
+    """X'g of the rows of a block."""
+    return block.columns.dots(np.ascontiguousarray(vector[block.rows]), block.threads)
+
+
+def column_moments(block: NumberBlock, weight: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """Weight of the rows of a block; means and standard deviations of its columns."""
+    here = np.ascontiguousarray(weight[block.rows])
+    total = float(here.sum())
+    if total == 0.0:
+        nothing = np.zeros(block.columns.n_features)
+        return total, nothing, nothing
+    return total, *block.columns.moments(here / total, block.threads)
+
+
+def some_columns(block: NumberBlock, features: IntArray) -> FloatArray:
+    """A few columns as they are stored, shape (n_features, n_rows)."""
+    zero = np.zeros(block.columns.n_features)
+    return block.columns.gather(features, np.arange(block.columns.n_rows), zero, zero + 1.0)

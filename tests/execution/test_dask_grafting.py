@@ -1,0 +1,165 @@
+"""Grafting with its table on real worker processes: the same bits for any number of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from execution.clusters import addresses, kill_one
+
+import secateur
+from secateur import DaskExecutor, GraftingClassifier, GraftingRegressor
+from secateur._execution import dask_fit, holdings
+from secateur.exceptions import InputError
+
+pytestmark = pytest.mark.xdist_group("dask")
+SLOW = pytest.mark.slow
+TOLD = {"random_state": 0, "cv": 2}
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    monkeypatch.setattr(holdings, "BLOCK_CELLS", 100 * 20)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(700, 20)) * rng.uniform(0.1, 9.0, 20)
+    X[rng.random(X.shape) < 0.02] = np.nan
+    y = np.nan_to_num(X[:, 2] - X[:, 5] + X[:, 11]) + rng.normal(size=700)
+    return X, y
+
+
+def steps_of(selector):
+    """Everything of a path, to the last bit."""
+    return [
+        (
+            step.order.tolist(),
+            step.weight.tolist(),
+            step.objective,
+            step.score.mean if step.score else None,
+            step.model.coef.tolist() if hasattr(step.model, "coef") else None,
+        )
+        for step in selector.path_
+    ]
+
+
+@pytest.fixture(scope="module")
+def with_one(client, rows):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(holdings, "BLOCK_CELLS", 100 * 20)
+        executor = DaskExecutor(client, workers=addresses(client)[:1])
+        return GraftingRegressor(executor=executor, **TOLD).fit(*rows)
+
+
+@pytest.mark.parametrize("n_workers", [2, pytest.param(4, marks=SLOW)])
+def test_any_number_of_workers_gives_the_same_bits(client, rows, with_one, n_workers):
+    client.wait_for_workers(4)
+    executor = DaskExecutor(client, workers=addresses(client)[:n_workers], fan_in=2)
+    found = GraftingRegressor(executor=executor, **TOLD).fit(*rows)
+    assert steps_of(found) == steps_of(with_one)
+    at_home = GraftingRegressor(**TOLD).fit(*rows)
+    np.testing.assert_array_equal(found.support_, at_home.support_)
+    np.testing.assert_allclose(found.coef_, at_home.coef_, atol=1e-6)
+    assert [s.order.tolist() for s in found.path_] == [s.order.tolist() for s in at_home.path_]
+
+
+@SLOW
+@pytest.mark.parametrize("told", [{"model": "mlp", "max_iter": 4}, {"l0": 0.01, "l1": 0.01}, {}])
+def test_classes_networks_prices_and_sparse_tables(client, rows, told):
+    client.wait_for_workers(4)
+    X, y = np.nan_to_num(rows[0]), np.digitize(rows[1], [-2.0, 2.0])
+    X = sp.csr_matrix(np.where(np.abs(X) > 2.0, X, 0.0)) if not told else X
+    one, many = (
+        GraftingClassifier(executor=DaskExecutor(client, workers=some), **told, **TOLD).fit(X, y)
+        for some in (addresses(client)[:1], addresses(client))
+    )
+    assert steps_of(one) == steps_of(many)
+    at_home = GraftingClassifier(**told, **TOLD).fit(X, y)
+    np.testing.assert_array_equal(many.support_, at_home.support_)
+
+
+class _At:
+    """Does something before a certain order is sent to the hosts."""
+
+    def __init__(self, monkeypatch, number, act):
+        self.n_orders = 0
+        plain = dask_fit.DaskFit._ask
+
+        def ask(its, call):
+            self.n_orders += 1
+            if self.n_orders == number:
+                act()
+            return plain(its, call)
+
+        monkeypatch.setattr(dask_fit.DaskFit, "_ask", ask)
+
+
+@SLOW
+@pytest.mark.parametrize("number", [2, 40])
+def test_a_worker_killed_in_the_middle_is_survived(client, rows, with_one, monkeypatch, number):
+    client.wait_for_workers(4)
+    victims = []
+    when = _At(monkeypatch, number, lambda: victims.append(kill_one(client)))
+    found = GraftingRegressor(executor=DaskExecutor(client), **TOLD).fit(*rows)
+    assert when.n_orders > number
+    assert victims[0] not in addresses(client)
+    assert steps_of(found) == steps_of(with_one)
+
+
+@SLOW
+def test_dask_collections_are_fitted_where_the_client_is(client, rows):
+    import dask.array as da
+    import dask.dataframe as dd
+
+    client.wait_for_workers(4)
+    X, y = rows
+    at_home = GraftingRegressor(**TOLD).fit(X, y)
+    lazy = da.from_array(X, chunks=(150, 7)), da.from_array(y, chunks=200)
+    found = GraftingRegressor(**TOLD).fit(*lazy)
+    np.testing.assert_array_equal(found.support_, at_home.support_)
+    np.testing.assert_allclose(found.predict(X), at_home.predict(X), atol=1e-5)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)]).assign(y=y)
+    named = GraftingRegressor(**TOLD).fit(dd.from_pandas(frame, npartitions=5), "y")
+    assert named.feature_names_in_.tolist() == [f"x{j}" for j in range(20)]
+    np.testing.assert_array_equal(named.support_, at_home.support_)
+    executor = DaskExecutor(client, workers=addresses(client)[:2])
+    told = GraftingRegressor(executor=executor, **TOLD).fit(*lazy)
+    assert steps_of(told) == steps_of(found)
+
+
+def test_dask_collections_without_a_cluster(rows):
+    da = pytest.importorskip("dask.array")
+    X, y = rows
+    lazy = da.from_array(X, chunks=(150, 20)), da.from_array(y, chunks=150)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("secateur.selectors.grafting_base.current_executor", lambda: None)
+        found = GraftingRegressor(**TOLD).fit(*lazy)
+        with pytest.raises(InputError, match="positive weights"):
+            GraftingRegressor(**TOLD).fit(*lazy, sample_weight=np.arange(700))
+    np.testing.assert_array_equal(found.support_, GraftingRegressor(**TOLD).fit(X, y).support_)
+
+
+def test_categories_of_a_dask_frame_are_refused():
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame({"a": np.arange(50.0), "b": pd.Categorical(list("xy") * 25)})
+    with pytest.raises(InputError, match="must hold numbers for grafting"):
+        GraftingRegressor().fit(dd.from_pandas(frame, npartitions=2), np.arange(50.0))
+    with pytest.raises(InputError, match="must name a column"):
+        GraftingRegressor().fit(dd.from_pandas(frame, npartitions=2), "c")
+
+
+@SLOW
+def test_ctrl_c_keeps_the_path(client, rows, monkeypatch):
+    client.wait_for_workers(4)
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    _At(monkeypatch, 60, interrupt)
+    with pytest.warns(secateur.exceptions.InterruptedWarning):
+        found = GraftingRegressor(executor=DaskExecutor(client), **TOLD).fit(*rows)
+    assert found.path_.stop_reason is secateur.StopReason.INTERRUPTED
+    assert len(found.path_) >= 1

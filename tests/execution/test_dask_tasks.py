@@ -1,0 +1,323 @@
+"""Independent tasks on real worker processes: races and candidates, as they are at home."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from comparison.odd_methods import Odd
+from distributed import Client
+from execution.clusters import addresses, kill_one, start
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import secateur
+from secateur import Comparison, DaskExecutor, FeatBoostClassifier, FeatBoostRegressor, compare
+from secateur._execution import dask_tasks
+from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
+from secateur.path import TrialStatus
+
+pytestmark = pytest.mark.xdist_group("dask")
+SLOW = pytest.mark.slow
+RACE = {"validators": "logistic", "cv": 3, "sizes": [1, 3], "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def _ready(client):
+    """All workers are there."""
+    client.wait_for_workers(4)
+
+
+def problem(n_rows=120, n_features=10):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n_rows, n_features)).round(2)
+    signal = X[:, 1] - X[:, 4] + 0.5 * X[:, 7]
+    y = np.where(signal + 0.4 * rng.normal(size=n_rows) > 0, "yes", "no")
+    return pd.DataFrame(X, columns=[f"c{j}" for j in range(n_features)]), y, signal
+
+
+def told_of(comparison):
+    """All that a race found out, but for the time that it took."""
+    return [
+        (
+            trial.method,
+            trial.fold,
+            trial.status,
+            trial.message,
+            [(s.size, s.order.tolist(), dict(s.scores)) for s in trial.subsets],
+        )
+        for trial in comparison.trials
+    ]
+
+
+# ---- races ---------------------------------------------------------------------------------------
+
+
+METHODS = {
+    "secateur": secateur.GraftingClassifier(),
+    "forward": FeatBoostClassifier(max_features=2),
+    "fails": Odd("raises"),
+    "first two": Odd(),
+}
+
+
+@pytest.mark.parametrize("n_workers", [2, *(pytest.param(n, marks=SLOW) for n in (1, 4))])
+def test_a_race_on_a_cluster_is_the_race_at_home(client, n_workers):
+    X, y, _ = problem()
+    executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
+    at_home = compare(X, y, METHODS, **RACE)
+    seen = []
+    found = compare(
+        X, y, METHODS, executor=executor, on_trial=lambda *told: seen.append(told), **RACE
+    )
+    assert told_of(found) == told_of(at_home)
+    assert [trial.status for trial in found.trials_of("fails")] == [TrialStatus.FAILED] * 3
+    assert [(number, total) for _, number, total in seen] == [(k, 12) for k in range(1, 13)]
+    assert str(found.ranks()) == str(at_home.ranks())
+
+
+@SLOW
+def test_a_worker_killed_in_the_midst_of_a_race_costs_nothing_but_time(client):
+    X, y, _ = problem()
+    methods = {"slow": Odd(seconds=0.5), "slower": Odd(seconds=1.0)}
+    at_home = compare(X, y, methods, **RACE)
+    victims = []
+
+    def kill(_, number, __):
+        if number == 1:
+            victims.append(kill_one(client))
+
+    found = compare(X, y, methods, executor=DaskExecutor(client), on_trial=kill, **RACE)
+    assert len(victims) == 1
+    assert told_of(found) == told_of(at_home)
+
+
+@SLOW
+def test_what_takes_too_long_or_dies_is_told_as_at_home(client):
+    X, y, _ = problem()
+    methods = {"late": Odd(seconds=60.0), "dies": Odd("dies"), "well": Odd()}
+    executor = DaskExecutor(client, workers=addresses(client)[:2])
+    found = compare(X, y, methods, executor=executor, time_limit=3.0, **RACE)
+    at_home = compare(X, y, methods, time_limit=3.0, **RACE)
+    assert told_of(found) == told_of(at_home)
+    assert found.trials_of("late")[0].status is TrialStatus.TIMED_OUT
+    assert "ended by itself" in found.trials_of("dies")[0].message
+
+
+@SLOW
+def test_a_method_that_takes_its_workers_with_it_has_failed():
+    X, y, _ = problem()
+    with start(2) as cluster, Client(cluster) as client:
+        told = {**RACE, "cv": 2}
+        found = compare(X, y, {"dies": Odd("dies")}, executor=DaskExecutor(client), **told)
+    assert {trial.status for trial in found.trials} == {TrialStatus.FAILED}
+    assert "must leave its worker alive" in found.trials[0].message
+
+
+@SLOW
+def test_an_interrupted_race_goes_on_from_its_file(client, tmp_path):
+    X, y, _ = problem()
+    executor = DaskExecutor(client, workers=addresses(client)[:2])
+
+    def interrupt(_, number, __):
+        if number == 4:
+            raise KeyboardInterrupt
+
+    file = tmp_path / "race.json"
+    with pytest.warns(InterruptedWarning, match="keeps the 4 trials"):
+        compare(X, y, METHODS, executor=executor, resume=file, on_trial=interrupt, **RACE)
+    assert len(Comparison.load(file).trials) == 4
+    seen = []
+    found = compare(X, y, METHODS, resume=file, on_trial=lambda *told: seen.append(told[1]), **RACE)
+    # those that failed are tried again
+    assert len(seen) >= 8
+    assert seen[-1] == 12
+    at_home = compare(X, y, METHODS, **RACE)
+    assert sorted(map(str, told_of(found))) == sorted(map(str, told_of(at_home)))
+
+
+def test_a_method_that_cannot_travel_has_failed_and_others_have_not(client):
+    X, y, _ = problem()
+    methods = {"stuck": Odd(seconds=0.0), "well": Odd()}
+    methods["stuck"].how = threading.Lock()
+    executor = DaskExecutor(client, workers=addresses(client)[:1])
+    found = compare(X, y, methods, executor=executor, **{**RACE, "cv": 2})
+    assert [t.status for t in found.trials_of("stuck")] == [TrialStatus.FAILED] * 2
+    assert "pickle" in found.trials_of("stuck")[0].message
+    assert [t.status for t in found.trials_of("well")] == [TrialStatus.DONE] * 2
+
+
+@SLOW
+def test_a_cluster_that_is_lost_leaves_the_trials_that_were_done(monkeypatch):
+    monkeypatch.setattr(dask_tasks, "PULSE", 0.5)
+    X, y, _ = problem()
+    with start(1) as cluster, Client(cluster) as client:
+
+        def leave(_, number, __):
+            if number == 2:
+                cluster.scale(0)
+
+        with pytest.raises(ClusterError, match="must have a worker") as caught:
+            compare(
+                X,
+                y,
+                {"slow": Odd(seconds=1.0)},
+                executor=DaskExecutor(client, patience=1.0),
+                on_trial=leave,
+                **RACE,
+            )
+    assert 2 <= len(caught.value.path.trials) < 3
+
+
+def test_what_is_no_executor_is_refused():
+    X, y, _ = problem()
+    with pytest.raises(ParameterError, match=r"'executor' must be None or a DaskExecutor. Got str"):
+        compare(X, y, "random", executor="tcp://somewhere", **RACE)
+
+
+# ---- candidates ----------------------------------------------------------------------------------
+
+
+def steps_of(selector):
+    return [
+        (
+            step.order.tolist(),
+            step.weight.tolist(),
+            step.score.mean,
+            list(step.score.folds),
+            dict(step.details),
+        )
+        for step in selector.path_
+    ]
+
+
+def assert_same_steps(one, other):
+    assert str(steps_of(one)) == str(steps_of(other))
+    assert one.stop_reason_ is other.stop_reason_
+    assert len(one.path_) > 1
+
+
+EVALUATORS = ["nearest", "knn", "trees", DecisionTreeClassifier(max_depth=3)]
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "n_workers"),
+    [
+        ("nearest", 2),
+        *(pytest.param(each, 2, marks=SLOW) for each in EVALUATORS[1:]),
+        *(pytest.param("knn", n, marks=SLOW) for n in (1, 4)),
+    ],
+)
+def test_candidates_tried_on_a_cluster_have_the_same_scores(client, evaluator, n_workers):
+    X, y, _ = problem(200, 12)
+    told = {"evaluator": evaluator, "n_candidates": 7, "random_state": 0}
+    executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
+    at_home = FeatBoostClassifier(**told).fit(X, y)
+    assert_same_steps(at_home, FeatBoostClassifier(executor=executor, **told).fit(X, y))
+
+
+@SLOW
+@pytest.mark.parametrize("cls", [FeatBoostRegressor, secateur.IISRegressor])
+def test_candidates_for_numbers(client, cls):
+    X, _, y = problem(200, 12)
+    executor = DaskExecutor(client)
+    told = {"evaluator": "trees", "random_state": 0, "keep": ["c2"], "costs": 2.0}
+    assert_same_steps(cls(**told).fit(X, y), cls(executor=executor, **told).fit(X, y))
+
+
+@SLOW
+def test_a_worker_killed_between_rounds_costs_nothing_but_time(client):
+    X, y, _ = problem(200, 12)
+    told = {"n_candidates": 8, "random_state": 0, "max_features": 5}
+    at_home = FeatBoostClassifier(**told).fit(X, y)
+    victims = []
+    executor = DaskExecutor(client)
+    plain = executor.map
+
+    def deadly(*given):
+        if len(victims) == 0 and plain.__self__.client is executor.client:
+            victims.append(kill_one(client))
+        return plain(*given)
+
+    executor.map = deadly
+    assert_same_steps(at_home, FeatBoostClassifier(executor=executor, **told).fit(X, y))
+    assert len(victims) == 1
+
+
+def test_an_executor_is_cloned_as_itself_and_not_saved(client):
+    executor = DaskExecutor(client)
+    selector = FeatBoostClassifier(executor=executor, random_state=0)
+    assert clone(selector).executor is executor
+    assert copy.deepcopy(selector).executor is executor
+    saved = pickle.dumps(selector)
+    assert pickle.loads(saved).executor is None  # noqa: S301 - our own
+    assert repr(executor).startswith("DaskExecutor('tcp://")
+
+
+@SLOW
+def test_a_validator_of_a_notebook_travels(client):
+    X, y, _ = problem()
+
+    class Mine(LogisticRegression):
+        """A class that no worker can import."""
+
+    race = {**RACE, "validators": {"mine": Mine(C=0.5)}}
+    executor = DaskExecutor(client, workers=addresses(client)[:2])
+    found = compare(X, y, "f_classif", executor=executor, **race)
+    assert told_of(found) == told_of(compare(X, y, "f_classif", **race))
+    assert not found.failures
+
+
+# ---- batches of Feature Gradients ----------------------------------------------------------------
+
+
+def test_batches_of_an_update_are_shared_by_the_workers(client):
+    X, y, _ = problem(400, 12)
+    told = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0}
+    at_home = secateur.FeatureGradientsSelector(max_epochs=3, **told).fit(X, y)
+    for n_workers in (1, 2):
+        executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
+        selector = secateur.FeatureGradientsSelector(max_epochs=3, executor=executor, **told)
+        np.testing.assert_array_equal(selector.fit(X, y).scores_, at_home.scores_)
+    with pytest.raises(ParameterError, match="'accumulate' must be at least 2"):
+        selector.set_params(accumulate=1).fit(X, y)
+    with pytest.raises(ParameterError, match="'executor' must be None for a stream"):
+        selector.fit(iter([(X, y)]))
+
+
+@SLOW
+def test_batches_of_sparse_rows_give_the_same_bits_for_any_number_of_workers(client):
+    X, y, _ = problem(400, 30)
+    X = csr_matrix(np.where(np.abs(X) > 1.0, X, 0.0))
+    told = {"n_features": 3, "batch_size": 50, "accumulate": 4, "random_state": 0}
+    found = [
+        secateur.FeatureGradientsSelector(
+            max_epochs=3, executor=DaskExecutor(client, workers=addresses(client)[:n]), **told
+        ).fit(X, y)
+        for n in (1, 2, 4)
+    ]
+    at_home = secateur.FeatureGradientsSelector(max_epochs=3, **told).fit(X, y)
+    for each in found:
+        np.testing.assert_array_equal(each.scores_, found[0].scores_)
+        np.testing.assert_array_equal(each.support_, at_home.support_)
+        finite = np.isfinite(at_home.scores_)
+        np.testing.assert_allclose(each.scores_[finite], at_home.scores_[finite], atol=1e-6)
+
+
+@SLOW
+def test_dask_collections_are_streams(client):
+    import dask.array as da
+
+    X, y, _ = problem(900, 12)
+    told = {"n_features": 3, "random_state": 0}
+    blocks = ((X[i : i + 300], y[i : i + 300]) for i in range(0, 900, 300))
+    streamed = secateur.FeatureGradientsSelector(**told).fit(blocks)
+    lazy = da.from_array(X.to_numpy(), chunks=(300, 12)), da.from_array(y, chunks=300)
+    found = secateur.FeatureGradientsSelector(**told).fit(*lazy)
+    np.testing.assert_array_equal(found.scores_, streamed.scores_)
