@@ -15,6 +15,7 @@ from secateur.evaluation.cloning import prepared
 from secateur.evaluation.cross_trace import Verdict
 from secateur.evaluation.judging import Measure
 from secateur.evaluation.outer import labels_of, read_groups
+from secateur.evaluation.tasks import TaskModel, knows_tasks, read_tasks
 from secateur.exceptions import ParameterError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -36,6 +37,9 @@ class Rows:
         Whether somebody gave weights.
     groups : array of int, shape (n_rows,), or None
         Which rows belong together.
+    is_sparse : bool
+    tasks : array of object, shape (n_rows,), or None
+        The task of each row, where there are several.
     """
 
     X: Any
@@ -46,6 +50,7 @@ class Rows:
     is_weighted: bool
     groups: IntArray | None
     is_sparse: bool
+    tasks: AnyArray | None = None
 
     @property
     def y(self) -> AnyArray:
@@ -65,6 +70,7 @@ class Rows:
             target=self.target.take(rows),
             weight=self.weight[rows],
             groups=None if self.groups is None else self.groups[rows],
+            tasks=None if self.tasks is None else self.tasks[rows],
         )
 
     def fit(self, estimator: Any, support: IntArray | None = None) -> Any:
@@ -72,18 +78,31 @@ class Rows:
         from secateur.evaluation.validators import fit_weighted
 
         X = self.X if support is None else select_columns(self.X, support)
-        return fit_weighted(estimator, X, self.y, self.weight if self.is_weighted else None)
+        weight = self.weight if self.is_weighted else None
+        if self.tasks is not None and knows_tasks(estimator):
+            return fit_weighted(estimator, X, self.y, weight, task=self.tasks.tolist())
+        return fit_weighted(estimator, X, self.y, weight)
 
     def judge(self, model: Any, measure: Measure, support: IntArray | None = None) -> Verdict:
         """What these rows say of a fitted model on some of the columns."""
         X = self.X if support is None else select_columns(self.X, support)
-        return measure.judge(model, X, self.y, self.weight)
+        return measure.judge(self.asking(model), X, self.y, self.weight)
+
+    def asking(self, model: Any) -> Any:
+        """A fitted model that is asked about the tasks of these rows, where they have any."""
+        return model if self.tasks is None else TaskModel(model, self.tasks)
 
 
 def read_rows(
-    X: Any, y: Any, *, task: Task | None, sample_weight: Any = None, groups: Any = None
+    X: Any,
+    y: Any,
+    *,
+    task: Task | None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    tasks: Any = None,
 ) -> Rows:
-    """Check what was given, before any work; the task is guessed from y if it is None."""
+    """Check what was given, before any work; the kind of task is guessed from y if it is None."""
     table = read_table(X, categorical_features="from_dtype")
     if task is None and y is not None:
         task = guess_task(y)
@@ -97,6 +116,7 @@ def read_rows(
         is_weighted=sample_weight is not None,
         groups=None if groups is None else read_groups(groups, table.n_rows),
         is_sparse=table.is_sparse,
+        tasks=None if tasks is None else read_tasks(tasks, table.n_rows),
     )
 
 
@@ -109,7 +129,8 @@ def verdict_on(
     if len(support) == 0:
         nothing = np.zeros((len(train.y), 1))
         model = constant_model(train.task).fit(nothing, train.y, sample_weight=train.weight)
-        return measure.judge(model, np.zeros((len(test.y), 1)), test.y, test.weight)
+        nowhere = np.zeros((len(test.y), 1))
+        return measure.judge(test.asking(model), nowhere, test.y, test.weight)
     model = train.fit(prepared(validator, seed), support)
     return test.judge(model, measure, support)
 
