@@ -34,8 +34,8 @@ ONLY = {
     "report": {"path", "typing", "exceptions"},
     "datasets": {"typing", "exceptions"},
 }
-# Single modules that know one room more: a report meets the table in one place.
-BESIDES = {"secateur.report.gathering": {"_data"}}
+# Single modules that know one room more: a report meets the table while it gathers evidence only.
+BESIDES = {"secateur.report.gathering": {"_data"}, "secateur.report.looking": {"_data"}}
 MAY_USE_DATASETS = {"cli", "datasets"}
 SHARED_BY_ENGINES = {"drive"}
 # Loaded only when used, so never at the top of a module.

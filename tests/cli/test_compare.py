@@ -51,6 +51,34 @@ def test_a_method_that_fails_is_reported_and_not_fatal(run, tmp_path, monkeypatc
     assert "the disk of the method is full" in done.err
 
 
+def test_a_method_for_another_task_is_reported_and_not_fatal(run, table, tmp_path):
+    told = ("--methods", "f_classif,iis,f_regression,multitask", *FEW[2:])
+    done = run("compare", table, "-y", "y", "-o", "r", *told)
+    assert done.code == 0, done.err
+    document = json.loads((tmp_path / "r" / "race.json").read_text())
+    reasons = {each["method"]: each["message"] for each in document["failures"]}
+    assert reasons.keys() == {"iis", "f_regression", "multitask"}
+    assert "which is for regression" in reasons["iis"]
+    assert "wants the task of each row" in reasons["multitask"]
+    assert [rank["method"] for rank in document["ranks"]] == ["f_classif"]
+    assert "0 of 2" in done.out
+    assert done.err.count("'iis', which is for regression") == 1  # said once, not for each fold
+    assert "which is for regression" in (tmp_path / "r" / "report.html").read_text()
+
+
+def test_a_race_that_nobody_finishes_is_written_and_an_error(run, table, tmp_path, monkeypatch):
+    from secateur.comparison import baselines
+
+    def fail(self, *args, **kwargs):
+        raise RuntimeError("the disk of the method is full")
+
+    monkeypatch.setattr(baselines.Chance, "fit", fail)
+    done = run("compare", table, "-y", "y", "-o", "r", "--methods", "random,iis", *FEW[2:])
+    assert done.code == 1
+    assert "needs a method that comes to its end" in done.err
+    assert (tmp_path / "r" / "race.json").exists()
+
+
 def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path, monkeypatch):
     from secateur.comparison import racing
 
@@ -83,7 +111,8 @@ def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path
 @pytest.mark.parametrize(
     ("options", "code", "reason"),
     [
-        (("--methods", "f_clasif"), 1, "f_clasif"),
+        (("--methods", "f_clasif"), 1, "Did you mean 'f_classif'"),
+        (("--methods", "iis"), 1, "which is for regression"),
         (("--validators", "oracle"), 1, "oracle"),
         (("--sizes", "few"), 2, "sizes"),
     ],

@@ -88,6 +88,41 @@ def test_the_page_shows_the_selection_that_was_made(run, table, tmp_path):
     assert sentence in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        (("--cut", "best"), {"version": 1, "kind": "best"}),
+        (("--cut", "2"), {"version": 1, "kind": "at_most", "n_features": 2}),
+        ((), {"version": 1, "kind": "one_se", "multiple": 1.0}),
+    ],
+)
+def test_the_rule_is_kept_and_cuts_again(run, table, tmp_path, options, rule):
+    run("select", table, "-y", "y", "-o", "r", *options, *QUICK)
+    document = json.loads((tmp_path / "r" / "selection.json").read_text())
+    assert document["cut"] == rule
+    assert json.loads((tmp_path / "r" / "path.json").read_text())["cut"] == rule
+    (tmp_path / "r" / "path.json").rename(tmp_path / "alone.json")
+    assert run("cut", "alone.json", "--json").document["sentence"] == document["sentence"]
+    assert run("report", "alone.json", "-o", "page.html").code == 0
+    assert document["sentence"] in (tmp_path / "page.html").read_text()
+
+
+def test_a_path_of_an_older_version_is_shown_as_its_selection_says(run, results, tmp_path):
+    text = json.loads((results / "path.json").read_text())
+    del text["cut"]
+    (results / "path.json").write_text(json.dumps(text))
+    told = json.loads((results / "selection.json").read_text())
+    told["sentence"] = "Chosen long ago."
+    (results / "selection.json").write_text(json.dumps(told))
+    assert run("report", results, "-o", "page.html").code == 0
+    assert "Chosen long ago." in (tmp_path / "page.html").read_text()
+
+
+def test_a_cut_that_is_written_keeps_its_own_rule(run, results, tmp_path):
+    run("cut", results, "--best", "--out", "s")
+    assert run("cut", "s", "--json").document["rule"] == "Best()"
+
+
 def test_cutting_loads_no_numba_and_no_data_library(results):
     code = (
         "import sys; from secateur.cli import main; "
@@ -97,6 +132,16 @@ def test_cutting_loads_no_numba_and_no_data_library(results):
     done = python("-c", code)
     assert {"numba", "polars", "pandas", "pyarrow", "sklearn"}.isdisjoint(done.stderr.split())
     json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_the_demonstration_keeps_no_decoy(run):
+    done = run("demo", "--out", "d", "--json")
+    names = [row["name"] for row in done.document["features"]]
+    assert 5 <= len(names) <= 20
+    assert [name for name in names if name.startswith("shuffled")] == []
+    score, of_all = done.document["score"], done.document["all_features"]
+    assert score["mean"] <= of_all["mean"] + of_all["standard_error"]
 
 
 def test_the_demonstration_needs_no_arguments(run, monkeypatch, tmp_path):

@@ -57,6 +57,24 @@ def test_json_is_all_that_stands_on_stdout(run, table):
     assert document["folder"] == "r"
 
 
+def test_features_that_few_folds_chose_are_doubtful(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8))
+    y = X[:, 0] + 2 * rng.normal(size=60) > 0
+    lines = ["a,b,c,d,e,f,g,h,y"]
+    lines += [",".join(map(str, [*row, int(t)])) for row, t in zip(X.round(3), y, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    options = ("--penalty", 0.0, "--set", "max_depth=1", "--cut", "best", "-o", "r")
+    done = run("select", "t.csv", "-y", "y", *options, *QUICK)
+    document = json.loads((tmp_path / "r" / "selection.json").read_text())
+    doubtful = {row["name"] for row in document["features"] if row["doubtful"]}
+    assert doubtful == {row["name"] for row in document["features"] if row["frequency"] < 0.5}
+    assert doubtful  # as this table is nearly noise
+    assert all(name in document["doubt"] for name in doubtful)
+    assert "doubtful" in done.out
+    assert document["doubt"] in (tmp_path / "r" / "report.html").read_text()
+
+
 def test_quiet_says_results_only(run, table):
     assert run("select", table, "-y", "y", "--quiet", "--out", "r", *QUICK).err == ""
 
@@ -143,10 +161,20 @@ def test_a_test_file_judges_at_the_end(run, table, tmp_path):
     assert test["rows"] == 31
     assert test["metric"] == "accuracy"
     assert test["mean"] > 0.7
-    assert (
-        "31 rows of test.csv"
-        in run("select", "train.csv", "-y", "y", "--test", "test.csv", *QUICK).out
-    )
+    assert test["all_features"]["metric"] == "accuracy"
+    assert test["all_features"]["mean"] > 0.7
+    assert test["all_features"]["model"] == "AGBMClassifier"
+    shown = run("select", "train.csv", "-y", "y", "--test", "test.csv", "-o", "s", *QUICK).out
+    assert "31 rows of test.csv" in shown
+    assert "with all features" in shown
+    assert "with all features" in (tmp_path / "s" / "report.html").read_text()
+
+
+def test_a_test_file_that_cannot_be_read_is_refused_before_any_work(run, table, tmp_path):
+    (tmp_path / "test.csv").write_text("a,b\n1,2\n")
+    done = run("select", table, "-y", "y", "--test", "test.csv", *QUICK)
+    assert done.code == 1
+    assert "Selecting" not in done.err
 
 
 def test_a_method_without_predictions_is_tested_by_a_linear_model(run, table):
@@ -156,6 +184,7 @@ def test_a_method_without_predictions_is_tested_by_a_linear_model(run, table):
     )
     assert done.code == 0, done.err
     assert done.document["test"]["rows"] == 120
+    assert done.document["test"]["all_features"]["model"] == "LogisticRegression"
     assert "0 and 1 for each value of 'colour'" in done.err
 
 

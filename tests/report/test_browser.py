@@ -184,6 +184,22 @@ def test_the_table_sorts(opened, one):
     assert names_shown(page)[0] == "f0"
 
 
+def test_doubtful_features_are_marked_and_the_sentence_follows_the_cut(opened, tmp_path):
+    path = make_path()
+    first = SelectionPath(path.steps[:1], path.stop_reason, path.feature_names, "demo")
+    evidence = make_evidence(path, fold_paths=[path, first, first])
+    page = opened(write_page(tmp_path / "p.html", [Entry("demo", path, None, evidence)]))
+    assert page.inner_text("#e0 .doubt").endswith("chose them: f2, f1.")
+    marked = "#e0-features tr.doubtful:not([hidden]) th"
+    assert page.locator(marked).all_text_contents() == ["f2", "f1"]
+    assert page.inner_text("#e0-features tr.doubtful td.frequency") == "33 % doubtful"
+    page.fill("#e0-cut", "0")  # the first feature only, which all folds chose
+    assert page.inner_text("#e0 .doubt") == ""
+    assert not page.locator("#e0 .doubt").is_visible()
+    assert page.locator(marked).count() == 0
+    assert page.wrong == []
+
+
 def test_the_table_filters_by_name_and_group(opened, one):
     page = opened(one)
     page.fill("#e0 .filter", "lab")

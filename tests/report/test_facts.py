@@ -8,7 +8,7 @@ from report.worlds import make_evidence, make_path, score
 
 from secateur.exceptions import ParameterError
 from secateur.path import AtMost, SelectionPath, Step, StopReason
-from secateur.report import Entry, entry_facts, facts
+from secateur.report import Entry, entry_facts, thinning
 
 
 def test_facts_of_a_path_alone():
@@ -109,7 +109,7 @@ def test_tasks_are_told_by_rows():
 
 
 def test_long_paths_are_thinned_but_rules_and_ends_stay(monkeypatch):
-    monkeypatch.setattr(facts, "MOST_STEPS", 10)
+    monkeypatch.setattr(thinning, "MOST_STEPS", 10)
     losses = [1.0 - 0.01 * size for size in range(60)]
     path = make_path(losses)
     told = entry_facts(Entry("demo", path, path.cut(AtMost(7))))
@@ -121,7 +121,7 @@ def test_long_paths_are_thinned_but_rules_and_ends_stay(monkeypatch):
 
 
 def test_wide_steps_tell_of_the_heaviest_features(monkeypatch):
-    monkeypatch.setattr(facts, "MOST_LISTED", 3)
+    monkeypatch.setattr(thinning, "MOST_LISTED", 3)
     path = SelectionPath(
         [Step.of([4, 0, 3, 1, 2], np.arange(5.0))], StopReason.FINISHED, "abcde", "demo"
     )
@@ -134,7 +134,7 @@ def test_wide_steps_tell_of_the_heaviest_features(monkeypatch):
 
 
 def test_entries_share_the_room(monkeypatch):
-    monkeypatch.setattr(facts, "MOST_ROWS", 120)
+    monkeypatch.setattr(thinning, "MOST_ROWS", 120)
     path = make_path([1.0 - 0.001 * size for size in range(100)])
     assert len(entry_facts(Entry("demo", path)).features) == 100
     assert len(entry_facts(Entry("demo", path), n_entries=2).features) == 60

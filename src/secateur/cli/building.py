@@ -33,6 +33,7 @@ def build_selector(wish: Wish, dataset: Dataset, costs: Any, seed: int, jobs: in
     from secateur.cli.methods import parameters_of, read_settings, selector_class
 
     kind = selector_class(wish.method, dataset.task)
+    _check_tasks(wish.method, kind, dataset)
     known = parameters_of(kind)
     chosen: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "costs": costs}
     chosen["cut"] = read_cut(wish.cut)
@@ -43,6 +44,21 @@ def build_selector(wish: Wish, dataset: Dataset, costs: Any, seed: int, jobs: in
     chosen |= _limits(wish, known, kind.__name__)
     chosen |= read_settings(wish.settings, kind)
     return kind(**{name: value for name, value in chosen.items() if name in known})
+
+
+def _check_tasks(method: str, kind: type, dataset: Dataset) -> None:
+    from secateur.evaluation.tasks import knows_tasks
+
+    if knows_tasks(kind) and dataset.tasks is None:
+        raise ParameterError(
+            f"{method!r} must know the task of each row. Got no --task-column. Name the column "
+            "that tells tasks apart, or use --method agbm for one task."
+        )
+    if dataset.tasks is not None and not knows_tasks(kind):
+        raise ParameterError(
+            f"{method!r} does one task. Got --task-column. Use --method multitask, or leave the "
+            "column out with --drop."
+        )
 
 
 def read_cut(text: str | None) -> Any:

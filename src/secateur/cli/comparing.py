@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from secateur.cli import options
+from secateur.cli.bundling import unbundled
 from secateur.cli.ending import ends_well
 
 RACING = "Who races"
 
 
 @ends_well
+@unbundled
 def compare(
     data: options.Data,
     target: options.Target = None,
@@ -43,22 +45,12 @@ def compare(
         bool,
         typer.Option("--resume", help="Go on from an interrupted race.", rich_help_panel=RACING),
     ] = False,
-    drop: options.Drop = None,
-    weight: options.Weight = None,
-    task: options.Task = None,
-    cv: options.Folds = None,
-    time_column: options.TimeColumn = None,
-    group_column: options.GroupColumn = None,
-    scoring: options.Scoring = None,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    delimiter: options.Delimiter = None,
-    header: options.Header = None,
-    encoding: options.Encoding = None,
     out: options.Out = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    rows: options.RowOptions,
+    judging: options.JudgingOptions,
+    reading: options.ReadingOptions,
+    talking: options.TalkingOptions,
 ) -> None:
     """Race methods on DATA: selection inside the folds, scores by several models.
 
@@ -72,27 +64,16 @@ def compare(
     from secateur.cli.talking import Talk
     from secateur.cli.work import Judging
 
-    request = DataRequest.of(
-        data,
-        target=target,
-        task=task,
-        weight=weight,
-        time=time_column,
-        group=group_column,
-        drop=options.split_names(drop),
-        delimiter=delimiter,
-        header=header,
-        encoding=encoding,
-    )
-    talk = Talk(as_json=as_json, quiet=quiet)
+    request = DataRequest.of(data, target, rows, reading)
+    talk = Talk(as_json=talking.as_json, quiet=talking.quiet)
     folder = out or free_name(Path(f"{data.name.partition('.')[0]}-comparison"))
-    check_folder(folder, force=force)
-    kept = trials_file(folder, resume=resume, force=force)
+    check_folder(folder, force=talking.force)
+    kept = trials_file(folder, resume=resume, force=talking.force)
     race = Race(methods, validators, _sizes(sizes), time_limit or None, kept)
     dataset = load(request, talk, lambda: False)
-    judging = Judging(judging_folds(dataset, cv), scoring, seed, jobs)
-    comparison = run_race(dataset, race, judging, talk)
-    conclude_race(comparison, folder, kept, dataset, talk, force=force)
+    how = Judging.of(judging, judging_folds(dataset, judging.cv))
+    comparison = run_race(dataset, race, how, talk)
+    conclude_race(comparison, folder, kept, dataset, talk, force=talking.force)
 
 
 def _sizes(text: str | None) -> list[int] | None:

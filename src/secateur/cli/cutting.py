@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from secateur.cli import options
+from secateur.cli.bundling import unbundled
 from secateur.cli.ending import ends_well
 from secateur.exceptions import InputError
 
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
 
 @ends_well
+@unbundled
 def cut(
     path: Annotated[Path, typer.Argument(help="A path.json, or the folder that it is in.")],
     one_se: Annotated[
-        bool, typer.Option("--one-se", help="The fewest features as good as the best (default).")
+        bool, typer.Option("--one-se", help="The fewest features as good as the best.")
     ] = False,
     best: Annotated[bool, typer.Option("--best", help="The best score.")] = False,
     elbow: Annotated[
@@ -33,30 +35,33 @@ def cut(
         float | None, typer.Option(min=0, help="The best that costs at most so much.")
     ] = None,
     out: options.Out = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    talking: options.TalkingOptions,
 ) -> None:
-    """Choose again from PATH, without the data; with --out also write results."""
+    """Choose again from PATH, without the data; with --out also write results.
+
+    Without an option by the rule that the path was cut by before, or else as --one-se does.
+    """
     from secateur.cli.documents import selection_document
     from secateur.cli.folder import check_folder
     from secateur.cli.showing import selection_shown, written
     from secateur.cli.talking import Talk
     from secateur.cli.work import write_results
+    from secateur.path import load_rule
 
     rule = _rule(one_se=one_se, best=best, elbow=elbow, at_most=at_most, budget=budget)
     if out is not None:
-        check_folder(out, force=force)
+        check_folder(out, force=talking.force)
     traced, evidence = load_result(path)
-    selection = traced.cut(rule)
+    selection = traced.cut(load_rule(path_file(path)) if rule is None else rule)
     document = selection_document(traced, selection, evidence)
     shown = selection_shown(document)
     if out is not None:
         title = title_of(path)
-        names = write_results(out, traced, selection, evidence, document, title, force)
+        names = write_results(out, traced, selection, evidence, document, title, talking.force)
         document |= {"folder": str(out), "files": names}
         shown.append(written(out, names))
-    Talk(as_json=as_json, quiet=quiet).result(document, *shown)
+    Talk(as_json=talking.as_json, quiet=talking.quiet).result(document, *shown)
 
 
 def load_result(path: Path) -> tuple[SelectionPath, Evidence | None]:
@@ -98,4 +103,4 @@ def _rule(
     wanted += [WithinBudget(budget)] if budget is not None else []
     if len(wanted) > 1:
         raise typer.BadParameter("a path is cut by one rule: give one of the options.")
-    return wanted[0] if wanted else OneStandardError()
+    return wanted[0] if wanted else None

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from secateur.path.rules import rule_to_document
 from secateur.path.values import thawed_json
 from secateur.report.answers import answer
+from secateur.report.doubts import doubts, is_doubtful
 
 if TYPE_CHECKING:
     from secateur.path import Score, Selection, SelectionPath
     from secateur.report import Evidence
+    from secateur.report.evidence import StepEvidence
 
 FORMAT = "secateur.selection"
 VERSION = 1
@@ -34,7 +37,9 @@ def selection_document(
         "version": VERSION,
         "answer": answer_of(path, selection, evidence),
         "sentence": selection.sentence,
+        "doubt": doubt_of(path, selection, evidence),
         "rule": selection.rule,
+        "cut": rule_to_document(selection.chooser),
         "algorithm": path.algorithm,
         "n_features": selection.n_features,
         "n_features_in": path.n_features_in,
@@ -43,6 +48,7 @@ def selection_document(
         "score": score_document(selection.score),
         "all_features": score_document(of_all),
         "features": feature_rows(path, selection, evidence),
+        "tasks": _tasks(path, selection),
         "parameters": _plain(thawed_json(path.parameters)),
         "versions": thawed_json(path.versions),
         **(more or {}),
@@ -61,18 +67,38 @@ def answer_of(path: SelectionPath, selection: Selection, evidence: Evidence | No
     )
 
 
+def doubt_of(path: SelectionPath, selection: Selection, evidence: Evidence | None) -> str:
+    """Which of the chosen features are doubtful, in one sentence; empty where none is."""
+    told = _told(selection, evidence)
+    order = path[selection.index].order.tolist()
+    return doubts([path.feature_names[each] for each in order], told.frequency if told else ())
+
+
+def _told(selection: Selection, evidence: Evidence | None) -> StepEvidence | None:
+    return evidence.steps[selection.index] if evidence is not None and evidence.steps else None
+
+
+def _tasks(path: SelectionPath, selection: Selection) -> dict[str, list[str]]:
+    """The features of each task, where there are several."""
+    supports = path[selection.index].supports
+    return {
+        task: [path.feature_names[each] for each in support.tolist()]
+        for task, support in supports.items()
+    }
+
+
 def feature_rows(
     path: SelectionPath, selection: Selection, evidence: Evidence | None
 ) -> list[dict[str, Any]]:
     """One dict for each chosen feature, the most useful first.
 
     ``gain`` is its share of all the weight of the step, ``entered`` its place in the order of
-    entry, ``frequency`` the share of folds that chose it too.
+    entry, ``frequency`` the share of folds that chose it too, ``tasks`` those that use it.
     """
     step = path[selection.index]
     weight = np.abs(step.weight[np.searchsorted(step.support, step.order)])
     total = float(weight.sum())
-    told = evidence.steps[selection.index] if evidence is not None and evidence.steps else None
+    told = _told(selection, evidence)
     rows = []
     for place, feature in enumerate(step.order.tolist()):
         row: dict[str, Any] = {
@@ -82,6 +108,10 @@ def feature_rows(
             "entered": place + 1,
             "frequency": told.frequency[place] if told and told.frequency else None,
         }
+        if row["frequency"] is not None:
+            row["doubtful"] = is_doubtful(row["frequency"])
+        if step.supports:
+            row["tasks"] = [task for task, used in step.supports.items() if feature in used]
         if evidence is not None and feature in evidence.costs:
             row["cost"] = evidence.costs[feature]
             row["paid"] = told.paid[place] if told and told.paid else None

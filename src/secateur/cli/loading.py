@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from secateur.cli.options import ReadingOptions, RowOptions, split_names
 from secateur.cli.talking import Talk
 from secateur.exceptions import ParameterError
 
@@ -29,32 +30,28 @@ class DataRequest:
     def of(
         cls,
         file: Path,
-        *,
         target: str | None,
-        task: Any = None,
-        weight: str | None = None,
-        time: str | None = None,
-        group: str | None = None,
+        rows: RowOptions,
+        reading: ReadingOptions,
+        *,
         keep: tuple[str, ...] = (),
-        drop: tuple[str, ...] = (),
-        delimiter: str | None = None,
-        header: bool | None = None,
-        encoding: str | None = None,
+        tasks: str | None = None,
     ) -> DataRequest:
         """Make a request of what stands on the command line."""
         from secateur.files.dataset import Roles
         from secateur.files.reading import ReadOptions
 
+        time, group = rows.time_column, rows.group_column
         if time is not None and group is not None:
             raise ParameterError(
                 "Folds can follow time or groups. Got --time-column and --group-column. Use one."
             )
-        tab = "\t" if delimiter in {"\\t", "tab"} else delimiter
+        delimiter = "\t" if reading.delimiter in {"\\t", "tab"} else reading.delimiter
         return cls(
             file,
-            Roles(target, weight, time, group, keep, drop),
-            ReadOptions(tab, header, encoding),
-            None if task is None else task.value,
+            Roles(target, rows.weight, time, group, keep, split_names(rows.drop), tasks),
+            ReadOptions(delimiter, reading.header, reading.encoding),
+            None if rows.task is None else rows.task.value,
         )
 
 

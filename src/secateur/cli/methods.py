@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from secateur._data.wording import similar_to
-from secateur.comparison.methods import NICKNAMES, own_methods
+from secateur.comparison.methods import all_methods, plain_name
 from secateur.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def selector_class(method: str, task: Task) -> type:
     if task not in by_task:
         raise ParameterError(
             f"{method!r} does not do {task}. Got that task. Use one of "
-            f"{', '.join(sorted(own_methods(task)))}, or another --task."
+            f"{', '.join(sorted(all_methods(task)))}, or another --task."
         )
     return by_task[task]
 
@@ -72,9 +72,8 @@ def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
 
 def _classes(method: str) -> dict[Task, type]:
     """The class of a method for each task that it does."""
-    plain = method.lower().replace("-", "").replace("_", "")
-    name = NICKNAMES.get(plain, plain)
-    known = {task: own_methods(task) for task in TASKS}
+    name = plain_name(method)
+    known = {task: all_methods(task) for task in TASKS}
     found = {task: type(methods[name]) for task, methods in known.items() if name in methods}
     if not found:
         names = sorted({name for methods in known.values() for name in methods})

@@ -1,7 +1,8 @@
-"""The options that commands share, each told once."""
+"""The options that commands share, each told once, and in bundles that belong together."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -60,6 +61,14 @@ TimeColumn = Annotated[
         rich_help_panel=JUDGING,
     ),
 ]
+TaskColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--task-column",
+        help="Rows with the same value are one of several tasks, for --method multitask.",
+        rich_help_panel=ROWS,
+    ),
+]
 Folds = Annotated[
     int | None,
     typer.Option(
@@ -114,6 +123,45 @@ Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="Say results and errors only.", rich_help_panel=WRITING),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """What the columns are for that are no features."""
+
+    weight: Weight = None
+    drop: Drop = None
+    task: Task = None
+    time_column: TimeColumn = None
+    group_column: GroupColumn = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingOptions:
+    """How subsets are judged."""
+
+    cv: Folds = None
+    scoring: Scoring = None
+    seed: Seed = 0
+    jobs: Jobs = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """How the file is read."""
+
+    delimiter: Delimiter = None
+    header: Header = None
+    encoding: Encoding = None
+
+
+@dataclass(frozen=True, slots=True)
+class TalkingOptions:
+    """What is said, and whether results may be replaced."""
+
+    force: Force = False
+    as_json: Json = False
+    quiet: Quiet = False
 
 
 def split_names(given: list[str] | None) -> tuple[str, ...]:

@@ -54,9 +54,12 @@ def run_race(dataset: Dataset, race: Race, judging: Judging, talk: Talk) -> Comp
     """Try every method on every fold, and keep what is done."""
     from secateur.comparison.racing import compare
 
+    said: set[tuple[str, str]] = set()
+
     def tell(trial: Any, done: int, total: int) -> None:
         meter.parts(done, total)
-        if not trial.is_done:
+        if not trial.is_done and (trial.method, trial.message) not in said:
+            said.add((trial.method, trial.message))
             talk.note(f"{trial.method}, fold {trial.fold + 1}: {trial.status}. {trial.message}")
 
     talk.note("Racing: each method chooses inside each fold, the rows left out judge.")
@@ -93,7 +96,10 @@ def run_race(dataset: Dataset, race: Race, judging: Judging, talk: Talk) -> Comp
 def conclude_race(
     comparison: Comparison, folder: Path, kept: Path, dataset: Dataset, talk: Talk, *, force: bool
 ) -> None:
-    """Write the folder of results, whole or not at all, and show who came first."""
+    """Write the folder of results, whole or not at all, and show who came first.
+
+    A race that no method finished is written too, and is an error.
+    """
     from rich.text import Text
 
     document = race_document(comparison, dataset)
@@ -102,6 +108,11 @@ def conclude_race(
         kept.unlink(missing_ok=True)  # all of it is in comparison.json now
     document |= {"folder": str(folder), "files": names}
     talk.result(document, comparison, Text(str(comparison)), written(folder, names))
+    if not any(trial.is_done for trial in comparison.trials):
+        raise InputError(
+            f"A race needs a method that comes to its end. Got none; the first said: "
+            f"{comparison.failures[0].message} Name other --methods, or allow more time."
+        )
 
 
 def race_document(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from secateur.cli import options
+from secateur.cli.bundling import unbundled
 from secateur.cli.ending import ends_well
 
 
 @ends_well
+@unbundled
 def report(
     paths: Annotated[
         list[Path],
@@ -19,9 +21,8 @@ def report(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="The title of the page.")] = "",
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    talking: options.TalkingOptions,
 ) -> None:
     """Write one page about saved results, side by side."""
     from rich.text import Text
@@ -30,12 +31,12 @@ def report(
     from secateur.cli.talking import Talk
     from secateur.report import write_page
 
-    check_file(out, force=force)
+    check_file(out, force=talking.force)
     entries, comparison = _gathered(paths)
     about = {"title": title} if title else {}
     file = write_page(out, entries, comparison=comparison, about=about)
     document = {"file": str(file), "paths": [entry.title for entry in entries]}
-    Talk(as_json=as_json, quiet=quiet).result(document, Text(f"Written: {file}"))
+    Talk(as_json=talking.as_json, quiet=talking.quiet).result(document, Text(f"Written: {file}"))
 
 
 def _gathered(paths: list[Path]) -> tuple[list[Any], Any]:
@@ -55,13 +56,22 @@ def _gathered(paths: list[Path]) -> tuple[list[Any], Any]:
 
 
 def _selected(path: Path, traced: Any) -> Any:
-    """The selection that was made of a path, where it lies beside it; None otherwise."""
+    """The selection that was made of a path: by its rule; None where that is not known."""
+    from secateur.cli.cutting import path_file
+    from secateur.path import load_rule
+
+    file = path_file(path)
+    rule = load_rule(file)
+    return _selected_beside(file, traced) if rule is None else traced.cut(rule)
+
+
+def _selected_beside(file: Path, traced: Any) -> Any:
+    """The selection of an older path, which knows no rule, from the file beside it."""
     import json
 
-    from secateur.cli.cutting import path_file
     from secateur.evaluation.step_judge import AtIndex
 
-    beside = path_file(path).with_name("selection.json")
+    beside = file.with_name("selection.json")
     try:
         told = json.loads(beside.read_bytes())
         names = {row["name"] for row in told["features"]}

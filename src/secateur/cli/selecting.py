@@ -8,23 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from secateur.cli import options, tables
+from secateur.cli.bundling import unbundled
 from secateur.cli.ending import ends_well
 
 if TYPE_CHECKING:
     from secateur.cli.loading import DataRequest
     from secateur.files.dataset import Dataset
+    from secateur.files.testing import TestRows
 
 CHOOSING = "What is chosen"
 
 
 @ends_well
+@unbundled
 def select(
     data: options.Data,
     target: options.Target = None,
     method: Annotated[
         str,
         typer.Option(
-            help="agbm, gbfs, gtgbm, fg, grafting, featboost, iis.", rich_help_panel=CHOOSING
+            help="agbm, gbfs, gtgbm, multitask, fg, grafting, featboost, iis.",
+            rich_help_panel=CHOOSING,
         ),
     ] = "agbm",
     max_features: Annotated[
@@ -60,28 +64,13 @@ def select(
         typer.Option("--set", help="name=value of any parameter.", rich_help_panel=CHOOSING),
     ] = None,
     keep: options.Keep = None,
-    drop: options.Drop = None,
-    weight: options.Weight = None,
-    task: options.Task = None,
-    cv: options.Folds = None,
-    time_column: options.TimeColumn = None,
-    group_column: options.GroupColumn = None,
-    scoring: options.Scoring = None,
+    task_column: options.TaskColumn = None,
     test: Annotated[
         Path | None,
         typer.Option(
             help="A file of further rows that judge at the end.", rich_help_panel=options.JUDGING
         ),
     ] = None,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    delimiter: options.Delimiter = None,
-    header: options.Header = None,
-    encoding: options.Encoding = None,
-    memory_limit: tables.MemoryLimit = None,
-    cache: tables.Cache = None,
-    dask: tables.DaskAddress = None,
-    workers: tables.Workers = None,
     out: options.Out = None,
     write_data: Annotated[
         bool,
@@ -91,9 +80,12 @@ def select(
             rich_help_panel=options.WRITING,
         ),
     ] = False,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    rows: options.RowOptions,
+    judging: options.JudgingOptions,
+    reading: options.ReadingOptions,
+    room: tables.Room,
+    talking: options.TalkingOptions,
 ) -> None:
     """Choose columns of DATA and write selection, path, names and report into a folder.
 
@@ -103,26 +95,14 @@ def select(
     from secateur.cli.loading import DataRequest
     from secateur.cli.talking import Talk
 
-    request = DataRequest.of(
-        data,
-        target=target,
-        task=task,
-        weight=weight,
-        time=time_column,
-        group=group_column,
-        keep=options.split_names(keep),
-        drop=options.split_names(drop),
-        delimiter=delimiter,
-        header=header,
-        encoding=encoding,
-    )
+    kept = options.split_names(keep)
+    request = DataRequest.of(data, target, rows, reading, keep=kept, tasks=task_column)
     wish = Wish(method, max_features, budget, penalty, cut, tuple(settings or ()))
-    talk = Talk(as_json=as_json, quiet=quiet)
-    room = tables.Room(memory_limit, cache, dask, workers)
+    talk = Talk(as_json=talking.as_json, quiet=talking.quiet)
     _Selecting(request, wish, talk, room).run(
         prices=(costs, groups, cost_unit),
-        judging=(cv, scoring, seed, jobs),
-        output=(out, write_data, force),
+        judging=judging,
+        output=(out, write_data, talking.force),
         test=test,
     )
 
@@ -140,7 +120,7 @@ class _Selecting:
         self,
         *,
         prices: tuple[Path | None, Path | None, str],
-        judging: tuple[int | None, str | None, int, int | None],
+        judging: options.JudgingOptions,
         output: tuple[Path | None, bool, bool],
         test: Path | None,
     ) -> None:
@@ -160,7 +140,7 @@ class _Selecting:
         self,
         dataset: Dataset,
         prices: tuple[Path | None, Path | None, str],
-        judging: tuple[int | None, str | None, int, int | None],
+        judging: options.JudgingOptions,
         output: tuple[Path, bool, bool],
         test: Path | None,
     ) -> None:
@@ -171,35 +151,35 @@ class _Selecting:
             dataset, prices[0], prices[1], self.request.roles.keep, prices[2]
         )
         self.talk.notes(notes)
+        further = None if test is None else self._further_rows(test, dataset)
         # slow to load: what is wrong with the files has been said by now
         from secateur.cli.building import build_selector, judging_folds
-        from secateur.cli.work import Judging, conclude, judge_on, select_features
+        from secateur.cli.testing import judge_on
+        from secateur.cli.work import Judging, conclude, select_features
 
-        cv, scoring, seed, jobs = judging
-        selector = build_selector(self.wish, dataset, costs, seed, jobs)
-        how = Judging(judging_folds(dataset, cv), scoring, seed, jobs)
+        selector = build_selector(self.wish, dataset, costs, judging.seed, judging.jobs)
+        how = Judging.of(judging, judging_folds(dataset, judging.cv))
         outcome = select_features(selector, dataset, costs, how, self.talk)
-        more = self._told(dataset, seed, notes)
-        if test is not None:
-            more["test"] = judge_on(test, outcome, dataset, self.request)
+        more = self._told(dataset, judging.seed, notes)
+        if further is not None:
+            more["test"] = judge_on(further, outcome, dataset, judging.seed, self.talk)
         reduced = self._reduced(dataset, outcome) if write_data else None
         conclude(
             outcome, folder, self.talk, title=dataset.target, more=more, force=force, data=reduced
         )
 
-    def _load(self, executor: Any, judging: Any, *, write_data: bool) -> Dataset:
+    def _load(self, executor: Any, judging: options.JudgingOptions, *, write_data: bool) -> Dataset:
         from secateur.cli.loading import load, told
         from secateur.cli.tables import load_stored
 
-        _, _, seed, jobs = judging
         stored = load_stored(
             self.request,
             self.talk,
             self.room,
             executor,
             method=self.wish.method,
-            seed=seed,
-            jobs=jobs,
+            seed=judging.seed,
+            jobs=judging.jobs,
             write_data=write_data,
         )
         if stored is not None:
@@ -211,6 +191,11 @@ class _Selecting:
             return not takes_categories(self.wish.method)
 
         return load(self.request, self.talk, needs_numbers)
+
+    def _further_rows(self, file: Path, dataset: Dataset) -> TestRows:
+        from secateur.files.testing import read_test
+
+        return read_test(file, dataset, self.request.reading, self.request.roles.tasks)
 
     def _told(self, dataset: Dataset, seed: int, notes: list[str]) -> dict[str, Any]:
         rows, columns = len(dataset.rows), len(dataset.features.names)
@@ -235,7 +220,7 @@ def kept_columns(dataset: Dataset, roles: Any, support: Any) -> list[int]:
     """Positions, in the file, of the chosen features and of the columns with a use of their own."""
     from secateur.files.dataset import find_column
 
-    named = (dataset.target, roles.weight, roles.time, roles.group)
+    named = (dataset.target, roles.weight, roles.time, roles.group, roles.tasks)
     own = [find_column(dataset.raw, name) for name in named if name is not None]
     sources = dataset.features.sources[support]
     return [*dataset.plan.kept[sources].tolist(), *(place for place in own if place is not None)]

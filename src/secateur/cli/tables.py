@@ -58,10 +58,10 @@ Workers = Annotated[
 class Room:
     """How much memory there is, where tables on disk go, and who computes on them."""
 
-    memory_limit: str | None = None
-    cache: Path | None = None
-    dask: str | None = None
-    workers: int | None = None
+    memory_limit: MemoryLimit = None
+    cache: Cache = None
+    dask: DaskAddress = None
+    workers: Workers = None
 
     @contextmanager
     def executor(self, talk: Talk) -> Iterator[Any]:

@@ -8,17 +8,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from secateur.cli.bar import metered
-from secateur.cli.documents import command_line, score_document, selection_document
+from secateur.cli.documents import command_line, selection_document
 from secateur.cli.ending import ended_by_interrupts
 from secateur.cli.folder import whole_folder
-from secateur.cli.showing import selection_shown, written
+from secateur.cli.showing import selection_shown, test_words, written
 from secateur.cli.talking import Talk
 
 if TYPE_CHECKING:
     from secateur._data.costs import FeatureCosts
+    from secateur.cli.options import JudgingOptions
+    from secateur.evaluation import HeldOut
     from secateur.files.dataset import Dataset
     from secateur.path import Selection, SelectionPath
     from secateur.report import Evidence
@@ -32,6 +32,11 @@ class Judging:
     scoring: str | None = None
     seed: int = 0
     jobs: int | None = None
+
+    @classmethod
+    def of(cls, options: JudgingOptions, folds: Any) -> Judging:
+        """As it stands on the command line, with the folds that follow from it."""
+        return cls(folds, options.scoring, options.seed, options.jobs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,18 +74,24 @@ def select_features(
             y,
             cv=judging.cv,
             groups=dataset.group,
+            task=dataset.tasks,
             sample_weight=weight,
             scoring=judging.scoring,
             random_state=judging.seed,
             n_jobs=judging.jobs,
             on_fit=meter.parts,
         )
-    path = replace(held.path, feature_names=names)
-    chosen = held.selector.selection_
-    selection = replace(chosen, names=tuple(names[feature] for feature in chosen.support.tolist()))
+    path, selection = _named(held, names)
     with talk.warned():
         evidence = _evidence(dataset, path, selection, costs, held)
     return Outcome(path, selection, evidence, held.selector, perf_counter() - start)
+
+
+def _named(held: HeldOut, names: tuple[str, ...]) -> tuple[SelectionPath, Selection]:
+    """Path and selection with the names of the file, which a matrix does not have."""
+    chosen = held.selector.selection_
+    of_chosen = tuple(names[feature] for feature in chosen.support.tolist())
+    return replace(held.path, feature_names=names), replace(chosen, names=of_chosen)
 
 
 def _evidence(
@@ -136,33 +147,6 @@ def n_fits(cv: Any, n_rows: int) -> int:
     return 1 + 2 * (cv if isinstance(cv, int) else len(cv))
 
 
-def judge_on(file: Path, outcome: Outcome, dataset: Dataset, request: Any) -> dict[str, Any]:
-    """What the chosen features are worth on the rows of another file."""
-    from secateur.evaluation.judging import read_measure
-    from secateur.files.testing import read_test
-
-    test = read_test(file, dataset, request.reading)
-    score = outcome.selection.score
-    measure = read_measure(None if score is None else score.metric, dataset.task)
-    model, X = _model(outcome, dataset, test.X)
-    told = measure.score([measure.judge(model, X, test.y, np.ones(len(test.y)))])
-    return {"file": file.name, "rows": len(test.y), **(score_document(told) or {})}
-
-
-def _model(outcome: Outcome, dataset: Dataset, X_test: Any) -> tuple[Any, Any]:
-    """What predicts with the chosen features: the method's own model, or a linear one."""
-    from secateur._data.frames import select_columns
-    from secateur.evaluation.validators import fit_weighted, linear_model
-
-    if hasattr(outcome.selector, "predict"):
-        return outcome.selector, X_test
-    support = outcome.selection.support
-    model = linear_model(dataset.task, is_sparse=dataset.raw.is_sparse)
-    train = select_columns(dataset.features.X, support)
-    fitted = fit_weighted(model, train, dataset.y, dataset.weight)
-    return fitted, select_columns(X_test, support)
-
-
 def conclude(
     outcome: Outcome,
     folder: Path,
@@ -201,7 +185,7 @@ def write_results(
 
     with whole_folder(folder, force=force) as draft:
         saved = None if evidence is None else evidence.to_json()
-        save_path(path, draft / "path.json", evidence=saved)
+        save_path(path, draft / "path.json", evidence=saved, rule=selection.chooser)
         text = json.dumps(document, allow_nan=False, indent=2)
         (draft / "selection.json").write_text(text + "\n", encoding="utf-8")
         lines = "".join(f"{name}\n" for name in _one_line(selection.names))
@@ -209,6 +193,8 @@ def write_results(
         about = {key: document[key] for key in ("data", "command") if key in document}
         if document.get("notes"):
             about["what was done to the file"] = " ".join(document["notes"])
+        if document.get("test"):
+            about["other rows"] = test_words(document["test"])
         write_page(draft / "report.html", [Entry(title, path, selection, evidence)], about=about)
         if data is not None:
             (draft / data[0]).write_bytes(data[1])

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from secateur._data.target import Task
+from secateur._data.wording import similar_to
 from secateur.comparison import baseline_models, baselines
+from secateur.comparison.unsuited import Unsuited
+from secateur.evaluation.tasks import knows_tasks
 from secateur.exceptions import ParameterError
 
-NICKNAMES = {"featuregradients": "fg"}
+NICKNAMES = {"featuregradients": "fg", "multitaskagbm": "multitask"}
 ENDINGS = {"Classifier": "classification", "Regressor": "regression", "Selector": None}
 """How the names of selectors end, and which task that means; None is both."""
 
@@ -33,12 +36,19 @@ PACKAGES = {"boruta": "boruta", "cegb": "lightgbm"}
 
 
 def own_methods(task: Task) -> dict[str, Any]:
-    """The selectors of secateur for a task, not fitted, by their short names.
-
-    One that wants more than X and y, as those of several tasks do, is left out.
+    """The selectors of secateur that can be raced: those that want X and y and nothing more.
 
     >>> sorted(own_methods("regression"))
     ['agbm', 'featboost', 'fg', 'gbfs', 'grafting', 'gtgbm', 'iis']
+    """
+    return {name: each for name, each in all_methods(task).items() if not knows_tasks(each)}
+
+
+def all_methods(task: Task) -> dict[str, Any]:
+    """All selectors of secateur for a task, not fitted, by their short names.
+
+    >>> sorted(set(all_methods("regression")) - set(own_methods("regression")))
+    ['multitask']
     """
     # by name, because the front door is above this room: a new selector is found by itself
     front = importlib.import_module("secateur")
@@ -47,9 +57,22 @@ def own_methods(task: Task) -> dict[str, Any]:
         stem, its_task = _parted(name)
         if stem and its_task in {task, None}:
             kind = getattr(front, name)
-            if inspect.isclass(kind) and _is_plain(kind):
+            if inspect.isclass(kind) and hasattr(kind, "with_cut"):
                 found[NICKNAMES.get(stem, stem)] = _made(kind, task)
     return found
+
+
+def plain_name(method: str) -> str:
+    """The short name of a method, however it is written.
+
+    >>> plain_name("GT-GBM"), plain_name("FeatureGradients"), plain_name("f_classif")
+    ('gtgbm', 'fg', 'f_classif')
+    """
+    lower = method.strip().lower()
+    if lower in BASELINES or lower in F_TESTS.values():
+        return lower
+    plain = lower.replace("-", "").replace("_", "")
+    return NICKNAMES.get(plain, plain)
 
 
 def known_methods(task: Task) -> dict[str, Any]:
@@ -64,6 +87,9 @@ def known_methods(task: Task) -> dict[str, Any]:
 
 def read_methods(selectors: Any, task: Task) -> dict[str, Any]:
     """Methods in the user's words as estimators by name.
+
+    A method that is for another task becomes one that fails and says why, as long as there are
+    others to race.
 
     Parameters
     ----------
@@ -88,6 +114,9 @@ def read_methods(selectors: Any, task: Task) -> dict[str, Any]:
         raise ParameterError(
             f"'selectors' must name at least one method. Got none. Use some of {_list(known)}."
         )
+    unsuited = [each for each in methods.values() if isinstance(each, Unsuited)]
+    if len(unsuited) == len(methods):
+        raise ParameterError(unsuited[0].why)
     return methods
 
 
@@ -96,11 +125,6 @@ def _parted(name: str) -> tuple[str, str | None]:
         if name.endswith(ending):
             return name.removesuffix(ending).lower(), task
     return "", None
-
-
-def _is_plain(kind: type) -> bool:
-    parameters = inspect.signature(kind.fit).parameters  # type: ignore[attr-defined]  # a selector
-    return hasattr(kind, "with_cut") and "task" not in parameters
 
 
 def _made(kind: type, task: Task) -> Any:
@@ -142,18 +166,23 @@ def _unused(label: str, taken: Mapping[str, Any]) -> str:
 
 
 def _named(name: str, task: Task, known: Mapping[str, Any]) -> Any:
-    if name not in known:
-        others: Task = "regression" if task == "classification" else "classification"
-        if name in known_methods(others):
-            raise ParameterError(
-                f"'selectors' must be methods for {task}. Got {name!r}, which is for {others}. "
-                f"Use some of {_list(known)}."
-            )
-        raise ParameterError(
-            f"'selectors' must be names of methods, or estimators. Got {name!r}. "
-            f"Use some of {_list(known)}."
+    plain = plain_name(name)
+    if plain in known:
+        return known[plain]
+    others: Task = "regression" if task == "classification" else "classification"
+    if plain in known_methods(others):
+        what = f"'selectors' must be methods for {task}. Got {name!r}, which is for {others}."
+    elif plain in all_methods(task):
+        what = (
+            "'selectors' must be methods that want X and y only. Got "
+            f"{name!r}, which wants the task of each row."
         )
-    return known[name]
+    else:
+        raise ParameterError(
+            f"'selectors' must be names of methods, or estimators. Got {name!r}."
+            f"{similar_to(name, list(known))} Use some of {_list(known)}."
+        )
+    return Unsuited(f"{what} Use some of {_list(known)}.")
 
 
 def _checked(value: Any) -> Any:

@@ -55,8 +55,8 @@ def compare(
     its choice of at most so many features. Each validator is then fitted to the chosen columns of
     the training rows and scored on the rest. Trials run one after another, all methods on the first
     fold, then on the second, so that seconds can be compared and an interrupted race says
-    something; on a cluster they begin in this order. A method that fails is reported and the race
-    goes on.
+    something; on a cluster they begin in this order. A method that fails, or is for another task,
+    is reported and the race goes on.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from secateur.evaluation.folds import Fold
 from secateur.evaluation.judging import Measure
 from secateur.evaluation.refitting import fit_anew
 from secateur.evaluation.rows import Rows, verdict_on
+from secateur.exceptions import SecateurError
 from secateur.path import StopReason, Subset, Trial, TrialStatus
 
 
@@ -106,7 +107,9 @@ def _score(
 
 
 def told(error: BaseException) -> str:
-    """An error in one line."""
+    """An error in one line; ours speak for themselves."""
+    if isinstance(error, SecateurError):
+        return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

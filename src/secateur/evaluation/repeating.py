@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from secateur.evaluation.cloning import read_seed
-from secateur.evaluation.folds import Fold
+from secateur.evaluation.folds import Fold, is_drawn
 from secateur.evaluation.judging import read_measure
 from secateur.evaluation.outer import outer_folds
 from secateur.evaluation.refitting import fit_anew
 from secateur.evaluation.rows import Rows, check_validator, read_rows, task_of
 from secateur.evaluation.step_judge import StepJudge
+from secateur.evaluation.tasks import check_task_folds, knows_tasks, measure_of, mixed_target
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.path import Score, Selection, SelectionPath, StopReason
 from secateur.path.matching import matched_steps, step_of_size
@@ -103,6 +104,7 @@ def held_out(
     *,
     cv: Any = None,
     groups: Any = None,
+    task: Any = None,
     sample_weight: Any = None,
     scoring: Any = None,
     validator: Any = None,
@@ -130,6 +132,8 @@ def held_out(
     groups : array of shape (n_rows,), default=None
         Which rows belong together. Folds keep them together, also those that a selector draws for
         itself.
+    task : array of shape (n_rows,), default=None
+        The task of each row, for selectors of several tasks. Every fold has its share of each.
     sample_weight : array of shape (n_rows,), default=None
     scoring : None, str or callable, default=None
         "log_loss", "accuracy", "squared_error", "absolute_error" are means over rows, with the
@@ -151,14 +155,17 @@ def held_out(
     """
     seed = read_seed(random_state)
     _check(selector, validator)
-    rows = read_rows(X, y, task=task_of(selector), sample_weight=sample_weight, groups=groups)
-    folds = outer_folds(rows.target, cv, rows.groups, seed, rows.weight)
+    kind = task_of(selector)
+    rows = read_rows(
+        X, y, task=kind, sample_weight=sample_weight, groups=groups, tasks=_tasks(selector, task)
+    )
+    folds = _folds(rows, cv, seed)
     read_measure(scoring, rows.task)  # complains before any work
     tell = _Counter(on_fit, 1 + 2 * len(folds))
     whole = fit_anew(selector, rows, seed, n_jobs)
     tell.one_more()
     own = next((step.score.metric for step in whole.path_ if step.score is not None), None)
-    judge = StepJudge(selector, validator, rows, read_measure(scoring, rows.task, own), seed)
+    judge = StepJudge(selector, validator, rows, measure_of(scoring, rows, own), seed)
     work = _Work(rows, folds, judge, tell)
     fits = (
         [] if _is_interrupted(whole) else work.fits(lambda r: fit_anew(selector, r, seed, n_jobs))
@@ -188,8 +195,25 @@ def _check(selector: Any, validator: Any) -> None:
         check_validator(validator)
 
 
-def _anew(selector: Any, seed: int, n_jobs: int | None, rows: Rows) -> Any:
-    return fit_anew(selector, rows, seed, n_jobs)
+def _tasks(selector: Any, task: Any) -> Any:
+    if task is not None and not knows_tasks(selector):
+        raise ParameterError(
+            "'task' is for selectors of several tasks. Got it for "
+            f"{type(selector).__name__}. Use MultitaskAGBMClassifier or MultitaskAGBMRegressor, or "
+            "leave it out."
+        )
+    return task
+
+
+def _folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
+    """The folds around the selection; those we draw have their share of every task."""
+    target = rows.target
+    if rows.tasks is not None and is_drawn(cv):
+        target = mixed_target(target, rows.tasks)
+    folds = outer_folds(target, cv, rows.groups, seed, rows.weight)
+    if rows.tasks is not None:
+        check_task_folds(folds, rows.target, rows.tasks)
+    return folds
 
 
 @dataclass(slots=True, eq=False)

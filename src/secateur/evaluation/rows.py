@@ -17,6 +17,7 @@ from secateur.evaluation.cloning import prepared
 from secateur.evaluation.cross_trace import Verdict
 from secateur.evaluation.judging import Measure
 from secateur.evaluation.outer import labels_of, read_groups
+from secateur.evaluation.tasks import TaskModel, knows_tasks, read_tasks
 from secateur.exceptions import InputError, ParameterError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -41,8 +42,11 @@ class Rows:
         Whether somebody gave weights.
     groups : array of int, shape (n_rows,), or None
         Which rows belong together.
+    is_sparse : bool
     sample : SampledRows or None
         Where X is on disk: rows of it that are in memory, and judge for all.
+    tasks : array of object, shape (n_rows,), or None
+        The task of each row, where there are several.
     """
 
     X: Any
@@ -54,6 +58,7 @@ class Rows:
     groups: IntArray | None
     is_sparse: bool
     sample: SampledRows | None = None
+    tasks: AnyArray | None = None
 
     @property
     def y(self) -> AnyArray:
@@ -73,6 +78,7 @@ class Rows:
             target=self.target.take(rows),
             weight=self.weight[rows],
             groups=None if self.groups is None else self.groups[rows],
+            tasks=None if self.tasks is None else self.tasks[rows],
         )
 
     def fit(self, estimator: Any, support: IntArray | None = None) -> Any:
@@ -82,7 +88,10 @@ class Rows:
         if isinstance(self.X, StoredTable):  # it brings target and weights
             return estimator.fit(self.X)
         X = self.X if support is None else select_columns(self.X, support)
-        return fit_weighted(estimator, X, self.y, self.weight if self.is_weighted else None)
+        weight = self.weight if self.is_weighted else None
+        if self.tasks is not None and knows_tasks(estimator):
+            return fit_weighted(estimator, X, self.y, weight, task=self.tasks.tolist())
+        return fit_weighted(estimator, X, self.y, weight)
 
     def judge(self, model: Any, measure: Measure, support: IntArray | None = None) -> Verdict:
         """What these rows say of a fitted model on some of the columns.
@@ -91,7 +100,11 @@ class Rows:
         """
         rows = self._in_memory()
         X = rows.X if support is None else select_columns(rows.X, support)
-        return measure.judge(model, X, rows.y, rows.weight)
+        return measure.judge(rows.asking(model), X, rows.y, rows.weight)
+
+    def asking(self, model: Any) -> Any:
+        """A fitted model that is asked about the tasks of these rows, where they have any."""
+        return model if self.tasks is None else TaskModel(model, self.tasks)
 
     def _in_memory(self) -> Rows:
         if self.sample is None:
@@ -104,14 +117,26 @@ class Rows:
             weight=self.weight[places],
             groups=None,
             sample=None,
+            tasks=None if self.tasks is None else self.tasks[places],
         )
 
 
 def read_rows(
-    X: Any, y: Any, *, task: Task | None, sample_weight: Any = None, groups: Any = None
+    X: Any,
+    y: Any,
+    *,
+    task: Task | None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    tasks: Any = None,
 ) -> Rows:
-    """Check what was given, before any work; the task is guessed from y if it is None."""
+    """Check what was given, before any work; the kind of task is guessed from y if it is None."""
     if isinstance(X, StoredTable):
+        if tasks is not None:
+            raise InputError(
+                "A stored table brings the tasks of its rows. Got some beside it. Give them to "
+                "open_table instead."
+            )
         return _read_stored(X, y, task or "regression", sample_weight, groups)
     table = read_table(X, categorical_features="from_dtype")
     if task is None and y is not None:
@@ -126,6 +151,7 @@ def read_rows(
         is_weighted=sample_weight is not None,
         groups=None if groups is None else read_groups(groups, table.n_rows),
         is_sparse=table.is_sparse,
+        tasks=None if tasks is None else read_tasks(tasks, table.n_rows),
     )
 
 
@@ -159,7 +185,8 @@ def verdict_on(
     if len(support) == 0:
         nothing = np.zeros((len(train.y), 1))
         model = constant_model(train.task).fit(nothing, train.y, sample_weight=train.weight)
-        return measure.judge(model, np.zeros((len(test.y), 1)), test.y, test.weight)
+        nowhere = np.zeros((len(test.y), 1))
+        return measure.judge(test.asking(model), nowhere, test.y, test.weight)
     model = train.fit(prepared(validator, seed), support)
     return test.judge(model, measure, support)
 

@@ -73,8 +73,11 @@ class StepJudge:
 
     def judge_all(self, train: Rows, test: Rows) -> Verdict:
         """The same for a model on all columns."""
-        model = train.fit(prepared(self._of_all, self._seed))
-        return test.judge(model, self.measure)
+        return test.judge(self.fit_all(train), self.measure)
+
+    def fit_all(self, train: Rows) -> Any:
+        """The model on all columns, fitted."""
+        return train.fit(prepared(self._of_all, self._seed))
 
 
 def unselective(selector: Any, n_features: int) -> Any:
@@ -88,8 +91,9 @@ def unselective(selector: Any, n_features: int) -> Any:
 
     known = selector.get_params(deep=False)
     # a grid of one penalty: its folds choose the number of rounds, as those of any grid
-    free: dict[str, Any] = {"penalty": [0.0], "max_features": None, "cost_budget": None}
-    if "penalty" not in known:
+    free: dict[str, Any] = {"max_features": None, "cost_budget": None}
+    free |= {"penalty": [0.0], "group_penalty": [0.0], "task_penalty": "auto"}
+    if not {"penalty", "group_penalty"} & known.keys():
         free["keep"] = np.ones(n_features, np.bool_)
         if "keep" not in known:
             return None

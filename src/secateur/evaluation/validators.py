@@ -80,15 +80,15 @@ def constant_model(task: str) -> Any:
     return DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
 
 
-def fit_weighted(estimator: Any, X: Any, y: Any, weight: FloatArray | None) -> Any:
+def fit_weighted(estimator: Any, X: Any, y: Any, weight: FloatArray | None, **more: Any) -> Any:
     """Fit with weights, where the estimator (or the last one of a pipeline) takes them."""
     if weight is None:
-        return estimator.fit(X, y)
+        return estimator.fit(X, y, **more)
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         if has_fit_parameter(last, "sample_weight"):
             return estimator.fit(X, y, **{f"{name}__sample_weight": weight})
         return estimator.fit(X, y)
     if has_fit_parameter(estimator, "sample_weight"):
-        return estimator.fit(X, y, sample_weight=weight)
-    return estimator.fit(X, y)
+        return estimator.fit(X, y, sample_weight=weight, **more)
+    return estimator.fit(X, y, **more)

@@ -31,6 +31,7 @@ class Roles:
     group: str | None = None
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    tasks: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +53,8 @@ class Dataset:
     plan : Plan
     raw : RawTable
     notes : tuple of str
+    tasks : array of object, shape (n_rows,), or None
+        The task of each row, where there are several.
     """
 
     features: Features
@@ -65,6 +68,7 @@ class Dataset:
     plan: Plan
     raw: RawTable
     notes: tuple[str, ...]
+    tasks: AnyArray | None = None
 
 
 def make_dataset(
@@ -101,12 +105,13 @@ def make_dataset(
         plan,
         raw,
         (*raw.notes, *plan.notes, *features.notes, *notes, *([sentence] if sentence else [])),
+        None if roles.tasks is None else task_names(raw, roles.tasks, rows),
     )
 
 
 def plan_features(facts: TableFacts, raw: RawTable, roles: Roles, target: str) -> Plan:
     """Decide what becomes of the columns that have no use of their own; ``raw`` names them."""
-    named = (target, roles.weight, roles.time, roles.group)
+    named = (target, roles.weight, roles.time, roles.group, roles.tasks)
     taken = [find_column(raw, name) for name in (*named, *roles.drop) if name is not None]
     keep = [find_column(raw, name) for name in roles.keep]
     _check_keep(roles, keep, taken)
@@ -144,6 +149,26 @@ def column_values(raw: RawTable, name: str) -> AnyArray:
     dense = column.toarray() if raw.is_sparse else column
     numbers: AnyArray = np.asarray(dense, dtype=np.float64).ravel()
     return numbers
+
+
+def task_names(raw: RawTable, name: str, rows: IntArray) -> AnyArray:
+    """The task of each row: text, or whole numbers; every row must have one."""
+    values = column_values(raw, name)[rows]
+    is_text = values.dtype.kind == "O"
+    missing = np.array([value is None for value in values]) if is_text else ~np.isfinite(values)
+    if missing.any():
+        raise InputError(
+            f"Every row must have a task. Got {int(missing.sum())} of {len(rows)} rows without one "
+            f"in {name!r}. Fill these cells, or leave the rows out."
+        )
+    if not is_text and (values != np.floor(values)).any():
+        raise InputError(
+            f"Tasks must be text or whole numbers. Got numbers with a fraction in {name!r}. Name "
+            "another --task-column."
+        )
+    names: AnyArray = np.empty(len(rows), object)
+    names[:] = values.tolist() if is_text else [int(value) for value in values]
+    return names
 
 
 def take_rows(X: Any, rows: IntArray, n_rows: int) -> Any:

@@ -62,6 +62,12 @@ def store_dataset(
             "Rows that are ordered by time must fit into memory. Got --time-column for a table on "
             "disk. Raise --memory-limit, or use a part of the rows."
         )
+    if roles.tasks is not None:
+        raise ParameterError(
+            "Several tasks must fit into memory on the command line. Got --task-column for a table "
+            "on disk. Raise --memory-limit, leave --dask and --workers out, or use open_table with "
+            "task= from Python."
+        )
     looked = _look_through(open_blocks(file, options), roles)
     plan = plan_features(looked.facts, looked.first, roles, looked.target)
     numbers, values = looked.column(looked.target)

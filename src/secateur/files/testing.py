@@ -9,23 +9,31 @@ import numpy as np
 
 from secateur._data.reading.delimited import ReadOptions
 from secateur._data.reading.raw import RawTable
+from secateur._data.wording import some_of
 from secateur.exceptions import InputError
 from secateur.files.applying import make_features
-from secateur.files.dataset import Dataset, column_values, take_rows
+from secateur.files.dataset import Dataset, column_values, take_rows, task_names
 from secateur.files.reading import read_file
 from secateur.files.task import labels_of
 from secateur.typing import AnyArray
 
 
 class TestRows(NamedTuple):
-    """Features and target of rows that only judge."""
+    """Features and target of rows that only judge, and the name of their file."""
 
+    file: str
     X: Any
     y: AnyArray
+    tasks: AnyArray | None = None
 
 
-def read_test(file: Path, dataset: Dataset, options: ReadOptions) -> TestRows:
-    """The rows of a file with a target, with the columns and categories of a data set."""
+def read_test(
+    file: Path, dataset: Dataset, options: ReadOptions, tasks: str | None = None
+) -> TestRows:
+    """The rows of a file with a target, with the columns and categories of a data set.
+
+    `tasks` is the column that tells tasks apart, where there are several.
+    """
     raw = _as_wide(read_file(file, options), dataset)
     y = column_values(raw, dataset.target)
     missing = [v is None for v in y] if y.dtype.kind == "O" else ~np.isfinite(y)
@@ -42,7 +50,20 @@ def read_test(file: Path, dataset: Dataset, options: ReadOptions) -> TestRows:
         )
     indicators = len(dataset.features.names) != len(dataset.plan.names)
     features = make_features(dataset.plan, raw, indicators=indicators)
-    return TestRows(take_rows(features.X, rows, raw.n_rows), labels)
+    names = None if tasks is None else task_names(raw, tasks, rows)
+    _check_tasks(file, names, dataset)
+    return TestRows(file.name, take_rows(features.X, rows, raw.n_rows), labels, names)
+
+
+def _check_tasks(file: Path, names: AnyArray | None, dataset: Dataset) -> None:
+    if names is None or dataset.tasks is None:
+        return
+    unknown = sorted(set(names.tolist()) - set(dataset.tasks.tolist()), key=str)
+    if unknown:
+        raise InputError(
+            f"{file} must have tasks of the first file. Got {some_of(unknown)}. Leave these rows "
+            "out: nothing was learnt of them."
+        )
 
 
 def _as_wide(raw: RawTable, dataset: Dataset) -> RawTable:

@@ -25,6 +25,7 @@ from secateur.path.stopping import (
     StoppingRule,
     TimeLimit,
 )
+from secateur.path.storing import load_rule
 from secateur.path.trial import Subset, Trial, TrialStatus
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "as_rule",
     "check_comparable",
     "explain_difference",
+    "load_rule",
     "paths_equal",
     "versions",
 ]

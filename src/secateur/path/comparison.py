@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.exceptions import MissingDependencyError, ParameterError
+from secateur.exceptions import ParameterError
 from secateur.path import contest
 from secateur.path.agreement import Agreement
 from secateur.path.contest import Curve, Rank, Timing
 from secateur.path.paired import PairedTest
+from secateur.path.results import Refrozen, as_pandas
 from secateur.path.trial import Trial, check_trials
-from secateur.path.values import frozen_mapping, thawed_json
+from secateur.path.values import frozen_mapping
 
 if TYPE_CHECKING:
     import os
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Refrozen):
     """Several methods on the same folds.
 
     Parameters
@@ -213,14 +214,7 @@ class Comparison:
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame; a size of NA is the method's own choice."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "A data frame needs pandas. Got no such package. "
-                "Install it with 'pip install pandas', or use to_rows()."
-            ) from error
-        rows = pd.DataFrame(self.to_rows(), columns=list(contest.COLUMNS))
+        rows = as_pandas(self.to_rows(), contest.COLUMNS)
         return rows.astype({"size": "Int64", "n_features": "Int64"})
 
     def to_json(self) -> str:
@@ -268,12 +262,6 @@ class Comparison:
         from secateur.path.comparison_rendering import comparison_to_html
 
         return comparison_to_html(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        values["parameters"] = thawed_json(self.parameters)
-        values["versions"] = thawed_json(self.versions)
-        return type(self), tuple(values.values())
 
     def _method(self, name: str) -> str:
         return str(_known("method", name, self.methods))

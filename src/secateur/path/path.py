@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from secateur.exceptions import ComparisonError, MissingDependencyError, ParameterError
+from secateur.exceptions import ComparisonError, ParameterError
 from secateur.path.cutting import CuttingRule, as_rule
 from secateur.path.ranking import require_steps
+from secateur.path.results import Refrozen, as_pandas
 from secateur.path.selection import Selection
 from secateur.path.step import Step
-from secateur.path.values import frozen_mapping, thawed_json
+from secateur.path.values import frozen_mapping
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class StopReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SelectionPath:
+class SelectionPath(Refrozen):
     """The steps of one run in order, why they ended, and the names and units to read them by.
 
     A path without steps is allowed (a limit may be crossed by the first step); cutting it is not.
@@ -176,6 +177,7 @@ class SelectionPath:
             score=step.score,
             cost=step.cost,
             n_features_in=self.n_features_in,
+            chooser=chooser,
         )
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -186,14 +188,7 @@ class SelectionPath:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "A data frame needs pandas. Got no such package. "
-                "Install it with 'pip install pandas', or use to_rows()."
-            ) from error
-        return pd.DataFrame(self.to_rows())
+        return as_pandas(self.to_rows())
 
     def to_json(self) -> str:
         """Return the path as strict JSON, without its models."""
@@ -208,14 +203,21 @@ class SelectionPath:
 
         return path_from_json(text)
 
-    def save(self, file: str | os.PathLike[str], *, evidence: str | None = None) -> None:
+    def save(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        evidence: str | None = None,
+        rule: CuttingRule | None = None,
+    ) -> None:
         """Write the path to a file, whole or not at all, without its models.
 
-        `evidence` is JSON that goes along, as ``gather_evidence(...).to_json()`` gives it.
+        `evidence` is JSON that goes along, as ``gather_evidence(...).to_json()`` gives it; `rule`
+        is the rule that the path was cut by, as ``Selection.chooser``, for `load_rule`.
         """
         from secateur.path.storing import save_path
 
-        save_path(self, file, evidence=evidence)
+        save_path(self, file, evidence=evidence, rule=rule)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> SelectionPath:
@@ -238,13 +240,6 @@ class SelectionPath:
         from secateur.path.rendering import path_to_html
 
         return path_to_html(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Read-only mappings do not pickle; the constructor freezes plain ones again.
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        values["parameters"] = thawed_json(self.parameters)
-        values["versions"] = thawed_json(self.versions)
-        return type(self), tuple(values.values())
 
     def _names(self, features: IntArray) -> tuple[str, ...]:
         return tuple(self.feature_names[feature] for feature in features)

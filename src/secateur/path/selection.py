@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from secateur.exceptions import ParameterError
+from secateur.path.results import Refrozen
 from secateur.path.step import Score
 from secateur.path.values import frozen_integers
 from secateur.typing import BoolArray, IntArray
@@ -15,9 +16,11 @@ from secateur.typing import BoolArray, IntArray
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from secateur.path.cutting import CuttingRule
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Selection:
+class Selection(Refrozen):
     """The features chosen, and why these.
 
     Parameters
@@ -37,6 +40,8 @@ class Selection:
         What the chosen features cost; NaN if nobody asked.
     n_features_in : int
         How many features there were to choose from.
+    chooser : CuttingRule or None, default=None
+        The rule itself.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class Selection:
     score: Score | None
     cost: float
     n_features_in: int
+    chooser: CuttingRule | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "support", frozen_integers("support", self.support))
@@ -93,7 +99,3 @@ class Selection:
         from secateur.path.rendering import selection_to_html
 
         return selection_to_html(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Unpickled arrays are writable; going through the constructor freezes them again.
-        return type(self), tuple(getattr(self, item.name) for item in fields(self))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.exceptions import ParameterError
-from secateur.path.values import frozen_floats, frozen_integers, frozen_mapping, thawed_json
+from secateur.path.results import Refrozen
+from secateur.path.values import frozen_floats, frozen_integers, frozen_mapping
 from secateur.typing import FloatArray, IntArray
 
 Origin = Literal["inner", "held_out"]
@@ -94,7 +95,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Step:
+class Step(Refrozen):
     """One state of an algorithm: which features it uses and what that gives.
 
     Parameters
@@ -186,13 +187,6 @@ class Step:
     def __repr__(self) -> str:
         score = "" if self.score is None else f", {self.score.metric}={self.score.mean:.6g}"
         return f"Step(n_features={self.n_features}, control={self.control:.6g}{score})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Unpickled arrays are writable; going through the constructor freezes them again.
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        values["details"] = thawed_json(self.details)
-        values["supports"] = dict(self.supports)
-        return type(self), tuple(values.values())
 
 
 def _frozen_details(details: Mapping[str, Any]) -> Any:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from secateur.exceptions import SecateurError, StorageError
+from secateur.path.cutting import CuttingRule
 from secateur.path.documents import checked_document, decoded, encoded, float_out
 from secateur.path.path import SelectionPath
+from secateur.path.rules import rule_from_document, rule_to_document
 from secateur.path.step import Score, Step
 from secateur.path.writing import write_whole
 
@@ -21,7 +24,11 @@ VERSION = 1
 
 
 def save_path(
-    path: SelectionPath, file: str | os.PathLike[str], *, evidence: str | None = None
+    path: SelectionPath,
+    file: str | os.PathLike[str],
+    *,
+    evidence: str | None = None,
+    rule: CuttingRule | None = None,
 ) -> None:
     """Write `path` to `file`, whole or not at all: a reader never sees half a file.
 
@@ -32,29 +39,47 @@ def save_path(
     evidence : str, optional
         JSON that goes along with the path, as what a report wants to know of the data; those who
         read the path only do not see it.
+    rule : CuttingRule, optional
+        The rule that the path was cut by, for `load_rule`; one of the user's own is not kept.
     """
-    write_whole(file, path_to_json(path, evidence=evidence) + "\n")
+    write_whole(file, path_to_json(path, evidence=evidence, rule=rule) + "\n")
 
 
 def load_path(file: str | os.PathLike[str]) -> SelectionPath:
     """Read a path that `save_path` wrote."""
-    try:
+    with _named(file):
         return path_from_json(Path(file).read_bytes())
-    except StorageError as error:
-        raise StorageError(f"{os.fspath(file)}: {error}") from error
 
 
 def load_evidence_json(file: str | os.PathLike[str]) -> str | None:
     """Read the evidence that `save_path` wrote along with a path; None if there is none."""
-    try:
+    with _named(file):
         evidence = _checked_document(Path(file).read_bytes()).get("evidence")
-    except StorageError as error:
-        raise StorageError(f"{os.fspath(file)}: {error}") from error
     return None if evidence is None else json.dumps(evidence)
 
 
-def path_to_json(path: SelectionPath, *, evidence: str | None = None) -> str:
-    """Return `path` as strict JSON, without its models; `evidence` is JSON that goes along."""
+def load_rule(file: str | os.PathLike[str]) -> CuttingRule | None:
+    """Read the rule that a saved path was cut by; None if it is not known, as in older files."""
+    with _named(file):
+        return rule_from_document(_checked_document(Path(file).read_bytes()).get("cut"))
+
+
+@contextmanager
+def _named(file: str | os.PathLike[str]) -> Iterator[None]:
+    """Say in which file something is wrong."""
+    try:
+        yield
+    except StorageError as error:
+        raise StorageError(f"{os.fspath(file)}: {error}") from error
+
+
+def path_to_json(
+    path: SelectionPath, *, evidence: str | None = None, rule: CuttingRule | None = None
+) -> str:
+    """Return `path` as strict JSON, without its models.
+
+    `evidence` is JSON that goes along, `rule` the rule that the path was cut by.
+    """
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -67,6 +92,9 @@ def path_to_json(path: SelectionPath, *, evidence: str | None = None) -> str:
         "feature_names": list(path.feature_names),
         "steps": [_step_to_document(step) for step in path],
     }
+    cut = rule_to_document(rule)
+    if cut is not None:
+        document["cut"] = cut
     if evidence is not None:
         document["evidence"] = json.loads(evidence)
     return json.dumps(document, allow_nan=False, separators=(",", ":"))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from secateur.exceptions import ParameterError
+from secateur.path.results import Refrozen
 from secateur.path.values import frozen_integers
 from secateur.typing import IntArray
 
@@ -25,7 +25,7 @@ class TrialStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subset:
+class Subset(Refrozen):
     """What a method chose, asked for at most so many features or left to itself.
 
     Parameters
@@ -63,12 +63,9 @@ class Subset:
         """The features, sorted."""
         return np.sort(self.order)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.size, np.array(self.order), dict(self.scores))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trial:
+class Trial(Refrozen):
     """One method on one fold.
 
     Parameters
@@ -114,9 +111,6 @@ class Trial:
         """A held-out score, NaN where there is none."""
         subset = self.subset(size)
         return math.nan if subset is None else subset.scores.get(validator, math.nan)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, item.name) for item in fields(self))
 
 
 def check_trials(

@@ -7,8 +7,9 @@ from typing import Any
 
 from secateur.path import wording
 from secateur.path.contest import Curve, Point
+from secateur.report.brevity import short
 from secateur.report.contest_facts import ContestFacts, MethodFacts
-from secateur.report.figures import Figure, as_text, layout, number, short, with_legend
+from secateur.report.figures import Figure, as_text, layout, number, with_legend
 
 N_COLOURS = 8
 DASHES = ("solid", "dash", "dot")

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
 
 from secateur.exceptions import ParameterError, SecateurError
 from secateur.path import Selection, SelectionPath, Step, wording
 from secateur.report.answers import answer, has_costs, kind_words
+from secateur.report.doubts import doubts
 from secateur.report.evidence import Evidence
-from secateur.typing import FloatArray, IntArray
+from secateur.report.thinning import (
+    kept_steps,
+    listed_places,
+    shown_features,
+    weight_in_order,
+)
+from secateur.typing import IntArray
 
 RULES = {"one_se": "One standard error", "best": "Best score", "elbow": "Elbow"}
-# A page over very many features or steps shows the most important of them and says so.
-MOST_STEPS = 300
-MOST_CELLS = 20_000
-MOST_LISTED = 500
-MOST_ROWS = 800
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class StepFacts:
 
     `rows` are positions in ``EntryFacts.features``; `gain` is the share of each feature of all the
     weight of the step; `place` counts entries from 1. `n_unlisted` features weigh least and are
-    not told of.
+    not told of. `doubt` names the features that few of the folds chose.
     """
 
     index: int
@@ -60,6 +60,7 @@ class StepFacts:
     label: str
     answer: str
     reason: str
+    doubt: str
     entered: tuple[str, ...]
     left: tuple[str, ...]
     rows: tuple[int, ...]
@@ -138,9 +139,9 @@ def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
     selection = path.cut() if entry.selection is None else entry.selection
     rules = _rule_steps(path)
     needed = {selection.index, *rules.values()}
-    kept = sorted(_kept_steps(path, needed, MOST_CELLS // n_entries), key=_by_size(path))
-    listed = {index: _listed(path[index]) for index in kept}
-    shown = _shown_features(path, listed, selection.index, max(MOST_ROWS // n_entries, 50))
+    kept = kept_steps(path, needed, n_entries)
+    listed = {index: listed_places(path[index]) for index in kept}
+    shown = shown_features(path, listed, selection.index, n_entries)
     reasons = _reasons(path, selection, rules)
     position = {index: at for at, index in enumerate(kept)}
     score = next((step.score for step in path if step.score), None)
@@ -196,45 +197,6 @@ def _rule_steps(path: SelectionPath) -> dict[str, int]:
     return found if path.has_scores else {}
 
 
-def _kept_steps(path: SelectionPath, needed: set[int], most_cells: int) -> list[int]:
-    """The steps that can be chosen: all, or every second, third ... and those needed."""
-    sizes = np.minimum(path.n_features, MOST_LISTED)
-    for stride in range(1, len(path) + 1):
-        kept = sorted({*range(0, len(path), stride), len(path) - 1, *needed})
-        if len(kept) <= MOST_STEPS and int(sizes[kept].sum()) <= most_cells:
-            return kept
-    return sorted({len(path) - 1, *needed})
-
-
-def _by_size(path: SelectionPath) -> Callable[[int], tuple[int, int]]:
-    """Fewer features first, whichever way the algorithm went."""
-    return lambda index: (path[index].n_features, index)
-
-
-def _listed(step: Step) -> IntArray:
-    """Positions in ``step.order`` of the features told of: all, or those that weigh most."""
-    if step.n_features <= MOST_LISTED:
-        return np.arange(step.n_features)
-    heaviest = np.argsort(-_weight_in_order(step), kind="stable")[:MOST_LISTED]
-    return np.sort(heaviest)
-
-
-def _weight_in_order(step: Step) -> FloatArray:
-    weight: FloatArray = np.abs(step.weight[np.searchsorted(step.support, step.order)])
-    return weight
-
-
-def _shown_features(
-    path: SelectionPath, listed: Mapping[int, IntArray], cut: int, most: int
-) -> dict[int, int]:
-    """The features of the table and their rows: those of the cut, then the others by entry."""
-    order = [path[index].order[listed[index]] for index in (cut, *listed)]
-    features = np.concatenate(order)
-    _, first = np.unique(features, return_index=True)
-    shown = features[np.sort(first)][:most]
-    return {feature: row for row, feature in enumerate(shown.tolist())}
-
-
 def _reasons(path: SelectionPath, selection: Selection, rules: Mapping[str, int]) -> dict[int, str]:
     """How steps that a rule chooses are chosen; that of the selection comes first."""
     reasons = {index: path.cut(name).sentence for name, index in reversed(list(rules.items()))}
@@ -251,7 +213,7 @@ def _step_facts(
 ) -> StepFacts:
     step = path[index]
     at = [place for place in listed.tolist() if int(step.order[place]) in rows]
-    weight = _weight_in_order(step)
+    weight = weight_in_order(step)
     total = float(weight.sum())
     told = evidence.steps[index] if evidence is not None and evidence.steps else None
     return StepFacts(
@@ -265,6 +227,10 @@ def _step_facts(
         label=_label(path, index),
         answer=_answer(path, index, evidence),
         reason=reasons.get(index, f"Step {index + 1} of {len(path)}, chosen by hand."),
+        doubt=doubts(
+            [path.feature_names[each] for each in step.order.tolist()],
+            told.frequency if told else (),
+        ),
         entered=path.entered(index),
         left=path.left(index),
         rows=tuple(rows[int(step.order[place])] for place in at),

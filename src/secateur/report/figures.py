@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from secateur.path import wording
+from secateur.report.brevity import few, short
 from secateur.report.facts import EntryFacts, StepFacts
 from secateur.report.lines import best_at_each
 
 Figure = dict[str, Any]
 HEIGHT = 340
-MOST_NAMES = 4
 # Where sizes span more than this factor, small ones would be one line at the left edge.
 LOG_FROM = 40
 
@@ -157,24 +157,14 @@ def _hover(facts: EntryFacts, step: StepFacts) -> str:
         lines.append(f"{facts.control_name} {wording.amount(step.control)}")
     for sign, names in (("+", step.entered), ("-", step.left)):
         if names:
-            lines.append(f"{sign} {_few(names)}")
+            lines.append(f"{sign} {few(names)}")
     # The tags above are ours, what stands between them may be anybody's.
     return "<br>".join([lines[0], *(as_text(line) for line in lines[1:])])
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(short(name) for name in names[:MOST_NAMES]) + more
 
 
 def as_text(words: str) -> str:
     """Return words that plotly shows as they are: it reads a few tags, and not all entities."""
     return html.escape(words, quote=False)
-
-
-def short(name: str, most: int = 32) -> str:
-    """Return a name that is not longer than a line."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def layout(x_title: str, y_title: str, x: Sequence[float]) -> dict[str, Any]:

@@ -1,27 +1,25 @@
-"""From the data to `Evidence`: the one place where a report meets the table."""
+"""From the data to `Evidence`: here, and in `looking`, a report meets the table."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from secateur.exceptions import InputError, ParameterError
 from secateur.path import Score, Selection, SelectionPath
-from secateur.report.association import alike, alike_sparse, best_of, prepare
 from secateur.report.distributions import (
     Groups,
-    distribution,
     groups_of_classes,
     groups_of_numbers,
     one_group,
 )
 from secateur.report.evidence import Evidence, StepEvidence
 from secateur.report.frequencies import frequencies
-from secateur.typing import FloatArray, IntArray
+from secateur.report.looking import backdrop, look
+from secateur.typing import IntArray
 
 if TYPE_CHECKING:
     from secateur._data.costs import FeatureCosts
@@ -29,13 +27,7 @@ if TYPE_CHECKING:
     from secateur._data.table import Table
 
 MOST_FEATURES = 120
-MOST_SUBSTITUTES = 8
-LEAST_STRENGTH = 0.5
-# Cells read in the search for substitutes: beyond, fewer rows are looked at.
-MOST_CELLS = 100_000_000
-FEWEST_ROWS = 400
 MOST_RULED = 2000
-BLOCK = 1024
 
 
 def gather_evidence(
@@ -114,7 +106,7 @@ def gather_evidence(
     rows = _sampled(table.n_rows, sample_limit, random_state)
     target = _target_groups(y, task, table.n_rows)
     here = Groups(target.names, target.of_row[rows])
-    looked = _look(table, rows, told, here)
+    looked = look(table, rows, told, here)
     prices, labels = _prices(as_costs(costs, groups, keep), path)
     in_path = _features_of(path)
     return Evidence(
@@ -131,7 +123,7 @@ def gather_evidence(
         costs=_costs_alone(prices, in_path),
         groups=_groups_of(prices, labels, in_path),
         grid_shape=shape,
-        backdrop=_backdrop(table, rows, shape),
+        backdrop=backdrop(table, rows, shape),
         cost_of_all=_cost_of_all(prices),
         n_folds=len(fold_paths),
         all_features=all_features,
@@ -139,68 +131,12 @@ def gather_evidence(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Looked:
-    distributions: tuple[Any, ...]
-    association: tuple[tuple[float, ...], ...]
-    substitutes: tuple[tuple[tuple[int, float], ...], ...]
-
-
-def _look(table: Table, rows: IntArray, told: IntArray, groups: Groups) -> _Looked:
-    """What the sampled rows say of the features told of."""
-    sample = table.take(rows)
-    values = sample.columns(told)
-    labels = {feature: known.tolist() for feature, known in table.categories.items()}
-    distributions = tuple(
-        distribution(values[:, at], labels.get(int(feature)), groups)
-        for at, feature in enumerate(told)
-    )
-    columns = prepare(values, [int(feature) in labels for feature in told])
-    strength = np.round(alike(columns, columns), 4)
-    fewer = _fewer_rows(len(rows), table.n_features)
-    return _Looked(
-        distributions,
-        tuple(map(tuple, strength.tolist())),
-        _substitutes(sample if fewer == len(rows) else sample.take(np.arange(fewer)), told),
-    )
-
-
-def _substitutes(sample: Table, told: IntArray) -> tuple[tuple[tuple[int, float], ...], ...]:
-    """For each feature the columns most like it, of all the table, block by block."""
-    labels = sample.categories
-    columns = prepare(sample.columns(told), [int(feature) in labels for feature in told])
-    best: list[list[tuple[int, float]]] = [[] for _ in told]
-    for start in range(0, sample.n_features, BLOCK):
-        stop = min(start + BLOCK, sample.n_features)
-        names = np.arange(start, stop)
-        if sample.is_sparse:
-            strength = alike_sparse(columns, sample.csc[:, start:stop])
-        else:
-            block = sample.block(start, stop)
-            strength = alike(
-                columns, prepare(block, [name in labels for name in range(start, stop)])
-            )
-        strength[told[:, None] == names] = np.nan  # nobody replaces itself
-        is_strong = np.abs(strength) >= LEAST_STRENGTH
-        for at in np.flatnonzero(is_strong.any(axis=1)):
-            there = is_strong[at]
-            best[at] += best_of(strength[at, there], names[there], MOST_SUBSTITUTES)
-    return tuple(
-        tuple(sorted(each, key=lambda pair: (-abs(pair[1]), pair[0]))[:MOST_SUBSTITUTES])
-        for each in best
-    )
-
-
-def _fewer_rows(n_rows: int, n_features: int) -> int:
-    return min(n_rows, max(FEWEST_ROWS, MOST_CELLS // max(n_features, 1)))
-
-
 def _features_told(path: SelectionPath, selection: Selection | None) -> IntArray:
     """The features worth a look: those chosen by weight, then the others by entry."""
     if len(path) == 0:
         return np.empty(0, dtype=np.int64)
     step = path[(path.cut() if selection is None else selection).index]
-    chosen = step.support[np.argsort(-step.weight, kind="stable")]
+    chosen = step.support[np.argsort(-np.abs(step.weight), kind="stable")]
     order = np.concatenate([chosen, *(each.order for each in path)])
     _, first = np.unique(order, return_index=True)
     return order[np.sort(first)][:MOST_FEATURES].astype(np.int64)
@@ -277,19 +213,6 @@ def _step_evidence(
         )
         for step, found in zip(path, frequencies(path, fold_paths), strict=True)
     ]
-
-
-def _backdrop(table: Table, rows: IntArray, shape: tuple[int, ...]) -> tuple[float, ...]:
-    """The mean of each cell of the grid, scaled from 0 to 1."""
-    if not shape:
-        return ()
-    sample = table.take(rows)
-    starts = range(0, table.n_features, BLOCK)
-    blocks = (sample.block(start, min(start + BLOCK, table.n_features)) for start in starts)
-    mean: FloatArray = np.concatenate([np.nan_to_num(each).mean(axis=0) for each in blocks])
-    low, high = float(mean.min()), float(mean.max())
-    scaled = (mean - low) / (high - low) if high > low else np.zeros_like(mean)
-    return tuple(np.round(scaled, 3).tolist())
 
 
 def _check_width(table: Table, path: SelectionPath) -> None:

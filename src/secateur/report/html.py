@@ -15,6 +15,7 @@ from secateur.exceptions import ParameterError
 from secateur.path.writing import write_whole
 from secateur.report.contest_facts import contest_facts
 from secateur.report.contest_sections import contest_figures, contest_section
+from secateur.report.doubts import LEAST_SHARE
 from secateur.report.facts import Entry, EntryFacts, entry_facts
 from secateur.report.figures import Figure, all_paths
 from secateur.report.payload import entry_payload, to_script
@@ -74,6 +75,7 @@ def page(
     payload = {
         "entries": [entry_payload(each) for each in facts],
         "figures": figures if together is None else {**figures, "paths": together},
+        "least_share": LEAST_SHARE,
     }
     return Template(_template("page.html")).substitute(
         title=escape(title),

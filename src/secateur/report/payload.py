@@ -6,9 +6,10 @@ import json
 import math
 from typing import Any
 
+from secateur.report.brevity import short
 from secateur.report.evidence import Evidence
 from secateur.report.facts import EntryFacts, StepFacts
-from secateur.report.figures import score_by_cost, score_by_size, short
+from secateur.report.figures import score_by_cost, score_by_size
 
 # Endless names would make an endless page.
 MOST_NAME = 300
@@ -56,6 +57,7 @@ def _step(step: StepFacts) -> dict[str, Any]:
         "label": step.label,
         "answer": step.answer,
         "reason": step.reason,
+        "doubt": step.doubt,
         "rows": step.rows,
         "place": step.place if step.n_unlisted else None,
         "gain": [float(f"{gain:.3g}") for gain in step.gain],

@@ -53,7 +53,12 @@ const secateurDraw = (() => {
           cell.gain.append(bar);
         }
         cell.place.textContent = inside ? place : "–";
-        if (cell.frequency) cell.frequency.textContent = frequency < 0 ? "–" : percent(frequency);
+        const doubtful = frequency >= 0 && frequency < facts.least_share;
+        tr.classList.toggle("doubtful", doubtful);
+        if (cell.frequency) {
+          cell.frequency.textContent = frequency < 0 ? "–" : percent(frequency);
+          if (doubtful) cell.frequency.append(" ", make("span", "doubtful", "mark"));
+        }
         if (cell.paid) cell.paid.textContent = paid === null || paid < 0 ? "–" : paid;
         if (cell.substitute) cell.substitute.textContent = substitutes(row, at);
         const [name, cost] = data.features[row];
@@ -219,6 +224,7 @@ const secateurDraw = (() => {
       const now = current();
       find(".answer").textContent = now.answer;
       find(".reason").textContent = now.reason;
+      find(".doubt").textContent = now.doubt;
       const slider = find(".cut input");
       if (slider) {
         slider.value = step;

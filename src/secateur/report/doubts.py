@@ -1,0 +1,47 @@
+"""Features that are doubtful: chosen on all rows, but in few of the folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from secateur.report.brevity import few
+
+LEAST_SHARE = 0.5
+"""A feature chosen in a smaller share of the folds than this is doubtful."""
+
+MOST_NAMES = 6
+
+
+def is_doubtful(share: float) -> bool:
+    """Whether a feature that this share of the folds chose too is doubtful.
+
+    >>> is_doubtful(1 / 3), is_doubtful(0.5)
+    (True, False)
+    """
+    return share < LEAST_SHARE
+
+
+def doubts(names: Sequence[str], shares: Sequence[float]) -> str:
+    """Say which of the chosen features are doubtful; nothing where none is, or nobody asked.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the chosen features.
+    shares : sequence of float
+        In what share of the folds each was chosen, in the same order; empty without folds.
+
+    Examples
+    --------
+    >>> print(doubts(["age", "size", "sex"], [1.0, 0.2, 0.4]))
+    Doubtful, since fewer than half of the folds chose them: size, sex.
+    >>> doubts(["age"], [])
+    ''
+    """
+    if not shares:
+        return ""
+    found = [name for name, share in zip(names, shares, strict=True) if is_doubtful(share)]
+    if not found:
+        return ""
+    whom = "it" if len(found) == 1 else "them"
+    return f"Doubtful, since fewer than half of the folds chose {whom}: {few(found, MOST_NAMES)}."
