@@ -29,8 +29,9 @@ def pixels(data: protocol.Set) -> None:
     plt = _pyplot()
     ranked = protocol.by_anova(data)
     figure, panels = plt.subplots(2, len(SHOWN), figsize=(5, 3.6), layout="constrained")
+    found = protocol.by_gradients(data, SHOWN, 6)
     for column, size in enumerate(SHOWN):
-        for row, features in enumerate((ranked[:size], protocol.by_gradients(data, size, 6))):
+        for row, features in enumerate((ranked[:size], found[column])):
             picture = np.zeros(784)
             picture[features] = 1.0
             panels[row, column].imshow(picture.reshape(28, 28), cmap="Greens")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from secateur import FeatureGradientsSelector
+from secateur._engines.feature_gradients.grid import Ground
+from secateur._engines.feature_gradients.wanted import trace_wanted
+from secateur._kernels.threads import Threads
+from secateur.path import Step
+from secateur.selectors.feature_gradients_input import read_job
 
 N_TEST = 1902
 """Test rows of mnist35, as in Table 1 of the paper."""
@@ -75,13 +82,49 @@ def auc(data: Set, features: Any) -> float:
     return float(roc_auc_score(data.y_test, decided))
 
 
-def by_gradients(data: Set, n_features: int, order: int, **more: Any) -> Any:
-    """The features that Feature Gradients chooses, from the surest to the least."""
+def by_gradients(data: Set, sizes: Sequence[int], order: int) -> list[Any]:
+    """The features that Feature Gradients chooses with ``n_features`` of each of these sizes.
+
+    What fits of several sizes have in common is done once: the same penalties are tried again and
+    again, and a search at a penalty is always the same.
+    """
     selector = FeatureGradientsSelector(
-        n_features=n_features, order=order, standardize=False, random_state=data.seed, n_jobs=1,
-        **more,
-    ).fit(data.X, data.y)  # fmt: skip
-    return np.flatnonzero(selector.support_)
+        n_features=max(sizes), order=order, standardize=False, random_state=data.seed, n_jobs=1
+    )
+    job = read_job(selector, data.X, data.y, None)
+    with Threads(job.n_threads) as threads:
+        ground = _Once(job.problem, job.task, job.params, selector.standardize, threads)
+        return [np.sort(_last(trace_wanted(ground, size)).support) for size in sizes]
+
+
+class _Once(Ground):
+    """A ground on which no search is made twice."""
+
+    def field(self, problem: Any = None) -> Any:
+        return _once(self.problem, "field", lambda: Ground.field(self, problem))
+
+    def settle(self, field: Any, penalty: float, *, silent: bool = False) -> Step:
+        found: Step = _once(
+            self.problem, penalty, lambda: Ground.settle(self, field, penalty, silent=silent)
+        )
+        return found
+
+
+_KNOWN: dict[Any, dict[Any, Any]] = {}
+
+
+def _once(problem: Any, what: Any, run: Callable[[], Any]) -> Any:
+    if id(problem) not in _KNOWN:
+        _KNOWN.clear()  # the last problem is not asked again
+        _KNOWN[id(problem)] = {"problem": problem}  # held, so that no other has its number
+    known = _KNOWN[id(problem)]
+    if what not in known:
+        known[what] = run()
+    return known[what]
+
+
+def _last(steps: Iterator[Step]) -> Step:
+    return deque(steps, maxlen=1).pop()
 
 
 def by_anova(data: Set) -> Any:

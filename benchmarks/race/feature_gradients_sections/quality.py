@@ -71,7 +71,7 @@ def curves_of(data: Any, sizes: Any, orders: Any = ORDERS) -> dict[str, Any]:
     curves: dict[str, list[float]] = {}
     for order in orders:
         say(f"{data.name}, order {order}")
-        found = [protocol.by_gradients(data, size, order) for size in sizes]
+        found = protocol.by_gradients(data, sizes, order)
         curves[f"order {order}"] = [protocol.auc(data, features) for features in found]
     for name, ranked in protocol.filters(data).items():
         curves[name] = [protocol.auc(data, ranked[:size]) for size in sizes]
