@@ -17,14 +17,19 @@ from common.command import race
 from common.options import Options
 from common.page import DOCS
 from common.table import Section
-from feature_gradients_sections import blame, epoch, quality, scaling, sparse, words
+from feature_gradients_sections import blame, epoch, newcomer, quality, scaling, sparse, words
 
 SPEED: dict[str, Callable[[Options], Section]] = {
     "epoch": epoch.run,
     "scaling": scaling.run,
     "sparse": sparse.run,
 }
-QUALITY = {"quality": quality.run, "blame": blame.run, "words": words.run}
+QUALITY = {
+    "quality": quality.run,
+    "newcomer": newcomer.run,
+    "blame": blame.run,
+    "words": words.run,
+}
 
 if __name__ == "__main__":
     race(
