@@ -17,14 +17,19 @@ from common.command import race
 from common.options import Options
 from common.page import DOCS
 from common.table import Section
-from feature_gradients_sections import epoch, quality, scaling, sparse
+from feature_gradients_sections import blame, epoch, newcomer, quality, scaling, sparse, words
 
 SPEED: dict[str, Callable[[Options], Section]] = {
     "epoch": epoch.run,
     "scaling": scaling.run,
     "sparse": sparse.run,
 }
-QUALITY = {"quality": quality.run, "words": quality.run_words}
+QUALITY = {
+    "quality": quality.run,
+    "newcomer": newcomer.run,
+    "blame": blame.run,
+    "words": words.run,
+}
 
 if __name__ == "__main__":
     race(

@@ -34,6 +34,36 @@ def test_no_arguments_find_what_matters_and_nothing_else(task):
     assert "held-out" in str(selector.selection_)
 
 
+def few_rows(n=60, n_features=300, seed=0):
+    """Columns in blocks that say nearly the same, as genes do, and few rows."""
+    rng = np.random.default_rng(seed)
+    hidden = np.repeat(rng.normal(size=(n, 6)), n_features // 6, axis=1)
+    X = hidden + 0.5 * rng.normal(size=(n, n_features))
+    return X, X[:, ::50].sum(axis=1) + 0.3 * rng.normal(size=n)
+
+
+def test_no_arguments_select_at_most_a_feature_for_two_rows():
+    X, y = few_rows()
+    selector = FeatureGradientsSelector(random_state=0).fit(X, y)
+    assert 1 <= selector.support_.sum() <= 30
+    assert 15 <= selector.path_.n_features.max() <= 30  # penalties between were tried
+    assert selector.path_.stop_reason == "max_features"
+    assert selector.selection_.score.origin == "held_out"
+    asked = FeatureGradientsSelector(random_state=0, cut="best").fit(X, y)
+    assert asked.path_.n_features.max() > 30  # who asks for a cut is not limited
+
+
+def test_what_costs_nothing_and_what_comes_in_groups_does_not_count():
+    X, y = few_rows()
+    costs = FeatureCosts(dict.fromkeys(range(30), 0.0), keep=list(range(100, 110)))
+    free = quick(costs=costs).fit(X, y)
+    assert free.support_[100:110].all()
+    assert free.path_.n_features.min() >= 10
+    assert free.path_.n_features.max() <= 40 + 30
+    grouped = quick(groups=np.arange(300) // 50).fit(X, y)
+    assert grouped.support_.sum() >= 50
+
+
 def test_scores_inclusion_and_support_agree():
     X, y = rows()
     selector = quick(penalty=0.5).fit(X, y)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common.data import ROOT, missing
+from common.data import missing
+from common.gisette import N_REAL, Parts, gisette_like
 from common.measure import N_THREADS, say
 from common.options import Options
 from common.page import PAGE
@@ -19,23 +18,12 @@ from sklearn.metrics import roc_auc_score
 from secateur import AGBMClassifier, GBFSClassifier, GTGBMClassifier
 
 PICTURE = PAGE.with_name("benchmarks") / "group_testing_correlation.png"
-N_TRAIN, N_VALID = 6_000, 2_000
-N_REAL, N_FEATURES = 2_500, 5_000
 FIRST = 20
 PENALTIES = {
     "GBFS": (GBFSClassifier, (2.0, 6.0, 20.0)),
     "A-GBM": (AGBMClassifier, (0.001, 0.003, 0.01)),
     "GT-GBM": (GTGBMClassifier, (0.001, 0.003, 0.01)),
 }
-
-
-class Parts(NamedTuple):
-    X: Any
-    y: Any
-    X_valid: Any
-    y_valid: Any
-    X_test: Any
-    y_test: Any
 
 
 class Result(NamedTuple):
@@ -50,7 +38,7 @@ class Result(NamedTuple):
 
 def run(options: Options) -> Section:
     section = Section("gisette")
-    parts = _problem(options)
+    parts = gisette_like(options)
     if parts is None:
         section.skip(missing("mnist"))
         return section
@@ -82,31 +70,6 @@ def run(options: Options) -> Section:
         _picture(results, parts)
         section.add(f"![Correlations of the first {FIRST} features]({PICTURE.name})")
     return section
-
-
-def _problem(options: Options) -> Parts | None:
-    folder = Path(os.environ.get("SECATEUR_DATA") or ROOT.parent / "shared" / "data")
-    file = folder / "mnist.npz"
-    if not file.is_file():
-        return None
-    with np.load(file) as stored:
-        digit = stored["y"]
-        pixels = stored["X"][np.isin(digit, [4, 9])].astype(np.float32) / 255.0
-        y = (digit[np.isin(digit, [4, 9])] == 9).astype(np.int64)
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(y))
-    pixels, y = pixels[order], y[order]
-    varying = np.flatnonzero(pixels.std(axis=0) > 0.02)
-    pairs = rng.choice(varying, (N_REAL - len(varying), 2))
-    real = np.hstack([pixels[:, varying], pixels[:, pairs[:, 0]] * pixels[:, pairs[:, 1]]])
-    source = rng.choice(N_REAL, N_FEATURES - N_REAL)
-    probes = np.stack([rng.permutation(real[:, j]) for j in source], axis=1)
-    X = np.hstack([real, probes])[:, rng.permutation(N_FEATURES)]
-    if options.quick:
-        X, y = X[:3000, :500], y[:3000]
-    cuts = [N_TRAIN, N_TRAIN + N_VALID] if not options.quick else [1000, 2000]
-    (a, b, c), (u, v, w) = np.split(X, cuts), np.split(y, cuts)
-    return Parts(a, u, b, v, c, w)
 
 
 def _models(name: str, options: Options) -> Iterator[tuple[float, Any]]:

@@ -11,13 +11,12 @@ from secateur._data.stored import StoredTable
 from secateur._engines.drive import drive
 from secateur._engines.feature_gradients.grid import (
     GRID_POINTS,
-    MOST_TRIALS,
     Ground,
     trace_grid,
-    trace_wanted,
     with_estimate,
 )
 from secateur._engines.feature_gradients.search import trace_penalty
+from secateur._engines.feature_gradients.wanted import MOST_TRIALS, trace_wanted
 from secateur._kernels.threads import Threads
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
@@ -30,8 +29,12 @@ from secateur.selectors.progress import Progress, progress_of, with_callbacks
 GRID_PATIENCE = 3
 """Penalties without progress after which "auto" tries no cheaper ones."""
 
-ROWS_PER_FEATURE = 5
-"""Where there are too few rows to judge by, there are at least so many for each feature taken."""
+ROWS_PER_FEATURE = 2
+"""An automatic penalty leaves at least so many rows for each feature taken: on more features a
+linear model can fit any target, and what is judged is no longer the subset."""
+
+ROWS_UNJUDGED = 5
+"""The same where there are too few rows to judge by."""
 
 
 class FeatureGradientsSelector(StreamingSelector):
@@ -207,21 +210,31 @@ class FeatureGradientsSelector(StreamingSelector):
         with keeping_steps(self, "path_.cut(...) chooses one of them."):
             path = self._work(job, X, y)
         self._remember(job.problem.table.schema)
-        self._remember_task(job.task, job.problem.target.classes, self._rule_of(job))
+        self._remember_task(job.task, job.problem.target.classes, self._rule_of(job, path))
         self.__dict__.pop("_desk", None)
         self._set_path(path)
         return self
 
-    def _rule_of(self, job: GradientsJob) -> CuttingRule:
+    def _rule_of(self, job: GradientsJob, path: SelectionPath) -> CuttingRule:
         """What ``cut=None`` means for this fit."""
         if self.n_features is not None:
             return AtMost(self.n_features)
         if job.folds:
             return OneStandardError()
-        if job.penalty is None:
-            n_kept = int(job.problem.prices.keep.sum())
-            return AtMost(max(1, n_kept, job.problem.n_rows // ROWS_PER_FEATURE))
-        return Best()
+        most = self._most_of(job)
+        return Best() if most is None else AtMost(max(most, 1, int(path.n_features.min())))
+
+    def _most_of(self, job: GradientsJob) -> int | None:
+        """The most features of an automatic penalty, beside those that cost nothing.
+
+        Groups are paid for as a whole, and may have any number of columns.
+        """
+        prices = job.problem.prices
+        if job.penalty is not None or self.cut is not None or prices.bags is not None:
+            return None
+        n_free = int((prices.keep | (prices.cost == 0.0)).sum())
+        per_feature = ROWS_PER_FEATURE if job.folds else ROWS_UNJUDGED
+        return n_free + max(1, job.problem.n_rows // per_feature)
 
     def _work(self, job: GradientsJob, X: Any, y: Any) -> SelectionPath:
         n_epochs = job.params.epochs(job.problem.n_rows)
@@ -268,7 +281,7 @@ class FeatureGradientsSelector(StreamingSelector):
             return trace_wanted(ground, self.n_features)
         if isinstance(job.penalty, float):
             return _trace_one(ground, job.penalty)
-        return trace_grid(ground, job.penalty, job.folds)
+        return trace_grid(ground, job.penalty, job.folds, self._most_of(job))
 
 
 def _trace_one(ground: Ground, penalty: float) -> Iterator[Step]:

@@ -1,8 +1,8 @@
-"""One step per penalty: a falling grid judged by folds, or a search for a wanted size."""
+"""One step per penalty: a falling grid, judged by folds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +13,12 @@ from secateur._data.weights import are_counts
 from secateur._engines.feature_gradients.contrasts import Task
 from secateur._engines.feature_gradients.field import Field, make_field
 from secateur._engines.feature_gradients.params import SearchParams
-from secateur._engines.feature_gradients.search import Found, step_of, trace_penalty
+from secateur._engines.feature_gradients.search import trace_penalty
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold
 from secateur.evaluation.linear import LinearJudge
+from secateur.path.path import StopReason
 from secateur.path.step import Step
 from secateur.typing import FloatArray, TaskExecutor
 
@@ -30,11 +31,8 @@ GRID_TOP = 4.0
 GRID_STEP = 2.0
 """Each is so many times the next."""
 
-MOST_TRIALS = 8
-"""Penalties that are tried between two of the grid for a wanted number of features."""
-
-NEAR = 0.03
-"""A size that is this close to the wanted one, as a share of it, is near enough."""
+FEW_TRIALS = 3
+"""Penalties that are tried between the last that selects few enough and the first that does not."""
 
 
 def _nothing() -> None:
@@ -77,11 +75,15 @@ class Ground:
 
 
 def trace_grid(
-    ground: Ground, penalties: Sequence[float] | None, folds: Sequence[Fold]
-) -> Iterator[Step]:
+    ground: Ground,
+    penalties: Sequence[float] | None,
+    folds: Sequence[Fold],
+    most: int | None = None,
+) -> Generator[Step, None, StopReason]:
     """One step per penalty, from dear to cheap, each with its held-out score.
 
-    Without penalties they are made: the first is the cheapest of a grid that selects nothing.
+    Without penalties they are made: the first is the cheapest of a grid that selects nothing. The
+    grid ends before a subset of more than ``most`` features.
 
     Each penalty is searched in every fold, from columns that were centred and scaled without the
     rows that judge, and a linear model on the found subset is judged by them. With several folds
@@ -89,15 +91,61 @@ def trace_grid(
     """
     courts = [_Court(ground, fold) for fold in folds]
     field = courts[0].field if len(courts) == 1 else ground.field()
-    for penalty in _paying(ground, field) if penalties is None else penalties:
-        trials = [ground.settle(court.field, penalty) for court in courts]
-        verdicts = [court.verdict(step) for court, step in zip(courts, trials, strict=True)]
-        step = trials[0] if len(courts) == 1 else ground.settle(field, penalty)
-        step = with_estimate(field, ground.params, step)
-        if verdicts:
-            metric = courts[0].metric
-            step = replace(step, score=pool(verdicts, origin="held_out", metric=metric))
+    steps = _steps_within(
+        ground, field, paying(ground, field) if penalties is None else penalties, most
+    )
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            reason: StopReason = end.value
+            return reason
+        yield _judged(ground, courts, with_estimate(field, ground.params, step))
+
+
+def _judged(ground: Ground, courts: Sequence[_Court], step: Step) -> Step:
+    """The step with what a search at its penalty in each fold is worth there."""
+    if not courts:
+        return step
+    if len(courts) == 1:
+        trials = [step]
+    else:
+        trials = [ground.settle(court.field, step.control) for court in courts]
+    verdicts = [court.verdict(trial) for court, trial in zip(courts, trials, strict=True)]
+    return replace(step, score=pool(verdicts, origin="held_out", metric=courts[0].metric))
+
+
+def _steps_within(
+    ground: Ground, field: Field, penalties: Sequence[float], most: int | None
+) -> Generator[Step, None, StopReason]:
+    """Steps from dear to cheap; where one has too many features, the last that has not.
+
+    A grid may jump from few features to far too many. Penalties between are then halved in for
+    the subset that is nearest to what is allowed.
+    """
+    dear = np.inf
+    for penalty in penalties:
+        step = ground.settle(field, penalty)
+        is_first = np.isinf(dear)
+        if is_first or most is None or step.n_features <= most:
+            yield step
+            dear = penalty
+        else:
+            yield from _between(ground, field, dear, penalty, most)
+            return StopReason.MAX_FEATURES
+    return StopReason.FINISHED
+
+
+def _between(ground: Ground, field: Field, dear: float, cheap: float, most: int) -> Iterator[Step]:
+    """Ever cheaper penalties that still select few enough, between one that does and one not."""
+    for _ in range(FEW_TRIALS):
+        penalty = float(np.sqrt(dear * cheap))
+        step = ground.settle(field, penalty)
+        if step.n_features > most:
+            cheap = penalty
+            continue
         yield step
+        dear = penalty
 
 
 class _Court:
@@ -164,7 +212,7 @@ def penalty_grid(field: Field) -> list[float]:
     return [GRID_TOP * top / GRID_STEP**k for k in range(GRID_POINTS)]
 
 
-def _paying(ground: Ground, field: Field) -> list[float]:
+def paying(ground: Ground, field: Field) -> list[float]:
     """The grid from the cheapest penalty that selects nothing: dearer ones say the same."""
     grid = penalty_grid(field)
     n_kept = int(field.units.spread(field.units.kept).sum())
@@ -177,58 +225,3 @@ def _paying(ground: Ground, field: Field) -> list[float]:
         else:
             low = middle + 1
     return grid[max(0, low - 1) :]
-
-
-def trace_wanted(ground: Ground, n_features: int) -> Iterator[Step]:
-    """Search the penalty whose own support has the wanted size; the last step has it exactly.
-
-    The best features of a search whose own support is much larger or smaller are poor sets: what
-    is redundant depends on how much is in. So penalties are halved in until the size is near, and
-    only then the last few are added or taken away, in the order of v.
-    """
-    field = ground.field()
-    best: Step | None = None
-    for step in _approach(ground, field, n_features):
-        yield with_estimate(field, ground.params, step)
-        if best is None or _miss(step, n_features) < _miss(best, n_features):
-            best = step
-    if best is not None and best.n_features != n_features:
-        yield with_estimate(field, ground.params, _exactly(field, best, n_features))
-
-
-def _approach(ground: Ground, field: Field, n_features: int) -> Iterator[Step]:
-    """Penalties from dear to cheap until the wanted size is passed, then between the last two.
-
-    From the dear side: at high orders the same size may come again at a far cheaper penalty, made
-    of noise that is all in while what matters is held at a level below it.
-    """
-    near = max(0, int(NEAR * n_features))
-    dear = cheap = 0.0
-    for penalty in _paying(ground, field):
-        step = ground.settle(field, penalty)
-        yield step
-        if _miss(step, n_features) <= near:
-            return
-        dear, cheap = cheap, penalty
-        if step.n_features > n_features:
-            break
-    for _ in range(MOST_TRIALS if dear > 0.0 else 0):
-        penalty = float(np.sqrt(dear * cheap))
-        step = ground.settle(field, penalty)
-        yield step
-        if _miss(step, n_features) <= near:
-            return
-        dear, cheap = (dear, penalty) if step.n_features > n_features else (penalty, cheap)
-
-
-def _miss(step: Step, n_features: int) -> int:
-    return abs(step.n_features - n_features)
-
-
-def _exactly(field: Field, step: Step, n_features: int) -> Step:
-    """The first so many by v; of groups as many as fit."""
-    found: Found = step.model
-    v = field.units.shifted(found.v, n_features)
-    epoch = int(step.details["epoch"])
-    exact = step_of(field.units, v, step.control, step.objective, epoch, found.n_features)
-    return replace(exact, model=found)

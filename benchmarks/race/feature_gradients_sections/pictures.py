@@ -1,0 +1,51 @@
+"""Figures 2 and 3 of the paper, beside the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from common.page import DOCS
+
+from feature_gradients_sections import protocol
+
+FOLDER = DOCS / "benchmarks"
+SHOWN = (10, 40, 160)
+
+
+def curves(means: dict[str, list[float]], sizes: Any) -> None:
+    """Test AUC against the number of features."""
+    plt = _pyplot()
+    figure, panel = plt.subplots(figsize=(5, 3.2), layout="constrained")
+    for name, values in means.items():
+        panel.plot(sizes, values, "o-" if name.startswith("order") else "s--", label=name, ms=3)
+    panel.set(xlabel="features", ylabel="test AUC", xscale="log")
+    panel.legend(fontsize=7)
+    figure.savefig(FOLDER / "feature_gradients_auc.png", dpi=90)
+
+
+def pixels(data: protocol.Set) -> None:
+    """Where the selected pixels are, by ANOVA's F and by order 6."""
+    plt = _pyplot()
+    ranked = protocol.by_anova(data)
+    figure, panels = plt.subplots(2, len(SHOWN), figsize=(5, 3.6), layout="constrained")
+    found = protocol.by_gradients(data, SHOWN, 6)
+    for column, size in enumerate(SHOWN):
+        for row, features in enumerate((ranked[:size], found[column])):
+            picture = np.zeros(784)
+            picture[features] = 1.0
+            panels[row, column].imshow(picture.reshape(28, 28), cmap="Greens")
+            panels[row, column].set(xticks=[], yticks=[])
+        panels[1, column].set_xlabel(f"{size} features")
+    panels[0, 0].set_ylabel("ANOVA F")
+    panels[1, 0].set_ylabel("order 6")
+    figure.savefig(FOLDER / "feature_gradients_pixels.png", dpi=90)
+
+
+def _pyplot() -> Any:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    return plt
