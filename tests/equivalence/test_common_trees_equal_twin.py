@@ -26,7 +26,7 @@ from secateur._engines.boosted.multitask import TaskData
 from secateur._engines.boosted.params import BoostingParams
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cloning import read_seed
-from secateur.evaluation.cross_trace import Verdict, thriftiest
+from secateur.evaluation.cross_trace import Verdict, first_near_best
 from secateur.evaluation.folds import Fold, draw_folds
 
 COSTS = (
@@ -173,13 +173,12 @@ def test_the_choice_equals_twin(seed, n_ways, n_rows, noise):
     judged = [hard + noise * rng.normal(size=n_rows) + 0.2 * rng.normal() for _ in range(n_ways)]
     weight = WEIGHTS[rng.integers(3)](rng, n_rows)
     counts = bool(np.all(weight == np.floor(weight)))
-    sizes = rng.integers(0, 4, n_ways).tolist()
     cuts = np.sort(rng.integers(0, n_rows + 1, 2))
     parts = [part for part in np.split(np.arange(n_rows), cuts) if len(part)]
     verdicts = [
         [Verdict(losses[part], weight[part], counts=counts) for part in parts] for losses in judged
     ]
-    assert thriftiest(verdicts, sizes) == choose(judged, sizes, weight)
+    assert first_near_best(verdicts) == choose(judged, weight)
 
 
 def stacked(seed, *, is_classes, whole_weights):

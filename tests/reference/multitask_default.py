@@ -1,9 +1,8 @@
 """Naive default of several tasks: three ways, each along its grid, of which held-out rows keep one.
 
-The ways are trees of each task's own (Eq. 2), and trees in common with and without a toll on splits
+The ways are trees of each task's own (Eq. 2), and trees in common without and with a toll on splits
 by task. Every one is judged on the same rows; what loses more than the best by more than a standard
-error of the difference, row by row, is out; of the others that is kept whose tasks have the fewest
-features.
+error of the difference, row by row, is out; of the others the first is kept.
 """
 
 from dataclasses import dataclass
@@ -184,19 +183,18 @@ def follow(tasks, way, top):
     return steps
 
 
-def choose(judged, sizes, weight):
+def choose(judged, weight):
     """Which of some models is kept, given the losses of the same rows by each."""
     means = [np.average(losses, weights=weight) for losses in judged]
     best = int(np.argmin(means))
-    near = []
     for number, losses in enumerate(judged):
         d = losses - judged[best]
         # whole weights count rows: two rows say more than one row that counts twice
         heavy = weight if np.all(weight == np.floor(weight)) else weight**2
         spread = np.sqrt(np.sum(heavy * (d - np.average(d, weights=weight)) ** 2)) / weight.sum()
         if number == best or means[number] - means[best] <= spread:
-            near.append((sizes[number], means[number], number))
-    return min(near)[2]
+            return number
+    raise AssertionError("the best is near itself")
 
 
 def default(tasks):
@@ -205,8 +203,8 @@ def default(tasks):
     everyone = best_gain(tasks.whole, tasks)
     paths = [
         follow(tasks, own_trees, each),
-        follow(tasks, common_trees(1.0), everyone),
         follow(tasks, common_trees(0.0), everyone),
+        follow(tasks, common_trees(1.0), everyone),
     ]
 
     def mean(step):
@@ -214,5 +212,4 @@ def default(tasks):
         return np.average(step[2], weights=tasks.weight), len(union)
 
     best = [min(steps, key=mean) for steps in paths]
-    sizes = [sum(map(len, step[3])) for step in best]
-    return choose([step[2] for step in best], sizes, tasks.weight), paths
+    return choose([step[2] for step in best], tasks.weight), paths

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common.data import ROOT
-from common.measure import N_THREADS, say
+from common.measure import say
 from common.options import Options
 from common.table import Section, table
 from sklearn.metrics import r2_score, roc_auc_score
@@ -88,7 +88,7 @@ def told(options: Options) -> dict[str, Any]:
         "cut": "best",
         "max_iter": 5 if options.quick else 150,
         "random_state": 0,
-        "n_jobs": N_THREADS,
+        "n_jobs": 1,
     }
 
 
@@ -146,7 +146,6 @@ FIRST_SPLIT = 2026
 WAYS: dict[str, Callable[..., Entry]] = {
     "multitask": together,
     "multitask, trees of their own": partial(together, common_trees=False),
-    "multitask, trees in common": partial(together, common_trees=True),
     "each task alone": alone,
     "one model, the task as a column": as_column,
 }

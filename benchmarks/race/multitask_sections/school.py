@@ -1,4 +1,4 @@
-"""Exam scores of pupils in 139 schools, a task each: 3 splits, from 2026 on."""
+"""Exam scores of pupils in 139 schools, a task each: 2 splits, from 2026 on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from common.table import Section
 
 from multitask_sections.contest import Tasks, contest, stored
 
-N_SPLITS = 3
+N_SPLITS = 2
 
 
 def run(options: Options) -> Section:

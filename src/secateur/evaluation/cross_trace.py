@@ -101,20 +101,17 @@ def difference(verdicts: Sequence[Verdict], others: Sequence[Verdict]) -> tuple[
     return mean, math.sqrt(variance) / total
 
 
-def thriftiest(
-    judged: Sequence[Sequence[Verdict]], sizes: Sequence[int], multiple: float = 1.0
-) -> int:
-    """The smallest of some models that the same rows have judged, but for those clearly worse.
+def first_near_best(judged: Sequence[Sequence[Verdict]], multiple: float = 1.0) -> int:
+    """The first of some models that the same rows have judged, but for those clearly worse.
 
     Clearly worse is what loses more than the best by more than ``multiple`` standard errors of the
-    difference between the two. Of models of one size the better one is taken, of equals the first.
+    difference between the two.
 
     Examples
     --------
-    >>> losses = [[1.0, 5.0, 9.0], [0.9, 5.2, 8.7], [2.0, 6.0, 9.9]]
-    >>> judged = [[Verdict(np.array(each), np.ones(3))] for each in losses]
-    >>> thriftiest(judged, sizes=[4, 9, 1])
-    0
+    >>> losses = [[2.0, 6.0, 9.9], [1.0, 5.0, 9.0], [0.9, 5.2, 8.7]]
+    >>> first_near_best([[Verdict(np.array(each), np.ones(3))] for each in losses])
+    1
     """
     means = [pool(each, origin="held_out", metric="loss").mean for each in judged]
     usable = [number for number, mean in enumerate(means) if math.isfinite(mean)]
@@ -124,7 +121,6 @@ def thriftiest(
 
     def is_near(number: int) -> bool:
         lost, spread = difference(judged[number], judged[best])
-        return lost <= multiple * spread
+        return number == best or lost <= multiple * spread
 
-    near = [number for number in usable if number == best or is_near(number)]
-    return min(near, key=lambda number: (sizes[number], means[number]))
+    return next(number for number in usable if is_near(number))

@@ -169,16 +169,17 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     # ---- working ------------------------------------------------------------------------------
 
     def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
-        """Trees of each task's own, or trees in common, which split by task at a toll or freely.
+        """Trees of each task's own, or trees in common, which split by task freely or at a toll.
 
-        All that is asked for, where held-out rows can choose; else the first of these.
+        All that is asked for, in the order in which they are liked, where held-out rows can choose;
+        else common trees have the toll.
         """
         assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
         own = self._data(job, threads)
         if not job.has_common:
             return [own]
         common = self._common(job, own, threads)
-        tolls = TOLLS if job.folds and job.penalty is None else TOLLS[:1]
+        tolls = TOLLS if job.folds and job.penalty is None else TOLLS[-1:]
         shared = [replace(common, toll=toll) for toll in tolls]
         return [own, *shared] if self.common_trees == "auto" else shared
 

@@ -29,8 +29,8 @@ common_trees : bool or "auto", default="auto"
     Whether a round is one tree for the rows of all tasks, which may ask for the task, instead of
     one tree for each. A node of it pays for every task that can come to it: what a feature new to
     the task costs, by the task's share of the rows. "auto" tries both, where the group penalty is
-    "auto" too and rows of several tasks with the same classes come stacked; it keeps what gives
-    tasks the fewest features among what held-out rows do not find clearly worse. Else it is False.
+    "auto" too and rows of several tasks with the same classes come stacked; trees in common are
+    kept where held-out rows find those of the tasks clearly worse. Else it is False.
     ``common_trees_`` tells what was kept.
 search : {{"exact", "group_testing"}}, default="exact"
     Whether nodes look at every feature, or find new ones by group tests as GT-GBM does; the next

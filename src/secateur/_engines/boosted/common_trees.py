@@ -22,10 +22,10 @@ from secateur.evaluation.folds import Fold, all_rows
 from secateur.path.step import Score, Step
 from secateur.typing import FloatArray, IntArray
 
-TOLLS = (1.0, 0.0)
+TOLLS = (0.0, 1.0)
 """What a split by task may cost, as shares of T / n: T tasks without any difference explain about
-so much of the squared error of n rows. Tasks that differ at random are fitted too well for nothing,
-those that come in kinds are told apart at any node."""
+so much of the squared error of n rows. Tasks that come in kinds are told apart at any node for
+nothing; those that differ at random would be fitted too well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ class CommonData:
     plain: BoostedData
     metric: str
     share: float
-    toll: float = TOLLS[0]
+    toll: float = TOLLS[-1]
 
     @classmethod
     def of(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._engines.boosted.grid import AnyData
-from secateur.evaluation.cross_trace import Verdict, thriftiest
+from secateur.evaluation.cross_trace import Verdict, first_near_best
 from secateur.path.cutting import Best
 from secateur.path.path import SelectionPath
 from secateur.path.step import Step
@@ -30,16 +30,15 @@ class Way:
 
 
 def choose_way(ways: Sequence[Way], paths: Sequence[SelectionPath]) -> int:
-    """Of the ways that were traced, the one whose tasks have the fewest features.
+    """Of the ways that were traced, the first that held-out rows do not find clearly worse.
 
-    Each stands there with its best step; one that rows held out like clearly less is left out.
+    Each stands there with its best step.
     """
     if any(not way.judged for way in ways[: len(paths)]):
         return 0
     steps = [_best_step(path) for path in paths]
     judged = [(way.judged or {})[step.control] for way, step in zip(ways, steps, strict=False)]
-    sizes = [sum(map(len, step.supports.values())) for step in steps]
-    return thriftiest(judged, sizes, ERRORS)
+    return first_near_best(judged, ERRORS)
 
 
 def _best_step(path: SelectionPath) -> Step:
