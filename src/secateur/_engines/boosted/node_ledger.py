@@ -137,7 +137,7 @@ class NodeLedger(Ledger):
         key = used.tobytes()
         if key not in self._numbers:
             self._numbers[key] = len(self._books)
-            features = np.flatnonzero(used)
+            features = np.flatnonzero(used).copy()  # its own, so that steps need not copy it
             features.flags.writeable = False
             self._books.append(Book(used, self._prices.prices(used), features))
         return self._numbers[key]
