@@ -64,6 +64,10 @@ class Market:
             self.used[j] = True
             self.purchases.append(j)
 
+    def parted(self, j, split):
+        """The markets of the two sides of a split: the same for all nodes."""
+        return self, self
+
 
 @dataclass
 class Table:
@@ -238,9 +242,9 @@ class Tree:
     def grow(self, market):
         """Nodes in breadth-first order, and the step of each row."""
         step = np.zeros(len(self.g))
-        nodes, waiting = [None], [(0, 0, np.arange(len(self.g)))]
+        nodes, waiting = [None], [(0, 0, np.arange(len(self.g)), market)]
         while waiting:
-            index, depth, rows = waiting.pop(0)
+            index, depth, rows, market = waiting.pop(0)
             may_split = self.has_signal and depth < self.params.max_depth
             choice = self.choose(rows, market) if may_split else None
             if choice is None:
@@ -255,8 +259,9 @@ class Tree:
             )
             goes_left = self.goes_left(rows, j, split)
             nodes += [None, None]
-            waiting.append((left, depth + 1, rows[goes_left]))
-            waiting.append((right, depth + 1, rows[~goes_left]))
+            on_left, on_right = market.parted(j, split)
+            waiting.append((left, depth + 1, rows[goes_left], on_left))
+            waiting.append((right, depth + 1, rows[~goes_left], on_right))
         return nodes, step
 
 
@@ -288,18 +293,20 @@ def boost(
     max_features=None,
     cost_budget=None,
     make_tree=Tree,
+    market=None,
 ):
     """Fit boosted trees; see Boosted for what comes back.
 
     codes is (n_rows, n_features) with MISSING for missing values; prices takes the mask of the
     used features and gives a price per feature (default: 1); used is the mask of features that
-    are free from the beginning. The spent sum starts at zero, without the price of these.
+    are free from the beginning. The spent sum starts at zero, without the price of these. market
+    takes the place of all that is said about prices.
     """
     codes, target = np.asarray(codes, dtype=int), np.asarray(target, dtype=float)
     n_features = codes.shape[1]
     table = Table(codes, n_bins, is_categorical, target, np.asarray(weight, dtype=float))
     params = Params(criterion, penalty, max_depth, min_samples_leaf, l2, leaf)
-    market = Market(
+    market = market or Market(
         used=np.zeros(n_features, bool) if used is None else np.array(used, dtype=bool),
         prices=prices if prices is not None else lambda used: np.where(used, 0.0, 1.0),
         max_features=np.inf if max_features is None else max_features,

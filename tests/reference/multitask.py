@@ -32,6 +32,9 @@ class TaskMarket:
         self.common.take(j)
         self.own.take(j)
 
+    def parted(self, j, split):
+        return self, self
+
 
 def boost_tasks(tables, losses, prices, keep, mu_group, mu_tasks, *, n_rounds, learning_rate, told):
     """Trees of every round and task, and the purchases of all and of each.

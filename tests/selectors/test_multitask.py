@@ -279,13 +279,13 @@ def test_common_trees_share_what_tasks_have_in_common():
     np.testing.assert_array_equal(chosen, shared.predict(X, task=task))
 
 
-def test_common_trees_of_one_task_alone_do_all_the_work():
-    X, y, _ = made()
-    told = {"group_penalty": 0.05, **QUICK}
-    # a task of its own finds nothing worth 0.9 of what is left
-    shared = MultitaskAGBMRegressor(common_trees=True, task_penalty=0.9, **told).fit(X, y)
+def test_common_trees_of_one_task_are_those_of_the_task(problem):
+    X, y, _ = problem
+    told = {"group_penalty": 0.03, "task_penalty": 0.02}
+    shared = MultitaskAGBMRegressor(common_trees=True, **told, **QUICK).fit(X, y)
     alone = AGBMRegressor(penalty=0.05, **QUICK).fit(X, y)
-    assert shared.support_[alone.support_].all()
+    np.testing.assert_array_equal(shared.support_, alone.support_)
+    np.testing.assert_array_equal(shared.predict(X), alone.predict(X))
 
 
 def test_common_trees_are_judged_on_rows_that_no_tree_saw():
@@ -307,7 +307,7 @@ def clustered(seed=0, n_each=60):
 
 def test_common_trees_may_ask_for_the_task():
     X, y, task = clustered()
-    told = {"group_penalty": 0.02, "task_penalty": 0.9, "max_iter": 2, "learning_rate": 0.5}
+    told = {"group_penalty": 0.01, "task_penalty": 0.01, "max_iter": 2, "learning_rate": 0.5}
     model = MultitaskAGBMRegressor(common_trees=True, max_depth=2, **told).fit(X, y, task=task)
     assert model.common_trees_
     assert model.task_support_["x0"].tolist() == [False] * 3 + [True] * 3
@@ -478,6 +478,13 @@ def test_bad_penalties(problem):
     ]:
         with pytest.raises(ParameterError, match=match):
             MultitaskAGBMRegressor(**QUICK | given).fit(X, y, task=task)
+
+
+def test_folds_that_part_tasks_from_each_other(problem):
+    X, y, task = problem
+    folds = [(np.flatnonzero(task != key), np.flatnonzero(task == key)) for key in KEYS]
+    with pytest.raises(ParameterError, match=r"both sides of every fold. Got none in fold 0"):
+        MultitaskAGBMRegressor(cv=folds, **QUICK).fit(X, y, task=task)
 
 
 def test_unknown_tasks_at_predict_time(problem):

@@ -100,8 +100,11 @@ def drive(
     return run.path(reason, **told)
 
 
-def better_path(ways: Iterable[Callable[[], SelectionPath]]) -> SelectionPath:
-    """Run one way after the other, and keep the path that has the best score; the first of equals.
+def better_path(
+    ways: Iterable[Callable[[], SelectionPath]],
+    choose: Callable[[Sequence[SelectionPath]], int],
+) -> SelectionPath:
+    """Run one way after the other, and keep the path that is chosen.
 
     An interrupt ends it with what there is.
 
@@ -110,7 +113,8 @@ def better_path(ways: Iterable[Callable[[], SelectionPath]]) -> SelectionPath:
     >>> def way(loss):
     ...     steps = [Step.of([0], score=Score(loss, 0.1, (), "held_out", "loss"))]
     ...     return drive(iter(steps), feature_names=["a"], algorithm=f"loses {loss}")
-    >>> better_path([lambda: way(2.0), lambda: way(1.0)]).algorithm
+    >>> ways = [lambda: way(2.0), lambda: way(1.0)]
+    >>> better_path(ways, lambda paths: int(paths[1].scores[0] < paths[0].scores[0])).algorithm
     'loses 1.0'
     """
     paths: list[SelectionPath] = []
@@ -120,19 +124,10 @@ def better_path(ways: Iterable[Callable[[], SelectionPath]]) -> SelectionPath:
         except KeyboardInterrupt:
             if not paths:
                 raise
-            return replace(_best_of(paths), stop_reason=StopReason.INTERRUPTED)
+            return replace(paths[choose(paths)], stop_reason=StopReason.INTERRUPTED)
         if paths[-1].stop_reason is StopReason.INTERRUPTED:
-            return replace(_best_of(paths), stop_reason=StopReason.INTERRUPTED)
-    return _best_of(paths)
-
-
-def _best_of(paths: Sequence[SelectionPath]) -> SelectionPath:
-    def utility(path: SelectionPath) -> float:
-        return max(
-            (s.score.utility for s in path if s.score and s.score.is_usable), default=-math.inf
-        )
-
-    return max(paths, key=utility)
+            return replace(paths[choose(paths)], stop_reason=StopReason.INTERRUPTED)
+    return paths[choose(paths)]
 
 
 @dataclass(slots=True, eq=False)

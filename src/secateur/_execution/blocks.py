@@ -66,9 +66,9 @@ class RowBlock:
     ``first_row`` is the number of the block's first row in the whole table. ``order`` lists the
     rows of the growing tree, node after node; ``packed`` goes with it, position by position, and
     ``packed_by_row`` with the rows themselves. ``pooled`` are the codes of sums of features, by
-    group and row, where newcomers are found by group tests; ``offset`` are predictions to begin
-    from, where they are not the best constant. ``space`` is where arrays of rows are, ``rooms``
-    what a block shares with others of its process, ``mapped`` the file that the codes are in.
+    group and row, where newcomers are found by group tests. ``space`` is where arrays of rows are,
+    ``rooms`` what a block shares with others of its process, ``mapped`` the file that the codes are
+    in.
 
         order = [c e f | a b d g h]        one run of rows per node
     """
@@ -82,7 +82,6 @@ class RowBlock:
     threads: Threads
     first_row: int = 0
     pooled: CodeArray | None = None
-    offset: FloatArray | None = None
     space: Space = field(default_factory=Heap)
     rooms: Rooms = field(default_factory=Rooms)
     mapped: mmap.mmap | None = None

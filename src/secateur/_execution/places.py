@@ -33,17 +33,13 @@ STATE_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRows:
-    """What a fit asks of the rows: target and weight of all, and which of them train or judge.
-
-    ``is_added`` says that it begins from predictions of others instead of a constant.
-    """
+    """What a fit asks of the rows: target and weight of all, and which of them train or judge."""
 
     target: FloatArray
     weight: FloatArray
     train: IntArray
     test: IntArray
     n_outputs: int
-    is_added: bool = False
 
     def cut(self, first: int, n_rows: int) -> FitRows:
         """The part of some rows that follow each other, numbered from 0."""
@@ -54,7 +50,6 @@ class FitRows:
             _inside(self.train, first, n_rows),
             _inside(self.test, first, n_rows),
             self.n_outputs,
-            self.is_added,
         )
 
 
@@ -68,7 +63,6 @@ def make_block(
     columns: BinnedColumns, first_row: int, asked: FitRows, threads: Threads, **more: Any
 ) -> RowBlock:
     """The block of rows of a fit, not yet begun; ``asked`` is the part of these rows."""
-    offset = np.zeros((asked.n_outputs, columns.n_rows)) if asked.is_added else None
     return RowBlock(
         columns,
         asked.target,
@@ -78,7 +72,6 @@ def make_block(
         asked.n_outputs,
         threads,
         first_row=first_row,
-        offset=offset,
         **more,
     )
 

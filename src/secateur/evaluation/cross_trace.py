@@ -27,13 +27,14 @@ class Verdict:
     2.0
     """
 
-    __slots__ = ("mean", "moments", "weight")
+    __slots__ = ("heavy", "losses", "mean", "moments", "weight", "weights")
 
     def __init__(self, losses: FloatArray, weight: FloatArray, *, counts: bool = False) -> None:
+        self.losses, self.weights = losses, weight
         self.weight = float(weight.sum())
         self.mean = float(weight @ losses) / self.weight
         # For the sum of w^2 (loss - m)^2 at a mean m that is known only later; w of counted rows.
-        heavy = weight if counts else weight * weight
+        heavy = self.heavy = weight if counts else weight * weight
         self.moments = np.array([heavy @ (losses * losses), heavy @ losses, heavy.sum()])
 
     @classmethod
@@ -50,6 +51,9 @@ class Verdict:
         whole.mean = sum(part.mean / unit * part.weight for part, unit in pairs) / whole.weight
         scaled = [part.moments / np.array([unit * unit, unit, 1.0]) for part, unit in pairs]
         whole.moments = np.sum(scaled, axis=0)
+        whole.losses = np.concatenate([part.losses / unit for part, unit in pairs])
+        whole.weights = np.concatenate([part.weights for part in parts])
+        whole.heavy = np.concatenate([part.heavy for part in parts])
         return whole
 
 
@@ -72,3 +76,51 @@ def pool(verdicts: Sequence[Verdict], *, origin: Origin, metric: str) -> Score:
     variance = max(0.0, squares - 2.0 * mean * firsts + mean * mean * heavies)
     folds = tuple(verdict.mean for verdict in verdicts)
     return Score(mean, math.sqrt(variance) / total, folds, origin, metric)
+
+
+def difference(verdicts: Sequence[Verdict], others: Sequence[Verdict]) -> tuple[float, float]:
+    """How much more the same rows lose by one model than by another, and its standard error.
+
+    Row by row: what is hard to predict is so for both, and much of the spread of their losses is
+    none of their difference.
+
+    Examples
+    --------
+    >>> one = Verdict(np.array([1.0, 5.0, 9.0]), np.ones(3))
+    >>> other = Verdict(np.array([0.0, 4.0, 8.5]), np.ones(3))
+    >>> mean, spread = difference([one], [other])
+    >>> round(mean, 4), round(spread, 4)
+    (0.8333, 0.1361)
+    """
+    pairs = list(zip(verdicts, others, strict=True))
+    total = sum(one.weight for one in verdicts)
+    mean = sum((one.mean - other.mean) * one.weight for one, other in pairs) / total
+    variance = sum(
+        float(one.heavy @ (one.losses - other.losses - mean) ** 2) for one, other in pairs
+    )
+    return mean, math.sqrt(variance) / total
+
+
+def first_near_best(judged: Sequence[Sequence[Verdict]], multiple: float = 1.0) -> int:
+    """The first of some models that the same rows have judged, but for those clearly worse.
+
+    Clearly worse is what loses more than the best by more than ``multiple`` standard errors of the
+    difference between the two.
+
+    Examples
+    --------
+    >>> losses = [[2.0, 6.0, 9.9], [1.0, 5.0, 9.0], [0.9, 5.2, 8.7]]
+    >>> first_near_best([[Verdict(np.array(each), np.ones(3))] for each in losses])
+    1
+    """
+    means = [pool(each, origin="held_out", metric="loss").mean for each in judged]
+    usable = [number for number, mean in enumerate(means) if math.isfinite(mean)]
+    if not usable:
+        return 0
+    best = min(usable, key=lambda number: means[number])
+
+    def is_near(number: int) -> bool:
+        lost, spread = difference(judged[number], judged[best])
+        return number == best or lost <= multiple * spread
+
+    return next(number for number in usable if is_near(number))

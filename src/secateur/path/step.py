@@ -208,7 +208,8 @@ def _frozen_supports(supports: Mapping[str, Any]) -> Any:
 
 
 def _check_supports(support: IntArray, supports: Mapping[str, IntArray]) -> None:
-    for name, features in supports.items():
+    # tasks often have one and the same array; there may be hundreds of them, at every round
+    for name, features in {id(its): (name, its) for name, its in supports.items()}.values():
         if not np.isin(features, support).all() or np.any(features[1:] <= features[:-1]):
             raise ParameterError(
                 "'supports' must hold sorted features of 'support'. Got others, or another order, "

@@ -16,6 +16,7 @@ from secateur._engines.boosted.grid import BoostedData, Grid, trace_grid
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.penalties import dearer, penalty_grid
+from secateur._engines.boosted.ways import Way, choose_way
 from secateur._engines.drive import better_path, drive
 from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
@@ -171,18 +172,22 @@ class BoostedSelector(PathPredictor):
                 with progress_of(self, 1, params.n_rounds, X, y) as progress:
                     return self._trace_one(ways[0], params, job, progress, told)
             grids = [self._penalties(data, params, job) for data in ways]
+            is_choice = len(ways) > 1 and len(job.folds) > 0
+            tried = [
+                Way(data, grid, {} if is_choice else None)
+                for data, grid in zip(ways, grids, strict=True)
+            ]
             n_fits = len(job.folds) + (len(job.folds) != 1)
             n_parts = sum(len(penalties) for penalties in grids)
             with progress_of(self, n_parts, n_fits * params.n_rounds, X, y) as progress:
-                return better_path(
-                    partial(self._trace_grid, data, penalties, params, job, progress, told)
-                    for data, penalties in zip(ways, grids, strict=True)
+                traces = (
+                    partial(self._trace_grid, way, params, job, progress, told) for way in tried
                 )
+                return better_path(traces, partial(choose_way, tried))
 
     def _trace_grid(
         self,
-        data: Any,
-        penalties: list[float],
+        way: Way,
         params: BoostingParams,
         job: BoostedJob,
         progress: Progress,
@@ -190,9 +195,11 @@ class BoostedSelector(PathPredictor):
     ) -> SelectionPath:
         """A fit at each of some penalties, judged by folds; each is a step."""
         done = {step.control: step for step in job.resume or ()}
-        grid = Grid(penalties, job.folds, self.n_iter_no_change, progress.round, done)
+        note = None if way.judged is None else way.judged.__setitem__
+        patience = self.n_iter_no_change
+        grid = Grid(way.penalties, job.folds, patience, progress.round, done, note)
         return drive(
-            trace_grid(data, params, grid),
+            trace_grid(way.data, params, grid),
             rules=[Patience(GRID_PATIENCE)] if job.folds and job.penalty is None else [],
             on_step=lambda _: progress.part(),
             **told,

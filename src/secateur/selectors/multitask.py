@@ -31,8 +31,8 @@ from secateur.typing import AnyArray, FloatArray, Loss
 class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
     """A-GBM for several tasks over the same features, for classes.
 
-    Every task has trees of its own, one per round; they share the price of features. A split
-    of task t on feature j gains (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
+    Tasks share the price of features, and perhaps trees (``common_trees``). A split of a tree of
+    task t on feature j gains (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
 
         dSSE / SSE_root - group_penalty * [j unused by all] - task_penalty * [j unused by t]
 
@@ -174,8 +174,8 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
 class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
     """A-GBM for several tasks over the same features, for numbers.
 
-    Every task has trees of its own, one per round; they share the price of features. A split
-    of task t on feature j gains (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
+    Tasks share the price of features, and perhaps trees (``common_trees``). A split of a tree of
+    task t on feature j gains (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
 
         dSSE / SSE_root - group_penalty * [j unused by all] - task_penalty * [j unused by t]
 

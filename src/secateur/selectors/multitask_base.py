@@ -9,7 +9,7 @@ import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._data.target import Target
-from secateur._engines.boosted.common_trees import TOLLS, CommonRows
+from secateur._engines.boosted.common_trees import TOLLS, CommonData
 from secateur._engines.boosted.grid import BoostedData
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.multitask import TaskData, TasksData
@@ -38,6 +38,7 @@ from secateur.selectors.multitask_input import (
     MultitaskJob,
     TaskJob,
     check_common,
+    check_folds,
     read_multitask,
     read_task_penalties,
     task_weight,
@@ -50,10 +51,6 @@ from secateur.typing import FloatArray
 
 TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
-
-DEARER = 6.0
-"""Beside common trees the own penalty of a task is so many times as much, for as much squared error
-of all rows: trees of single tasks look for something new in every task and every round."""
 
 
 class SharedRows(NamedTuple):
@@ -166,39 +163,26 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         if is_drawn(self.cv):
             cv = default_folds(Target(mixed.values)) if self.cv is None else self.cv
             return draw_folds(mixed, cv, random_state=seed)
-        return read_folds(self.cv, given.target, given.kept)
+        folds = read_folds(self.cv, given.target, given.kept)
+        check_folds(folds, given.tasks)
+        return folds
 
     # ---- working ------------------------------------------------------------------------------
 
     def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
-        """Eq. 2 as it is, or beside common trees, which split by task at a toll or freely.
+        """Trees of each task's own, or trees in common, which split by task freely or at a toll.
 
-        All that is asked for, where held-out rows can choose; else the first of these.
+        All that is asked for, in the order in which they are liked, where held-out rows can choose;
+        else common trees have the toll.
         """
         assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
-        plain = self._data(job, threads)
+        own = self._data(job, threads)
         if not job.has_common:
-            return [plain]
-        rows = self._whole(job, threads)
-        tolls = TOLLS if job.folds and job.penalty is None else TOLLS[:1]
-        shared = [self._beside_common(plain, job, replace(rows, toll=toll)) for toll in tolls]
-        return [plain, *shared] if self.common_trees == "auto" else shared
-
-    def _beside_common(self, plain: TasksData, job: MultitaskJob, rows: CommonRows) -> TasksData:
-        """The same tasks, whose trees add to common ones: leaves as there, and pulled to zero."""
-        weight = job.problem.weight
-        least = least_rows(self.min_samples_leaf, weight)
-        tasks = [
-            replace(
-                task,
-                least=least,
-                l2=self.l2_regularization + least * each.mean_hessian,
-                dearer=DEARER * float(weight.sum() / weight[task.rows].sum()),
-                needs_split=True,
-            )
-            for task, each in zip(plain.tasks, job.tasks, strict=True)
-        ]
-        return replace(plain, tasks=tasks, common=rows)
+            return [own]
+        common = self._common(job, own, threads)
+        tolls = TOLLS if job.folds and job.penalty is None else TOLLS[-1:]
+        shared = [replace(common, toll=toll) for toll in tolls]
+        return [own, *shared] if self.common_trees == "auto" else shared
 
     def _data(self, job: BoostedJob, threads: Threads) -> Any:
         """Every task binned by itself; tasks that have all rows in common share one binning."""
@@ -218,7 +202,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         n_outputs = max(each.loss.n_outputs for each in job.tasks)
         return place_of(job.problem.table, threads, n_outputs, n_fits)
 
-    def _whole(self, job: MultitaskJob, threads: Threads) -> CommonRows:
+    def _common(self, job: MultitaskJob, own: TasksData, threads: Threads) -> CommonData:
         """The rows of all tasks as those of one, for trees that all have in common."""
         problem, weight = job.problem, job.problem.weight.copy()
         target = problem.target.values.copy()
@@ -228,9 +212,9 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         columns = self._bin(problem.table, weight, job, threads)
         loss = self._loss(Target(target, job.tasks[0].task.target.classes), weight)
         data = BoostedData(columns, target, weight, loss, problem.prices, threads)
-        rows = CommonRows.of(data, [each.task.rows for each in job.tasks])
-        groups = self._groups_of(rows.data.columns, weight, job, threads)
-        return replace(rows, data=replace(rows.data, groups=groups))
+        common = CommonData.of(data, own.tasks, own.metric, own.share)
+        groups = self._groups_of(common.data.columns, weight, job, threads)
+        return replace(common, data=replace(common.data, groups=groups))
 
     def _shares_rows(self, job: MultitaskJob) -> bool:
         return job.given is not None and job.given.is_wide
@@ -286,8 +270,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         )
         least = least_rows(self.min_samples_leaf, each.weight)
         unit = each.unit if len(job.tasks) > 1 else 1.0
-        told = (each.penalty, least, self.l2_regularization)
-        return TaskData(str(task.key), data, task.rows, place, *told, unit=unit)
+        return TaskData(str(task.key), data, task.rows, place, each.penalty, least, unit)
 
     def _penalty_grid(self, data: Any, params: BoostingParams) -> list[float]:
         return falling_from(data.best_gain(params))

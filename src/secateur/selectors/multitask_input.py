@@ -22,6 +22,7 @@ from secateur._data.tasks import (
 )
 from secateur._data.weights import combine_weights, read_weights
 from secateur._data.wording import some_of
+from secateur.evaluation.folds import Fold
 from secateur.exceptions import InputError, ParameterError
 from secateur.selectors.boosted_input import BoostedJob
 from secateur.selectors.constraints import number
@@ -41,28 +42,14 @@ class TaskJob:
     penalty: float | None
 
     @property
-    def _constant(self) -> FloatArray:
-        """The best constant, as a prediction of each row."""
-        values = self.task.target.values
-        best = self.loss.baseline(values, self.weight)
-        raw: FloatArray = np.repeat(best[:, None], len(values), axis=1)
-        return raw
-
-    @property
     def unit(self) -> float:
-        """What it loses on average, for numbers; class losses need no unit."""
+        """What its best constant loses on average, for numbers; class losses need no unit."""
         if self.task.target.classes is not None:
             return 1.0
-        losses = self.loss.pointwise(self.task.target.values, self._constant)
+        values = self.task.target.values
+        best = self.loss.baseline(values, self.weight)
+        losses = self.loss.pointwise(values, np.repeat(best[:, None], len(values), axis=1))
         return float(np.average(losses, weights=self.weight)) or 1.0
-
-    @property
-    def mean_hessian(self) -> float:
-        """What one row adds to the second derivative of a leaf there."""
-        raw = self._constant
-        gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-        self.loss.gradients(self.task.target.values, raw, gradient, hessian)
-        return float(np.average(hessian.mean(axis=0), weights=self.weight))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,6 +196,20 @@ def _check_sum(own: Sequence[float | None], group: float | list[float] | None) -
             f"{dearest:g} and {most:g}. Lower one of them."
         )
         raise ParameterError(msg)
+
+
+def check_folds(folds: Sequence[Fold], tasks: Sequence[TaskRows]) -> None:
+    """Refuse folds that judge nothing: the rows of a task are judged by what others of it say."""
+    for which, (train, test) in enumerate(folds):
+        both = (
+            np.isin(task.rows, train).any() and np.isin(task.rows, test).any() for task in tasks
+        )
+        if not any(both):
+            msg = (
+                "'cv' must have rows of a task on both sides of every fold. Got none in fold "
+                f"{which}. Part the rows within tasks, not whole tasks from each other."
+            )
+            raise ParameterError(msg)
 
 
 def check_common(given: MultitaskInput) -> None:

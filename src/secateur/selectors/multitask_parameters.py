@@ -24,14 +24,14 @@ TASK_CONSTRAINTS: dict[str, Constraint] = GROUP_CONSTRAINTS | {
 MULTITASK = f"""task_penalty : float, dict, sequence or "auto", default="auto"
     What a feature that is new to a task costs that task, whoever else uses it; one number, or one
     per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is as much
-    as the group penalty; beside common trees it is 6 n / n_t times as much for n_t rows of n. With
-    0 all tasks have one common set.
+    as the group penalty. With 0 all tasks have one common set.
 common_trees : bool or "auto", default="auto"
-    Whether every round begins with one tree for the rows of all tasks, which pays the group penalty
-    only and may ask for the task; the trees of the tasks then add what is their own, and pay for
-    every feature they use. "auto" tries both and keeps what held-out rows like better, where the
-    group penalty is "auto" too and rows of several tasks with the same classes come stacked;
-    else it is False, Eq. 2 as it is. ``common_trees_`` tells what was kept.
+    Whether a round is one tree for the rows of all tasks, which may ask for the task, instead of
+    one tree for each. A node of it pays for every task that can come to it: what a feature new to
+    the task costs, by the task's share of the rows. "auto" tries both, where the group penalty is
+    "auto" too and rows of several tasks with the same classes come stacked; trees in common are
+    kept where held-out rows find those of the tasks clearly worse. Else it is False.
+    ``common_trees_`` tells what was kept.
 search : {{"exact", "group_testing"}}, default="exact"
     Whether nodes look at every feature, or find new ones by group tests as GT-GBM does; the next
     four parameters are those of group tests.

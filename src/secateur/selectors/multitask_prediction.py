@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from secateur._data.table import Table
 from secateur._data.tasks import read_keys, rows_by_key
 from secateur._data.wording import some_of
-from secateur._engines.boosted.common_trees import SumModel
-from secateur._engines.boosted.multitask import TasksModel
+from secateur._engines.boosted.task_models import TasksModel
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.exceptions import InputError, MissingDependencyError
 from secateur.path import Selection, SelectionPath
@@ -68,7 +67,8 @@ class TaskPredictions:
     def common_trees_(self) -> bool:
         """Whether the tasks have trees in common."""
         check_is_fitted(self)
-        return any(isinstance(each, SumModel) for each in self._model.models)
+        model: TasksModel = self._model
+        return model.has_common_trees
 
     def _rows_of(self, task: Any, n_rows: int) -> dict[int, IntArray]:
         """Which rows each task predicts, by the number of the task."""

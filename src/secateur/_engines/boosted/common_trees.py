@@ -2,144 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from secateur._data.prices import Prices
 from secateur._data.rebinned import with_category
-from secateur._data.table import Table
-from secateur._engines.boosted.ensemble import BoostedModel
+from secateur._data.weights import are_counts
 from secateur._engines.boosted.grid import BoostedData, BoostedRun
-from secateur._engines.boosted.ledger import Ledger
+from secateur._engines.boosted.multitask import TaskData
+from secateur._engines.boosted.node_ledger import NodeLedger
 from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.boosted.task_ledger import TaskLedger
-from secateur._engines.boosted.tree import Tree
+from secateur._engines.boosted.penalties import best_gain
+from secateur._engines.boosted.task_models import CommonModel, TasksModel
 from secateur._kernels.records import MAX_BINS
-from secateur._kernels.threads import Threads
-from secateur.evaluation.folds import Fold
-from secateur.path.step import Step
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur.evaluation.cross_trace import Verdict, pool
+from secateur.evaluation.folds import Fold, all_rows
+from secateur.path.step import Score, Step
+from secateur.typing import FloatArray, IntArray
 
-TOLLS = (1.0, 0.0)
+TOLLS = (0.0, 1.0)
 """What a split by task may cost, as shares of T / n: T tasks without any difference explain about
-so much of the squared error of n rows. Tasks that differ at random are fitted too well for nothing,
-those that come in kinds are told apart at any node."""
+so much of the squared error of n rows. Tasks that come in kinds are told apart at any node for
+nothing; those that differ at random would be fitted too well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CommonRows:
-    """The rows of all tasks as those of one.
+class CommonData:
+    """The rows of all tasks as those of one, as a grid of penalties sees them.
 
     Parameters
     ----------
+    tasks : sequence of TaskData
+        Whose rows these are: names, rows, units, and own penalties where they are given.
     data : BoostedData
         All rows with one more column, the task.
     code : array of int of shape (n_tasks,)
         The category of each task.
     plain : BoostedData
         The same without that column.
+    metric : str
+    share : float
+        What a task's own penalty is of the group penalty, where it is not given.
     toll : float
         What a split by task costs, as a share of T / n.
     """
 
+    tasks: Sequence[TaskData]
     data: BoostedData
     code: IntArray
     plain: BoostedData
-    toll: float = TOLLS[0]
+    metric: str
+    share: float
+    toll: float = TOLLS[-1]
 
     @classmethod
-    def of(cls, plain: BoostedData, rows: Sequence[IntArray]) -> CommonRows:
+    def of(
+        cls, plain: BoostedData, tasks: Sequence[TaskData], metric: str, share: float
+    ) -> CommonData:
         """All rows, given those of each task; large tasks come first among the categories."""
-        order = np.argsort([-len(its) for its in rows], kind="stable")
-        code = np.empty(len(rows), np.int64)
-        code[order] = np.minimum(np.arange(len(rows)), MAX_BINS - 1)
+        order = np.argsort([-len(task.rows) for task in tasks], kind="stable")
+        code = np.empty(len(tasks), np.int64)
+        code[order] = np.minimum(np.arange(len(tasks)), MAX_BINS - 1)
         category = np.zeros(plain.columns.n_rows, np.int64)
-        for its_code, its in zip(code, rows, strict=True):
-            category[its] = its_code
-        return cls(replace(plain, columns=with_category(plain.columns, category)), code, plain)
+        for its_code, task in zip(code, tasks, strict=True):
+            category[task.rows] = its_code
+        data = replace(plain, columns=with_category(plain.columns, category))
+        return cls(tasks, data, code, plain, metric, share)
+
+    @property
+    def everything(self) -> Fold:
+        """All rows train, none judges."""
+        return all_rows(len(self.data.target))
+
+    @property
+    def prices(self) -> Prices:
+        """Those of the features."""
+        return self.data.prices
+
+    def run(self, fold: Fold, params: BoostingParams) -> CommonRun:
+        """A fit of all tasks on one fold, not yet begun; ``params.penalty`` is for the group."""
+        return CommonRun(self, fold, params)
+
+    def best_gain(self, params: BoostingParams) -> float:
+        """The best gain of one split of all rows at the start."""
+        return best_gain(self.plain, params)
+
+    def ledger(self, fold: Fold, params: BoostingParams) -> NodeLedger:
+        """The account of a fit: a task counts as much as its rows that train."""
+        trains = np.zeros(len(self.data.weight))
+        trains[fold.train] = self.data.weight[fold.train]
+        weight = np.array([trains[task.rows].sum() for task in self.tasks])
+        total = float(weight.sum())
+        own = np.array([task.own_penalty(params.penalty, self.share) for task in self.tasks])
+        limits = params.max_features, params.cost_budget
+        told = params.penalty, own * weight / total, self.code
+        return NodeLedger(self.prices, limits, *told, self.toll * len(self.tasks) / total)
 
 
-class CommonFit:
-    """The common trees of one fit, round by round, and which features they ask of each task."""
+class CommonRun:
+    """One fit of all tasks together: its steps, and the verdict of the rows that do not train."""
 
-    def __init__(
-        self, rows: CommonRows, fold: Fold, params: BoostingParams, account: Ledger
-    ) -> None:
-        self._code = rows.code
-        self._column = rows.plain.columns.n_features
-        toll = rows.toll * len(rows.code) / float(rows.data.weight[fold.train].sum())
-        ledger = TaskLedger(rows.data.prices, account, params.penalty, 0.0, tolls=[toll])
+    def __init__(self, data: CommonData, fold: Fold, params: BoostingParams) -> None:
+        self._data = data
+        self._penalty = params.penalty
+        self._names = [task.name for task in data.tasks]
+        self._ledger = data.ledger(fold, params)
         told = replace(params, penalty=1.0)
-        self.run: BoostedRun = rows.data.run(fold, told, ledger, is_shared=True)
-        self.asked: BoolArray = np.zeros((len(rows.code), self._column), np.bool_)
+        self._run: BoostedRun = data.data.run(fold, told, self._ledger)
+        self._judges, self._unit = _judges(data, fold)
+        self.steps: Iterator[Step] = self._trace()
 
-    def round(self) -> Step:
-        """One more tree for all."""
-        step = next(self.run.steps)
-        for tree in step.model.ensemble.rounds[-1]:
-            self._note(tree)
-        return step
+    def _trace(self) -> Iterator[Step]:
+        """The same steps, told of all tasks."""
+        column = self._data.plain.columns.n_features
+        for step in self._run.steps:
+            models = (CommonModel(step.model, column, int(code)) for code in self._data.code)
+            yield replace(
+                step,
+                control=self._penalty,
+                model=TasksModel(tuple(models)),
+                supports=self._ledger.supports(self._names),
+            )
 
-    def _note(self, tree: Tree) -> None:
-        """Book the features that rows of a task can meet on their way down."""
-        reached = reached_by(tree, self._column, self._code)
-        for node in np.flatnonzero((tree.left >= 0) & (tree.feature != self._column)):
-            self.asked[reached[:, node], tree.feature[node]] = True
+    def verdict(self, step: Step) -> Verdict:
+        """What the rows that judge say of the latest step, task after task."""
+        seen = self._run.verdict(step)
+        losses, weight = seen.losses[self._judges], seen.weights[self._judges]
+        return Verdict(losses / self._unit, weight, counts=are_counts(self._data.data.weight))
 
-    def model(self, step: Step, t: int, own: BoostedModel) -> SumModel:
-        """What a task predicts with."""
-        return SumModel(step.model, own, self._column, int(self._code[t]))
-
-
-def reached_by(tree: Tree, column: int, codes: Sequence[int] | IntArray) -> BoolArray:
-    """Which nodes rows of some categories can come to: (n_categories, n_nodes)."""
-    reached = np.zeros((len(codes), len(tree.left)), np.bool_)
-    reached[:, 0] = True
-    asked = np.asarray(codes).astype(np.uint64)
-    for node in np.flatnonzero(tree.left >= 0):  # parents come before their children
-        to_left = to_right = reached[:, node]
-        if tree.feature[node] == column:
-            word = tree.words[node][asked // np.uint64(64)]
-            is_left = (word >> (asked % np.uint64(64))) & np.uint64(1) == 1
-            to_left, to_right = to_left & is_left, to_right & ~is_left
-        reached[:, tree.left[node]] = to_left
-        reached[:, tree.left[node] + 1] = to_right
-    return reached
+    def score(self, step: Step) -> Score:
+        """The inner score of the latest step."""
+        return pool([self.verdict(step)], origin="inner", metric=self._data.metric)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SumModel:
-    """The common trees, the task being known, and those of the task, added up.
+def _judges(data: CommonData, fold: Fold) -> tuple[IntArray, FloatArray]:
+    """The places of rows that judge among all that do not train, task after task; their units.
 
-    ``column`` is that of the task in the common trees, after all features; ``code`` its category.
+    As where each task has trees of its own, one without rows to train on is not judged.
     """
-
-    common: BoostedModel
-    own: BoostedModel
-    column: int
-    code: int
-
-    @property
-    def n_rounds(self) -> int:
-        """The rounds of both."""
-        return self.own.n_rounds
-
-    @property
-    def _of_all(self) -> IntArray:
-        """The features that the common trees ask for."""
-        features = self.common.features
-        return features[features < self.column]
-
-    @property
-    def features(self) -> IntArray:
-        """The features that either asks for, sorted."""
-        return np.union1d(self._of_all, self.own.features)
-
-    def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
-        """Predictions on the scale of the target."""
-        features = self._of_all
-        columns = np.full((table.n_rows, len(features) + 1), float(self.code))
-        columns[:, :-1] = table.columns(features)
-        everyone = self.common.raw_of(columns, np.append(features, self.column), threads)
-        return self.own.ensemble.loss.response(everyone + self.own.raw(table, threads))
+    n_rows = len(data.data.target)
+    place, trains = np.full(n_rows, -1), np.zeros(n_rows, np.bool_)
+    place[np.sort(fold.test)] = np.arange(len(fold.test))
+    trains[fold.train] = True
+    judged = [task for task in data.tasks if trains[task.rows].any()]
+    places = [place[task.rows][place[task.rows] >= 0] for task in judged]
+    units = [np.full(len(its), task.unit) for its, task in zip(places, judged, strict=True)]
+    return np.concatenate(places), np.concatenate(units)

@@ -16,7 +16,6 @@ from secateur._engines.boosted.given import GivenRows
 from secateur._engines.boosted.groups import Groups
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.boosted.shared_rows import take_over, tell_predictions
 from secateur._engines.boosted.trace import trace_boosted
 from secateur._engines.boosted.tree import Tree
 from secateur._execution.places import FitRows, MemoryPlace, Place
@@ -54,11 +53,11 @@ class BoostedData:
         pooled = None if self.groups is None else self.groups.codes
         return MemoryPlace(self.columns, self.threads, pooled)
 
-    def executor(self, fold: Fold, *, is_added: bool = False) -> Executor:
+    def executor(self, fold: Fold) -> Executor:
         """Who computes on the rows for one fit."""
         train, test = np.sort(fold.train), np.sort(fold.test)
         n_outputs = self.loss.n_outputs
-        asked = FitRows(self.target, self.weight, train, test, n_outputs, is_added)
+        asked = FitRows(self.target, self.weight, train, test, n_outputs)
         return self._place.executor(asked)
 
     @property
@@ -79,17 +78,13 @@ class BoostedData:
         params: BoostingParams,
         ledger: Ledger | None = None,
         *,
-        is_added: bool = False,
-        is_shared: bool = False,
         done: Sequence[list[Tree]] = (),
     ) -> BoostedRun:
         """A fit on one fold, not yet begun; purchases go to the ledger, if there is one.
 
-        With ``is_added`` it is added to predictions that ``take_over`` brings; with ``is_shared``
-        these come between its rounds. ``done`` are rounds that are there already.
+        ``done`` are rounds that are there already.
         """
-        shared = {"is_added": is_added, "is_shared": is_shared}
-        return BoostedRun(self, fold, params, ledger, done=done, **shared)
+        return BoostedRun(self, fold, params, ledger, done=done)
 
 
 class BoostedRun:
@@ -102,14 +97,12 @@ class BoostedRun:
         params: BoostingParams,
         ledger: Ledger | None = None,
         *,
-        is_added: bool = False,
-        is_shared: bool = False,
         done: Sequence[list[Tree]] = (),
     ) -> None:
         self._data = data
         self._weight = data.weight[np.sort(fold.test)]
         self._counts = are_counts(data.weight)
-        self._executor = data.executor(fold, is_added=is_added)
+        self._executor = data.executor(fold)
         steps = trace_boosted(
             self._executor,
             data.columns,
@@ -119,19 +112,9 @@ class BoostedRun:
             data.threads,
             None if data.groups is None else data.groups.plan,
             ledger,
-            is_added=is_added,
-            is_shared=is_added or is_shared,
             done=done,
         )
         self.steps: Iterator[Step] = _closing(steps, self._executor)
-
-    def predictions(self) -> FloatArray:
-        """The raw predictions of all rows so far."""
-        return np.concatenate(self._executor.each(tell_predictions), axis=1)
-
-    def take_over(self, place: IntArray, raw: FloatArray) -> None:
-        """Go on from the predictions of others at some rows."""
-        self._executor.tell(take_over, place, raw)
 
     def verdict(self, step: Step) -> Verdict:
         """What the rows that judge say of the latest step."""
@@ -181,7 +164,8 @@ class AnyData(Protocol):
 class Grid:
     """How penalties are tried: the folds that judge, and when a fold has seen enough rounds.
 
-    ``done`` are the steps of penalties that were tried before.
+    ``done`` are the steps of penalties that were tried before; ``on_judged`` hears what each fold
+    says of a penalty, at the round that is kept.
     """
 
     penalties: Sequence[float]
@@ -189,6 +173,7 @@ class Grid:
     patience: int
     on_round: Callable[[], None] = lambda: None
     done: Mapping[float, Step] = field(default_factory=dict)
+    on_judged: Callable[[float, Sequence[Verdict]], None] | None = None
 
 
 def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
@@ -207,8 +192,10 @@ def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[St
         if not grid.folds:
             yield _train(data, priced, grid)
             continue
-        rounds = _judge(data, priced, grid)
+        rounds, verdicts = _judge(data, priced, grid)
         best = min(rounds, key=lambda each: _order(each.score))
+        if grid.on_judged is not None:
+            grid.on_judged(penalty, verdicts)
         step = best.steps[0]
         if len(grid.folds) > 1:
             n_rounds = rounds.index(best) + 1
@@ -224,22 +211,27 @@ class _Round:
     score: Score
 
 
-def _judge(data: AnyData, params: BoostingParams, grid: Grid) -> list[_Round]:
-    """Trace all folds side by side, until together they have not improved for a while."""
+def _judge(data: AnyData, params: BoostingParams, grid: Grid) -> tuple[list[_Round], list[Verdict]]:
+    """Trace all folds side by side, until together they have not improved for a while.
+
+    The verdicts are those of the best round, if somebody wants them: they hold the losses of rows.
+    """
     runs = [data.run(fold, params) for fold in grid.folds]
     rounds: list[_Round] = []
     best = 0
+    kept: list[Verdict] = []
     for steps in zip(*(run.steps for run in runs), strict=True):
         verdicts = [run.verdict(step) for run, step in zip(runs, steps, strict=True)]
         score = pool(verdicts, origin="held_out", metric=data.metric)
         rounds.append(_Round(steps, score))
         for _ in runs:
             grid.on_round()
-        if _order(score) < _order(rounds[best].score):
+        if len(rounds) == 1 or _order(score) < _order(rounds[best].score):
             best = len(rounds) - 1
+            kept = [] if grid.on_judged is None else verdicts
         elif len(rounds) - 1 - best >= grid.patience:
             break  # the rounds after this would only fit noise
-    return rounds
+    return rounds, kept
 
 
 def _order(score: Score) -> float:

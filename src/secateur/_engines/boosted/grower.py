@@ -62,8 +62,6 @@ class Grower:
                 for most in (largest[0], largest[2], self._weights.most)
             ],
         )
-        if self._params.needs_split and len(leaves) == 1:
-            values[:] = 0.0
         tree = growth.tree(leaves, self._params.learning_rate * values)
         self._executor.tell(rows.finish_tree, k, leaves, tree)
         return tree
@@ -148,7 +146,9 @@ class Grower:
                 if feature is None:
                     continue
                 node.feature = feature
-                splits.append(growth.split(node, self._left_words(node)))
+                words = self._left_words(node)
+                splits.append(growth.split(node, words))
+                self._search.ledger.note_split(node.number, node.left, feature, words)
                 parents.append((family, node))
         self._release(families)
         if splits:

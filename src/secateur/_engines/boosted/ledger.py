@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from secateur._data.costs import Prices
+from secateur._engines.boosted.tree import WordArray
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-12
@@ -14,12 +15,31 @@ ROUNDING = 1e-12
 
 
 class Account(NamedTuple):
-    """What a ledger held at some moment; ``common`` that of an account shared with others."""
+    """What a ledger held at some moment; ``common`` that of an account shared with others.
+
+    ``books`` says which book each task had, where a ledger keeps several.
+    """
 
     used: BoolArray
     n_bought: int
     spent: float
     common: Account | None = None
+    books: IntArray | None = None
+
+
+class Purse(Protocol):
+    """What a node pays from: what is free there, what the rest costs, and how it is bought."""
+
+    @property
+    def used(self) -> BoolArray:
+        """The features that are free."""
+
+    @property
+    def prices(self) -> FloatArray:
+        """What each feature costs now."""
+
+    def use(self, feature: int) -> bool:
+        """Buy the feature if it is new; returns whether it was."""
 
 
 class Ledger:
@@ -53,6 +73,11 @@ class Ledger:
         return self._prices.is_plain
 
     @property
+    def is_limited(self) -> bool:
+        """Whether there is a most that may be bought or spent."""
+        return bool(min(self._max_features, self._budget) < np.inf)
+
+    @property
     def limits(self) -> tuple[float, float, float]:
         """How many features may still be bought, what was spent, and what may be spent in all."""
         return self._max_features - len(self.order), self.spent, self._budget + ROUNDING
@@ -66,6 +91,16 @@ class Ledger:
         self.order.append(feature)
         self._refresh()
         return True
+
+    def begin_tree(self) -> None:
+        """A tree is begun; who tells its nodes apart, forgets those of the last."""
+
+    def at(self, node: int) -> Purse:  # noqa: ARG002  # others tell nodes apart
+        """What a node of the tree pays from: the same for all of them."""
+        return self
+
+    def note_split(self, node: int, left: int, feature: int, words: WordArray) -> None:
+        """A node was parted into ``left`` and the next number, by codes that go left."""
 
     def mark(self) -> Account:
         """The state of the account, to come back to."""

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from secateur._data.prices import Prices
-from secateur._engines.boosted.common_trees import CommonFit, CommonRows, SumModel
-from secateur._engines.boosted.ensemble import BoostedModel
 from secateur._engines.boosted.grid import BoostedData
 from secateur._engines.boosted.ledger import Ledger
 from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.penalties import best_gain
 from secateur._engines.boosted.task_ledger import TaskLedger
+from secateur._engines.boosted.task_models import TasksModel
 from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold, all_rows
 from secateur.path.step import Score, Step
@@ -45,12 +44,6 @@ class TaskData:
         What a feature that is new to the task costs it; None is a share of the group penalty.
     least : float
         The least rows of a leaf.
-    l2 : float
-        What pulls its leaves to zero.
-    dearer : float
-        A task's own penalty is so many times as much, where it is a share of the group penalty.
-    needs_split : bool
-        Whether a tree that is not split adds nothing.
     unit : float
         What losses of the task are divided by when they are set beside those of others.
     """
@@ -61,20 +54,17 @@ class TaskData:
     place: IntArray
     task_penalty: float | None
     least: float = 1.0
-    l2: float = 0.0
-    dearer: float = 1.0
-    needs_split: bool = False
     unit: float = 1.0
 
     def params(self, params: BoostingParams) -> BoostingParams:
         """What a fit of this task is told: prices of its ledger have the penalties in them."""
-        return replace(
-            params,
-            penalty=1.0,
-            min_samples_leaf=self.least,
-            l2=self.l2,
-            needs_split=self.needs_split,
-        )
+        return replace(params, penalty=1.0, min_samples_leaf=self.least)
+
+    def own_penalty(self, group: float, share: float) -> float:
+        """What a feature that is new to the task costs it: as told, or a share of the group's."""
+        if self.task_penalty is not None:
+            return self.task_penalty
+        return min(share * group, BELOW_ONE - group)
 
     def fold(self, is_train: BoolArray, is_test: BoolArray) -> Fold:
         """The task's part of a fold; a task without rows to train on is trained, not judged."""
@@ -83,29 +73,10 @@ class TaskData:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TasksModel:
-    """The models of all tasks at one round, in the order of the tasks."""
-
-    models: tuple[BoostedModel | SumModel, ...]
-
-    @property
-    def n_rounds(self) -> int:
-        """The rounds of each."""
-        return self.models[0].n_rounds
-
-    @property
-    def features(self) -> IntArray:
-        """The features that any task asks for, sorted."""
-        found: IntArray = np.unique(np.concatenate([model.features for model in self.models]))
-        return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class TasksData:
     """Several tasks over one table, as a grid of penalties sees them.
 
-    ``share`` is what a task's own penalty is of the group penalty, where it is not given;
-    ``common`` are the rows of all tasks as one, where each round begins with a tree for all.
+    ``share`` is what a task's own penalty is of the group penalty, where it is not given.
     """
 
     tasks: Sequence[TaskData]
@@ -113,7 +84,6 @@ class TasksData:
     n_rows: int
     metric: str
     share: float
-    common: CommonRows | None = None
 
     @property
     def everything(self) -> Fold:
@@ -125,9 +95,7 @@ class TasksData:
         return TasksRun(self, fold, params)
 
     def best_gain(self, params: BoostingParams) -> float:
-        """The best gain of one split at the start: of all rows, or of the middle task."""
-        if self.common is not None:
-            return best_gain(self.common.plain, params)
+        """The best gain of one split at the start, of the middle task."""
         return float(np.median([best_gain(task.data, task.params(params)) for task in self.tasks]))
 
 
@@ -142,76 +110,40 @@ class TasksRun:
         self._folds = [task.fold(is_train, is_test) for task in data.tasks]
         self._ledgers = [self._ledger(task) for task in data.tasks]
         self._runs = [
-            task.data.run(its_fold, task.params(params), ledger, is_added=data.common is not None)
+            task.data.run(its_fold, task.params(params), ledger)
             for task, its_fold, ledger in zip(data.tasks, self._folds, self._ledgers, strict=True)
         ]
         self._latest: tuple[Step, ...] = ()
-        self._shared: CommonFit | None = None
-        if data.common is not None:
-            self._shared = CommonFit(data.common, fold, params, self._common)
         self.steps: Iterator[Step] = self._trace()
 
     def _ledger(self, task: TaskData) -> TaskLedger:
         group = self._params.penalty
-        own = task.task_penalty
-        if own is None:
-            own = min(self._data.share * group * task.dearer, BELOW_ONE - group)
+        own = task.own_penalty(group, self._data.share)
         return TaskLedger(self._data.prices, self._common, group, own)
 
     def _trace(self) -> Iterator[Step]:
         """A round of each task in turn, then the state of all of them."""
         weight = [float(task.data.weight[task.place].sum()) for task in self._data.tasks]
         for k in range(1, self._params.n_rounds + 1):
-            first = None if self._shared is None else self._common_round(self._shared)
-            steps = tuple(self._task_round(t) for t in range(len(self._runs)))
+            steps = tuple(next(run.steps) for run in self._runs)
             self._latest = steps
-            everyone = steps if first is None else (first, *steps)
-            weights = weight if first is None else [sum(weight), *weight]
             yield Step.of(
                 self._common.entered,
-                _importances(everyone, weights, self._data.prices.n_features),
+                _importances(steps, weight, self._data.prices.n_features),
                 control=self._params.penalty,
                 objective=float(np.average([step.objective for step in steps], weights=weight)),
                 cost=self._common.spent,
-                model=self._model(first, steps),
+                model=TasksModel(tuple(step.model for step in steps)),
                 details={"round": k},
                 supports=self._supports(),
             )
 
-    def _common_round(self, shared: CommonFit) -> Step:
-        """A tree for the rows of all tasks."""
-        step = shared.round()
-        raw = shared.run.predictions()
-        for task, its_run in zip(self._data.tasks, self._runs, strict=True):
-            its_run.take_over(task.place, raw[:, task.rows])
-        return step
-
-    def _task_round(self, t: int) -> Step:
-        step = next(self._runs[t].steps)
-        if self._shared is not None:
-            task = self._data.tasks[t]
-            raw = self._runs[t].predictions()
-            self._shared.run.take_over(task.rows, raw[:, task.place])
-        return step
-
     def _supports(self) -> dict[str, IntArray]:
-        """The features of each task, now that all have had their turn.
-
-        What the common trees may ask of its rows, a task needs; to use it in trees of its own, it
-        pays.
-        """
-        own = [ledger.entered for ledger in self._ledgers]
-        if self._shared is not None:
-            asked = self._shared.asked
-            own = [np.union1d(its, np.flatnonzero(asked[t])) for t, its in enumerate(own)]
-        return {task.name: np.sort(its) for task, its in zip(self._data.tasks, own, strict=True)}
-
-    def _model(self, first: Step | None, steps: Sequence[Step]) -> TasksModel:
-        """The models of the tasks, the common one added to each."""
-        shared = self._shared
-        if shared is None or first is None:
-            return TasksModel(tuple(step.model for step in steps))
-        return TasksModel(tuple(shared.model(first, t, step.model) for t, step in enumerate(steps)))
+        """The features of each task, now that all have had their turn."""
+        return {
+            task.name: np.sort(ledger.entered)
+            for task, ledger in zip(self._data.tasks, self._ledgers, strict=True)
+        }
 
     def verdict(self, step: Step) -> Verdict:
         """What the rows that judge say of the latest step, all tasks together."""

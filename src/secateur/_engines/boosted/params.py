@@ -18,8 +18,7 @@ class BoostingParams:
 
     ``criterion`` is "gbfs" (dSSE / 2 less the price, Eq. 14 of GBFS) or "agbm" (dSSE / SSE of the
     root less the price). ``lazy`` and ``whole`` choose between ways to the same trees: whether
-    drafts are tried, and whether small trees are grown in one call. With ``needs_split`` a tree
-    that is not split adds nothing.
+    drafts are tried, and whether small trees are grown in one call.
     """
 
     criterion: Literal["gbfs", "agbm"] = "agbm"
@@ -36,4 +35,3 @@ class BoostingParams:
     seed: int = 0
     lazy: bool = True
     whole: bool = True
-    needs_split: bool = False

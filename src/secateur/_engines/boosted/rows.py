@@ -42,8 +42,8 @@ class RowSplit(NamedTuple):
 
 
 def set_baseline(block: RowBlock, baseline: FloatArray, weight_scale: float) -> None:
-    """Begin at the constant prediction, or where others are; round the weights, none to zero."""
-    block.raw[:] = baseline[:, None] if block.offset is None else block.offset
+    """Begin at the constant prediction; round the weights, none to zero."""
+    block.raw[:] = baseline[:, None]
     scaled = np.rint(block.weight * weight_scale).astype(np.int64)
     block.quantised_weight[:] = np.maximum(scaled, 1)
 

@@ -63,6 +63,7 @@ class ExactSearch:
         self.scale = scale
         self.decisions = []
         self._only = only
+        self.ledger.begin_tree()
         self._renew_offer()
 
     def skip_tree(self) -> None:
@@ -105,21 +106,21 @@ class ExactSearch:
         The choice is booked: a new feature is bought.
         """
         choices = self._choices(family, node)
-        scale, ledger = self.scale, self.ledger
+        scale, purse = self.scale, self.ledger.at(node.number)
         feature, priced_gain = pick_feature(
             choices,
             node.gain,
-            ledger.used,
-            ledger.prices,
+            purse.used,
+            purse.prices,
             scale.penalty,
             scale.unit,
             scale.floor,
         )
-        is_purchase = feature >= 0 and not ledger.used[feature]
+        is_purchase = feature >= 0 and not purse.used[feature]
         self.decisions.append(
-            Decision(node, feature, priced_gain, is_purchase, ledger.prices, ledger.allowed)
+            Decision(node, feature, priced_gain, is_purchase, purse.prices, self.ledger.allowed)
         )
         if is_purchase:
-            ledger.use(feature)
+            purse.use(feature)
             self._renew_offer()
         return int(feature) if feature >= 0 else None

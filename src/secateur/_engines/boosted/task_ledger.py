@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from secateur._data.prices import Prices
@@ -27,9 +25,6 @@ class TaskLedger(Ledger):
     common : Ledger
         The account of all tasks.
     group_penalty, task_penalty : float
-    tolls : sequence of float, default=()
-        Columns after the features that are no features: what each costs every time it is used. They
-        cannot be bought.
     """
 
     def __init__(
@@ -38,18 +33,15 @@ class TaskLedger(Ledger):
         common: Ledger,
         group_penalty: float,
         task_penalty: float,
-        tolls: Sequence[float] = (),
     ) -> None:
         self._common = common
         self._group_penalty = group_penalty
         self._task_penalty = task_penalty
-        self._tolls = np.array(tolls, dtype=np.float64)
         self._n_seen = -1
         super().__init__(prices)
-        self.used = np.append(self.used, np.zeros(len(self._tolls), np.bool_))
 
     def _refresh(self) -> None:
-        self._own_prices = self._prices.prices(self.used[: self._prices.n_features])
+        self._own_prices = self._prices.prices(self.used)
         self._n_seen = -1
 
     def _look(self) -> None:
@@ -57,9 +49,9 @@ class TaskLedger(Ledger):
         if self._n_seen == len(self._common.order):
             return
         self._n_seen = len(self._common.order)
-        both = self._group_penalty * self._common.prices + self._task_penalty * self._own_prices
-        self._both = np.append(both, self._tolls)
-        self._may = self.used | np.append(self._common.allowed, self._tolls < 1.0)
+        group, own = self._group_penalty, self._task_penalty
+        self._both = group * self._common.prices + own * self._own_prices
+        self._may = self.used | self._common.allowed
 
     @property
     def prices(self) -> FloatArray:  # type: ignore[override]  # reckoned when asked for
@@ -75,12 +67,20 @@ class TaskLedger(Ledger):
 
     @property
     def has_own_prices(self) -> bool:
-        """A purchase is booked with all tasks, and others may have bought meanwhile."""
-        return False
+        """Whether a purchase changes no other price, nor what this task may buy.
+
+        Others buy between its trees only; but limits count what is new to all.
+        """
+        return self._common.has_own_prices and not self._common.is_limited
+
+    @property
+    def limits(self) -> tuple[float, float, float]:
+        """None; where there are some, trees are not grown in one go."""
+        return np.inf, 0.0, np.inf
 
     def use(self, feature: int) -> bool:
         """Buy the feature if it is new to this task; returns whether it was."""
-        if self.used[feature] or feature >= self._prices.n_features:
+        if self.used[feature]:
             return False
         self._common.use(feature)
         self.spent += float(self._own_prices[feature])

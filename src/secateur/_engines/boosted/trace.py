@@ -44,8 +44,6 @@ def trace_boosted(
     plan: GroupPlan | None = None,
     ledger: Ledger | None = None,
     *,
-    is_added: bool = False,
-    is_shared: bool = False,
     done: Sequence[list[Tree]] = (),
 ) -> Iterator[Step]:
     """Boost round after round and yield the state after each.
@@ -65,12 +63,6 @@ def trace_boosted(
         Groups of features, whose sums the blocks hold: newcomers are then found by group tests.
     ledger : Ledger, optional
         The account that purchases go to, if it is not this fit's alone.
-    is_added : bool, default=False
-        Whether the trees are added to predictions that the blocks begin with, instead of to the
-        best constant.
-    is_shared : bool, default=False
-        Whether others change the predictions between the rounds, so that the trees alone do not
-        tell them.
     done : sequence of rounds of trees, default=()
         The first rounds of a fit that was broken off: taken as they are, and gone on from.
 
@@ -79,7 +71,7 @@ def trace_boosted(
     Step
         One per round; ``details["round"]`` counts from 1, ``model`` predicts at that round.
     """
-    ensemble, weights, n_rows = _begin(executor, loss, is_added=is_added)
+    ensemble, weights, n_rows = _begin(executor, loss)
     executor.tell(rows.set_baseline, ensemble.baseline, weights.scale)
     ledger = ledger or Ledger(prices, params.max_features, params.cost_budget)
     has_tests = plan is not None and plan.design.has_tests
@@ -97,9 +89,8 @@ def trace_boosted(
     objective = _Objective(executor, loss, n_rows)
     importances = np.zeros(columns.n_features)
     for n_rounds in range(1, params.n_rounds + 1):
-        if not is_shared:
-            state = (ensemble.baseline, weights.scale, divisible, objective.stride)
-            executor.settle(rows.go_on_from, *state, tuple(ensemble.rounds))
+        state = (ensemble.baseline, weights.scale, divisible, objective.stride)
+        executor.settle(rows.go_on_from, *state, tuple(ensemble.rounds))
         if n_rounds <= len(done):
             trees = _take_over(executor, search, done[n_rounds - 1])
         else:
@@ -171,7 +162,7 @@ def _divisible(executor: Executor, columns: BinnedColumns, least: int) -> IntArr
     return found
 
 
-def _begin(executor: Executor, loss: Loss, *, is_added: bool) -> tuple[Ensemble, WeightScale, int]:
+def _begin(executor: Executor, loss: Loss) -> tuple[Ensemble, WeightScale, int]:
     """The best constant as a model, how weights are rounded, and how many rows train."""
     parts = executor.each(rows.training_rows)
     targets, weights = map(list, zip(*parts, strict=True))
@@ -180,7 +171,7 @@ def _begin(executor: Executor, loss: Loss, *, is_added: bool) -> tuple[Ensemble,
     del targets
     weight = np.concatenate(weights)
     del weights
-    best = np.zeros(loss.n_outputs) if is_added else loss.baseline(target, weight)
+    best = loss.baseline(target, weight)
     return Ensemble(loss, best), WeightScale.of(weight), len(target)
 
 
