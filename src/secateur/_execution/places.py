@@ -205,9 +205,7 @@ class SomeRowsPlace:
         target, weight = np.zeros(self.n_rows), np.ones(self.n_rows)
         target[self.rows], weight[self.rows] = asked.target, asked.weight
         train, test = self.rows[asked.train], self.rows[asked.test]
-        return self.place.executor(
-            FitRows(target, weight, train, test, asked.n_outputs, asked.is_added)
-        )
+        return self.place.executor(FitRows(target, weight, train, test, asked.n_outputs))
 
     def over_codes(self) -> Executor:
         """The codes of all rows: what is made of them has no say in what is learnt."""
