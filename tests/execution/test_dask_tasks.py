@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import secateur
 from secateur import Comparison, DaskExecutor, FeatBoostClassifier, FeatBoostRegressor, compare
+from secateur._engines.feature_gradients.spread import SpreadEstimator
 from secateur._execution import dask_tasks
 from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
 from secateur.path import TrialStatus
@@ -80,6 +81,9 @@ def test_a_race_on_a_cluster_is_the_race_at_home(client, n_workers):
     assert [trial.status for trial in found.trials_of("fails")] == [TrialStatus.FAILED] * 3
     assert [(number, total) for _, number, total in seen] == [(k, 12) for k in range(1, 13)]
     assert str(found.ranks()) == str(at_home.ranks())
+    if n_workers == 1:  # with more, a trial may be done before one that began earlier
+        tried = [(trial.method, trial.fold) for trial, _, _ in seen]
+        assert tried == [(trial.method, trial.fold) for trial in at_home.trials]
 
 
 @SLOW
@@ -289,6 +293,24 @@ def test_batches_of_an_update_are_shared_by_the_workers(client):
         selector.set_params(accumulate=1).fit(X, y)
     with pytest.raises(ParameterError, match="'executor' must be None for a stream"):
         selector.fit(iter([(X, y)]))
+
+
+@SLOW
+def test_a_worker_killed_between_updates_is_survived(client, monkeypatch):
+    X, y, _ = problem(400, 12)
+    told = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0, "max_epochs": 9}
+    at_home = secateur.FeatureGradientsSelector(**told).fit(X, y)
+    victims, plain = [], SpreadEstimator.all_slopes
+
+    def deadly(*given):
+        victims.append(kill_one(client) if len(victims) == 5 else None)
+        return plain(*given)
+
+    monkeypatch.setattr(SpreadEstimator, "all_slopes", deadly)
+    found = secateur.FeatureGradientsSelector(executor=DaskExecutor(client), **told).fit(X, y)
+    assert len(victims) > 8
+    assert victims[5] not in addresses(client)
+    np.testing.assert_array_equal(found.scores_, at_home.scores_)
 
 
 @SLOW

@@ -56,7 +56,7 @@ def test_blocks_give_the_sums_of_the_whole(sparse, seed, rows, centre, scale):
     close = {"atol": 1e-9, "rtol": 1e-9}
     np.testing.assert_allclose(spread.shift, whole.shift, **close)
     np.testing.assert_allclose(spread.factor, whole.factor, **close)
-    threads, v = Threads(1), rng.normal(size=len(X))
+    threads, v = Threads(1), rng.normal(size=(2, len(X)))
     np.testing.assert_allclose(spread.dots(v, threads), whole.dots(v, threads), **close)
     shares = np.where(rng.random(len(X)) < 0.6, weight, 0.0)
     shares[0] = 1.0

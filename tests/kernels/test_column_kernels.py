@@ -40,7 +40,7 @@ def test_sums_over_columns(sparse, seed):
     shares, v = weight / weight.sum(), rng.normal(size=len(X))
     stored = X if columns.is_sparse else (X - columns.shift) / columns.factor
     threads = Threads(1)
-    np.testing.assert_allclose(columns.dots(v, threads), v @ stored, atol=1e-12)
+    np.testing.assert_allclose(columns.dots(v[None], threads)[0], v @ stored, atol=1e-12)
     mean, spread = columns.moments(shares, threads)
     np.testing.assert_allclose(mean, shares @ stored, atol=1e-12)
     expected = np.sqrt(shares @ (stored - shares @ stored) ** 2)

@@ -16,7 +16,7 @@ from common.table import Section, table
 
 from secateur import AGBMClassifier, DaskExecutor, open_table
 from secateur._engines.boosted import lazy
-from secateur._execution import dask as far
+from secateur._execution import dask_place as far
 
 
 @dataclass(slots=True)

@@ -97,9 +97,14 @@ class StandardColumns:
         """Columns to go over again and again, where some features are among them, their scale."""
         return self.columns, features, mean, inverse
 
-    def dots(self, vector: FloatArray, threads: Threads) -> FloatArray:
-        """The sum over rows of each stored column times a vector."""
-        out = np.empty(self.n_features)
+    def dots(self, vectors: FloatArray, threads: Threads) -> FloatArray:
+        """Sums over rows of each stored column times each vector, (n_vectors, n_features)."""
+        out = np.empty((len(vectors), self.n_features))
+        for vector, its_out in zip(vectors, out, strict=True):
+            self._dots(vector, threads, its_out)
+        return out
+
+    def _dots(self, vector: FloatArray, threads: Threads, out: FloatArray) -> None:
         columns = self.columns
         if isinstance(columns, SparseColumns):
             threads.run(
@@ -108,7 +113,6 @@ class StandardColumns:
         else:
             values = columns.values
             threads.run(lambda a, b: dense_dots(values, vector, a, b, out), len(out), _grain(self))
-        return out
 
     def moments(self, weight: FloatArray, threads: Threads) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each stored column; the weights have the sum one."""

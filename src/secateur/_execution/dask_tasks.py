@@ -141,10 +141,14 @@ def _outcome(future: Any) -> Outcome:
 
 
 def _told(executor: DaskExecutor, name: str) -> dict[str, Any]:
-    """A name for dask's dashboard, which shows what stands before the dash; and who may do it."""
+    """A name for dask's dashboard, which shows what stands before the dash; and who may do it.
+
+    Without a timeout tasks that are sent one after another begin one after another.
+    """
     chosen = executor.workers.chosen
     return {
         "key": f"{name}-{uuid4().hex}",
         "pure": False,
+        "fifo_timeout": "0 ms",
         "workers": None if chosen is None else sorted(chosen),
     }

@@ -160,9 +160,9 @@ def put_on_scale(block: NumberBlock, scale: Scale) -> None:
     )
 
 
-def column_dots(block: NumberBlock, vector: FloatArray) -> FloatArray:
-    """X'g of the rows of a block."""
-    return block.columns.dots(np.ascontiguousarray(vector[block.rows]), block.threads)
+def column_dots(block: NumberBlock, vectors: FloatArray) -> FloatArray:
+    """X'g of the rows of a block, for each vector."""
+    return block.columns.dots(np.ascontiguousarray(vectors[:, block.rows]), block.threads)
 
 
 def column_moments(block: NumberBlock, weight: FloatArray) -> tuple[float, FloatArray, FloatArray]:

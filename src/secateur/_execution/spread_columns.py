@@ -106,10 +106,10 @@ class SpreadColumns:
 
     # ---- sums over all rows -------------------------------------------------------------------
 
-    def dots(self, vector: FloatArray, threads: Threads) -> FloatArray:  # noqa: ARG002 - theirs
-        """The sum over rows of each stored column times a vector."""
-        total = np.zeros(self.n_features)
-        for part in self._each(column_dots, vector):
+    def dots(self, vectors: FloatArray, threads: Threads) -> FloatArray:  # noqa: ARG002 - theirs
+        """Sums over rows of each stored column times each vector, in one trip."""
+        total = np.zeros((len(vectors), self.n_features))
+        for part in self._each(column_dots, vectors):
             total += part
         return total
 

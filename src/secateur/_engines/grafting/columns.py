@@ -42,8 +42,8 @@ class TableColumns(Protocol):
         """Whether two columns are copies or mirror images; None where one must look closer."""
         ...
 
-    def dots(self, vector: FloatArray, threads: Threads) -> FloatArray:
-        """The sum over rows of each stored column times a vector: X'g."""
+    def dots(self, vectors: FloatArray, threads: Threads) -> FloatArray:
+        """X'g: sums over rows of each stored column times each vector, (n_vectors, n_features)."""
         ...
 
     def moments(self, weight: FloatArray, threads: Threads) -> tuple[FloatArray, FloatArray]:

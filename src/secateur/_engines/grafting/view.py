@@ -74,12 +74,9 @@ class View:
 
     def column_gradients(self, by_row: FloatArray) -> FloatArray:
         """Gradients by weight of all standardised columns, shape (n_outputs, n_features)."""
-        return np.array([self._column_gradient(row) for row in by_row])
-
-    def _column_gradient(self, by_row: FloatArray) -> FloatArray:
         dots = self.columns.dots(by_row, self.threads)
         if self.mean.any():
-            dots -= self.mean * by_row.sum()
+            dots -= self.mean * np.array([[row.sum()] for row in by_row])
         dots *= self.inverse
         return dots
 
