@@ -68,6 +68,24 @@ def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> He
     return HeldBlock(stored.columns(stored.read(), bins), stored.first_row, threads)
 
 
+class CopyHolding:
+    """The same rows several times, one copy for each worker; a copy knows which of them it is.
+
+    ``make`` is given (number, number of copies) and what was shared.
+    """
+
+    name = "copies"
+
+    def __init__(self, make: Make, shared: Any, n_copies: int) -> None:
+        self.make, self.shared = make, shared
+        self.n_rows = [1] * n_copies  # each as heavy as the next: one for every worker
+        self.first_row = [0] * n_copies
+
+    def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Which of the copies it is."""
+        return ((number, (number, len(self.n_rows))) for number in numbers)
+
+
 class NumberHolding:
     """The rows of a table as blocks of numbers, sent from here.
 

@@ -16,11 +16,12 @@ from secateur._engines.feature_gradients.curves import Curve
 from secateur._engines.feature_gradients.estimate import Estimator, estimator_of
 from secateur._engines.feature_gradients.params import SearchParams
 from secateur._engines.feature_gradients.spectrum import SAMPLE, single_shares, top_eigenvalue
-from secateur._engines.feature_gradients.spread import SpreadEstimator
+from secateur._engines.feature_gradients.spread import Rows, SpreadEstimator
 from secateur._engines.feature_gradients.units import Units
+from secateur._execution.dask import DaskExecutor
 from secateur._kernels.threads import Threads
 from secateur.exceptions import InputError
-from secateur.typing import FloatArray, IntArray, TaskExecutor
+from secateur.typing import FloatArray, IntArray
 
 MOST_COPIES = 10
 """Whole weights are read as counts of rows as long as rows become at most so many times more."""
@@ -68,7 +69,7 @@ def make_field(
     *,
     standardize: bool,
     threads: Threads,
-    executor: TaskExecutor | None = None,
+    executor: DaskExecutor | None = None,
 ) -> Field:
     """Centre and scale the columns of a problem, and order its rows."""
     check_rows(problem.n_rows, params)
@@ -85,7 +86,7 @@ def make_field(
     curve = Curve("residual variance" if task == "regression" else "error rate")
     estimator = estimator_of(columns, params.order, scale, threads)
     if executor is not None:
-        estimator = SpreadEstimator(estimator, columns, params.order, scale, executor)
+        estimator = SpreadEstimator(estimator, Rows(columns, params.order, scale), executor)
     y = questions[:, rows]
     shares = single_shares(columns, rows, y, weight, threads)
     return Field(columns, units, rows, y, weight, curve, estimator, shares)

@@ -14,12 +14,13 @@ from secateur._engines.feature_gradients.contrasts import Task
 from secateur._engines.feature_gradients.field import Field, make_field
 from secateur._engines.feature_gradients.params import SearchParams
 from secateur._engines.feature_gradients.search import Found, step_of, trace_penalty
+from secateur._execution.dask import DaskExecutor
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold
 from secateur.evaluation.linear import LinearJudge
 from secateur.path.step import Step
-from secateur.typing import FloatArray, TaskExecutor
+from secateur.typing import FloatArray
 
 GRID_POINTS = 15
 """Penalties that "auto" tries."""
@@ -51,7 +52,7 @@ class Ground:
     standardize: bool
     threads: Threads
     on_round: Callable[[], None] = _nothing
-    executor: TaskExecutor | None = None
+    executor: DaskExecutor | None = None
 
     def field(self, problem: Problem | None = None) -> Field:
         """The problem, or a part of it, ready to be searched."""

@@ -7,8 +7,7 @@ what can be parted is an update, into its batches. Their slopes are added here, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import local
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,48 +15,56 @@ from secateur._data.centred import Centred
 from secateur._engines.feature_gradients.batches import Batch
 from secateur._engines.feature_gradients.curves import Curve
 from secateur._engines.feature_gradients.estimate import Estimator, estimator_of
+from secateur._execution.dask import DaskExecutor
+from secateur._execution.holdings import CopyHolding
 from secateur._kernels.threads import Threads
-from secateur.typing import FloatArray, TaskExecutor
+from secateur.typing import FloatArray
+
+Answer = tuple[FloatArray, FloatArray]
+"""Signals and slopes of a batch."""
 
 
-class Question(NamedTuple):
-    """A batch, how much each column is in, and what is minimised."""
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What an estimator is made of."""
 
-    batch: Batch
-    s: FloatArray
-    curve: Curve
+    columns: Centred
+    order: int
+    scale: float
 
-
-class Copies:
-    """The rows on a worker, with an estimator for each of its threads: an estimator is not shared.
-
-    Parameters
-    ----------
-    columns : Centred
-    order : int
-    scale : float
-    """
-
-    def __init__(self, columns: Centred, order: int, scale: float) -> None:
-        self._told = columns, order, scale
-        self._own = local()
-
-    def __reduce__(self) -> tuple[type[Copies], tuple[Centred, int, float]]:
-        return Copies, self._told
-
-    def estimator(self) -> Estimator:
-        """The estimator of this thread."""
-        if not hasattr(self._own, "estimator"):
-            self._own.estimator = estimator_of(*self._told, Threads(1))
-        found: Estimator = self._own.estimator
-        return found
+    def estimator(self, threads: Threads) -> Estimator:
+        """An estimator on these rows."""
+        return estimator_of(self.columns, self.order, self.scale, threads)
 
 
-def slopes_of(copies: Copies, question: Question) -> tuple[FloatArray, FloatArray]:
-    """Signals and slopes of one batch; runs on a worker."""
-    estimator = copies.estimator()
-    estimator.see(question.s)
-    return estimator.slopes(question.batch, question.curve), estimator.collect()
+@dataclass(slots=True, eq=False)
+class Copy:
+    """The rows on a worker: one copy of several, each with batches of its own."""
+
+    number: int
+    n_copies: int
+    estimator: Estimator
+
+
+def make_copy(which: tuple[int, int], rows: Rows, threads: Threads) -> Copy:
+    """A copy on a worker."""
+    return Copy(*which, rows.estimator(threads))
+
+
+def slopes_of_some(
+    copy: Copy, s: FloatArray, batches: Sequence[Batch], curve: Curve
+) -> dict[int, Answer]:
+    """What the batches of a copy say, by their number; runs on a worker."""
+    copy.estimator.see(s)
+    found = {}
+    for number in range(copy.number, len(batches), copy.n_copies):
+        z = copy.estimator.slopes(batches[number], curve)
+        found[number] = z, copy.estimator.collect()
+    return found
+
+
+def _nothing(_: Copy) -> None:
+    """A copy keeps nothing of what it was asked."""
 
 
 class SpreadEstimator:
@@ -67,19 +74,18 @@ class SpreadEstimator:
     ----------
     here : Estimator
         Asked for single batches.
-    columns, order, scale
+    rows : Rows
         What it was made of.
-    executor : TaskExecutor
+    executor : DaskExecutor
     """
 
-    def __init__(
-        self, here: Estimator, columns: Centred, order: int, scale: float, executor: TaskExecutor
-    ) -> None:
+    def __init__(self, here: Estimator, rows: Rows, executor: DaskExecutor) -> None:
+        n_columns = rows.columns.n_columns
         self._here = here
-        self._executor = executor
-        self._copies: Any = executor.share(Copies(columns, order, scale), "rows")
-        self._s: FloatArray = np.ones(columns.n_columns)
-        self._slope: FloatArray = np.zeros(columns.n_columns)
+        holding = CopyHolding(make_copy, rows, len(executor.workers.there()))
+        self._copies = executor.spread(holding).over_codes()
+        self._s: FloatArray = np.ones(n_columns)
+        self._slope: FloatArray = np.zeros(n_columns)
 
     def see(self, s: FloatArray) -> None:
         """Ask at this s from now on."""
@@ -98,8 +104,11 @@ class SpreadEstimator:
 
     def all_slopes(self, batches: Sequence[Batch], curve: Curve) -> list[FloatArray]:
         """The z of each target of several batches; their slopes wait to be collected."""
-        questions = [Question(batch, self._s, curve) for batch in batches]
-        found = self._executor.map(slopes_of, questions, self._copies, "gradient of a batch")
+        answers: dict[int, Answer] = {}
+        for part in self._copies.each(slopes_of_some, self._s, batches, curve):
+            answers.update(part)
+        self._copies.settle(_nothing)
+        found = [answers[number] for number in range(len(batches))]
         for _, slope in found:
             self._slope += slope
         return [z for z, _ in found]
