@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +20,17 @@ LAYOUTS: dict[str, dict[str, bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class LightGBM:
-    """What LightGBM is told; ``tradeoff`` scales a price of one per feature, None is no price."""
+    """What LightGBM is told; ``tradeoff`` scales a price of one per feature, None is no price.
+
+    ``seconds`` end the training where it takes longer, with as many trees as there are then.
+    """
 
     n_rounds: int = 100
     tradeoff: float | None = None
     layout: str = "its own choice"
     max_depth: int = 4
     num_leaves: int = 16
+    seconds: float = float("inf")
 
     def parameters(self, n_features: int) -> dict[str, Any]:
         told: dict[str, Any] = {
@@ -51,8 +56,19 @@ class LightGBM:
         with watch("binning"):
             dataset = lgb.Dataset(X, y, params=told).construct()
         with watch("training"):
-            booster = lgb.train(told, dataset, self.n_rounds)
+            booster = lgb.train(told, dataset, self.n_rounds, callbacks=self._callbacks())
         return Run(watch.stages, len(features_of(booster)), booster.predict, {"model": booster})
+
+    def _callbacks(self) -> list[Any]:
+        if self.seconds == float("inf"):
+            return []
+        until = time.perf_counter() + self.seconds
+
+        def stop_in_time(state: Any) -> None:
+            if time.perf_counter() > until:
+                raise lgb.callback.EarlyStopException(state.iteration, [])
+
+        return [stop_in_time]
 
     def run_estimator(self, X: Any, y: Any) -> Run:
         """The same through its scikit-learn interface."""

@@ -86,18 +86,19 @@ def from_store(folder: Path, n_rounds: int, penalty: float, limit: str) -> dict[
     return {**told, **_judged(selector, folder)}
 
 
-def by_lightgbm(folder: Path, n_rounds: int, penalty: float, _: str) -> dict[str, Any]:
+def by_lightgbm(folder: Path, n_rounds: int, penalty: float, seconds: str) -> dict[str, Any]:
+    """At most so many seconds: whoever needs longer has fewer trees, and that is told."""
     from adapters.lightgbm import LightGBM
 
     X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
-    run = LightGBM(n_rounds, penalty or None).run(X, y)
-    peak = read_mark()
+    run = LightGBM(n_rounds, penalty or None, seconds=float(seconds)).run(X, y)
+    peak, n_trees = read_mark(), run.facts["model"].num_trees()
     del X
     X_test, y_test = np.load(folder / "X_test.npy"), np.load(folder / "y_test.npy")
     error = float(np.mean((run.decide(X_test) > 0.5) != y_test))
     curve = [[run.n_features, error]]
     told = {"total": run.seconds("total"), "training": run.seconds("training"), "peak": peak}
-    return {**told, "curve": curve}
+    return {**told, "trees": n_trees, "curve": curve}
 
 
 def _judged(selector: Any, folder: Path) -> dict[str, Any]:
@@ -110,7 +111,10 @@ def _judged(selector: Any, folder: Path) -> dict[str, Any]:
         X_test = pd.DataFrame(X_test, columns=names)
     errors = [float(np.mean(p != y_test)) for p in selector.staged_predict(X_test)]
     sizes = [step.n_features for step in selector.path_]
-    return {"curve": [list(pair) for pair in zip(sizes, errors, strict=True)]}
+    return {
+        "trees": selector.max_iter,
+        "curve": [list(pair) for pair in zip(sizes, errors, strict=True)],
+    }
 
 
 if __name__ == "__main__":

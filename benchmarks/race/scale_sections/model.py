@@ -24,6 +24,7 @@ from common.table import Section, table
 
 from scale_sections.cluster import counted
 from secateur import AGBMClassifier, DaskExecutor, open_table
+from secateur._data import opening
 
 DEPTH = 4
 BINS = 255
@@ -117,11 +118,13 @@ def _measured(sizes: list[Size], workers: int) -> list[tuple[Size, Point]]:
         for n, d, m, w in sizes:
             if w == workers:
                 say(f"{n:,} rows a worker, {d} features, {m} of use, {w} workers")
-                found.append(((n, d, m, w), _point(_table(n * w, d, m, executor), n, w)))
+                found.append(((n, d, m, w), _point(_table(n, d, m, w, executor), n, w)))
         return found
 
 
-def _table(n_rows: int, n_features: int, n_informative: int, executor: Any) -> Any:
+def _table(rows: int, n_features: int, n_informative: int, workers: int, executor: Any) -> Any:
+    opening.BLOCK_ROWS = rows // 2  # so that all workers have as many
+    n_rows = rows * workers
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_rows, n_features), dtype=np.float32)
     signal = X[:, :n_informative].sum(axis=1) / np.sqrt(n_informative)

@@ -60,7 +60,7 @@ def _client(address: str | None, workers: int | None) -> Iterator[Any]:
                     n_workers=workers,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    dashboard_address=":0",  # any that is free: a second command warns otherwise
                     silence_logs=logging.CRITICAL,
                 ) as cluster,
                 Client(cluster, set_as_default=False, direct_to_workers=True) as client,
