@@ -37,6 +37,7 @@ def test_the_main_job(run, table, tmp_path):
     for name in chosen:
         assert name in done.out
     assert "in folds" in done.out
+    assert "table.csv: 120 rows, 5 features" in (folder / "report.html").read_text()
     assert "report.html" in done.out
 
 

@@ -189,7 +189,7 @@ def test_doubtful_features_are_marked_and_the_sentence_follows_the_cut(opened, t
     first = SelectionPath(path.steps[:1], path.stop_reason, path.feature_names, "demo")
     evidence = make_evidence(path, fold_paths=[path, first, first])
     page = opened(write_page(tmp_path / "p.html", [Entry("demo", path, None, evidence)]))
-    assert page.inner_text("#e0 .doubt").endswith("chose them: f2, f1.")
+    assert page.inner_text("#e0 .doubt").endswith("chose: f2, f1.")
     marked = "#e0-features tr.doubtful:not([hidden]) th"
     assert page.locator(marked).all_text_contents() == ["f2", "f1"]
     assert page.inner_text("#e0-features tr.doubtful td.frequency") == "33 % doubtful"

@@ -15,8 +15,8 @@ from secateur.report.doubts import doubts
     [
         ([1.0, 0.5, 0.6], ""),
         ([], ""),
-        ([1.0, 0.4, 1.0], "Doubtful, since fewer than half of the folds chose it: b."),
-        ([0.0, 0.4, 1.0], "Doubtful, since fewer than half of the folds chose them: a, b."),
+        ([1.0, 0.4, 1.0], "Doubtful is 1 of 3, which fewer than half of the folds chose: b."),
+        ([0.0, 0.4, 1.0], "Doubtful are 2 of 3, which fewer than half of the folds chose: a, b."),
     ],
 )
 def test_fewer_than_half_is_doubtful(shares, sentence):
@@ -37,7 +37,10 @@ def test_every_step_says_which_of_its_features_are_doubtful():
     path = make_path()
     told = entry_facts(Entry("demo", path, None, one_fold_in_three(path)))
     assert told.steps[0].doubt == ""
-    assert told.chosen.doubt == "Doubtful, since fewer than half of the folds chose them: f2, f1."
+    assert (
+        told.chosen.doubt
+        == "Doubtful are 2 of 3, which fewer than half of the folds chose: f2, f1."
+    )
     assert entry_facts(Entry("demo", path)).chosen.doubt == ""
 
 
@@ -45,6 +48,7 @@ def test_the_page_says_it_and_marks_what_it_means():
     path = make_path()
     text = page([Entry("demo", path, None, one_fold_in_three(path))])
     assert (
-        '<p class="doubt">Doubtful, since fewer than half of the folds chose them: f2, f1.' in text
+        '<p class="doubt">Doubtful are 2 of 3, which fewer than half of the folds chose: f2, f1.'
+        in text
     )
     assert '"least_share":0.5' in text

@@ -190,15 +190,26 @@ def write_results(
         (draft / "selection.json").write_text(text + "\n", encoding="utf-8")
         lines = "".join(f"{name}\n" for name in _one_line(selection.names))
         (draft / "features.txt").write_text(lines, encoding="utf-8")
-        about = {key: document[key] for key in ("data", "command") if key in document}
-        if document.get("notes"):
-            about["what was done to the file"] = " ".join(document["notes"])
-        if document.get("test"):
-            about["other rows"] = test_words(document["test"])
-        write_page(draft / "report.html", [Entry(title, path, selection, evidence)], about=about)
+        entry = Entry(title, path, selection, evidence)
+        write_page(draft / "report.html", [entry], about=_about(document))
         if data is not None:
             (draft / data[0]).write_bytes(data[1])
         return sorted(file.name for file in draft.iterdir())
+
+
+def _about(document: Mapping[str, Any]) -> dict[str, str]:
+    """What the page tells of the file and the command, in words."""
+    told = {}
+    if "data" in document:
+        data = document["data"]
+        told["data"] = f"{data['file']}: {data['rows']} rows, {data['features']} features"
+    if document.get("notes"):
+        told["what was done to the file"] = " ".join(document["notes"])
+    if document.get("test"):
+        told["other rows"] = test_words(document["test"])
+    if "command" in document:
+        told["command"] = document["command"]
+    return told
 
 
 def _one_line(names: tuple[str, ...]) -> list[str]:

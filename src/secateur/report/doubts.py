@@ -34,7 +34,7 @@ def doubts(names: Sequence[str], shares: Sequence[float]) -> str:
     Examples
     --------
     >>> print(doubts(["age", "size", "sex"], [1.0, 0.2, 0.4]))
-    Doubtful, since fewer than half of the folds chose them: size, sex.
+    Doubtful are 2 of 3, which fewer than half of the folds chose: size, sex.
     >>> doubts(["age"], [])
     ''
     """
@@ -43,5 +43,8 @@ def doubts(names: Sequence[str], shares: Sequence[float]) -> str:
     found = [name for name, share in zip(names, shares, strict=True) if is_doubtful(share)]
     if not found:
         return ""
-    whom = "it" if len(found) == 1 else "them"
-    return f"Doubtful, since fewer than half of the folds chose {whom}: {few(found, MOST_NAMES)}."
+    verb = "is" if len(found) == 1 else "are"
+    return (
+        f"Doubtful {verb} {len(found)} of {len(names)}, which fewer than half of the folds chose: "
+        f"{few(found, MOST_NAMES)}."
+    )
