@@ -62,6 +62,8 @@ def test_what_costs_nothing_and_what_comes_in_groups_does_not_count():
     assert free.path_.n_features.max() <= 40 + 30
     grouped = quick(groups=np.arange(300) // 50).fit(X, y)
     assert grouped.support_.sum() >= 50
+    classes = quick().fit(X, np.digitize(y, [-3.0, 3.0])).path_.n_features
+    assert 30 < classes.max() <= 90  # three questions
 
 
 def test_scores_inclusion_and_support_agree():

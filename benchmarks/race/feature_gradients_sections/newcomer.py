@@ -99,7 +99,7 @@ def _supports(X: Any, y: Any) -> dict[str, Any]:
     """What each way selects; a path that stays below the limit is the same for both."""
     old = FeatureGradientsSelector(**WAYS[BEFORE], random_state=0, n_jobs=1).fit(X, y)
     new = old
-    if old.path_.n_features.max() > len(y) // ROWS_PER_FEATURE:
+    if old.path_.n_features.max() > len(y) // ROWS_PER_FEATURE:  # or more, of several classes
         new = FeatureGradientsSelector(**WAYS[NOW], random_state=0, n_jobs=1).fit(X, y)
     return {NOW: np.flatnonzero(new.support_), BEFORE: np.flatnonzero(old.support_)}
 

@@ -87,7 +87,9 @@ class FeatureGradientsSelector(StreamingSelector):
         Relative change of the objective from epoch to epoch that ends a search.
     cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
         Which step of the path is chosen. None is the fewest features within one standard error of
-        the best along a grid that was judged.
+        the best along a grid that was judged; an automatic penalty then ends before a subset with
+        more than one feature for two rows (for five, where nothing can be judged), times the
+        number of classes where there are more than two.
     cv : None, int, splitter or list of (train, test), default=None
         The folds by which a grid is judged. None is five up to 2,000 rows, three up to 5,000, and
         one held-out fifth above; none below 40 rows, or where a class has fewer than 6.
@@ -227,14 +229,17 @@ class FeatureGradientsSelector(StreamingSelector):
     def _most_of(self, job: GradientsJob) -> int | None:
         """The most features of an automatic penalty, beside those that cost nothing.
 
-        Groups are paid for as a whole, and may have any number of columns.
+        Each of several classes is a question of its own, and may have features of its own. Groups
+        are paid for as a whole, and may have any number of columns.
         """
         prices = job.problem.prices
         if job.penalty is not None or self.cut is not None or prices.bags is not None:
             return None
         n_free = int((prices.keep | (prices.cost == 0.0)).sum())
         per_feature = ROWS_PER_FEATURE if job.folds else ROWS_UNJUDGED
-        return n_free + max(1, job.problem.n_rows // per_feature)
+        n_classes = job.problem.target.n_classes
+        n_questions = n_classes if n_classes > 2 and job.task == "classification" else 1
+        return n_free + max(1, n_questions * job.problem.n_rows // per_feature)
 
     def _work(self, job: GradientsJob, X: Any, y: Any) -> SelectionPath:
         n_epochs = job.params.epochs(job.problem.n_rows)
