@@ -80,20 +80,23 @@ def test_a_race_that_nobody_finishes_is_written_and_an_error(run, table, tmp_pat
 
 
 def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path, monkeypatch):
-    from secateur.comparison import racing
+    from secateur.comparison import running
 
     tried = []
-    run_here = racing._run_here
+    try_one = running.try_one
 
-    def interrupted(course, name, method, fold):
+    def noted(course, attempt):
+        tried.append((attempt.name, attempt.fold))
+        return try_one(course, attempt)
+
+    def interrupted(course, attempt):
         if len(tried) == 2:
             import signal
 
             signal.raise_signal(signal.SIGINT)
-        tried.append((name, fold))
-        return run_here(course, name, method, fold)
+        return noted(course, attempt)
 
-    monkeypatch.setattr(racing, "_run_here", interrupted)
+    monkeypatch.setattr(running, "try_one", interrupted)
     done = run("compare", table, "-y", "y", "-o", "r", *FEW)
     assert done.code == 130
     assert "--resume" in done.err
@@ -101,7 +104,7 @@ def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path
     again = run("compare", table, "-y", "y", "-o", "r", *FEW)
     assert again.code == 1
     assert "--resume" in again.err
-    monkeypatch.setattr(racing, "_run_here", lambda *a: tried.append(a[1:4:2]) or run_here(*a))
+    monkeypatch.setattr(running, "try_one", noted)
     last = run("compare", table, "-y", "y", "-o", "r", "--resume", *FEW)
     assert last.code == 0, last.err
     assert sorted(tried) == [(name, fold) for name in ("f_classif", "random") for fold in (0, 1)]
