@@ -69,6 +69,7 @@ def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) ->
     from secateur.files.dataset import make_dataset
     from secateur.files.delimited import WIDE
     from secateur.files.reading import read_file
+    from secateur.path import wording
 
     raw = read_file(request.file, request.reading)
     # data frames are slow in columns, and they are needed for categories only
@@ -77,6 +78,7 @@ def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) ->
         raw, request.roles, task=request.task, indicators=is_wide or needs_numbers()
     )
     rows, columns = dataset.features.X.shape
-    talk.note(f"{request.file.name}: {rows} rows, {columns} features, target {dataset.target!r}.")
+    size = f"{rows} rows, {wording.features(columns)}"
+    talk.note(f"{request.file.name}: {size}, target {dataset.target!r}.")
     talk.notes(dataset.notes)
     return dataset
