@@ -81,7 +81,10 @@ def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) ->
 
 def told(dataset: Dataset, request: DataRequest, talk: Talk) -> Dataset:
     """Say what was found in a file."""
+    from secateur.path import wording
+
     rows, columns = len(dataset.rows), len(dataset.features.names)
-    talk.note(f"{request.file.name}: {rows} rows, {columns} features, target {dataset.target!r}.")
+    size = f"{rows} rows, {wording.features(columns)}"
+    talk.note(f"{request.file.name}: {size}, target {dataset.target!r}.")
     talk.notes(dataset.notes)
     return dataset

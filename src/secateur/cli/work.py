@@ -14,6 +14,7 @@ from secateur.cli.ending import ended_by_interrupts
 from secateur.cli.folder import whole_folder
 from secateur.cli.showing import selection_shown, test_words, written
 from secateur.cli.talking import Talk
+from secateur.path import wording
 
 if TYPE_CHECKING:
     from secateur._data.costs import FeatureCosts
@@ -202,7 +203,7 @@ def _about(document: Mapping[str, Any]) -> dict[str, str]:
     told = {}
     if "data" in document:
         data = document["data"]
-        told["data"] = f"{data['file']}: {data['rows']} rows, {data['features']} features"
+        told["data"] = f"{data['file']}: {data['rows']} rows, {wording.features(data['features'])}"
     if document.get("notes"):
         told["what was done to the file"] = " ".join(document["notes"])
     if document.get("test"):
