@@ -29,11 +29,9 @@ def judge_on(
     from secateur.evaluation.rows import read_rows
     from secateur.evaluation.step_judge import StepJudge
 
+    y, weight = dataset.beside
     train = read_rows(
-        *(dataset.features.X, dataset.y),
-        task=dataset.task,
-        sample_weight=dataset.weight,
-        tasks=dataset.tasks,
+        dataset.features.X, y, task=dataset.task, sample_weight=weight, tasks=dataset.tasks
     )
     measure = _measure(outcome, train)
     judge = StepJudge(outcome.selector, None, train, measure, seed)

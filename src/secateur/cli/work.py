@@ -59,8 +59,7 @@ def select_features(
     from secateur.selectors.progress import listened
 
     X, names = dataset.features.X, dataset.features.names
-    # a table on disk brings its own
-    y, weight = (None, None) if _is_stored(dataset) else (dataset.y, dataset.weight)
+    y, weight = dataset.beside
     start = perf_counter()
     talk.note("Selecting, on all rows and again without those that judge.")
     with (
@@ -118,18 +117,12 @@ def _evidence(
     return replace(evidence, n_rows=len(dataset.y))
 
 
-def _is_stored(dataset: Dataset) -> bool:
-    from secateur._data.stored import StoredTable
-
-    return isinstance(dataset.features.X, StoredTable)
-
-
 def seen_rows(dataset: Dataset) -> tuple[Any, Any]:
     """The rows that a report looks at: all, or those of a table on disk that are in memory."""
     from secateur._data.stored_rows import sample_stored
     from secateur.evaluation.rows import JUDGING_SEED
 
-    if not _is_stored(dataset):
+    if not dataset.is_stored:
         return dataset.features.X, dataset.y
     sample = sample_stored(dataset.features.X, JUDGING_SEED)
     return sample.X, dataset.y[sample.rows]

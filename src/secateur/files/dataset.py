@@ -70,6 +70,18 @@ class Dataset:
     notes: tuple[str, ...]
     tasks: AnyArray | None = None
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the features are in a table on disk."""
+        from secateur._data.stored import StoredTable  # takes seconds to load
+
+        return isinstance(self.features.X, StoredTable)
+
+    @property
+    def beside(self) -> tuple[AnyArray | None, FloatArray | None]:
+        """Target and weights as a fit is given them: a table on disk brings its own."""
+        return (None, None) if self.is_stored else (self.y, self.weight)
+
 
 def make_dataset(
     raw: RawTable, roles: Roles, *, task: Task | None = None, indicators: bool = False
