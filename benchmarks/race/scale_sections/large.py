@@ -44,7 +44,7 @@ MORE_PRICES = (50_000.0, 20.0)
 
 SAMPLE_ROWS = 50_000
 TUNING = 210.0
-RIVAL = 480.0
+RIVAL = 720.0
 MOST_SECONDS = 25 * 60
 """No further fit is begun that would end later than this, by how long the first one took."""
 
