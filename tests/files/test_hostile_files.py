@@ -66,6 +66,12 @@ def test_the_line_of_a_ragged_row_is_named_in_wide_tables_too(tmp_path):
         read_file(a_file(tmp_path, f"{head}\n{good}\n{good[:-2]}\n"))
 
 
+def test_a_ragged_row_is_not_taken_for_a_part_of_another_line(tmp_path):
+    rows = "".join(f"{i},1\n" for i in range(10, 50))
+    with pytest.raises(InputError, match="1 in line 42"):
+        read_file(a_file(tmp_path, f"a,b\n{rows}1\n2,3\n"))
+
+
 def test_no_file_and_a_folder(tmp_path):
     a_file(tmp_path, "a,b\n1,2\n", "sales.csv")
     with pytest.raises(InputError, match=r"Did you mean 'sales\.csv'"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -206,8 +207,8 @@ def _block_size(content: bytes) -> int:
 
 
 def _ragged(text: str, line: str, n_cells: int, dialect: Dialect, name: str) -> InputError:
-    place = text.find(line)
-    number = text.count("\n", 0, place) + 1 if place >= 0 else 0
+    found = re.search(rf"^{re.escape(line)}\r?$", text, re.MULTILINE)  # no part of another line
+    number = 0 if found is None else text.count("\n", 0, found.start()) + 1
     return ragged_line(name, number, n_cells, dialect)
 
 
