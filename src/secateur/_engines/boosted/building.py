@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from secateur._execution.blocks import RowBlock
+from secateur._execution.blocks import PackedArray, RowArray, RowBlock
 from secateur._kernels.histogram import (
     dense_histograms,
     sparse_by_column,
     sparse_by_row,
 )
 from secateur._kernels.records import DenseCodes, SparseCodes
-from secateur.typing import IntArray
+from secateur._kernels.splitting import search_rows
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 CELLS_PER_THREAD = 50_000
 """Histograms of fewer cells than this are not worth a second thread."""
@@ -68,30 +69,48 @@ def bins_of(features: IntArray, offset: IntArray) -> IntArray:
     return places
 
 
+def search_node(
+    block: RowBlock,
+    node: int,
+    features: IntArray,
+    total: int,
+    limits: tuple[tuple[float, float], np.int64],
+    found: tuple[FloatArray, IntArray, BoolArray],
+) -> None:
+    """The best splits of some features in a node that is all in a block; no histogram is kept."""
+    columns, where = block.columns, _place(block, node)
+    shape = (columns.offset, columns.n_bins, columns.is_categorical)
+
+    def part(first: int, last: int) -> None:
+        codes = columns.codes.codes  # of every cell: nobody asks this of a sparse block
+        search_rows(codes, *where, features, shape, total, *limits, first, last, found)
+
+    block.threads.run(part, len(features), _grain(len(where[0])))
+
+
 def _dense_node(
     block: RowBlock, held: DenseCodes, node: int, features: IntArray, out: IntArray
 ) -> None:
-    start, stop = block.bounds[node]
-    in_order = stop - start == block.columns.n_rows
-    order, packed = block.order[start:stop], block.packed[start:stop]
-    columns = block.columns
+    columns, where = block.columns, _place(block, node)
 
     def part(first: int, last: int) -> None:
         dense_histograms(
-            held.codes,
-            order,
-            packed,
-            in_order,
-            features,
-            columns.offset,
-            columns.n_bins,
-            first,
-            last,
-            out,
+            held.codes, *where, features, columns.offset, columns.n_bins, first, last, out
         )
 
-    grain = max(4, CELLS_PER_THREAD // max(1, stop - start) // 4 * 4)
-    block.threads.run(part, len(features), grain)
+    block.threads.run(part, len(features), _grain(len(where[0])))
+
+
+def _place(block: RowBlock, node: int) -> tuple[RowArray, PackedArray, bool]:
+    """The rows of a node with their packed sums, and whether these are all in their order."""
+    start, stop = block.bounds[node]
+    in_order = stop - start == block.columns.n_rows
+    return block.order[start:stop], block.packed[start:stop], in_order
+
+
+def _grain(n_rows: int) -> int:
+    """The fewest features that are worth a thread."""
+    return max(4, CELLS_PER_THREAD // max(1, n_rows) // 4 * 4)
 
 
 def _sparse_node(
