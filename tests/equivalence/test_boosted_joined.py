@@ -7,11 +7,13 @@ from dataclasses import replace
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from equivalence.fitting import assert_same_fit, fit_engine
 from equivalence.test_boosted_lazy import always_tried
 from equivalence.worlds import make_task
 
+import secateur
 from secateur._data import joined
 
 
@@ -57,3 +59,17 @@ def test_the_same_model_of_some_rows_and_weights(settings):
         with always_joined():
             found = fit_engine(task, held=range(0, 900, 7))
     assert_same_fit(found, plain)
+
+
+@pytest.mark.parametrize("limit", ["2GB", "100MB"])
+def test_the_same_model_from_disk(tmp_path, limit):
+    task = few_values()
+    frame = pd.DataFrame(task.X, columns=task.names).assign(y=task.target)
+    told = {"penalty": 0.01, "max_iter": 8, "random_state": 0, "early_stopping": False}
+    plain = secateur.AGBMClassifier(**told).fit(frame[list(task.names)], frame["y"])
+    with always_joined():
+        table = secateur.open_table(frame, "y", cache=tmp_path, memory_limit=limit)
+        found = secateur.AGBMClassifier(**told).fit(table)
+    X = frame[list(task.names)]
+    np.testing.assert_array_equal(found.decision_function(X), plain.decision_function(X))
+    assert found.support_.tolist() == plain.support_.tolist()

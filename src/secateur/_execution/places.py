@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns
+from secateur._data.binned import BinnedColumns, with_joined
 from secateur._data.memory import resident_memory
 from secateur._data.stored import StoredTable
 from secateur._data.stored_rows import StoredRows
@@ -166,8 +166,10 @@ class StoredPlace:
             stays = stored.n_bytes <= left
             left -= stored.n_bytes if stays else 0
             room, mapped = (stored.read(), None) if stays else stored.map()
-            columns = stored.columns(room, table.bins)
+            columns = with_joined(stored.columns(room, table.bins), threads)
+            left -= 0 if columns.joined is None else columns.joined.codes.nbytes
             held = HeldBlock(columns, stored.first_row, threads, mapped, self._space())
+            held.rest()
             self.held.append(held)
 
     @property

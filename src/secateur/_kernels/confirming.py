@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from secateur._kernels.histogram import ROWS_AT_ONCE
 from secateur._kernels.records import MISSING, N_CODES
 from secateur._kernels.scanning import LOW, best_of_feature, gain_of, running_sums
 
@@ -45,24 +44,21 @@ def add_two_in_order(c0, c1, place, packed, h0, h1):
 def dense_cells(codes, rows, place, packed, in_order, features, places, histogram_out):
     """``histogram[places[f], c * 256 + code]`` = packed sum of the rows of cell c with that code.
 
-    ``place`` and ``packed`` are by row; ``in_order`` says that ``rows`` is 0, 1, 2, ... Some rows
-    are added up for all features before the next ones: what is read of them stays near.
+    ``place`` and ``packed`` are by row; ``in_order`` says that ``rows`` is 0, 1, 2, ...
     """
     spare = np.zeros(histogram_out.shape[1], np.int64)
     n = features.shape[0]
-    for f in range(n):
-        histogram_out[places[f]] = 0
-    for top in range(0, rows.shape[0], ROWS_AT_ONCE):
-        end = min(top + ROWS_AT_ONCE, rows.shape[0])
-        for f in range(0, n, 2):
-            h0 = histogram_out[places[f]]
-            h1 = histogram_out[places[f + 1]] if f + 1 < n else spare
-            c0 = codes[features[f]]
-            c1 = codes[features[min(f + 1, n - 1)]]
-            if in_order:
-                add_two_in_order(c0[top:end], c1[top:end], place[top:end], packed[top:end], h0, h1)
-            else:
-                add_two(c0, c1, rows[top:end], place, packed, h0, h1)
+    for f in range(0, n, 2):
+        h0 = histogram_out[places[f]]
+        h1 = histogram_out[places[f + 1]] if f + 1 < n else spare
+        h0[:] = 0
+        h1[:] = 0
+        c0 = codes[features[f]]
+        c1 = codes[features[min(f + 1, n - 1)]]
+        if in_order:
+            add_two_in_order(c0, c1, place, packed, h0, h1)
+        else:
+            add_two(c0, c1, rows, place, packed, h0, h1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")

@@ -147,7 +147,7 @@ def pooled_histograms(codes, rows, packed, in_order, groups, start, stop, histog
     bins = np.empty((4, N_CODES), np.int64)
     for f in range(start, stop, 4):
         bins[:, :TEST_BINS] = 0
-        add_features(codes, rows, packed, in_order, 0, groups, f, stop, bins)
+        add_features(codes, rows, packed, in_order, groups, f, stop, bins)
         for q in range(min(4, stop - f)):
             for b in range(TEST_BINS):
                 histogram_out[f + q, b] = bins[q, b]

@@ -17,12 +17,6 @@ from numba import njit
 
 from secateur._kernels.records import MISSING, N_CODES
 
-ROWS_AT_ONCE = 1 << 14
-"""Rows whose packed sums stay in a near cache while feature after feature is added up..."""
-
-FEATURES_AT_ONCE = 16
-"""... and how many features these are; a multiple of four."""
-
 
 @njit(cache=True, nogil=True)
 def add_four(c0, c1, c2, c3, rows, packed, bins):
@@ -53,12 +47,10 @@ def add_four_in_order(c0, c1, c2, c3, packed, bins):
 
 
 @njit(cache=True, nogil=True)
-def add_features(codes, rows, packed, in_order, top, features, f, stop, bins_out):
+def add_features(codes, rows, packed, in_order, features, f, stop, bins_out):
     """Packed sums by code of the features f .. f + 3 of a list that ends at ``stop``.
 
-    ``rows`` and ``packed`` are of some rows that follow each other; ``top`` is the first of them
-    where they are in order. A short last group repeats its last feature: always four streams, one
-    loop to compile.
+    A short last group repeats its last feature: always four streams, one loop to compile.
     """
     last = stop - 1
     c0 = codes[features[f]]
@@ -66,8 +58,7 @@ def add_features(codes, rows, packed, in_order, top, features, f, stop, bins_out
     c2 = codes[features[min(f + 2, last)]]
     c3 = codes[features[min(f + 3, last)]]
     if in_order:
-        end = top + packed.shape[0]
-        add_four_in_order(c0[top:end], c1[top:end], c2[top:end], c3[top:end], packed, bins_out)
+        add_four_in_order(c0, c1, c2, c3, packed, bins_out)
     else:
         add_four(c0, c1, c2, c3, rows, packed, bins_out)
 
@@ -78,22 +69,16 @@ def dense_histograms(
 ):
     """Histograms of the features start .. stop of the list over the rows of one node.
 
-    ``packed`` is in the order of ``rows``. ``in_order`` says that ``rows`` is 0, 1, 2, ... Some
-    rows are added up for all features before the next ones: what is read of them stays near.
+    ``packed`` is in the order of ``rows``. ``in_order`` says that ``rows`` is 0, 1, 2, ...
     """
-    bins = np.empty((FEATURES_AT_ONCE, N_CODES), np.int64)
-    for first in range(start, stop, FEATURES_AT_ONCE):
-        last = min(first + FEATURES_AT_ONCE, stop)
+    bins = np.empty((4, N_CODES), np.int64)
+    for f in range(start, stop, 4):
         bins[:] = 0
-        for top in range(0, packed.shape[0], ROWS_AT_ONCE):
-            some, its = rows[top : top + ROWS_AT_ONCE], packed[top : top + ROWS_AT_ONCE]
-            for f in range(first, last, 4):
-                four = bins[f - first : f - first + 4]
-                add_features(codes, some, its, in_order, top, features, f, last, four)
-        for f in range(first, last):
-            j = features[f]
-            histogram_out[offset[j] : offset[j] + n_bins[j]] = bins[f - first, : n_bins[j]]
-            histogram_out[offset[j] + n_bins[j]] = bins[f - first, MISSING]
+        add_features(codes, rows, packed, in_order, features, f, stop, bins)
+        for q in range(min(4, stop - f)):
+            j = features[f + q]
+            histogram_out[offset[j] : offset[j] + n_bins[j]] = bins[q, : n_bins[j]]
+            histogram_out[offset[j] + n_bins[j]] = bins[q, MISSING]
 
 
 @njit(cache=True, nogil=True)

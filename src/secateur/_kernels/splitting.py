@@ -112,7 +112,7 @@ def search_rows(
     bins = np.empty((4, N_CODES), np.int64)
     for f in range(start, stop, 4):
         bins[:] = 0
-        add_features(codes, rows, packed, in_order, 0, features, f, stop, bins)
+        add_features(codes, rows, packed, in_order, features, f, stop, bins)
         for q in range(min(4, stop - f)):
             j = features[f + q]
             n = n_bins[j]
