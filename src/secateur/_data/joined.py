@@ -33,7 +33,10 @@ N_OPEN = 6
 """The groups that a column is tried with."""
 
 LEAST_SAVED = 0.25
-"""The share of the columns that must be saved."""
+"""The share of the columns that must be saved..."""
+
+MOST_ADDED = 0.1
+"""... by joined columns that are no more than such a share of all, or one: they take memory."""
 
 
 class JoinedCodes(NamedTuple):
@@ -92,7 +95,8 @@ def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[in
             groups.append([j])
             sums.append(np.zeros(len(column), np.uint8))
         _add(column, sums[g], seen)
-    return [group for group in groups if len(group) > 1]
+    groups = sorted((group for group in groups if len(group) > 1), key=len, reverse=True)
+    return groups[: max(1, int(MOST_ADDED * len(varying)))]
 
 
 def _add(column: CodeArray, joined: CodeArray, seen: AnyArray) -> IntArray | None:
