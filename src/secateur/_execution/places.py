@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from secateur._data.binned import BinnedColumns, with_joined
-from secateur._data.joined import MOST_ADDED
 from secateur._data.memory import resident_memory
 from secateur._data.stored import StoredBlock, StoredTable, read_together
 from secateur._data.stored_rows import StoredRows
@@ -20,14 +19,14 @@ from secateur._execution.space import Heap, Scratch, Space, fetch_soon, give_bac
 from secateur._kernels.threads import Threads
 from secateur.typing import CodeArray, Executor, FloatArray, IntArray
 
-ROW_BYTES = 64
-"""What a row takes beside its codes: target, weight, place in the tree, packed sums ..."""
+ROW_BYTES = 48
+"""What a row takes beside its codes, target and weight: place in the tree, packed sums ..."""
 
 OUTPUT_BYTES = 24
 """... and for each output: prediction, gradient, hessian."""
 
-USABLE = 0.9
-"""Of the limit; the rest is for what comes and goes: sums, histograms, copies of a column."""
+USABLE = 0.95
+"""Of the limit; the rest is for joined columns and what comes and goes: sums, histograms."""
 
 STATE_SHARE = 0.6
 """What moves with the rows stays in memory if it takes no more than such a share of it."""
@@ -142,7 +141,7 @@ class HeldBlock:
 
 
 def _runs(
-    blocks: Sequence[StoredBlock], room: float, *, together: bool
+    blocks: Sequence[StoredBlock], room: int, *, together: bool
 ) -> list[tuple[list[StoredBlock], bool]]:
     """Blocks that are held as one, and whether they are read for good: as many as there is room.
 
@@ -151,9 +150,8 @@ def _runs(
     """
     runs: list[tuple[list[StoredBlock], bool]] = []
     for block in blocks:
-        n_bytes = (1.0 + MOST_ADDED) * block.n_bytes
-        stays = n_bytes <= room
-        room -= n_bytes if stays else 0.0
+        stays = block.n_bytes <= room
+        room -= block.n_bytes if stays else 0
         if together and stays and runs and runs[-1][1] and block.n_cells is None:
             runs[-1][0].append(block)
         else:
