@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from reference.boosted import MISSING, Boosted, boost
 
-from secateur._data.binned import BinnedColumns, bin_table
+from secateur._data.binned import BinnedColumns, bin_table, with_joined
 from secateur._data.categories import Categories
 from secateur._data.costs import FeatureCosts
 from secateur._data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
@@ -147,7 +147,8 @@ def cut_columns(columns: BinnedColumns, start: int, stop: int) -> BinnedColumns:
             codes.row_start[start : stop + 1] - codes.row_start[start],
             codes.row_bins[codes.row_start[start] : codes.row_start[stop]],
         )
-    return columns._replace(codes=part, n_rows=stop - start)
+    cut = columns._replace(codes=part, n_rows=stop - start, joined=None)
+    return cut if columns.joined is None else with_joined(cut, Threads(1))
 
 
 # ---------------------------------------------------------------------------- the twin

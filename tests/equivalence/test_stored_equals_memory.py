@@ -28,10 +28,12 @@ def _small_blocks(monkeypatch):
     monkeypatch.setattr(opening, "PART_BYTES", 1 << 19)
 
 
-@pytest.fixture(params=["in memory", "mapped", "scratch"])
+@pytest.fixture(params=["in memory", "in blocks", "mapped", "scratch"])
 def memory(request, monkeypatch):
-    """All blocks are read for good; or codes are mapped; or all arrays of rows are, too."""
-    if request.param != "in memory":
+    """All blocks are read for good, as one or not; or codes are mapped; or arrays of rows, too."""
+    if request.param == "in blocks":
+        monkeypatch.setattr(places, "_runs", lambda blocks, *_, **__: [([b], True) for b in blocks])
+    elif request.param != "in memory":
         monkeypatch.setattr(places, "resident_memory", lambda: 10**12)
     if request.param == "mapped":
         monkeypatch.setattr(places, "ROW_BYTES", 0)
@@ -193,14 +195,15 @@ def test_trees_are_grown_whole_where_all_rows_are_in_one_block_in_memory(
     monkeypatch.setattr(WholeTrees, "grow", lambda *told: n_whole.append(1) or plain(*told))
     told = {"penalty": 0.002, **ONE}
     many = secateur.AGBMRegressor(**told).fit(store(frame, tmp_path, "number"))
-    assert not n_whole
+    assert len(n_whole) == (ONE["max_iter"] if memory == "in memory" else 0)
+    n_whole.clear()
     monkeypatch.setattr(opening, "LEAST_BLOCK", 10**6)
     monkeypatch.setattr(opening, "BLOCK_ROWS", 10**6)
     left_out = [name for name in EXTRA if name != "number"]
     table = secateur.open_table(frame, "number", drop=left_out)
     assert len(table.blocks) == 1
     one = secateur.AGBMRegressor(**told).fit(table)
-    assert len(n_whole) == (ONE["max_iter"] if memory == "in memory" else 0)
+    assert len(n_whole) == (ONE["max_iter"] if memory in {"in memory", "in blocks"} else 0)
     assert_same_selector(many, one)
     n_whole.clear()
     assert_same_selector(one, secateur.AGBMRegressor(**told).fit(features(frame), frame["number"]))

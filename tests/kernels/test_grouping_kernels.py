@@ -13,7 +13,7 @@ from reference.group_testing import codes_of, cut_up, pseudo_feature
 
 from secateur._data.binned import bin_table
 from secateur._engines.boosted.group_design import GroupTesting
-from secateur._engines.boosted.groups import pool_groups
+from secateur._engines.boosted.groups import pool_groups, whole_weights
 from secateur._kernels.grouping import TEST_BINS, code_sums, pooled_gains, pooled_histograms
 from secateur._kernels.threads import Threads
 
@@ -22,7 +22,7 @@ from secateur._kernels.threads import Threads
 @given(st.lists(st.integers(-(2**30), 2**30), min_size=1, max_size=60), st.booleans())
 def test_codes_of_sums(sums, weighted):
     values = np.array(sums, np.int32)
-    weight = np.linspace(0.5, 2.0, len(sums)) if weighted else np.ones(len(sums))
+    weight = whole_weights(np.linspace(0.5, 2.0, len(sums)) if weighted else np.ones(len(sums)))
     codes = np.empty(len(sums), np.uint8)
     code_sums(values, weight, float(weight.sum()), codes)
     np.testing.assert_array_equal(codes, codes_of(values.astype(float), weight))

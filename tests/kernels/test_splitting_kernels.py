@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from secateur._kernels.histogram import dense_histograms
+from secateur._kernels.records import MISSING
 from secateur._kernels.scanning import LOW, order_categories
-from secateur._kernels.splitting import pick_feature, search_features
+from secateur._kernels.splitting import pick_feature, search_features, search_rows
 
 UNIT = (0.5, 0.25)
 NONE = np.empty(0, np.int64)
@@ -231,3 +233,32 @@ def test_ties_go_to_the_used_feature_and_then_to_the_first():
 
 def test_only_what_is_offered_is_picked():
     assert pick([9.0, 8.0, 7.0], [0.0] * 3, features=[1, 2]) == (1, 4.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.booleans())
+def test_a_search_of_rows_is_that_of_their_histograms(seed, n_asked, in_order):
+    rng = np.random.default_rng(seed)
+    n_rows, n_features = 80, 11
+    n_bins = rng.choice([1, 2, 3, 24, 25, 254, 255], n_features)
+    codes = (rng.integers(0, 255, (n_features, n_rows)) % n_bins[:, None]).astype(np.uint8)
+    codes[rng.random(codes.shape) < 0.1 * (seed % 2)] = MISSING
+    columns = (np.append(0, np.cumsum(n_bins + 1)), n_bins, rng.random(n_features) < 0.3)
+    rows = np.arange(n_rows) if in_order else np.sort(rng.choice(n_rows, 50, replace=False))
+    rows = rows.astype(np.uint32)
+    packed = pack(
+        np.column_stack([rng.integers(-50, 50, len(rows)), rng.integers(1, 5, len(rows))])
+    )
+    asked = rng.permutation(n_features)[:n_asked]
+    node = (int(packed.sum()), UNIT, np.int64(rng.integers(1, 30)))
+    given_rows = (codes, rows, packed, in_order, asked)
+
+    def nothing_yet():
+        return np.full(n_features, np.nan), np.full((n_features, 3), -9), np.ones(n_features, bool)
+
+    histogram, expected, found = np.zeros(columns[0][-1], np.int64), nothing_yet(), nothing_yet()
+    dense_histograms(*given_rows, *columns[:2], 0, n_asked, histogram)
+    search_features(histogram, NONE, NONE, asked, columns, *node, 0, n_asked, expected)
+    search_rows(*given_rows, columns, *node, 0, n_asked, found)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from secateur._data.joined import JoinedCodes, join_columns
 from secateur._data.sampling import sample_rows
 from secateur._data.table import Table
 from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode, move_bins
@@ -25,6 +26,7 @@ class BinnedColumns(NamedTuple):
 
     Feature j has ``n_bins[j]`` bins and one more for missing values; in histograms it begins at
     ``offset[j]``. The cuts of a feature are ``cuts[j]``: bin b holds values up to ``cuts[j][b]``.
+    ``joined`` has columns of few values together, for those who add up rows.
     """
 
     codes: DenseCodes | SparseCodes
@@ -34,6 +36,7 @@ class BinnedColumns(NamedTuple):
     cuts: tuple[FloatArray, ...]
     is_categorical: BoolArray
     has_missing: BoolArray
+    joined: JoinedCodes | None = None
 
     @property
     def n_features(self) -> int:
@@ -91,7 +94,7 @@ def bin_table(
     is_categorical[list(table.categories)] = True
     bin_codes = _bin_sparse if table.is_sparse else _bin_dense
     codes = bin_codes(table, weight, max_bins, sample, cells, threads)
-    return BinnedColumns(
+    columns = BinnedColumns(
         codes,
         table.n_rows,
         cells.n_bins,
@@ -100,6 +103,16 @@ def bin_table(
         is_categorical,
         cells.has_missing,
     )
+    return with_joined(columns, threads)
+
+
+def with_joined(columns: BinnedColumns, threads: Threads) -> BinnedColumns:
+    """The same with columns of few values joined, where these are dense and that saves work."""
+    held = columns.codes
+    if not isinstance(held, DenseCodes):
+        return columns
+    joined = join_columns(held.codes, columns.n_bins, columns.varying, threads)
+    return columns._replace(joined=joined)
 
 
 def _bin_dense(

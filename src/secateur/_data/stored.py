@@ -77,6 +77,19 @@ class StoredBlock:
         return bins._replace(codes=held, n_rows=self.n_rows)
 
 
+def read_together(blocks: Sequence[StoredBlock], bins: BinnedColumns) -> BinnedColumns:
+    """Blocks that follow each other as one in memory; those of stored cells are one alone."""
+    if len(blocks) == 1:
+        return blocks[0].columns(blocks[0].read(), bins)
+    n_rows = sum(block.n_rows for block in blocks)
+    codes: CodeArray = np.empty((blocks[0].n_features, n_rows), np.uint8)
+    for block in blocks:
+        first = block.first_row - blocks[0].first_row
+        room = block.read().reshape(block.n_features, block.n_rows)
+        codes[:, first : first + block.n_rows] = room
+    return bins._replace(codes=DenseCodes(codes), n_rows=n_rows)
+
+
 class StoredTable(Table):
     """A table that `secateur.open_table` made, or opened again.
 

@@ -10,10 +10,13 @@ import numpy.typing as npt
 
 from secateur._data.binned import BinnedColumns
 from secateur._execution.space import Heap, Space, fetch_soon, give_back
-from secateur._kernels.partition import sparse_column
+from secateur._kernels.partition import gather, sparse_column
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.typing import CodeArray, FloatArray
+
+ROWS_PER_THREAD = 8192
+"""Loops over fewer rows than this are not worth a second thread."""
 
 HISTOGRAM_ROOM = 1 << 20
 """Bytes that the histograms of nodes that are built together may take..."""
@@ -64,11 +67,11 @@ class RowBlock:
 
     ``rows`` are the block's rows that train, ``held`` those that only get predictions.
     ``first_row`` is the number of the block's first row in the whole table. ``order`` lists the
-    rows of the growing tree, node after node; ``packed`` goes with it, position by position, and
-    ``packed_by_row`` with the rows themselves. ``pooled`` are the codes of sums of features, by
-    group and row, where newcomers are found by group tests. ``space`` is where arrays of rows are,
-    ``rooms`` what a block shares with others of its process, ``mapped`` the file that the codes are
-    in.
+    rows of the growing tree, node after node; ``packed`` goes with it, position by position, for
+    the nodes that are ``gathered``, and ``packed_by_row`` with the rows themselves. ``pooled`` are
+    the codes of sums of features, by group and row, where newcomers are found by group tests.
+    ``space`` is where arrays of rows are, ``rooms`` what a block shares with others of its process,
+    ``mapped`` the file that the codes are in.
 
         order = [c e f | a b d g h]        one run of rows per node
     """
@@ -96,8 +99,10 @@ class RowBlock:
     histograms: PackedArray = field(init=False)
     tree_rows: RowArray = field(init=False)
     cell_start: RowArray = field(init=False)
+    joined_cells: PackedArray = field(init=False)
     told_rows: RowArray = field(init=False)
     bounds: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
+    gathered: set[int] = field(init=False, default_factory=set)
     expanded: dict[int, CodeArray] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -114,6 +119,7 @@ class RowBlock:
         self.tree_rows = self.rows
         self.told_rows = self.rows
         self.cell_start = np.empty(0, np.uint32)
+        self.joined_cells = np.empty((0, 0), np.int64)
         self.quantised_weight = zeros(n, np.uint32)
         self.quantised_weight += np.uint32(1)
         self.make_room()
@@ -137,6 +143,29 @@ class RowBlock:
     def is_sparse(self) -> bool:
         """Whether only the stored cells have codes."""
         return not isinstance(self.columns.codes, DenseCodes)
+
+    def begin_root(self) -> None:
+        """All rows of the order are in the root."""
+        self.bounds = {0: (0, len(self.order))}
+        self.gathered = set()
+
+    def packed_of(self, node: int) -> PackedArray:
+        """The packed rows of a node, in their order; dense rows are gathered once and kept."""
+        start, stop = self.bounds[node]
+        if stop - start == self.columns.n_rows:
+            return self.packed_by_row
+        if self.is_sparse:
+            return self.packed_by_row[self.order[start:stop]]
+        if node not in self.gathered:
+            self.gathered.add(node)
+            self.threads.run(
+                lambda first, last: gather(
+                    self.packed_by_row, self.order, start + first, start + last, self.packed
+                ),
+                stop - start,
+                ROWS_PER_THREAD,
+            )
+        return self.packed[start:stop]
 
     def codes_of(self, feature: int) -> CodeArray:
         """One feature's codes of all rows; a sparse column is written out once and kept."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns
+from secateur._data.binned import BinnedColumns, with_joined
 from secateur._data.lazy import LazyTable
 from secateur._data.standardized import stays_sparse
 from secateur._data.stored import StoredBlock, StoredTable
@@ -65,7 +65,8 @@ class CodeHolding:
 
 def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> HeldBlock:
     """Codes, read for good."""
-    return HeldBlock(stored.columns(stored.read(), bins), stored.first_row, threads)
+    columns = with_joined(stored.columns(stored.read(), bins), threads)
+    return HeldBlock(columns, stored.first_row, threads)
 
 
 class CopyHolding:

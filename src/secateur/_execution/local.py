@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from secateur.typing import Finish, Result
+from secateur.typing import Executor, Finish, Result
 
 Block = TypeVar("Block")
 
@@ -61,6 +61,17 @@ class LocalExecutor(Generic[Block]):
     def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]:
         """``function(task)`` of every task."""
         return [function(task) for task in tasks]
+
+
+def only_block(executor: Executor) -> Any | None:
+    """The block that has all rows, in the memory of this process; None where there is no such.
+
+    >>> only_block(LocalExecutor(["all rows"]))
+    'all rows'
+    """
+    if not isinstance(executor, LocalExecutor) or executor.one_pass or len(executor.blocks) != 1:
+        return None
+    return executor.blocks[0]
 
 
 def added(results: Iterable[Any]) -> Any:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns
+from secateur._data.binned import BinnedColumns, with_joined
 from secateur._data.memory import resident_memory
-from secateur._data.stored import StoredTable
+from secateur._data.stored import StoredBlock, StoredTable, read_together
 from secateur._data.stored_rows import StoredRows
 from secateur._data.table import Table
 from secateur._execution.blocks import Rooms, RowBlock
@@ -18,14 +19,14 @@ from secateur._execution.space import Heap, Scratch, Space, fetch_soon, give_bac
 from secateur._kernels.threads import Threads
 from secateur.typing import CodeArray, Executor, FloatArray, IntArray
 
-ROW_BYTES = 64
-"""What a row takes beside its codes: target, weight, place in the tree, packed sums ..."""
+ROW_BYTES = 48
+"""What a row takes beside its codes, target and weight: place in the tree, packed sums ..."""
 
 OUTPUT_BYTES = 24
 """... and for each output: prediction, gradient, hessian."""
 
-USABLE = 0.9
-"""Of the limit; the rest is for what comes and goes: sums, histograms, copies of a column."""
+USABLE = 0.95
+"""Of the limit; the rest is for joined columns and what comes and goes: sums, histograms."""
 
 STATE_SHARE = 0.6
 """What moves with the rows stays in memory if it takes no more than such a share of it."""
@@ -139,6 +140,25 @@ class HeldBlock:
         )
 
 
+def _runs(
+    blocks: Sequence[StoredBlock], room: int, *, together: bool
+) -> list[tuple[list[StoredBlock], bool]]:
+    """Blocks that are held as one, and whether they are read for good: as many as there is room.
+
+    Fewer and longer blocks are asked in fewer calls. Those of stored cells stay as they are, and
+    all do where what moves with the rows is given back block by block.
+    """
+    runs: list[tuple[list[StoredBlock], bool]] = []
+    for block in blocks:
+        stays = block.n_bytes <= room
+        room -= block.n_bytes if stays else 0
+        if together and stays and runs and runs[-1][1] and block.n_cells is None:
+            runs[-1][0].append(block)
+        else:
+            runs.append(([block], stays))
+    return runs
+
+
 class StoredPlace:
     """Rows on disk: as many blocks as memory allows are read for good, the others are mapped.
 
@@ -162,12 +182,16 @@ class StoredPlace:
         self._in_memory = state <= STATE_SHARE * budget
         left = budget - state if self._in_memory else int((1.0 - STATE_SHARE) * budget)
         self.held: list[HeldBlock] = []
-        for stored in table.blocks:
-            stays = stored.n_bytes <= left
-            left -= stored.n_bytes if stays else 0
-            room, mapped = (stored.read(), None) if stays else stored.map()
-            columns = stored.columns(room, table.bins)
-            held = HeldBlock(columns, stored.first_row, threads, mapped, self._space())
+        for blocks, stays in _runs(table.blocks, left, together=self._in_memory):
+            mapped = None
+            if stays:
+                columns = read_together(blocks, table.bins)
+            else:
+                room, mapped = blocks[0].map()
+                columns = blocks[0].columns(room, table.bins)
+            columns = with_joined(columns, threads)
+            held = HeldBlock(columns, blocks[0].first_row, threads, mapped, self._space())
+            held.rest()
             self.held.append(held)
 
     @property

@@ -41,16 +41,16 @@ def add_two_in_order(c0, c1, place, packed, h0, h1):
 
 
 @njit(cache=True, nogil=True)
-def dense_cells(codes, rows, place, packed, in_order, features, histogram_out):
-    """``histogram[f, c * 256 + code]`` = packed sum of the rows of cell c with that code.
+def dense_cells(codes, rows, place, packed, in_order, features, places, histogram_out):
+    """``histogram[places[f], c * 256 + code]`` = packed sum of the rows of cell c with that code.
 
     ``place`` and ``packed`` are by row; ``in_order`` says that ``rows`` is 0, 1, 2, ...
     """
     spare = np.zeros(histogram_out.shape[1], np.int64)
     n = features.shape[0]
     for f in range(0, n, 2):
-        h0 = histogram_out[f]
-        h1 = histogram_out[f + 1] if f + 1 < n else spare
+        h0 = histogram_out[places[f]]
+        h1 = histogram_out[places[f + 1]] if f + 1 < n else spare
         h0[:] = 0
         h1[:] = 0
         c0 = codes[features[f]]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from secateur._kernels.histogram import add_four, add_four_in_order
+from secateur._kernels.histogram import add_features
 from secateur._kernels.records import MISSING, N_CODES
 from secateur._kernels.scanning import gain_of, scan_many
 
@@ -144,19 +144,10 @@ def pool_sparse(
 @njit(cache=True, nogil=True)
 def pooled_histograms(codes, rows, packed, in_order, groups, start, stop, histogram_out):
     """``histogram[f]`` = packed sums by code of group ``groups[f]``, f from start to stop."""
-    bins = np.zeros((4, N_CODES), np.int64)
+    bins = np.empty((4, N_CODES), np.int64)
     for f in range(start, stop, 4):
-        # A short last pass repeats its last group: always four streams, one loop to compile.
-        last = stop - 1
-        c0 = codes[groups[f]]
-        c1 = codes[groups[min(f + 1, last)]]
-        c2 = codes[groups[min(f + 2, last)]]
-        c3 = codes[groups[min(f + 3, last)]]
         bins[:, :TEST_BINS] = 0
-        if in_order:
-            add_four_in_order(c0, c1, c2, c3, packed, bins)
-        else:
-            add_four(c0, c1, c2, c3, rows, packed, bins)
+        add_features(codes, rows, packed, in_order, groups, f, stop, bins)
         for q in range(min(4, stop - f)):
             for b in range(TEST_BINS):
                 histogram_out[f + q, b] = bins[q, b]

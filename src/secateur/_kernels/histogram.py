@@ -47,6 +47,23 @@ def add_four_in_order(c0, c1, c2, c3, packed, bins):
 
 
 @njit(cache=True, nogil=True)
+def add_features(codes, rows, packed, in_order, features, f, stop, bins_out):
+    """Packed sums by code of the features f .. f + 3 of a list that ends at ``stop``.
+
+    A short last group repeats its last feature: always four streams, one loop to compile.
+    """
+    last = stop - 1
+    c0 = codes[features[f]]
+    c1 = codes[features[min(f + 1, last)]]
+    c2 = codes[features[min(f + 2, last)]]
+    c3 = codes[features[min(f + 3, last)]]
+    if in_order:
+        add_four_in_order(c0, c1, c2, c3, packed, bins_out)
+    else:
+        add_four(c0, c1, c2, c3, rows, packed, bins_out)
+
+
+@njit(cache=True, nogil=True)
 def dense_histograms(
     codes, rows, packed, in_order, features, offset, n_bins, start, stop, histogram_out
 ):
@@ -54,20 +71,12 @@ def dense_histograms(
 
     ``packed`` is in the order of ``rows``. ``in_order`` says that ``rows`` is 0, 1, 2, ...
     """
-    bins = np.zeros((4, N_CODES), np.int64)
-    group = np.zeros(4, np.int64)
+    bins = np.empty((4, N_CODES), np.int64)
     for f in range(start, stop, 4):
-        # A short last group repeats its last feature: always four streams, one loop to compile.
-        for q in range(4):
-            group[q] = features[min(f + q, stop - 1)]
-        c0, c1, c2, c3 = codes[group[0]], codes[group[1]], codes[group[2]], codes[group[3]]
         bins[:] = 0
-        if in_order:
-            add_four_in_order(c0, c1, c2, c3, packed, bins)
-        else:
-            add_four(c0, c1, c2, c3, rows, packed, bins)
+        add_features(codes, rows, packed, in_order, features, f, stop, bins)
         for q in range(min(4, stop - f)):
-            j = group[q]
+            j = features[f + q]
             histogram_out[offset[j] : offset[j] + n_bins[j]] = bins[q, : n_bins[j]]
             histogram_out[offset[j] + n_bins[j]] = bins[q, MISSING]
 

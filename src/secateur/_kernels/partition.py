@@ -19,8 +19,11 @@ def goes_left(code, words):
 
 
 @njit(cache=True, nogil=True)
-def split_dense(codes, words, rows, start, stop, scratch):
-    """Partition ``rows[start:stop]`` in place by its codes; returns where the right begins."""
+def split_run(codes, words, rows, start, stop, scratch):
+    """Bring those of ``rows[start:stop]`` that go left together, the others to ``scratch``.
+
+    Returns where the left side ends.
+    """
     table = np.empty(256, np.uint8)
     for c in range(256):
         table[c] = goes_left(c, words)
@@ -34,8 +37,15 @@ def split_dense(codes, words, rows, start, stop, scratch):
         scratch[n_right] = r
         n_left += left
         n_right += 1 - left
-    rows[n_left:stop] = scratch[:n_right]
     return n_left
+
+
+@njit(cache=True, nogil=True)
+def split_dense(codes, words, rows, start, stop, scratch):
+    """Partition ``rows[start:stop]`` in place by its codes; returns where the right begins."""
+    middle = split_run(codes, words, rows, start, stop, scratch)
+    rows[middle:stop] = scratch[: stop - middle]
+    return middle
 
 
 @njit(cache=True, nogil=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from secateur._execution.blocks import RowBlock
+from secateur._data.joined import JoinedCodes
+from secateur._execution.blocks import PackedArray, RowArray, RowBlock
 from secateur._kernels.histogram import (
     dense_histograms,
     sparse_by_column,
     sparse_by_row,
 )
-from secateur._kernels.records import DenseCodes, SparseCodes
-from secateur.typing import IntArray
+from secateur._kernels.joining import spread_bins
+from secateur._kernels.records import N_CODES, DenseCodes, SparseCodes
+from secateur._kernels.splitting import search_rows
+from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
 
 CELLS_PER_THREAD = 50_000
 """Histograms of fewer cells than this are not worth a second thread."""
@@ -68,30 +71,84 @@ def bins_of(features: IntArray, offset: IntArray) -> IntArray:
     return places
 
 
+def search_node(
+    block: RowBlock,
+    node: int,
+    features: IntArray,
+    total: int,
+    limits: tuple[tuple[float, float], np.int64],
+    found: tuple[FloatArray, IntArray, BoolArray],
+) -> None:
+    """The best splits of some features in a node that is all in a block; no histogram is kept."""
+    columns, where = block.columns, _place(block, node)
+    shape = (columns.offset, columns.n_bins, columns.is_categorical)
+
+    def part(first: int, last: int) -> None:
+        codes = columns.codes.codes  # of every cell: nobody asks this of a sparse block
+        search_rows(codes, *where, features, shape, total, *limits, first, last, found)
+
+    block.threads.run(part, len(features), _grain(len(where[0])))
+
+
 def _dense_node(
     block: RowBlock, held: DenseCodes, node: int, features: IntArray, out: IntArray
 ) -> None:
+    columns = block.columns
+    shape = (columns.offset, columns.n_bins)
+    if columns.joined is None:
+        _add_up(block, held.codes, node, features, shape, out)
+        return
+    is_joined, needed = columns.joined.parted(features)
+    _add_up(block, held.codes, node, features[~is_joined], shape, out)
+    if len(needed):
+        _joined_node(block, columns.joined, node, features[is_joined], needed, out)
+
+
+def _joined_node(
+    block: RowBlock,
+    joined: JoinedCodes,
+    node: int,
+    features: IntArray,
+    needed: IntArray,
+    out: IntArray,
+) -> None:
+    """Add up the joined columns, and part their sums by the codes of the features in them."""
+    columns, n_joined = block.columns, len(joined.codes)
+    built = np.empty((n_joined, N_CODES), np.int64)
+    places = (N_CODES * np.arange(n_joined), np.full(n_joined, N_CODES - 1))
+    _add_up(block, joined.codes, node, needed, places, built.reshape(-1))
+    own = (joined.column, joined.own)
+    shape = (columns.offset, columns.n_bins)
+    spread_bins(built, *own, features, *shape, 0, len(features), out)
+
+
+def _add_up(
+    block: RowBlock,
+    codes: CodeArray,
+    node: int,
+    columns: IntArray,
+    shape: tuple[IntArray, IntArray],
+    out: IntArray,
+) -> None:
+    """Histograms of some columns of codes over the rows of a node."""
+    where = _place(block, node)
+    block.threads.run(
+        lambda first, last: dense_histograms(codes, *where, columns, *shape, first, last, out),
+        len(columns),
+        _grain(len(where[0])),
+    )
+
+
+def _place(block: RowBlock, node: int) -> tuple[RowArray, PackedArray, bool]:
+    """The rows of a node with their packed sums, and whether these are all in their order."""
     start, stop = block.bounds[node]
     in_order = stop - start == block.columns.n_rows
-    order, packed = block.order[start:stop], block.packed[start:stop]
-    columns = block.columns
+    return block.order[start:stop], block.packed_of(node), in_order
 
-    def part(first: int, last: int) -> None:
-        dense_histograms(
-            held.codes,
-            order,
-            packed,
-            in_order,
-            features,
-            columns.offset,
-            columns.n_bins,
-            first,
-            last,
-            out,
-        )
 
-    grain = max(4, CELLS_PER_THREAD // max(1, stop - start) // 4 * 4)
-    block.threads.run(part, len(features), grain)
+def _grain(n_rows: int) -> int:
+    """The fewest features that are worth a thread."""
+    return max(4, CELLS_PER_THREAD // max(1, n_rows) // 4 * 4)
 
 
 def _sparse_node(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from secateur._data.joined import JoinedCodes
 from secateur._execution.blocks import RowBlock
 from secateur._kernels.confirming import bound_gains, dense_cells
+from secateur._kernels.joining import spread_cells
 from secateur._kernels.partition import mark_rows
 from secateur._kernels.records import N_CODES
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
 
 
 def begin_cells(block: RowBlock, cells: list[int]) -> None:
@@ -17,6 +19,22 @@ def begin_cells(block: RowBlock, cells: list[int]) -> None:
         block.cell_start = block.space.zeros(block.columns.n_rows, np.uint32)
     for c, node in enumerate(cells):
         mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), block.cell_start)
+    joined = block.columns.joined
+    if joined is not None:
+        block.joined_cells = _joined_cells(block, joined, N_CODES * len(cells))
+
+
+def _joined_cells(block: RowBlock, joined: JoinedCodes, width: int) -> IntArray:
+    """The histograms of all joined columns in the cells."""
+    columns = np.arange(len(joined.codes))
+    out: IntArray = np.empty((len(columns), width), np.int64)
+
+    def part(start: int, stop: int) -> None:
+        some = columns[start:stop]
+        _add_up(block, joined.codes, some, some, out)
+
+    block.threads.run(part, len(columns), 2)
+    return out
 
 
 def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: int) -> IntArray:
@@ -54,12 +72,27 @@ def cell_bounds(
 
 
 def _fill(block: RowBlock, features: IntArray, out: IntArray) -> None:
+    held, joined = block.columns.codes, block.columns.joined
+    places = np.arange(len(features))
+    if joined is None:
+        _add_up(block, held.codes, features, places, out)
+        return
+    is_joined = joined.column[features] >= 0
+    _add_up(block, held.codes, features[~is_joined], places[~is_joined], out)
+    own = (joined.column, joined.own)
+    spread_cells(block.joined_cells, *own, features[is_joined], places[is_joined], out)
+
+
+def _add_up(
+    block: RowBlock, codes: CodeArray, columns: IntArray, places: IntArray, out: IntArray
+) -> None:
     dense_cells(
-        block.columns.codes.codes,
+        codes,
         block.tree_rows,
         block.cell_start,
         block.packed_by_row,
         len(block.tree_rows) == block.columns.n_rows,
-        features,
+        columns,
+        places,
         out,
     )

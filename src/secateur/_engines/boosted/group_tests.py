@@ -22,7 +22,7 @@ def group_histogram(block: RowBlock, node: int, groups: IntArray) -> IntArray:
     """Packed sums by code of the listed groups over the rows of a node."""
     start, stop = block.bounds[node]
     rows = block.order[start:stop]
-    packed = block.packed_by_row[rows] if block.is_sparse else block.packed[start:stop]
+    packed = block.packed_of(node)
     in_order = len(rows) == block.columns.n_rows
     out: IntArray = np.empty((len(groups), TEST_BINS), np.int64)
     grain = max(4, CELLS_PER_THREAD // max(1, len(rows)) // 4 * 4)

@@ -10,10 +10,12 @@ from secateur._data.binned import BinnedColumns
 from secateur._engines.boosted.building import (
     few_histograms,
     histograms_of,
+    search_node,
     spread_histograms,
 )
 from secateur._engines.boosted.families import Family, Node, Offer
-from secateur._execution.blocks import nodes_at_once
+from secateur._execution.blocks import RowBlock, nodes_at_once
+from secateur._execution.local import only_block
 from secateur._kernels.splitting import search_features
 from secateur._kernels.threads import Threads
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
@@ -62,6 +64,8 @@ class NodeHistograms:
         self._shape = (columns.offset, columns.n_bins, columns.is_categorical)
         self._depth = depth
         self._threads = threads
+        block: RowBlock | None = only_block(executor)
+        self._is_near = block is not None and not block.is_sparse
         width = int(columns.offset[-1])
         self._n_at_once = nodes_at_once(width)
         self._grain = max(1, BINS_PER_THREAD * columns.n_features // max(1, width))
@@ -138,6 +142,12 @@ class NodeHistograms:
 
     def evaluate_in(self, node: Node, features: IntArray) -> None:
         """Find the best split of each of the features in one node; its family learns nothing."""
+        if self._is_near:
+            self.count(len(features), node.weight)
+            found = (node.gain, node.split, node.divisible)
+            limits = (self.unit, self.least)
+            self._executor.tell(search_node, node.number, features, node.total, limits, found)
+            return
         built = self._build([node], [features])[0]
         self._search([_Search(node, features, built, NOWHERE, NOWHERE)])
 

@@ -15,7 +15,7 @@ from secateur._data.binned import narrowed
 from secateur._data.sampling import shares_of
 from secateur._engines.boosted.building import histograms_of
 from secateur._engines.boosted.tree import Tree, WordArray
-from secateur._execution.blocks import RowArray, RowBlock
+from secateur._execution.blocks import ROWS_PER_THREAD, RowArray, RowBlock
 from secateur._kernels.fixed_point import (
     add_leaf_values,
     largest_terms,
@@ -23,13 +23,13 @@ from secateur._kernels.fixed_point import (
     sum_leaves,
     sum_terms,
 )
-from secateur._kernels.partition import gather, split_dense
+from secateur._kernels.partition import split_dense, split_run
 from secateur._kernels.prediction import add_trees_binned
 from secateur._kernels.records import DenseCodes
 from secateur.typing import FloatArray, IntArray, Loss
 
-ROWS_PER_THREAD = 8192
-"""Loops over fewer rows than this are not worth a second thread."""
+MANY_ROWS = 1 << 17
+"""A node of so many rows is parted by all threads together."""
 
 
 class RowSplit(NamedTuple):
@@ -101,7 +101,7 @@ def begin_tree(
     block.tree_rows = rows
     block.order = rows.copy() if len(rows) != len(block.order) else block.order
     block.order[:] = rows
-    block.bounds = {0: (0, len(rows))}
+    block.begin_root()
     found: list[tuple[float, float, float]] = []
 
     def part(start: int, stop: int) -> None:
@@ -145,30 +145,20 @@ def pack(block: RowBlock, k: int, scale: float) -> int:
         )
 
     block.threads.run(part, len(block.order), ROWS_PER_THREAD)
-    _order_packed(block, 0, len(block.order))
     return sum(int(total) for total in found)
-
-
-def _order_packed(block: RowBlock, start: int, stop: int) -> None:
-    """Bring packed rows into the order of the nodes; sparse columns are asked by row instead."""
-    if not block.is_sparse:
-        gather(block.packed_by_row, block.order, start, stop, block.packed)
 
 
 def reset_tree(block: RowBlock) -> None:
     """All rows of the tree back into its root."""
-    n = len(block.tree_rows)
     block.order[:] = block.tree_rows
-    block.bounds = {0: (0, n)}
-    _order_packed(block, 0, n)
+    block.begin_root()
 
 
 def bin_weights(block: RowBlock) -> IntArray:
     """The weight of each bin of each feature over all training rows."""
     block.order = block.rows.copy()
-    block.bounds = {0: (0, len(block.rows))}
+    block.begin_root()
     block.packed_by_row[:] = block.quantised_weight
-    _order_packed(block, 0, len(block.rows))
     features = np.arange(block.columns.n_features)
     weights: IntArray = histograms_of(block, [0], [features])[0]
     return weights
@@ -184,24 +174,50 @@ def partition(block: RowBlock, splits: list[RowSplit]) -> None:
     """Part the rows of the nodes, each into its two children."""
     for split in splits:
         block.codes_of(split.feature)
+    n_rows = {split.node: np.ptp(block.bounds[split.node]) for split in splits}
+    large = [split for split in splits if n_rows[split.node] >= MANY_ROWS]
+    for split in large:
+        _part_together(block, split)
+    small = [split for split in splits if n_rows[split.node] < MANY_ROWS]
 
     def part(first: int, last: int) -> None:
-        for split in splits[first:last]:
+        for split in small[first:last]:
             start, stop = block.bounds[split.node]
-            middle = split_dense(
-                block.codes_of(split.feature),
-                split.words,
-                block.order,
-                start,
-                stop,
-                block.spare[start:stop],
-            )
-            block.bounds[split.left] = (start, middle)
-            block.bounds[split.left + 1] = (middle, stop)
-            _order_packed(block, start, stop)
+            room = block.spare[start:stop]
+            codes = block.codes_of(split.feature)
+            middle = split_dense(codes, split.words, block.order, start, stop, room)
+            _note_children(block, split, middle)
 
     busy = len(block.order) > ROWS_PER_THREAD
-    block.threads.run(part, len(splits), 1 if busy else max(1, len(splits)))
+    block.threads.run(part, len(small), 1 if busy else max(1, len(small)))
+
+
+def _part_together(block: RowBlock, split: RowSplit) -> None:
+    """Part the rows of one node by all threads, each a run of them; their order stays."""
+    start, stop = block.bounds[split.node]
+    order, spare = block.order, block.spare
+    codes = block.codes_of(split.feature)
+    runs: list[tuple[int, int, int]] = []
+
+    def part(first: int, last: int) -> None:
+        a, b = start + first, start + last
+        runs.append((a, b, split_run(codes, split.words, order, a, b, spare[a:b])))
+
+    block.threads.run(part, stop - start, ROWS_PER_THREAD)
+    middle = start
+    for a, _, end in sorted(runs):
+        order[middle : middle + end - a] = order[a:end]
+        middle += end - a
+    _note_children(block, split, middle)
+    for a, b, end in sorted(runs):
+        order[middle : middle + b - end] = spare[a : a + b - end]
+        middle += b - end
+
+
+def _note_children(block: RowBlock, split: RowSplit, middle: int) -> None:
+    start, stop = block.bounds[split.node]
+    block.bounds[split.left] = (start, middle)
+    block.bounds[split.left + 1] = (middle, stop)
 
 
 def leaf_sums(

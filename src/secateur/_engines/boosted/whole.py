@@ -13,7 +13,7 @@ from secateur._engines.boosted.params import BoostingParams
 from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur._engines.boosted.tree import Tree, WordArray
 from secateur._execution.blocks import RowBlock
-from secateur._execution.local import LocalExecutor
+from secateur._execution.local import only_block
 from secateur._kernels.whole_tree import grow_whole
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
@@ -114,7 +114,7 @@ class WholeTrees:
         """None where trees must be grown level by level, or better are."""
         if type(search) is not ExactSearch or not search.ledger.has_own_prices:
             return None
-        block = _only_block(executor)
+        block: RowBlock | None = only_block(executor)
         if block is None or not params.whole or params.max_depth > DEEPEST:
             return None
         n_cells = block.columns.codes.codes.size  # of all cells, or of those that are stored
@@ -172,14 +172,6 @@ class WholeTrees:
         grown = grown.first(n_nodes)
         block.bounds = {q: (a, b) for q, (a, b) in enumerate(grown.bounds.tolist())}
         return grown, n_cells
-
-
-def _only_block(executor: Executor) -> RowBlock | None:
-    """The block that has all rows, in the memory of this process; None where there is no such."""
-    if not isinstance(executor, LocalExecutor) or executor.one_pass or len(executor.blocks) != 1:
-        return None
-    block: RowBlock = executor.blocks[0]
-    return block
 
 
 def _grow_here(

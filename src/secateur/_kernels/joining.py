@@ -1,0 +1,83 @@
+"""Several columns of codes as one, whose codes are the combinations that occur.
+
+Notation: ``i`` row, ``a`` code of what is joined so far, ``b`` code of the next column. A pair of
+codes is the number ``256 a + b``; pairs that occur are numbered in their order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from secateur._kernels.records import N_CODES
+
+
+@njit(cache=True, nogil=True)
+def mark_pairs(joined, codes, seen_out):
+    """Mark the pairs that occur."""
+    seen_out[:] = 0
+    for i in range(joined.shape[0]):
+        seen_out[(np.uint32(joined[i]) << np.uint32(8)) + np.uint32(codes[i])] = 1
+
+
+@njit(cache=True, nogil=True)
+def count_pairs(joined, codes, seen_out):
+    """How many pairs occur."""
+    mark_pairs(joined, codes, seen_out)
+    n = 0
+    for pair in range(seen_out.shape[0]):
+        n += seen_out[pair]
+    return n
+
+
+@njit(cache=True, nogil=True)
+def number_pairs(seen, number_out, pair_out):
+    """Number the pairs that occur; gives how many there are, -1 if they are too many for a byte."""
+    n = 0
+    for pair in range(seen.shape[0]):
+        if seen[pair]:
+            if n == N_CODES:
+                return -1
+            number_out[pair] = n
+            pair_out[n] = pair
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def join_pairs(codes, number, joined_out):
+    """Each row's code becomes the number of its pair."""
+    for i in range(joined_out.shape[0]):
+        pair = (np.uint32(joined_out[i]) << np.uint32(8)) + np.uint32(codes[i])
+        joined_out[i] = number[pair]
+
+
+@njit(cache=True, nogil=True)
+def spread_bins(joined, column, own, features, offset, n_bins, start, stop, histogram_out):
+    """Histograms of the features start .. stop of a list from those of the joined columns.
+
+    ``joined[k, code]`` are packed sums of the joined column k, ``own[j, code]`` is the code of
+    feature j in it.
+    """
+    for f in range(start, stop):
+        j = features[f]
+        first = offset[j]
+        n = n_bins[j]
+        k = column[j]
+        for b in range(first, first + n + 1):
+            histogram_out[b] = 0
+        for c in range(N_CODES):
+            histogram_out[first + min(np.int64(own[j, c]), n)] += joined[k, c]
+
+
+@njit(cache=True, nogil=True)
+def spread_cells(joined, column, own, features, places, histogram_out):
+    """``histogram[places[f], cell * 256 + code]`` of features from those of the joined columns."""
+    for f in range(features.shape[0]):
+        j = features[f]
+        k = column[j]
+        out = histogram_out[places[f]]
+        out[:] = 0
+        for first in range(0, out.shape[0], N_CODES):
+            for c in range(N_CODES):
+                out[first + own[j, c]] += joined[k, first + c]
