@@ -25,6 +25,7 @@ class BinnedColumns(NamedTuple):
 
     Feature j has ``n_bins[j]`` bins and one more for missing values; in histograms it begins at
     ``offset[j]``. The cuts of a feature are ``cuts[j]``: bin b holds values up to ``cuts[j][b]``.
+    A last column may lie beside the codes of the others, in ``beside``.
     """
 
     codes: DenseCodes | SparseCodes
@@ -34,10 +35,17 @@ class BinnedColumns(NamedTuple):
     cuts: tuple[FloatArray, ...]
     is_categorical: BoolArray
     has_missing: BoolArray
+    beside: CodeArray | None = None
 
     @property
     def n_features(self) -> int:
         return len(self.n_bins)
+
+    @property
+    def n_coded(self) -> int:
+        """The columns that are among the codes: all, or all but the last."""
+        codes = self.codes
+        return len(codes.codes if isinstance(codes, DenseCodes) else codes.zero_code)
 
     @property
     def varying(self) -> IntArray:
