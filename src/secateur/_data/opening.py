@@ -219,5 +219,6 @@ def _block_rows(n_rows: int, width: int, limit: int, executor: Any) -> int:
     most = max(LEAST_BLOCK, min(BLOCK_ROWS, limit // BLOCK_SHARE // width))
     if executor is None:
         return most
-    share = -(-n_rows // (WORKER_BLOCKS * executor.n_workers))
+    n_workers: int = executor.n_workers
+    share = -(-n_rows // (WORKER_BLOCKS * n_workers))
     return min(most, max(LEAST_SHARED, share))
