@@ -71,12 +71,17 @@ def chosen(folder):
     return {key: document[key] for key in ("features", "score", "all_features")}
 
 
+TASKS = ("--method", "multitask", "--task-column", "colour", "--set", "common_trees=True")
+
+
 @pytest.mark.slow
-def test_workers_choose_what_one_process_chooses(run, table, tmp_path):
-    done = run("select", table, "-y", "y", "--out", "two", "--workers", 2, *QUICK)
+@pytest.mark.parametrize("method", [(), TASKS])
+def test_workers_choose_what_one_process_chooses(run, table, tmp_path, method):
+    told = ("select", table, "-y", "y", *method, *QUICK)
+    done = run(*told, "--out", "two", "--workers", 2)
     assert done.code == 0, done.err
     assert "Computing on 2 workers." in done.err
-    done = run("select", table, "-y", "y", "--out", "one", "--memory-limit", "100MB", *QUICK)
+    done = run(*told, "--out", "one", "--memory-limit", "100MB")
     assert done.code == 0, done.err
     assert chosen(tmp_path / "one") == chosen(tmp_path / "two")
 

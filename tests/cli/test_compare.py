@@ -132,3 +132,17 @@ def test_a_page_of_a_saved_comparison(run, table, tmp_path):
     done = run("report", "r", "--out", "page.html")
     assert done.code == 0, done.err
     assert "f_classif" in (tmp_path / "page.html").read_text()
+
+
+def test_a_file_that_cannot_fit_is_refused_before_it_is_read(run, table, tmp_path, monkeypatch):
+    from secateur._data import memory
+
+    monkeypatch.setattr(memory, "available_memory", lambda: 1_000)
+    done = run("compare", table, "-y", "y", "-o", "r", *FEW)
+    assert done.code == 1
+    assert "The rows of table.csv, which a race has in memory, need" in done.err
+    assert "use secateur select" in done.err
+    assert not (tmp_path / "r").exists()
+    missing = run("compare", "lost.csv", "-y", "y", *FEW)
+    assert missing.code == 1
+    assert "lost.csv" in missing.err

@@ -77,6 +77,37 @@ def test_a_saved_path_of_tasks_makes_a_page(run, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("ways", "numbers"), [("False", False), ("True", True), ("True", False), ("auto", True)]
+)
+def test_a_table_on_disk_gives_what_memory_gives(run, tmp_path, numbers, ways):
+    """Few different numbers, so that bins are the same for every task and in every fold."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(300, 4))
+    number = rng.permutation(np.arange(300) % 3) + 7
+    y = X[:, 0] + np.where(number == 7, X[:, 1], X[:, 2]) + 0.3 * rng.normal(size=300)
+    told = y.round(3) if numbers else np.where(y > y.mean(), "yes", "no")
+    rows = [[*row, n, t] for row, n, t in zip(X, number, told, strict=True)]
+    file, more = tmp_path / "t.csv", tmp_path / "more.csv"
+    for name, some in ((file, rows[:240]), (more, rows[240:])):
+        name.write_text("\n".join(["a,b,c,d,site,y", *(",".join(map(str, r)) for r in some)]))
+    asked = ("--set", f"common_trees={ways}", "--set", "cv=2", "--cv", "2", "--set", "max_iter=3")
+    asked += ("--set", "learning_rate=0.5", "--set", "max_depth=2", "--test", more)
+    asked += () if ways == "auto" else FEW[-2:]
+    found = []
+    for out, limit in (("memory", ()), ("disk", ("--memory-limit", "100MB"))):
+        told = ("select", file, "-y", "y", "--method", "multitask", "--task-column", "site")
+        done = run(*told, "-o", out, *asked, *limit)
+        assert done.code == 0, done.err
+        assert ("block by block" in done.err) == bool(limit)
+        document = json.loads((tmp_path / out / "selection.json").read_text())
+        found.append({key: document[key] for key in ("features", "score", "tasks", "test")})
+        assert "Which task uses which feature" in (tmp_path / out / "report.html").read_text()
+    assert set(found[0]["tasks"]) == {"7", "8", "9"}
+    assert found[0]["score"]["origin"] == "held_out"
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
     ("options", "reason"),
     [
         (("--method", "multitask"), "Got no --task-column"),

@@ -219,6 +219,26 @@ def test_feature_gradients_stream_the_rows(frame, tmp_path):
     assert selector.fit(table).support_.shape == (6,)
 
 
+class _Cluster:
+    """All that the cut into blocks asks of a cluster."""
+
+    def __init__(self, n_workers):
+        self.n_workers = n_workers
+
+
+def test_blocks_are_as_many_as_workers_can_share(frame, tmp_path, monkeypatch):
+    monkeypatch.setattr(opening, "LEAST_SHARED", 30)
+    alone = secateur.open_table(frame.drop(columns="colour"), "y", cache=tmp_path)
+    assert [block.n_rows for block in alone.blocks] == [400, 400, 100]
+    for n_workers, rows in ((1, 225), (4, 57), (100, 30)):
+        executor = _Cluster(n_workers)
+        shared = secateur.open_table(
+            frame.drop(columns="colour"), "y", cache=tmp_path, executor=executor
+        )
+        assert {block.n_rows for block in shared.blocks[:-1]} == {rows}
+        np.testing.assert_array_equal(codes_of(shared), codes_of(alone))
+
+
 def test_limits_of_memory():
     assert resolve_limit("1.5 GB") == 1_500_000_000
     assert resolve_limit(None) > 10**8

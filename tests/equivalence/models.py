@@ -10,7 +10,7 @@ def ensembles_of(model) -> list:
     if hasattr(model, "models"):
         return [found for each in model.models for found in ensembles_of(each)]
     if hasattr(model, "common"):
-        return [*ensembles_of(model.common), *ensembles_of(model.own)]
+        return ensembles_of(model.common)
     return [model.ensemble]
 
 
@@ -32,6 +32,9 @@ def assert_same_selector(one, other) -> None:
         np.testing.assert_array_equal(step.weight, its_step.weight)
         assert step.objective == its_step.objective
         assert step.cost == its_step.cost
+        assert step.supports.keys() == its_step.supports.keys()
+        for task, features in step.supports.items():
+            np.testing.assert_array_equal(features, its_step.supports[task])
         assert (step.score is None) == (its_step.score is None)
         if step.score is not None:
             assert step.score.mean == its_step.score.mean

@@ -11,6 +11,8 @@ from sklearn.base import clone
 
 import secateur
 from secateur._data import opening
+from secateur._data.opening import Storing, store_source
+from secateur._data.sources import Part, Source
 from secateur._engines.boosted.whole import WholeTrees
 from secateur._execution import places
 from secateur.datasets import make_wide
@@ -149,7 +151,10 @@ def test_group_tests(tmp_path, memory, kind):
     assert_same_selector(mine, its)
 
 
-def test_several_targets(frame, tmp_path, memory):
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_several_targets(frame, tmp_path, memory, has_gaps):
+    if has_gaps:
+        frame = frame.assign(other=frame["other"].where(frame["c0"] < 0.5))
     table = store(frame, tmp_path, ["number", "other"])
     told = {"group_penalty": 0.002, **ONE}
     mine = secateur.MultitaskAGBMRegressor(**told).fit(features(frame), frame[["number", "other"]])
@@ -176,15 +181,135 @@ def test_tasks_by_row_in_any_cut_into_blocks(frame, tmp_path, monkeypatch):
     )
 
 
-def test_common_trees_are_refused_and_auto_does_without(frame, tmp_path):
-    table = store(frame, tmp_path, "number", task="group")
-    told = {"group_penalty": "auto", "cv": 2, "max_iter": 3, "random_state": 0}
-    with pytest.raises(ParameterError, match=r"must be False or 'auto' on a stored table"):
-        secateur.MultitaskAGBMRegressor(common_trees=True, **told).fit(table)
-    without = secateur.MultitaskAGBMRegressor(common_trees=False, **told).fit(table)
-    auto = secateur.MultitaskAGBMRegressor(common_trees="auto", **told).fit(table)
-    assert len(auto.path_) > 1
-    assert_same_selector(without, auto)
+COMMON = {"common_trees": True, "group_penalty": 0.002, **ONE}
+
+
+@pytest.mark.parametrize(
+    ("selector", "target", "weight"),
+    [
+        (secateur.MultitaskAGBMRegressor(**COMMON, subsample=0.7, **STOPS), "number", None),
+        (secateur.MultitaskAGBMRegressor(**COMMON, loss="absolute_error"), "number", "weight"),
+        (
+            secateur.MultitaskAGBMClassifier(**COMMON | {"group_penalty": [0.01, 0.001]}, cv=2),
+            "label",
+            None,
+        ),
+    ],
+    ids=["subsample", "quantiles", "grid"],
+)
+def test_common_trees(frame, tmp_path, memory, selector, target, weight):
+    number = np.where(frame["group"] == "south", 1 - frame["number"], frame["number"])
+    frame = frame.assign(number=number, label=np.where(number > 0, "yes", "no"))
+    table = store(frame, tmp_path, target, task="group", weight=weight)
+    its_weight = None if weight is None else frame[weight]
+    mine = clone(selector).fit(features(frame), frame[target], its_weight, frame["group"])
+    its = clone(selector).fit(table)
+    assert mine.common_trees_
+    assert its.common_trees_
+    assert_asks_for_the_task(its)
+    assert_same_selector(mine, its)
+    asked = features(frame), frame["group"]
+    np.testing.assert_array_equal(mine.predict(*asked), its.predict(*asked))
+
+
+def assert_asks_for_the_task(selector):
+    """Or nothing would be tested of it."""
+    model = selector.path_[-1].model.models[0]
+    asked = [tree.feature for trees in model.common.ensemble.rounds for tree in trees]
+    assert model.column in np.concatenate(asked)
+
+
+class _Stacked(Source):
+    """Rows of a sparse matrix with a task each, as a file of its kind gives them."""
+
+    fingerprint, target_names = "stacked", ("y",)
+
+    def __init__(self, X, y, task):
+        self._given = X, y, task
+        self.width = X.shape[1]
+
+    def parts(self, n_rows):
+        X, y, task = self._given
+        for i in range(0, len(y), n_rows):
+            yield Part(X[i : i + n_rows], (y[i : i + n_rows],), None, task[i : i + n_rows])
+
+
+@pytest.mark.parametrize(
+    ("kind", "search"),
+    [("dense", "group_testing"), ("sparse", "exact"), ("sparse", "group_testing")],
+)
+def test_common_trees_by_group_tests_and_of_sparse_rows(tmp_path, memory, kind, search):
+    made = make_wide(2_000, 120, 3, 0)
+    task = np.random.default_rng(0).choice(["a", "b", "c"], len(made.y), p=[0.2, 0.5, 0.3])
+    flipped = np.where(task == "c", 1 - made.y, made.y)
+    X = sp.csr_array(made.X * (np.abs(made.X) > 0.5)) if kind == "sparse" else made.X
+    table = store_source(_Stacked(X, flipped, task), (), Storing(), cache=tmp_path, limit=10**9)
+    assert len(table.blocks) > 1
+    told = {"search": search, "expected_features": 3, "leaf_size": 4, "group_size": 16}
+    told |= COMMON | {"group_penalty": 0.005}
+    mine = secateur.MultitaskAGBMClassifier(**told).fit(X, flipped, task=task)
+    its = secateur.MultitaskAGBMClassifier(**told).fit(table)
+    assert_asks_for_the_task(mine)
+    assert_same_selector(mine, its)
+
+
+@pytest.fixture(scope="module")
+def coarse():
+    """Few different numbers, so that the bins of a task are those of all; who differ, or do not."""
+    rng = np.random.default_rng(8)
+    made = pd.DataFrame(rng.integers(0, 5, (2_400, 6)), columns=list("abcdef")).astype(float)
+    made["group"] = rng.choice(["north", "south", "west"], len(made))
+    noise = rng.normal(size=len(made))
+    made["alike"] = made["a"] + made["b"] * made["c"] / 2 + noise
+    own = {"north": made["a"], "south": -made["b"], "west": made["c"] * made["d"]}
+    made["apart"] = sum(own[name] * (made["group"] == name) for name in own) + noise / 4
+    return made
+
+
+@pytest.mark.parametrize(("target", "is_common"), [("alike", True), ("apart", False)])
+def test_the_choice_between_the_ways(coarse, tmp_path, target, is_common):
+    X = coarse[list("abcdef")]
+    table = store_coarse(coarse, tmp_path, target)
+    told = {"cv": 1, "max_iter": 5, "max_depth": 3, "learning_rate": 0.5, "random_state": 0}
+    mine = secateur.MultitaskAGBMRegressor(**told).fit(X, coarse[target], task=coarse["group"])
+    its = secateur.MultitaskAGBMRegressor(**told).fit(table)
+    assert mine.common_trees_ == its.common_trees_ == is_common
+    assert_same_selector(mine, its)
+
+
+def store_coarse(frame, tmp_path, target):
+    left_out = [name for name in ("alike", "apart") if name != target]
+    table = secateur.open_table(frame, target, task="group", drop=left_out, cache=tmp_path)
+    assert len(table.blocks) > 2
+    return table
+
+
+@pytest.mark.parametrize("ways", [True, False])
+def test_blocks_without_a_row_of_some_task(coarse, tmp_path, ways):
+    """Files are mostly sorted by task."""
+    rows = coarse.sort_values("group", kind="stable")
+    table = store_coarse(rows, tmp_path, "apart")
+    told = COMMON | {"common_trees": ways}
+    mine = secateur.MultitaskAGBMRegressor(**told)
+    mine.fit(rows[list("abcdef")], rows["apart"], task=rows["group"])
+    assert_same_selector(mine, secateur.MultitaskAGBMRegressor(**told).fit(table))
+
+
+def test_common_trees_of_some_rows(coarse, tmp_path):
+    rows = np.flatnonzero(np.arange(len(coarse)) % 3)
+    part = store_coarse(coarse, tmp_path, "alike").take(rows)
+    few = coarse.iloc[rows]
+    mine = secateur.MultitaskAGBMRegressor(**COMMON)
+    mine.fit(few[list("abcdef")], few["alike"], task=few["group"])
+    its = secateur.MultitaskAGBMRegressor(**COMMON).fit(part)
+    asked = coarse[list("abcdef")], coarse["group"]
+    np.testing.assert_array_equal(mine.predict(*asked), its.predict(*asked))
+
+
+def test_common_trees_need_stacked_rows_of_one_kind(frame, tmp_path):
+    table = store(frame, tmp_path, ["number", "other"])
+    with pytest.raises(ParameterError, match="where y has a column for each task"):
+        secateur.MultitaskAGBMRegressor(**COMMON).fit(table)
 
 
 def test_trees_are_grown_whole_where_all_rows_are_in_one_block_in_memory(

@@ -74,6 +74,30 @@ def test_a_sample_judges_where_not_all_rows_fit(problem, monkeypatch):
     assert abs(one.mean - other.mean) < 4 * one.spread
 
 
+def test_held_out_scores_of_several_tasks_are_those_of_memory(problem):
+    pd = pytest.importorskip("pandas")
+    X, y = problem
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    task = np.random.default_rng(1).choice(["one", "two"], N_ROWS)
+    number = y * (1 + 9 * (task == "two")) + X[:, 5] / 9  # another unit in each task
+    table = secateur.open_table(frame.assign(y=number, t=task), "y", task="t")
+    told = {"cv": 2, "random_state": 0}
+    for ways in (True, False):
+        one = secateur.MultitaskAGBMRegressor(
+            group_penalty=0.005, common_trees=ways, max_iter=4, random_state=0
+        )
+        here = secateur.held_out(one, frame, number, task=task, **told)
+        there = secateur.held_out(one, table, None, **told)
+        assert there.path[-1].score.metric == "relative squared_error"
+        assert [step.score for step in there.path] == [step.score for step in here.path]
+        assert there.all_features == here.all_features
+    # who knows of no tasks is judged as if there were none
+    plain = secateur.AGBMRegressor(penalty=0.005, max_iter=5, random_state=0)
+    there = secateur.held_out(plain, table, None, **told)
+    here = secateur.held_out(plain, frame, number, **told)
+    assert [step.score for step in there.path] == [step.score for step in here.path]
+
+
 def test_groups_stay_together(problem):
     X, y = problem
     groups = np.arange(N_ROWS) // 20
@@ -91,3 +115,12 @@ def test_what_cannot_be_is_said(problem, tmp_path):
     again = secateur.open_table(table.folder)
     with pytest.raises(InputTypeError, match="opened from its folder"):
         secateur.held_out(selector(), again, None)
+    pd = pytest.importorskip("pandas")
+    both = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, z=1 - y)
+    several = secateur.open_table(both, ["y", "z"])
+    with pytest.raises(InputError, match=r"must have one target. Got 'y', 'z'"):
+        secateur.held_out(secateur.MultitaskAGBMClassifier(), several, None)
+    with pytest.raises(InputError, match="brings the tasks of its rows"):
+        secateur.held_out(secateur.MultitaskAGBMClassifier(), table, None, task=y)
+    with pytest.raises(InputTypeError, match=r"rows of a race must be in memory.*held_out"):
+        secateur.compare(table, None, "agbm")

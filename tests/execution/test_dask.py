@@ -12,6 +12,7 @@ from execution.clusters import addresses, kill_one, start
 import secateur
 from secateur._data import opening
 from secateur._engines.boosted import grower
+from secateur.datasets import make_wide
 from secateur.exceptions import ClusterError, InputError, ParameterError
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -84,14 +85,81 @@ def test_several_tasks(client, tmp_path, rows):
     pd = pytest.importorskip("pandas")
     X, y = rows
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
-    both = frame.assign(y=y, z=np.nan_to_num(X[:, 2]) - y / 2)
+    both = frame.assign(y=y, z=np.where(y > 2, np.nan, np.nan_to_num(X[:, 2]) - y / 2))
     told = {"group_penalty": 0.002, "max_iter": 3, "random_state": 0}
     executor = secateur.DaskExecutor(client, workers=addresses(client)[:2])
     table = secateur.open_table(both, ["y", "z"], cache=tmp_path, executor=executor)
     one = secateur.MultitaskAGBMRegressor(**told).fit(frame, both[["y", "z"]])
     assert_same_selector(one, secateur.MultitaskAGBMRegressor(**told).fit(table))
-    with pytest.raises(ParameterError, match="on a stored table"):
-        secateur.MultitaskAGBMRegressor(common_trees=True, **told).fit(table)
+
+
+@pytest.fixture(scope="module")
+def stacked(rows, tmp_path_factory):
+    """Rows of two tasks on disk, and the common trees that they have in memory."""
+    pd = pytest.importorskip("pandas")
+    X, y = rows
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    task = np.where(np.arange(N_ROWS) % 3, "one", "other")
+    y = np.where(task == "one", y, 1.0 - y)
+    patch = pytest.MonkeyPatch()
+    patch.setattr(opening, "BLOCK_ROWS", 600)
+    patch.setattr(opening, "LEAST_BLOCK", 600)
+    cache = tmp_path_factory.mktemp("tasks")
+    table = secateur.open_table(frame.assign(y=y, t=task), "y", task="t", cache=cache)
+    patch.undo()
+    assert len(table.blocks) == 7
+    one = secateur.MultitaskAGBMRegressor(**TASKS).fit(X, y, task=task)
+    return table.folder, one
+
+
+TASKS = {"group_penalty": 0.002, "common_trees": True, "max_iter": 8, "random_state": 0}
+
+
+@pytest.mark.parametrize("n_workers", [2, *(pytest.param(n, marks=SLOW) for n in (1, 4))])
+def test_common_trees_of_several_tasks(client, stacked, n_workers):
+    folder, one = stacked
+    executor = secateur.DaskExecutor(client, workers=addresses(client)[:n_workers])
+    table = secateur.open_table(folder, executor=executor)
+    assert_same_selector(one, secateur.MultitaskAGBMRegressor(**TASKS).fit(table))
+
+
+@pytest.mark.slow
+def test_a_worker_killed_while_common_trees_grow_is_survived(client, stacked, monkeypatch):
+    client.wait_for_workers(4)
+    folder, one = stacked
+    table = secateur.open_table(folder, executor=secateur.DaskExecutor(client, fan_in=2))
+    victims = []
+    when = _At(monkeypatch, 4, lambda: victims.append(kill_one(client)))
+    selector = secateur.MultitaskAGBMRegressor(**TASKS).fit(table)
+    assert when.n_trees == 8
+    assert victims[0] not in addresses(client)
+    assert_same_selector(one, selector)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_the_ways_of_several_tasks_and_group_tests(client, tmp_path, monkeypatch, n_workers):
+    """The choice of classes' ways, and group tests, as this process does them on the same table."""
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr(opening, "BLOCK_ROWS", 500)
+    monkeypatch.setattr(opening, "LEAST_BLOCK", 500)
+    made = make_wide(2_000, 120, 3, 0)
+    rng = np.random.default_rng(0)
+    task = rng.choice(["a", "b", "c"], len(made.y), p=[0.2, 0.5, 0.3])
+    frame = pd.DataFrame(made.X, columns=[f"x{j}" for j in range(120)])
+    frame = frame.assign(y=np.where(task == "c", 1 - made.y, made.y), t=task)
+    frame["w"] = rng.integers(1, 4, len(frame))
+    home = secateur.open_table(frame, "y", task="t", weight="w", cache=tmp_path)
+    executor = secateur.DaskExecutor(client, workers=addresses(client)[:n_workers])
+    away = secateur.open_table(home.folder, executor=executor)
+    groups = {"search": "group_testing", "expected_features": 3, "leaf_size": 4, "group_size": 16}
+    more = {"max_iter": 3, "random_state": 0, "subsample": 0.8}
+    for told in (
+        {"cv": 1, "max_depth": 2},
+        {"group_penalty": 0.005, "common_trees": True, **groups},
+    ):
+        one = secateur.MultitaskAGBMClassifier(**told, **more).fit(home)
+        assert_same_selector(one, secateur.MultitaskAGBMClassifier(**told, **more).fit(away))
 
 
 class _At:

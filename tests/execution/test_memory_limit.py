@@ -25,15 +25,21 @@ def peak():
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) * 1024
 
-file, limit, weight = sys.argv[1:]
+file, limit, weight, task = sys.argv[1:]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 20))
-told = {"penalty": 0.0005, "max_iter": 6, "early_stopping": False, "random_state": 0, "n_jobs": 2}
-secateur.AGBMClassifier(**told).fit(X, X[:, 0] > 0)  # compiles what a fit needs
+told = {"max_iter": 6, "early_stopping": False, "random_state": 0, "n_jobs": 2}
+if task:
+    selector = secateur.MultitaskAGBMClassifier(group_penalty=0.0005, common_trees=True, **told)
+    more = {"task": rng.integers(0, 3, 3000)}
+else:
+    selector, more = secateur.AGBMClassifier(penalty=0.0005, **told), {}
+selector.fit(X, X[:, 0] > 0, **more)  # compiles what a fit needs
 begin = peak()
-table = secateur.open_table(file, "y", memory_limit=limit, weight=weight or None, n_jobs=2)
+roles = {"weight": weight or None, "task": task or None, "drop": [] if task else ["t"]}
+table = secateur.open_table(file, "y", memory_limit=limit, n_jobs=2, **roles)
 opened = peak()
-selector = secateur.AGBMClassifier(**told).fit(table)
+selector.fit(table)
 print(json.dumps({"begin": begin, "opened": opened, "fitted": peak(),
                   "chosen": selector.get_support(indices=True).tolist()}))
 """
@@ -52,7 +58,8 @@ def rows(tmp_path_factory):
         X = rng.normal(size=(200_000, 50))
         y = (X[:, 3] + X[:, 7] + rng.normal(size=len(X)) > 0).astype(np.int64)
         columns = {f"c{j}": X[:, j] for j in range(50)}
-        table = pa.table({**columns, "w": rng.integers(1, 4, len(X)).astype(float), "y": y})
+        columns |= {"w": rng.integers(1, 4, len(X)).astype(float), "t": rng.integers(0, 9, len(X))}
+        table = pa.table({**columns, "y": y})
         writer = writer or pq.ParquetWriter(file, table.schema)
         writer.write_table(table)
     writer.close()
@@ -61,12 +68,21 @@ def rows(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="told by Linux")
-@pytest.mark.parametrize("weight", ["", "w"])
-@pytest.mark.parametrize("limit", ["700MB", "1GB"])
-def test_the_peak_stays_below_the_limit(rows, limit, weight):
+@pytest.mark.parametrize(
+    ("limit", "weight", "task"),
+    [
+        ("700MB", "", ""),
+        ("700MB", "w", ""),
+        ("700MB", "w", "t"),
+        ("1GB", "", ""),
+        ("1GB", "w", ""),
+        ("1GB", "", "t"),
+    ],
+)
+def test_the_peak_stays_below_the_limit(rows, limit, weight, task):
     paths = os.pathsep.join(path for path in sys.path if path)
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(rows), limit, weight],
+        [sys.executable, "-c", CHILD, str(rows), limit, weight, task],
         capture_output=True,
         text=True,
         check=False,

@@ -73,6 +73,28 @@ def test_weights_and_groups_follow_the_rows(tmp_path, table):
     assert sample.X.equals(whole.features.X.filter(heavy))
 
 
+@pytest.mark.parametrize("column", ["site", "number"])
+def test_tasks_follow_the_rows(tmp_path, table, column):
+    file = tmp_path / "rows.csv"
+    table.with_columns(number=pl.col("row") % 3).write_csv(file)
+    whole, stored = both(file, Roles("y", weight="w", tasks=column))
+    heavy = whole.weight > 0
+    assert len(set(stored.tasks.tolist())) == 3
+    assert stored.tasks.tolist() == whole.tasks[heavy].tolist()
+    assert stored.features.X.task.tolist() == stored.tasks.tolist()
+    assert stored.features.names == whole.features.names
+
+
+def test_tasks_of_a_sparse_file(tmp_path):
+    file = tmp_path / "rows.svm"
+    lines = [f"{i % 2} 1:{1 + i % 3} {2 + i % 3}:{i} {5 + i % 4}:1" for i in range(1, 90)]
+    file.write_text("\n".join(lines))
+    whole, stored = both(file, Roles(tasks="x1"))
+    assert stored.tasks.tolist() == whole.tasks.tolist() == [1 + i % 3 for i in range(1, 90)]
+    assert stored.features.names == whole.features.names
+    assert stored.features.X.is_sparse
+
+
 def test_a_sparse_file_brings_its_labels(tmp_path):
     file = tmp_path / "rows.svm"
     lines = [f"{i % 2} {1 + i % 3}:{i} {5 + i % 4}:1" for i in range(1, 90)]
@@ -103,6 +125,7 @@ def test_a_sample_of_rows_depends_on_the_seed_alone(tmp_path, table):
         (Roles(), InputError, "A target must be named"),
         (Roles("y", weight="colour"), InputError, "Weights must be numbers"),
         (Roles("y", time="day"), ParameterError, "must fit into memory"),
+        (Roles("y", tasks="a"), InputError, "Tasks must be text or whole numbers"),
         (Roles("y", keep=("w",), weight="w"), InputError, "What is kept must be a feature"),
     ],
 )

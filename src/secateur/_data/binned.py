@@ -27,6 +27,7 @@ class BinnedColumns(NamedTuple):
     Feature j has ``n_bins[j]`` bins and one more for missing values; in histograms it begins at
     ``offset[j]``. The cuts of a feature are ``cuts[j]``: bin b holds values up to ``cuts[j][b]``.
     ``joined`` has columns of few values together, for those who add up rows.
+    A last column may lie beside the codes of the others, in ``beside``.
     """
 
     codes: DenseCodes | SparseCodes
@@ -37,10 +38,17 @@ class BinnedColumns(NamedTuple):
     is_categorical: BoolArray
     has_missing: BoolArray
     joined: JoinedCodes | None = None
+    beside: CodeArray | None = None
 
     @property
     def n_features(self) -> int:
         return len(self.n_bins)
+
+    @property
+    def n_coded(self) -> int:
+        """The columns that are among the codes: all, or all but the last."""
+        codes = self.codes
+        return len(codes.codes if isinstance(codes, DenseCodes) else codes.zero_code)
 
     @property
     def varying(self) -> IntArray:

@@ -31,9 +31,14 @@ BLOCK_SHARE = 16
 BLOCK_ROWS = 1 << 17
 """The most rows of a block, so that threads and workers have some to share."""
 
-
 LEAST_BLOCK = 1 << 12
 """The fewest, however wide the table."""
+
+WORKER_BLOCKS = 4
+"""A worker of a cluster has so many blocks at least, so that all have about the same rows..."""
+
+LEAST_SHARED = 1 << 14
+"""... as long as these have so many rows: each block has an answer of its own to every question."""
 
 
 def open_table(
@@ -150,7 +155,7 @@ def store_source(
     try:
         if not (folder / HEADER).is_file():
             with whole_folder(folder) as part, Threads(resolve_n_jobs(how.n_jobs)) as threads:
-                _write(part, source, how, limit, fingerprint, seed, threads)
+                _write(part, source, how, limit, fingerprint, seed, threads, executor)
         table = StoredTable(folder, limit, source, executor)
     except BaseException:
         if cache is None:
@@ -179,6 +184,7 @@ def _write(
     fingerprint: str,
     seed: int,
     threads: Threads,
+    executor: Any,
 ) -> None:
     """Both passes."""
     found = survey(
@@ -190,14 +196,13 @@ def _write(
         rows_at_once=_rows_at_once(source.width, limit),
         threads=threads,
     )
-    width = found.reader.schema.n_features
-    block_rows = max(LEAST_BLOCK, min(BLOCK_ROWS, limit // BLOCK_SHARE // width))
+    block_rows = _block_rows(found.n_rows, found.reader.schema.n_features, limit, executor)
     write_table(
         folder,
         source,
         found,
         block_rows=block_rows,
-        rows_at_once=_rows_at_once(source.width, limit),
+        rows_at_once=min(block_rows, _rows_at_once(source.width, limit)),
         facts={"fingerprint": fingerprint},
         threads=threads,
     )
@@ -207,3 +212,13 @@ def _rows_at_once(width: int, limit: int) -> int:
     """Rows that are read together: their numbers take little of the memory."""
     room = min(PART_BYTES, limit // PART_SHARE)
     return int(max(100, min(1 << 17, room // (8 * max(1, width)))))
+
+
+def _block_rows(n_rows: int, width: int, limit: int, executor: Any) -> int:
+    """The rows of a block. Models are the same whatever it is: sums over rows have no order."""
+    most = max(LEAST_BLOCK, min(BLOCK_ROWS, limit // BLOCK_SHARE // width))
+    if executor is None:
+        return most
+    n_workers: int = executor.n_workers
+    share = -(-n_rows // (WORKER_BLOCKS * n_workers))
+    return min(most, max(LEAST_SHARED, share))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from secateur._data.binned import BinnedColumns, by_row, offset_of
+from secateur._data.binned import BinnedColumns, offset_of
 from secateur._kernels.partition import sparse_column
-from secateur._kernels.records import DenseCodes, SparseCodes
-from secateur.typing import IntArray
+from secateur._kernels.records import DenseCodes
+from secateur.typing import CodeArray, IntArray
 
 
 def take_columns(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
@@ -33,27 +35,31 @@ def take_columns(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
     )
 
 
-def with_category(columns: BinnedColumns, category: IntArray) -> BinnedColumns:
-    """The same columns and one more, last: a category of each row, from 0 to 254."""
-    added = category.astype(np.uint8)
-    n_bins = np.append(columns.n_bins, int(added.max(initial=0)) + 1)
-    held, n_rows = columns.codes, columns.n_rows
-    if isinstance(held, DenseCodes):
-        codes: DenseCodes | SparseCodes = DenseCodes(np.vstack([held.codes, added]))
-    else:
-        indptr = np.append(held.indptr, held.indptr[-1] + n_rows)
-        indices = np.append(held.indices, np.arange(n_rows, dtype=np.int32))
-        cells = np.append(held.codes, added)
-        sorted_cells = by_row(indptr, indices, cells, n_bins, n_rows)
-        codes = SparseCodes(
-            indptr, indices, cells, np.append(held.zero_code, added[:1]), *sorted_cells
-        )
-    return BinnedColumns(
-        codes,
-        n_rows,
-        n_bins,
-        offset_of(n_bins),
-        (*columns.cuts, np.empty(0)),
-        np.append(columns.is_categorical, True),
-        np.append(columns.has_missing, False),
+class Category(NamedTuple):
+    """A category of each row, from 0 to n - 1, that is no column of the table."""
+
+    codes: CodeArray
+    n: int
+
+    def cut(self, rows: slice) -> Category:
+        """That of some rows that follow each other."""
+        return Category(self.codes[rows], self.n)
+
+
+def with_category(columns: BinnedColumns, category: Category) -> BinnedColumns:
+    """The same columns and one more, last: a category of each row.
+
+    It lies beside the codes of the others, which are where they were: in memory, in a file that is
+    mapped, shared with other fits.
+    """
+    n_bins = np.append(columns.n_bins, category.n)
+    # What came from another process may be read only, for which kernels would be compiled anew.
+    beside = np.require(category.codes, requirements=["C", "W"])
+    return columns._replace(
+        n_bins=n_bins,
+        offset=offset_of(n_bins),
+        cuts=(*columns.cuts, np.empty(0)),
+        is_categorical=np.append(columns.is_categorical, True),
+        has_missing=np.append(columns.has_missing, False),
+        beside=beside,
     )

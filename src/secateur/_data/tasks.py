@@ -143,14 +143,16 @@ def _flat(array: AnyArray) -> AnyArray:
 
 def rows_by_key(keys: Sequence[Any]) -> dict[Any, IntArray]:
     """The rows of each name; names in sorted order where they have one, else as they come."""
-    found: dict[Any, list[int]] = {}
-    for row, key in enumerate(keys):
-        found.setdefault(key, []).append(row)
+    number: dict[Any, int] = {}
+    codes = np.fromiter((number.setdefault(key, len(number)) for key in keys), np.int64, len(keys))
+    rows: IntArray = np.argsort(codes, kind="stable")
+    cuts = np.searchsorted(codes[rows], np.arange(len(number) + 1))
+    found = {key: rows[cuts[code] : cuts[code + 1]].copy() for key, code in number.items()}
     try:
         order = sorted(found)
     except TypeError:
         order = list(found)
-    return {key: np.array(found[key], dtype=np.int64) for key in order}
+    return {key: found[key] for key in order}
 
 
 def _narrowed(target: Target) -> Target:

@@ -169,7 +169,9 @@ class RowBlock:
 
     def codes_of(self, feature: int) -> CodeArray:
         """One feature's codes of all rows; a sparse column is written out once and kept."""
-        codes = self.columns.codes
+        codes, beside = self.columns.codes, self.columns.beside
+        if beside is not None and feature == self.columns.n_coded:
+            return beside
         if isinstance(codes, DenseCodes):
             column: CodeArray = codes.codes[feature]
             return column

@@ -104,6 +104,11 @@ class DaskExecutor:
     # ---- tasks that need nothing of each other ------------------------------------------------
 
     @property
+    def n_workers(self) -> int:
+        """How many workers there are."""
+        return len(self.workers.there())
+
+    @property
     def n_slots(self) -> int:
         """How many tasks the workers do at a time."""
         return sum(self.workers.there().values())

@@ -10,6 +10,7 @@ import numpy as np
 
 from secateur._data.binned import BinnedColumns, with_joined
 from secateur._data.memory import resident_memory
+from secateur._data.rebinned import Category, with_category
 from secateur._data.stored import StoredBlock, StoredTable, read_together
 from secateur._data.stored_rows import StoredRows
 from secateur._data.table import Table
@@ -34,13 +35,17 @@ STATE_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRows:
-    """What a fit asks of the rows: target and weight of all, and which of them train or judge."""
+    """What a fit asks of the rows: target and weight of all, and which of them train or judge.
+
+    ``category`` is one more column, which only this fit has.
+    """
 
     target: FloatArray
     weight: FloatArray
     train: IntArray
     test: IntArray
     n_outputs: int
+    category: Category | None = None
 
     def cut(self, first: int, n_rows: int) -> FitRows:
         """The part of some rows that follow each other, numbered from 0."""
@@ -51,6 +56,7 @@ class FitRows:
             _inside(self.train, first, n_rows),
             _inside(self.test, first, n_rows),
             self.n_outputs,
+            None if self.category is None else self.category.cut(rows),
         )
 
 
@@ -64,6 +70,8 @@ def make_block(
     columns: BinnedColumns, first_row: int, asked: FitRows, threads: Threads, **more: Any
 ) -> RowBlock:
     """The block of rows of a fit, not yet begun; ``asked`` is the part of these rows."""
+    if asked.category is not None:
+        columns = with_category(columns, asked.category)
     return RowBlock(
         columns,
         asked.target,
@@ -229,7 +237,12 @@ class SomeRowsPlace:
         target, weight = np.zeros(self.n_rows), np.ones(self.n_rows)
         target[self.rows], weight[self.rows] = asked.target, asked.weight
         train, test = self.rows[asked.train], self.rows[asked.test]
-        return self.place.executor(FitRows(target, weight, train, test, asked.n_outputs))
+        category = asked.category
+        if category is not None:
+            codes = np.zeros(self.n_rows, np.uint8)
+            codes[self.rows] = category.codes
+            category = category._replace(codes=codes)
+        return self.place.executor(FitRows(target, weight, train, test, asked.n_outputs, category))
 
     def over_codes(self) -> Executor:
         """The codes of all rows: what is made of them has no say in what is learnt."""

@@ -68,12 +68,27 @@ def compare(
     talk = Talk(as_json=talking.as_json, quiet=talking.quiet)
     folder = out or free_name(Path(f"{data.name.partition('.')[0]}-comparison"))
     check_folder(folder, force=talking.force)
+    _check_size(data)
     kept = trials_file(folder, resume=resume, force=talking.force)
     race = Race(methods, validators, _sizes(sizes), time_limit or None, kept)
     dataset = load(request, talk, lambda: False)
     how = Judging.of(judging, judging_folds(dataset, judging.cv))
     comparison = run_race(dataset, race, how, talk)
     conclude_race(comparison, folder, kept, dataset, talk, force=talking.force)
+
+
+def _check_size(file: Path) -> None:
+    """A race has its rows in memory; what cannot fit is refused before it is read."""
+    from secateur._data.memory import require_memory
+    from secateur._data.reading.opening import check_file
+    from secateur.files.estimating import needed_memory
+
+    check_file(file)
+    require_memory(
+        needed_memory(file),
+        f"The rows of {file.name}, which a race has in memory,",
+        "Race on a part of the rows, or use secateur select, which can do with a table on disk.",
+    )
 
 
 def _sizes(text: str | None) -> list[int] | None:

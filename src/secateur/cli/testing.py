@@ -29,10 +29,8 @@ def judge_on(
     from secateur.evaluation.rows import read_rows
     from secateur.evaluation.step_judge import StepJudge
 
-    y, weight = dataset.beside
-    train = read_rows(
-        dataset.features.X, y, task=dataset.task, sample_weight=weight, tasks=dataset.tasks
-    )
+    y, weight, tasks = dataset.beside
+    train = read_rows(dataset.features.X, y, task=dataset.task, sample_weight=weight, tasks=tasks)
     measure = _measure(outcome, train)
     judge = StepJudge(outcome.selector, None, train, measure, seed)
     talk.note(f"Fitting all features too, for the rows of {test.file}.")

@@ -59,7 +59,7 @@ def select_features(
     from secateur.selectors.progress import listened
 
     X, names = dataset.features.X, dataset.features.names
-    y, weight = dataset.beside
+    y, weight, tasks = dataset.beside
     start = perf_counter()
     talk.note("Selecting, on all rows and again without those that judge.")
     with (
@@ -74,7 +74,7 @@ def select_features(
             y,
             cv=judging.cv,
             groups=dataset.group,
-            task=dataset.tasks,
+            task=tasks,
             sample_weight=weight,
             scoring=judging.scoring,
             random_state=judging.seed,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from secateur._data.stored import StoredTable
 from secateur._data.target import Task
 from secateur._execution.dask import is_executor
 from secateur.comparison.methods import read_methods
@@ -22,7 +23,12 @@ from secateur.evaluation.cloning import read_seed, with_threads
 from secateur.evaluation.judging import read_measure
 from secateur.evaluation.outer import outer_folds
 from secateur.evaluation.rows import read_rows
-from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
+from secateur.exceptions import (
+    ClusterError,
+    InputTypeError,
+    InterruptedWarning,
+    ParameterError,
+)
 from secateur.path import Comparison, Trial, versions
 from secateur.path.values import real_number, whole_number
 
@@ -118,6 +124,7 @@ def compare(
     seed = read_seed(random_state) if earlier is None or random_state is not None else earlier.seed
     limit = _read_limit(time_limit)
     n_jobs = _read_executor(executor, n_jobs)
+    _refuse_stored(X)
     rows = read_rows(X, y, task=_read_task(task), sample_weight=sample_weight, groups=groups)
     methods = read_methods(selectors, rows.task)
     course = Course(
@@ -225,6 +232,15 @@ def _read_executor(executor: Any, n_jobs: int | None) -> int | None:
             "DaskExecutor(client)."
         )
     return 1 if executor is not None and n_jobs is None else n_jobs
+
+
+def _refuse_stored(X: Any) -> None:
+    if isinstance(X, StoredTable):
+        raise InputTypeError(
+            "The rows of a race must be in memory: most methods, and the models that judge, want "
+            "their numbers. Got a stored table. Give a part of the rows as a data frame or array, "
+            "or judge one boosted selector on all of them with held_out(selector, table, None)."
+        )
 
 
 def _read_task(task: Any) -> Task | None:

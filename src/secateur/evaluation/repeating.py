@@ -159,6 +159,8 @@ def held_out(
     rows = read_rows(
         X, y, task=kind, sample_weight=sample_weight, groups=groups, tasks=_tasks(selector, task)
     )
+    if not knows_tasks(selector):  # a stored table may bring some all the same
+        rows = replace(rows, tasks=None)
     folds = _folds(rows, cv, seed)
     read_measure(scoring, rows.task)  # complains before any work
     tell = _Counter(on_fit, 1 + 2 * len(folds))

@@ -13,6 +13,7 @@ from secateur._data.stored import StoredTable
 from secateur._data.stored_rows import SampledRows, sample_stored
 from secateur._data.target import Target, Task, read_target
 from secateur._data.weights import read_weights
+from secateur._data.wording import some_of
 from secateur.evaluation.cloning import prepared
 from secateur.evaluation.cross_trace import Verdict
 from secateur.evaluation.judging import Measure
@@ -156,13 +157,18 @@ def read_rows(
 
 
 def _read_stored(X: StoredTable, y: Any, task: Task, sample_weight: Any, groups: Any) -> Rows:
-    """Rows on disk, which bring their target and weights; some are read into memory to judge."""
+    """Rows on disk, which bring all that is beside them; some are read into memory to judge."""
     if y is not None or sample_weight is not None:
         raise InputError(
             "A stored table brings its target and its weights. Got some beside it. Give them to "
             "open_table instead."
         )
-    weight = X.weight
+    if len(X.target_names) > 1:
+        raise InputError(
+            f"Rows that judge must have one target. Got {some_of(X.target_names)}. Open the table "
+            "with one of them, or stack the rows and name the column of their tasks."
+        )
+    weight, tasks = X.weight, X.task
     return Rows(
         X=X,
         target=read_target(X.target(), task=task, n_rows=X.n_rows),
@@ -173,6 +179,7 @@ def _read_stored(X: StoredTable, y: Any, task: Task, sample_weight: Any, groups:
         groups=None if groups is None else read_groups(groups, X.n_rows),
         is_sparse=X.is_sparse,
         sample=sample_stored(X, JUDGING_SEED),
+        tasks=None if tasks is None else read_tasks(tasks, X.n_rows),
     )
 
 

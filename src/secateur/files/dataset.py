@@ -78,9 +78,9 @@ class Dataset:
         return isinstance(self.features.X, StoredTable)
 
     @property
-    def beside(self) -> tuple[AnyArray | None, FloatArray | None]:
-        """Target and weights as a fit is given them: a table on disk brings its own."""
-        return (None, None) if self.is_stored else (self.y, self.weight)
+    def beside(self) -> tuple[AnyArray | None, FloatArray | None, AnyArray | None]:
+        """Target, weights and tasks as a fit is given them: a table on disk brings its own."""
+        return (None, None, None) if self.is_stored else (self.y, self.weight, self.tasks)
 
 
 def make_dataset(
@@ -117,7 +117,7 @@ def make_dataset(
         plan,
         raw,
         (*raw.notes, *plan.notes, *features.notes, *notes, *([sentence] if sentence else [])),
-        None if roles.tasks is None else task_names(raw, roles.tasks, rows),
+        None if roles.tasks is None else _tasks(raw, roles.tasks, rows),
     )
 
 
@@ -163,22 +163,21 @@ def column_values(raw: RawTable, name: str) -> AnyArray:
     return numbers
 
 
-def task_names(raw: RawTable, name: str, rows: IntArray) -> AnyArray:
+def task_names(values: AnyArray, name: str) -> AnyArray:
     """The task of each row: text, or whole numbers; every row must have one."""
-    values = column_values(raw, name)[rows]
     is_text = values.dtype.kind == "O"
     missing = np.array([value is None for value in values]) if is_text else ~np.isfinite(values)
     if missing.any():
         raise InputError(
-            f"Every row must have a task. Got {int(missing.sum())} of {len(rows)} rows without one "
-            f"in {name!r}. Fill these cells, or leave the rows out."
+            f"Every row must have a task. Got {int(missing.sum())} of {len(values)} rows without "
+            f"one in {name!r}. Fill these cells, or leave the rows out."
         )
     if not is_text and (values != np.floor(values)).any():
         raise InputError(
             f"Tasks must be text or whole numbers. Got numbers with a fraction in {name!r}. Name "
             "another --task-column."
         )
-    names: AnyArray = np.empty(len(rows), object)
+    names: AnyArray = np.empty(len(values), object)
     names[:] = values.tolist() if is_text else [int(value) for value in values]
     return names
 
@@ -241,6 +240,10 @@ def known_target(
     n_missing = len(values) - len(rows)
     note = f"{n_missing} of {len(values)} rows have no target and are left out."
     return values[rows], rows, [note] if n_missing else []
+
+
+def _tasks(raw: RawTable, name: str, rows: IntArray) -> AnyArray:
+    return task_names(column_values(raw, name)[rows], name)
 
 
 def _weight(raw: RawTable, name: str | None, rows: IntArray) -> FloatArray | None:

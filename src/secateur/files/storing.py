@@ -30,6 +30,7 @@ from secateur.files.dataset import (
     read_weight,
     take_rows,
     target_name,
+    task_names,
 )
 from secateur.files.plan import Plan
 from secateur.files.task import guess_task, labels_of
@@ -62,22 +63,18 @@ def store_dataset(
             "Rows that are ordered by time must fit into memory. Got --time-column for a table on "
             "disk. Raise --memory-limit, or use a part of the rows."
         )
-    if roles.tasks is not None:
-        raise ParameterError(
-            "Several tasks must fit into memory on the command line. Got --task-column for a table "
-            "on disk. Raise --memory-limit, leave --dask and --workers out, or use open_table with "
-            "task= from Python."
-        )
     looked = _look_through(open_blocks(file, options), roles)
     plan = plan_features(looked.facts, looked.first, roles, looked.target)
     numbers, values = looked.column(looked.target)
     y, rows, notes = known_target(values, numbers, looked.target)
     guessed, sentence = guess_task(y, looked.target) if task is None else (task, "")
     y = labels_of(y, guessed)
-    weight = None
+    weight = tasks = None
     if roles.weight is not None:
         weight = read_weight(looked.values(roles.weight, rows), roles.weight)
-    source = _Planned(looked, plan, rows, y, weight, print_of_files(file))
+    if roles.tasks is not None:
+        tasks = task_names(looked.values(roles.tasks, rows), roles.tasks)
+    source = _Planned(looked, plan, rows, y, weight, tasks, print_of_files(file))
     table = _stored(source, (roles, options), where)
     is_row = slice(None) if weight is None else weight > 0
     told = (*looked.blocks.notes, *plan.notes, *notes, *([sentence] if sentence else []))
@@ -93,6 +90,7 @@ def store_dataset(
         plan=plan,
         raw=looked.first,
         notes=told,
+        tasks=None if tasks is None else tasks[is_row],
     )
 
 
@@ -157,7 +155,8 @@ class _Looked:
 def _look_through(blocks: FileBlocks, roles: Roles) -> _Looked:
     first = next(blocks.read(1))
     target = target_name(first, roles.target)
-    named = [name for name in (target, roles.weight, roles.group) if name is not None]
+    sought = (target, roles.weight, roles.group, roles.tasks)
+    named = [name for name in sought if name is not None]
     for name in named:
         find_column(first, name)  # complains before any work
     sides: dict[str, _Side] = {}
@@ -184,6 +183,7 @@ class _Planned(Source):
     rows: IntArray
     y: AnyArray
     weight: FloatArray | None
+    tasks: AnyArray | None
     fingerprint: str
 
     @property
@@ -211,4 +211,5 @@ class _Planned(Source):
             if start < stop:
                 X = take_rows(make_features(self.plan, raw).X, here, raw.n_rows)
                 weight = None if self.weight is None else self.weight[start:stop]
-                yield Part(X, (self.y[start:stop],), weight)
+                tasks = None if self.tasks is None else self.tasks[start:stop]
+                yield Part(X, (self.y[start:stop],), weight, tasks)

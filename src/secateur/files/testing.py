@@ -50,7 +50,7 @@ def read_test(
         )
     indicators = len(dataset.features.names) != len(dataset.plan.names)
     features = make_features(dataset.plan, raw, indicators=indicators)
-    names = None if tasks is None else task_names(raw, tasks, rows)
+    names = None if tasks is None else task_names(column_values(raw, tasks)[rows], tasks)
     _check_tasks(file, names, dataset)
     return TestRows(file.name, take_rows(features.X, rows, raw.n_rows), labels, names)
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from secateur._data.binned import BinnedColumns
+from secateur._data.stored import StoredTable
 from secateur._data.target import Target
 from secateur._engines.boosted.common_trees import TOLLS, CommonData
 from secateur._engines.boosted.grid import BoostedData
@@ -54,11 +55,15 @@ TASK_SHARE = 1.0
 
 
 class SharedRows(NamedTuple):
-    """Rows that all tasks share: their columns, groups of features, and where they are."""
+    """Rows that all tasks share: their columns, groups of features, and where they are.
+
+    ``stacked`` are target and weight of the rows of all tasks, where no task is fitted by itself.
+    """
 
     columns: BinnedColumns
     groups: Groups | None
     place: Place | None
+    stacked: tuple[FloatArray, FloatArray] | None = None
 
 
 class MultitaskSelector(TaskPredictions, BoostedSelector):
@@ -145,7 +150,8 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     def _check_groups(self, job: MultitaskJob) -> None:
         middle = sorted(job.tasks, key=lambda each: len(each.weight))[len(job.tasks) // 2]
         table = job.problem.table
-        n_rows = table.n_rows * (len(job.tasks) if self._shares_rows(job) else 1 + job.has_common)
+        n_copies = 1 + (job.has_common and not isinstance(table, StoredTable))
+        n_rows = table.n_rows * (len(job.tasks) if self._shares_rows(job) else n_copies)
         n_features = table.n_features - len(table.categories)
         told = group_testing(self, middle.weight, job.seed)
         check_design(told, n_features, n_rows, "search='exact'", stacklevel=6)
@@ -198,23 +204,31 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE)
 
     def _place(self, job: MultitaskJob, threads: Threads) -> Place | None:
-        n_fits = max(1, len(job.folds)) * len(job.tasks)
+        n_fits = max(1, len(job.folds)) * (len(job.tasks) if self._has_own(job) else 1)
         n_outputs = max(each.loss.n_outputs for each in job.tasks)
         return place_of(job.problem.table, threads, n_outputs, n_fits)
 
     def _common(self, job: MultitaskJob, own: TasksData, threads: Threads) -> CommonData:
         """The rows of all tasks as those of one, for trees that all have in common."""
-        problem, weight = job.problem, job.problem.weight.copy()
-        target = problem.target.values.copy()
-        for each in job.tasks:
-            weight[each.task.rows] = each.weight
-            target[each.task.rows] = each.task.target.values
-        columns = self._bin(problem.table, weight, job, threads)
+        target, weight = self._stacked(job)
         loss = self._loss(Target(target, job.tasks[0].task.target.classes), weight)
-        data = BoostedData(columns, target, weight, loss, problem.prices, threads)
-        common = CommonData.of(data, own.tasks, own.metric, own.share)
-        groups = self._groups_of(common.data.columns, weight, job, threads)
-        return replace(common, data=replace(common.data, groups=groups))
+        data = replace(own.tasks[0].data, target=target, weight=weight, loss=loss, rows=None)
+        if data.place is None:  # a task has bins of its own
+            columns = self._bin(job.problem.table, weight, job, threads)
+            groups = self._groups_of(columns, job.problem.weight, job, threads)
+            data = replace(data, columns=columns, groups=groups)
+        return CommonData.of(data, own.tasks, own.metric, own.share)
+
+    def _stacked(self, job: MultitaskJob) -> tuple[FloatArray, FloatArray]:
+        """Target and weight of the rows of all tasks."""
+        target, weight = job.problem.target.values.copy(), job.problem.weight.copy()
+        for each in job.tasks:
+            target[each.task.rows], weight[each.task.rows] = each.task.target.values, each.weight
+        return target, weight
+
+    def _has_own(self, job: MultitaskJob) -> bool:
+        """Whether tasks are fitted by themselves at all."""
+        return not job.has_common or self.common_trees == "auto"
 
     def _shares_rows(self, job: MultitaskJob) -> bool:
         return job.given is not None and job.given.is_wide
@@ -223,7 +237,9 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         problem = job.problem
         columns = self._bin(problem.table, problem.weight, job, threads)
         groups = self._groups_of(columns, problem.weight, job, threads, place)
-        return SharedRows(columns, groups, place)
+        # Long tables have no room for a target and a weight of all rows for each task.
+        stacked = None if self._has_own(job) else self._stacked(job)
+        return SharedRows(columns, groups, place, stacked)
 
     def _groups_of(
         self,
@@ -253,9 +269,9 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             groups = self._groups_of(columns, each.weight, job, threads)
             target, weight, place = task.target.values, each.weight, np.arange(len(task.rows))
         else:
-            columns, groups, where = shared
+            columns, groups, where, stacked = shared
             rows = None if self._shares_rows(job) else task.rows
-            target, weight = np.zeros(problem.n_rows), np.ones(problem.n_rows)
+            target, weight = stacked or (np.zeros(problem.n_rows), np.ones(problem.n_rows))
             target[task.rows], weight[task.rows], place = task.target.values, each.weight, task.rows
         data = BoostedData(
             columns,

@@ -220,15 +220,7 @@ def check_common(given: MultitaskInput) -> None:
 
 
 def why_not_common(given: MultitaskInput) -> str:
-    """Trees that all tasks have in common need one kind of target, and rows in memory.
-
-    Empty where there are both.
-    """
-    if isinstance(given.problem.table, StoredTable):
-        return (
-            "on a stored table, whose codes have no column for the task. Got True. Give the rows "
-            "as an array or a data frame."
-        )
+    """Trees that all tasks have in common need one kind of target; empty where there is one."""
     if given.is_wide:
         return (
             "where y has a column for each task. Got True. Stack the rows and give 'task' if the "

@@ -29,14 +29,16 @@ FEW_FEATURES = 0.1
 
 def histograms_of(block: RowBlock, nodes: list[int], features: list[IntArray]) -> IntArray:
     """Histograms of some nodes, of each for the features asked for; see ``_kernels.histogram``."""
-    held = block.columns.codes
+    held, n_coded = block.columns.codes, block.columns.n_coded
     out = block.histograms[: len(nodes)]
-    if isinstance(held, DenseCodes):
-        for node, asked, room in zip(nodes, features, out, strict=True):
-            _dense_node(block, held, node, asked, room)
-    else:
-        for node, asked, room in zip(nodes, features, out, strict=True):
-            _sparse_node(block, held, node, asked, room)
+    for node, asked, room in zip(nodes, features, out, strict=True):
+        coded = asked if block.columns.beside is None else asked[asked < n_coded]
+        if isinstance(held, DenseCodes):
+            _dense_node(block, held, node, coded, room)
+        else:
+            _sparse_node(block, held, node, coded, room)
+        if len(coded) < len(asked):
+            _beside_node(block, node, room)
     return out
 
 
@@ -167,6 +169,18 @@ def _sparse_node(
         sparse_by_row(
             held.row_start, held.row_bins, held.zero_code, block.packed_by_row, rows, *asked
         )
+
+
+def _beside_node(block: RowBlock, node: int, out: IntArray) -> None:
+    """The column that lies beside the codes; last, since sparse ones clear the room of all."""
+    columns = block.columns
+    start, stop = block.bounds[node]
+    rows = block.order[start:stop]
+    packed = block.packed_of(node)
+    codes = block.codes_of(columns.n_coded).reshape(1, -1)
+    in_order = len(rows) == columns.n_rows
+    shape = (columns.offset[columns.n_coded :], columns.n_bins[columns.n_coded :])
+    dense_histograms(codes, rows, packed, in_order, np.zeros(1, np.int64), *shape, 0, 1, out)
 
 
 def _has_few_cells(held: SparseCodes, features: IntArray, share: float) -> bool:

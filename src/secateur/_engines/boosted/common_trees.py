@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from secateur._data.prices import Prices
-from secateur._data.rebinned import with_category
+from secateur._data.rebinned import Category, with_category
 from secateur._data.weights import are_counts
 from secateur._engines.boosted.grid import BoostedData, BoostedRun
 from secateur._engines.boosted.multitask import TaskData
@@ -61,14 +61,24 @@ class CommonData:
     def of(
         cls, plain: BoostedData, tasks: Sequence[TaskData], metric: str, share: float
     ) -> CommonData:
-        """All rows, given those of each task; large tasks come first among the categories."""
+        """All rows, given those of each task; large tasks come first among the categories.
+
+        The column of the task goes with a fit to where the rows are.
+        """
         order = np.argsort([-len(task.rows) for task in tasks], kind="stable")
         code = np.empty(len(tasks), np.int64)
         code[order] = np.minimum(np.arange(len(tasks)), MAX_BINS - 1)
-        category = np.zeros(plain.columns.n_rows, np.int64)
+        codes = np.zeros(len(plain.target), np.uint8)
         for its_code, task in zip(code, tasks, strict=True):
-            category[task.rows] = its_code
-        data = replace(plain, columns=with_category(plain.columns, category))
+            codes[task.rows] = its_code
+        category = Category(codes, int(code.max()) + 1)
+        data = replace(
+            plain,
+            columns=with_category(plain.columns, category),
+            groups=None if plain.groups is None else plain.groups.with_one_alone(),
+            place=plain.where,
+            category=category,
+        )
         return cls(tasks, data, code, plain, metric, share)
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from secateur._data.binned import BinnedColumns
 from secateur._data.prices import Prices
+from secateur._data.rebinned import Category
 from secateur._data.weights import are_counts
 from secateur._engines.boosted import rows
 from secateur._engines.boosted.given import GivenRows
@@ -31,7 +32,7 @@ class BoostedData:
     """Binned rows and everything that does not change from fit to fit.
 
     ``place`` is where the rows are, if it is not in ``columns``; ``rows`` are those that the fits
-    are about, if not all.
+    are about, if not all; ``category`` is one more column, the last of ``columns``.
     """
 
     columns: BinnedColumns
@@ -44,9 +45,10 @@ class BoostedData:
     groups: Groups | None = None
     place: Place | None = None
     rows: IntArray | None = None
+    category: Category | None = None
 
     @property
-    def _place(self) -> Place:
+    def where(self) -> Place:
         """Where the rows are: in ``columns`` if nothing else is said."""
         if self.place is not None:
             return self.place
@@ -57,8 +59,8 @@ class BoostedData:
         """Who computes on the rows for one fit."""
         train, test = np.sort(fold.train), np.sort(fold.test)
         n_outputs = self.loss.n_outputs
-        asked = FitRows(self.target, self.weight, train, test, n_outputs)
-        return self._place.executor(asked)
+        asked = FitRows(self.target, self.weight, train, test, n_outputs, self.category)
+        return self.where.executor(asked)
 
     @property
     def everything(self) -> Fold:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +48,10 @@ class Groups(NamedTuple):
 
     plan: GroupPlan
     codes: CodeArray
+
+    def with_one_alone(self) -> Groups:
+        """The same groups where there is one more feature, the last, that is in none."""
+        return self._replace(plan=replace(self.plan, alone=np.append(self.plan.alone, True)))
 
 
 def make_plan(columns: BinnedColumns, told: GroupTesting) -> GroupPlan:

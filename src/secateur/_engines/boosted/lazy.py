@@ -107,6 +107,7 @@ class LazySearch:
         best = others[np.argsort(-self._promise[others], kind="stable")[:N_PROMISING]]
         draft = self._search.ledger.used.copy()
         draft[best] = True
+        draft[self._columns.n_coded :] = True  # a column beside the codes has no place in cells
         return draft
 
     def note_draft(self, *, holds: bool) -> None:

@@ -280,8 +280,9 @@ def _add_tree(block: RowBlock, k: int, tree: Tree, rows: RowArray) -> None:
     if len(features) == 0:
         block.raw[k, rows] += tree.value[0]
         return
-    if isinstance(block.columns.codes, DenseCodes):
-        codes, column = block.columns.codes.codes, tree.feature
+    held = block.columns.codes
+    if isinstance(held, DenseCodes) and features[-1] < block.columns.n_coded:
+        codes, column = held.codes, tree.feature
     else:
         codes = np.stack([block.codes_of(int(j)) for j in features])
         column = np.searchsorted(features, tree.feature)
