@@ -27,8 +27,8 @@ from secateur._data.vectors import as_array, check_length
 from secateur.exceptions import InputError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-PART_CELLS = 1 << 22
-"""Cells that are read together, about: 32 MB of them."""
+PART_CELLS = 1 << 21
+"""Cells that are read together, about: 16 MB of them."""
 
 Check = Callable[[tuple[str, ...], Sequence[int]], None]
 """Complains of columns before any work: it is given their names, and which are categories."""
