@@ -123,7 +123,9 @@ def wide(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="told by Linux")
-@pytest.mark.parametrize("kind", [{"l1": [0.05, 0.02], "cv": 2}, {"l1": 0.03, "l0": 0.001, "cv": 0}])
+@pytest.mark.parametrize(
+    "kind", [{"l1": [0.05, 0.02], "cv": 2}, {"l1": 0.03, "l0": 0.001, "cv": 0}]
+)
 def test_grafting_from_a_file_takes_little_of_what_its_numbers_take(wide, kind):
     """Numbers of 640 MB, several times what the fit takes, with all that is loaded for it."""
     paths = os.pathsep.join(path for path in sys.path if path)
