@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -62,6 +62,8 @@ class Executor(Protocol):
     ) -> Any: ...
 
     def each(self, function: Callable[..., Result], *small: Any) -> list[Result]: ...
+
+    def walk(self, function: Callable[..., Result], *small: Any) -> Iterator[Result]: ...
 
     def tell(self, function: Callable[..., None], *small: Any) -> None: ...
 

@@ -97,7 +97,7 @@ def test_test_rows_costs_and_weights_work_as_ever(run, table, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--method", "grafting"), "must be selected from by agbm, gbfs, gtgbm"),
+        (("--method", "featboost"), "must be selected from by agbm, fg, gbfs, grafting, gtgbm"),
         (("--write-data",), "--write-data needs the file in memory"),
         (("--time-column", "a"), "must fit into memory"),
     ],
@@ -107,6 +107,35 @@ def test_what_needs_memory_is_refused_before_any_work(run, table, tmp_path, opti
     assert done.code == 1
     assert words in done.err
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("method", ["grafting", "fg"])
+def test_methods_of_numbers_read_them_from_disk(run, table, tmp_path, method):
+    """Categories become columns of 0 and 1; scores come from rows that took no part."""
+    told = ("select", table, "-y", "y", "--method", method, "--cv", "2", "--test", table)
+    done = run(*told, "--out", "r", "--json", *TINY)
+    assert done.code == 0, done.err
+    assert "block by block" in done.err
+    assert "their numbers are read block by block" in done.err
+    document = done.document
+    names = {row["name"] for row in document["features"]}
+    assert {"a", "c"} & names
+    assert document["score"]["origin"] == document["all_features"]["origin"] == "held_out"
+    assert document["test"]["rows"] == 120
+    path = SelectionPath.load(tmp_path / "r" / "path.json")
+    assert {"a", "b", "c", "d"} < set(path.feature_names)
+    assert any(name.startswith("colour=") for name in path.feature_names)
+    assert sorted(file.name for file in (tmp_path / "r").iterdir()) == RESULTS
+    if method == "grafting":  # bins have no part in it: all is as it is in memory
+        assert run(*told, "--out", "m", "--json").document["score"]["mean"] == pytest.approx(
+            document["score"]["mean"], rel=1e-4
+        )
+
+
+def test_feature_gradients_do_not_go_to_a_cluster(run, table):
+    done = run("select", table, "-y", "y", "--method", "fg", "--workers", "1")
+    assert done.code == 1
+    assert "must be selected from by agbm, gbfs, grafting, gtgbm. Got 'fg'" in done.err
 
 
 def test_a_limit_that_is_none_is_refused(run, table):

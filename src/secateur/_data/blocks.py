@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from secateur._data.files import arrow_blocks, is_libsvm, libsvm_blocks
+from secateur._data.files import is_libsvm, libsvm_blocks, open_frames
 from secateur._data.sources import Roles, open_source
 from secateur._data.stored import StoredTable
 from secateur.exceptions import InputError, InputTypeError
@@ -20,23 +20,25 @@ Block = tuple[Any, Any, Any]
 
 
 def is_stream(X: Any) -> bool:
-    """Whether X comes in blocks: a file's name, or an iterator that is no table.
+    """Whether X comes in blocks: a file's name, an iterator, or a table on disk.
 
     >>> is_stream("rows.parquet"), is_stream(iter([])), is_stream([[1.0]])
     (True, True, False)
     """
-    return isinstance(X, str | os.PathLike | Iterator)
+    return isinstance(X, str | os.PathLike | Iterator | StoredTable)
 
 
-def read_blocks(X: Any, y: Any = None) -> Iterator[Block]:
+def read_blocks(X: Any, y: Any = None, most_cells: int | None = None) -> Iterator[Block]:
     """The blocks of a stream.
 
     Parameters
     ----------
-    X : iterator of (X, y) or (X, y, weight), or name of a file
+    X : iterator of (X, y) or (X, y, weight), stored table, or name of a file
         Parquet (a file or a folder), CSV, Feather, or LIBSVM; see `secateur._data.files`.
     y : str, optional
         The column of a file that is the target; the last one by default. LIBSVM has its own.
+    most_cells : int, optional
+        The most cells of a block of a file, about; so many rows at a time otherwise, however wide.
 
     Examples
     --------
@@ -46,17 +48,17 @@ def read_blocks(X: Any, y: Any = None) -> Iterator[Block]:
     if not isinstance(X, str | os.PathLike):
         if y is not None:
             msg = (
-                "'y' must come with each block of a stream. Got it beside an iterator. Give an "
-                "iterator of (X, y) pairs."
+                "'y' must come with each block of a stream. Got it beside an iterator, or a table "
+                "that has its own. Give an iterator of (X, y) pairs, or leave it out."
             )
             raise InputError(msg)
-        return _checked(X)
+        return stored_blocks(X) if isinstance(X, StoredTable) else _checked(X)
     file = Path(X)
     if not file.exists():
         msg = f"X must be a table, an iterator or the name of a file. Got {str(file)!r}, which is "
         raise InputError(msg + "no file. Check the path.")
     if not is_libsvm(file):
-        return _frame_blocks(file, y)
+        return _frame_blocks(file, y, most_cells)
     if y is not None:
         msg = "'y' must be None for a LIBSVM file, which holds its labels. Got a y. Leave it out."
         raise InputError(msg)
@@ -74,13 +76,33 @@ def _checked(blocks: Iterable[Any]) -> Iterator[Block]:
         yield (*block, None) if len(block) == 2 else tuple(block)
 
 
-def _frame_blocks(file: Path, target: str | None) -> Iterator[Block]:
-    names, parts = arrow_blocks(file, ROWS)
+def first_block(blocks: Iterator[Block]) -> tuple[Block, Iterator[Block]]:
+    """The first block of a stream, and those that follow; there must be one."""
+    first = next(blocks, None)
+    if first is None:
+        msg = "A stream must have at least one block. Got none. Check the iterator or the file."
+        raise InputError(msg)
+    return first, blocks
+
+
+def refuse_beside(sample_weight: Any) -> None:
+    """Refuse weights that do not come with the blocks."""
+    if sample_weight is not None:
+        msg = (
+            "'sample_weight' must come with the blocks of a stream. Got it beside them. Give "
+            "an iterator of (X, y, weight)."
+        )
+        raise InputError(msg)
+
+
+def _frame_blocks(file: Path, target: Any, most_cells: int | None) -> Iterator[Block]:
+    names, read = open_frames(file, [target] if isinstance(target, str) else ())
+    n_rows = ROWS if most_cells is None else max(100, min(ROWS, most_cells // len(names)))
     name = names[-1] if target is None else target
     if name not in names:
         msg = f"'y' must name a column of the file. Got {name!r}. The columns are {names[:5]} ..."
         raise InputError(msg)
-    return ((part.drop_columns([name]), part.column(name), None) for part in parts)
+    return ((part.drop_columns([name]), part.column(name), None) for part in read(n_rows))
 
 
 def stored_blocks(table: StoredTable) -> Iterator[Block]:

@@ -53,12 +53,6 @@ def files_of(path: Path) -> list[Path]:
 # ---- frames -----------------------------------------------------------------------------------
 
 
-def arrow_blocks(path: Any, n_rows: int) -> tuple[list[str], Iterator[Any]]:
-    """The names of the columns, and pyarrow tables of at most so many rows, in order."""
-    names, read = open_frames(path)
-    return names, read(n_rows)
-
-
 def open_frames(
     path: Any, labels: Collection[str] = ()
 ) -> tuple[list[str], Callable[[int], Iterator[Any]]]:

@@ -69,6 +69,11 @@ class StandardColumns:
         """Whether only the cells that are not zero are stored."""
         return isinstance(self.columns, SparseColumns)
 
+    @property
+    def is_frugal(self) -> bool:
+        """Whether all rows of a few columns may be more than memory has room for: they are here."""
+        return False
+
     def are_alike(self, a: int, b: int) -> bool | None:
         """Whether two sparse columns are copies or mirror images; None where one must look closer.
 

@@ -145,14 +145,14 @@ def _as_values(values: list[Any], dtype: str) -> AnyArray:
     return np.array(values, dtype=dtype)
 
 
-def write_header(folder: Path, header: dict[str, Any]) -> None:
+def write_header(folder: Path, header: dict[str, Any], kind: str = KIND) -> None:
     """The header comes last: it has the sizes of all other files."""
     sizes = {file.name: file.stat().st_size for file in sorted(folder.iterdir())}
-    text = json.dumps({"kind": KIND, "version": VERSION, "sizes": sizes, **header})
+    text = json.dumps({"kind": kind, "version": VERSION, "sizes": sizes, **header})
     (folder / HEADER).write_text(text, encoding="utf-8")
 
 
-def read_header(folder: Path) -> dict[str, Any]:
+def read_header(folder: Path, kind: str = KIND) -> dict[str, Any]:
     """Read the header and hold it against the files; refuse what is not whole."""
     try:
         header: dict[str, Any] = json.loads((folder / HEADER).read_text(encoding="utf-8"))
@@ -162,7 +162,7 @@ def read_header(folder: Path) -> dict[str, Any]:
             "Delete the folder and open the data again."
         )
         raise StorageError(msg) from error
-    if header.get("kind") != KIND or header.get("version") != VERSION:
+    if header.get("kind") != kind or header.get("version") != VERSION:
         msg = (
             f"{str(folder)!r} must be a stored table of version {VERSION}. Got "
             f"{header.get('kind')!r}, version {header.get('version')!r}. Delete the folder and "

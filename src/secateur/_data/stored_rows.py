@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 
 from secateur._data.frames import select_rows
 from secateur._data.sampling import sample_rows
+from secateur._data.sources import Part
 from secateur._data.stored import StoredTable
 from secateur._data.survey import kept_rows
 from secateur._data.table import Table
+from secateur._data.vectors import as_array
+from secateur._data.weights import read_weights
 from secateur.exceptions import InputTypeError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -62,9 +66,35 @@ class StoredRows(StoredTable):
         task = self.root.task
         return None if task is None else task[self.rows]
 
+    def parts(self, n_rows: int = 10_000) -> Iterator[Part]:
+        """These rows as they were read, and no others."""
+        for part, here in _among(self.root.parts(n_rows), self.rows):
+            weight = None
+            if part.weight is not None:
+                weight = read_weights(part.weight, int(part.X.shape[0]))[here]
+            yield Part(
+                select_rows(part.X, here),
+                tuple(as_array(values, "target")[here] for values in part.targets),
+                weight,
+                None if part.task is None else as_array(part.task, "task")[here],
+            )
+
     def take(self, rows: IntArray) -> Table:
         """Some of the rows."""
         return StoredRows(self.root, self.rows[rows])
+
+
+def _among(parts: Iterable[Part], rows: IntArray) -> Iterator[tuple[Part, IntArray]]:
+    """Parts with some of the rows of a table, which are counted without those of weight 0."""
+    first = 0
+    for part in parts:
+        n_read = int(part.X.shape[0])
+        kept, _ = kept_rows(part, n_read)
+        numbers = np.arange(n_read) if kept is None else kept
+        start, stop = np.searchsorted(rows, [first, first + len(numbers)])
+        if start < stop:
+            yield part, numbers[rows[start:stop] - first]
+        first += len(numbers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,15 +149,8 @@ def _read_sample(table: StoredTable, seed: int, most: int) -> SampledRows:
     most = min(most, most_sampled(table))
     chosen = sample_rows(table.n_rows, most, seed)
     taken = np.arange(table.n_rows) if chosen is None else chosen
-    parts, first = [], 0
-    for part in table.parts(max(100, min(10_000, most))):
-        n_read = int(part.X.shape[0])
-        kept, _ = kept_rows(part, n_read)
-        numbers = np.arange(n_read) if kept is None else kept
-        start, stop = np.searchsorted(taken, [first, first + len(numbers)])
-        if start < stop:
-            parts.append(select_rows(part.X, numbers[taken[start:stop] - first]))
-        first += len(numbers)
+    read = table.parts(max(100, min(10_000, most)))
+    parts = [select_rows(part.X, here) for part, here in _among(read, taken)]
     return SampledRows(taken, _joined(parts))
 
 

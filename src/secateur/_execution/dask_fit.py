@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from secateur._execution.host import Call, Order
@@ -44,6 +44,10 @@ class DaskFit:
         """``function(block, *small)`` of every block, in their order."""
         found = self._ask(Call("each", function, small))
         return [found[number] for number in sorted(found)]
+
+    def walk(self, function: Callable[..., Result], *small: Any) -> Iterator[Result]:
+        """What `each` gives, one after the other."""
+        return iter(self.each(function, *small))
 
     def tell(self, function: Callable[..., None], *small: Any) -> None:
         """Have ``function(block, *small)`` done to every block, before the next call."""

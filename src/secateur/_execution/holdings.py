@@ -9,6 +9,7 @@ import numpy as np
 
 from secateur._data.binned import BinnedColumns, with_joined
 from secateur._data.lazy import LazyTable
+from secateur._data.numbers import StoredNumbers
 from secateur._data.standardized import stays_sparse
 from secateur._data.stored import StoredBlock, StoredTable
 from secateur._data.table import Table
@@ -90,16 +91,18 @@ class CopyHolding:
 class NumberHolding:
     """The rows of a table as blocks of numbers, sent from here.
 
-    How a table is cut depends on its shape alone, and a dask collection is cut as it comes: sums
-    over blocks, added in their order, are the same for any number of workers.
+    How a table is cut depends on its shape alone; a dask collection, and rows on disk, are cut as
+    they come: sums over blocks, added in their order, are the same for any number of workers.
     """
 
     name = "numbers"
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self.is_sparse = not isinstance(table, LazyTable) and stays_sparse(table)
-        self.n_rows = _lengths(table)
+        in_parts = isinstance(table, LazyTable | StoredNumbers)
+        self.is_sparse = table.is_sparse if in_parts else stays_sparse(table)
+        self._joined = _joined(table) if isinstance(table, StoredNumbers) else []
+        self.n_rows = self._lengths(table)
         ends = np.cumsum([0, *self.n_rows])
         self.first_row: Sequence[int] = ends[:-1].tolist()
         self.make: Make = read_numbers
@@ -113,10 +116,22 @@ class NumberHolding:
         first = self.first_row[number]
         if isinstance(self._table, LazyTable):
             part = self._table.part(number)
+        elif isinstance(self._table, StoredNumbers):
+            part = self._table.part(self._joined[number])
         else:
             part = self._table.take(np.arange(first, first + self.n_rows[number]))
         every = np.arange(part.n_features)
         return Numbers(first, part.csc if self.is_sparse else part.columns(every))
+
+    def _lengths(self, table: Table) -> list[int]:
+        """The rows of each block."""
+        if isinstance(table, LazyTable):
+            return list(table.lengths)
+        if isinstance(table, StoredNumbers):
+            return [sum(table.lengths[piece] for piece in pieces) for pieces in self._joined]
+        n_rows, width = table.n_rows, table.n_features
+        size = max(-(-n_rows // MOST_BLOCKS), BLOCK_CELLS // width, 1)
+        return [min(size, n_rows - first) for first in range(0, n_rows, size)]
 
     def here(self, threads: Threads) -> LocalExecutor[NumberBlock]:
         """All blocks in this process."""
@@ -128,10 +143,8 @@ class NumberHolding:
         )
 
 
-def _lengths(table: Table) -> list[int]:
-    """The rows of each block."""
-    if isinstance(table, LazyTable):
-        return list(table.lengths)
-    n_rows, width = table.n_rows, table.n_features
-    size = max(-(-n_rows // MOST_BLOCKS), BLOCK_CELLS // width, 1)
-    return [min(size, n_rows - first) for first in range(0, n_rows, size)]
+def _joined(table: StoredNumbers) -> list[range]:
+    """Which blocks of a file are one here: as few as there may be, that follow each other."""
+    n_pieces = len(table.pieces)
+    size = -(-n_pieces // MOST_BLOCKS)
+    return [range(first, min(first + size, n_pieces)) for first in range(0, n_pieces, size)]

@@ -47,6 +47,10 @@ class LocalExecutor(Generic[Block]):
         """``function(block, *small)`` of every block."""
         return list(self._visit(function, small))
 
+    def walk(self, function: Callable[..., Result], *small: Any) -> Iterator[Result]:
+        """What `each` gives, one after the other: a block is asked when its turn comes."""
+        return self._visit(function, small)
+
     def tell(self, function: Callable[..., None], *small: Any) -> None:
         """Have ``function(block, *small)`` done to every block."""
         for _ in self._visit(function, small):

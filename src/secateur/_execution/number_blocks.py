@@ -8,7 +8,7 @@ whoever asks, in the order of the blocks, so that sums do not depend on who hold
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -47,6 +47,43 @@ class NumberBlock:
     def rows(self) -> slice:
         """Where its rows are in a vector over all rows."""
         return slice(self.first_row, self.first_row + self.columns.n_rows)
+
+    def put_on_scale(self, scale: Scale) -> None:
+        """Fill, centre and scale the numbers in place."""
+        columns = self.columns.columns
+        bring_to_scale(columns, scale, self.threads)
+        self.columns = StandardColumns(
+            columns, self.columns.n_rows, scale.fill, scale.shift, scale.factor
+        )
+
+    def some(self, features: IntArray) -> FloatArray:
+        """A few columns as they are, shape (n_features, n_rows)."""
+        zero = np.zeros(self.columns.n_features)
+        return self.columns.gather(features, np.arange(self.columns.n_rows), zero, zero + 1.0)
+
+
+class AnyBlock(Protocol):
+    """What is asked of a block, wherever its numbers are."""
+
+    threads: Threads
+
+    @property
+    def columns(self) -> StandardColumns:
+        """Its columns, on the scale that it was put on; to be asked for once in a call."""
+        ...
+
+    @property
+    def rows(self) -> slice:
+        """Where its rows are in a vector over all rows."""
+        ...
+
+    def put_on_scale(self, scale: Scale) -> None:
+        """Have the numbers filled, centred and scaled from now on."""
+        ...
+
+    def some(self, features: IntArray) -> FloatArray:
+        """A few columns as they are, shape (n_features, n_rows)."""
+        ...
 
 
 class RawMoments(NamedTuple):
@@ -99,7 +136,7 @@ def scale_of(found: RawMoments, *, is_sparse: bool, centre: bool, scale: bool) -
     )
 
 
-# ---- what is done on a worker --------------------------------------------------------------------
+# ---- what is done where they are -----------------------------------------------------------------
 
 
 def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
@@ -120,12 +157,13 @@ def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
     return NumberBlock(numbers.first_row, held, threads)
 
 
-def raw_moments(block: NumberBlock, weight: FloatArray) -> RawMoments:
+def raw_moments(block: AnyBlock, weight: FloatArray) -> RawMoments:
     """Moments of the numbers as they came; sparse columns need no more than their means."""
-    here, columns = weight[block.rows], block.columns.columns
+    here, held = weight[block.rows], block.columns
+    columns = held.columns
     if isinstance(columns, SparseColumns):
         return _sparse_moments(columns, here)
-    out = RawMoments(*np.empty((4, block.columns.n_features)))
+    out = RawMoments(*np.empty((4, held.n_features)))
     block.threads.run(
         lambda a, b: present_moments(columns.values, here, a, b, *out), len(out.mean), GRAIN
     )
@@ -144,38 +182,36 @@ def _sparse_moments(columns: SparseColumns, weight: FloatArray) -> RawMoments:
     return RawMoments(present, mean, np.zeros(n_features), np.zeros(n_features))
 
 
-def put_on_scale(block: NumberBlock, scale: Scale) -> None:
-    """Fill, centre and scale the numbers in place."""
-    columns = block.columns.columns
+def put_on_scale(block: AnyBlock, scale: Scale) -> None:
+    """Fill, centre and scale the numbers of a block."""
+    block.put_on_scale(scale)
+
+
+def bring_to_scale(columns: DenseColumns | SparseColumns, scale: Scale, threads: Threads) -> None:
+    """Fill, centre and scale columns in place; sparse ones are filled only."""
     if isinstance(columns, SparseColumns):
         missing = np.flatnonzero(np.isnan(columns.values))
         column = np.searchsorted(columns.indptr, missing, side="right") - 1
         columns.values[missing] = scale.fill[column]
-    else:
-        block.threads.run(
-            lambda a, b: scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN
-        )
-    block.columns = StandardColumns(
-        columns, block.columns.n_rows, scale.fill, scale.shift, scale.factor
-    )
+        return
+    threads.run(lambda a, b: scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN)
 
 
-def column_dots(block: NumberBlock, vectors: FloatArray) -> FloatArray:
+def column_dots(block: AnyBlock, vectors: FloatArray) -> FloatArray:
     """X'g of the rows of a block, for each vector."""
     return block.columns.dots(np.ascontiguousarray(vectors[:, block.rows]), block.threads)
 
 
-def column_moments(block: NumberBlock, weight: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+def column_moments(block: AnyBlock, weight: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Weight of the rows of a block; means and standard deviations of its columns."""
-    here = np.ascontiguousarray(weight[block.rows])
+    here, held = np.ascontiguousarray(weight[block.rows]), block.columns
     total = float(here.sum())
     if total == 0.0:
-        nothing = np.zeros(block.columns.n_features)
+        nothing = np.zeros(held.n_features)
         return total, nothing, nothing
-    return total, *block.columns.moments(here / total, block.threads)
+    return total, *held.moments(here / total, block.threads)
 
 
-def some_columns(block: NumberBlock, features: IntArray) -> FloatArray:
+def some_columns(block: AnyBlock, features: IntArray) -> FloatArray:
     """A few columns as they are stored, shape (n_features, n_rows)."""
-    zero = np.zeros(block.columns.n_features)
-    return block.columns.gather(features, np.arange(block.columns.n_rows), zero, zero + 1.0)
+    return block.some(features)

@@ -37,11 +37,16 @@ def takes_categories(method: str) -> bool:
     return all("categorical_features" in parameters_of(kind) for kind in _classes(method).values())
 
 
-def fits_stored(method: str) -> bool:
+def fits_stored(method: str, *, on_cluster: bool = False) -> bool:
     """Whether a method fits on tables on disk, block by block, and can be judged there."""
-    from secateur.selectors.boosted_base import BoostedSelector
+    where = "cluster" if on_cluster else "here"
+    kinds = _classes(method).values()
+    return all(where in getattr(kind, "_fits_on_disk", ()) for kind in kinds)
 
-    return all(issubclass(kind, BoostedSelector) for kind in _classes(method).values())
+
+def uses_bins(method: str) -> bool:
+    """Whether a method sees numbers as bins."""
+    return all("max_bins" in parameters_of(kind) for kind in _classes(method).values())
 
 
 def parameters_of(selector: type) -> dict[str, inspect.Parameter]:

@@ -97,27 +97,38 @@ def load_stored(
     why = _why_on_disk(request.file, limit, executor)
     if why is None:
         return None
-    _check_method(method)
+    _check_method(method, on_cluster=executor is not None)
     if write_data:
         raise ParameterError(
             f"--write-data needs the file in memory. Got one that goes to disk: {why} Leave it "
             "out, or raise --memory-limit."
         )
     talk.note(why)
+    from secateur.cli.methods import takes_categories
     from secateur.files.storing import Where, store_dataset
 
     where = Where(room.cache, limit, executor, seed, jobs)
-    dataset = store_dataset(request.file, request.reading, request.roles, where, task=request.task)
-    return replace(dataset, notes=(*dataset.notes, *_of_the_store(dataset)))
+    dataset = store_dataset(
+        request.file,
+        request.reading,
+        request.roles,
+        where,
+        task=request.task,
+        indicators=not takes_categories(method),
+    )
+    return replace(dataset, notes=(*dataset.notes, *_of_the_store(dataset, method)))
 
 
-def _of_the_store(dataset: Dataset) -> list[str]:
+def _of_the_store(dataset: Dataset, method: str) -> list[str]:
     """What is not as it would be in memory."""
     from secateur._data.stored_rows import most_sampled
+    from secateur.cli.methods import uses_bins
 
     table = dataset.features.X
     n_rows, most = table.n_rows, most_sampled(table)
     notes = ["The rows are in a table on disk; bins are those of all rows, in every fold."]
+    if not uses_bins(method):
+        notes = ["The rows are in a table on disk, and their numbers are read block by block."]
     if n_rows > most:
         notes.append(
             f"Rows that judge, and those that the report shows, are a sample: {most} of {n_rows}."
@@ -148,13 +159,14 @@ def _why_on_disk(file: Path, limit: int, executor: Any) -> str | None:
     )
 
 
-def _check_method(method: str) -> None:
+def _check_method(method: str, *, on_cluster: bool) -> None:
     from secateur.cli.methods import TASKS, fits_stored
     from secateur.comparison.methods import own_methods
 
-    if fits_stored(method):
+    if fits_stored(method, on_cluster=on_cluster):
         return
-    able = sorted({name for task in TASKS for name in own_methods(task) if fits_stored(name)})
+    names = {name for task in TASKS for name in own_methods(task)}
+    able = sorted(name for name in names if fits_stored(name, on_cluster=on_cluster))
     raise ParameterError(
         f"A table on disk must be selected from by {', '.join(able)}. Got {method!r}, which needs "
         "it in memory. Use one of these, raise --memory-limit, or leave --dask and --workers out."

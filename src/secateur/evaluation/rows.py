@@ -83,11 +83,16 @@ class Rows:
         )
 
     def fit(self, estimator: Any, support: IntArray | None = None) -> Any:
-        """Fit an estimator to some of the columns, all by default."""
+        """Fit an estimator to some of the columns, all by default.
+
+        One that does not fit on tables on disk is given those rows that are kept in memory.
+        """
         from secateur.evaluation.validators import fit_weighted
 
-        if isinstance(self.X, StoredTable):  # it brings target and weights
-            return estimator.fit(self.X)
+        if isinstance(self.X, StoredTable):
+            if support is None and getattr(estimator, "_fits_on_disk", None):
+                return estimator.fit(self.X)  # the table brings target and weights
+            return self._in_memory().fit(estimator, support)
         X = self.X if support is None else select_columns(self.X, support)
         weight = self.weight if self.is_weighted else None
         if self.tasks is not None and knows_tasks(estimator):

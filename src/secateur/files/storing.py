@@ -52,7 +52,13 @@ class Where:
 
 
 def store_dataset(
-    file: Path, options: ReadOptions, roles: Roles, where: Where, *, task: Task | None = None
+    file: Path,
+    options: ReadOptions,
+    roles: Roles,
+    where: Where,
+    *,
+    task: Task | None = None,
+    indicators: bool = False,
 ) -> Dataset:
     """Tell the columns of a file apart, as `make_dataset` does, without reading it as a whole.
 
@@ -74,12 +80,14 @@ def store_dataset(
         weight = read_weight(looked.values(roles.weight, rows), roles.weight)
     if roles.tasks is not None:
         tasks = task_names(looked.values(roles.tasks, rows), roles.tasks)
-    source = _Planned(looked, plan, rows, y, weight, tasks, print_of_files(file))
+    made = make_features(plan, looked.one_row(), indicators=indicators)
+    source = _Planned(looked, plan, made, indicators, rows, y, weight, tasks, print_of_files(file))
     table = _stored(source, (roles, options), where)
     is_row = slice(None) if weight is None else weight > 0
-    told = (*looked.blocks.notes, *plan.notes, *notes, *([sentence] if sentence else []))
+    guesses = [sentence] if sentence else []
+    told = (*looked.blocks.notes, *plan.notes, *made.notes, *notes, *guesses)
     return Dataset(
-        features=Features(table, plan.names, np.arange(len(plan.names))),
+        features=made._replace(X=table, notes=()),
         y=y[is_row],
         task=guessed,
         target=looked.target,
@@ -96,7 +104,7 @@ def store_dataset(
 
 def _stored(source: _Planned, asked: tuple[object, ...], where: Where) -> StoredTable:
     plan = source.plan
-    facts = (plan.names, plan.kept.tolist(), sorted(plan.treatments.items()), *asked)
+    facts = (source.names, plan.kept.tolist(), sorted(plan.treatments.items()), *asked)
     how = Storing(random_state=where.seed, n_jobs=where.jobs)
     return store_source(
         source, facts, how, cache=where.cache, limit=where.limit, executor=where.executor
@@ -151,6 +159,10 @@ class _Looked:
         """The values of a column in some rows."""
         return self.column(name)[1][rows]
 
+    def one_row(self) -> RawTable:
+        """The first row, read as all are."""
+        return next(self.blocks.read(1, self.texts))
+
 
 def _look_through(blocks: FileBlocks, roles: Roles) -> _Looked:
     first = next(blocks.read(1))
@@ -180,6 +192,8 @@ class _Planned(Source):
 
     looked: _Looked
     plan: Plan
+    made: Features
+    indicators: bool
     rows: IntArray
     y: AnyArray
     weight: FloatArray | None
@@ -194,12 +208,12 @@ class _Planned(Source):
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]  # reckoned
         """The features."""
-        return self.plan.names
+        return self.made.names
 
     @property
     def width(self) -> int:  # type: ignore[override]  # likewise
         """The number of features."""
-        return len(self.plan.names)
+        return len(self.names)
 
     def parts(self, n_rows: int) -> Iterator[Part]:
         """The rows in order, about so many at a time."""
@@ -209,7 +223,8 @@ class _Planned(Source):
             here = self.rows[start:stop] - first
             first += raw.n_rows
             if start < stop:
-                X = take_rows(make_features(self.plan, raw).X, here, raw.n_rows)
+                made = make_features(self.plan, raw, indicators=self.indicators)
+                X = take_rows(made.X, here, raw.n_rows)
                 weight = None if self.weight is None else self.weight[start:stop]
                 tasks = None if self.tasks is None else self.tasks[start:stop]
                 yield Part(X, (self.y[start:stop],), weight, tasks)

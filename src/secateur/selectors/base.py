@@ -6,7 +6,7 @@ import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
@@ -52,6 +52,8 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
     """
 
     _constraints: dict[str, Constraint]
+    _fits_on_disk: ClassVar[frozenset[str]] = frozenset()
+    """Where it fits on tables on disk: "here", in this process, or on a "cluster"."""
     _schema: TableSchema
     cut: Any
     costs: Any

@@ -66,6 +66,7 @@ class BoostedSelector(PathPredictor):
     _criterion: ClassVar[Literal["gbfs", "agbm"]]
     _task: ClassVar[Task]
     _constraints = CONSTRAINTS
+    _fits_on_disk = frozenset({"here", "cluster"})
     penalty: Any
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:

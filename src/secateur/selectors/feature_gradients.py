@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from secateur._data.blocks import is_stream, lazy_blocks, stored_blocks
+from secateur._data.blocks import is_stream, lazy_blocks
 from secateur._data.sources import is_lazy
-from secateur._data.stored import StoredTable
 from secateur._engines.drive import drive
 from secateur._engines.feature_gradients.grid import (
     GRID_POINTS,
@@ -201,9 +200,7 @@ class FeatureGradientsSelector(StreamingSelector):
         self
         """
         self._check_parameters()
-        if isinstance(X, StoredTable):
-            X = stored_blocks(X)
-        elif is_lazy(X):
+        if is_lazy(X):
             X, y = lazy_blocks(X, y), None
         check_executor(self.executor, self.accumulate, is_stream=is_stream(X))
         if is_stream(X):

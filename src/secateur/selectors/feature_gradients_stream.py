@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from secateur._data.costs import as_costs
+from secateur._data.stored import StoredTable
 from secateur._data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
 from secateur._data.target import Target, read_target_like
 from secateur._data.weights import read_weights
@@ -116,6 +117,14 @@ def open_desk(estimator: Any, X: Any, y: Any, classes: Any) -> Desk:
         n_wanted=estimator.n_features,
     )
     return Desk(table.schema, Target(like.values[:0], like.classes), task, stream)
+
+
+def known_classes(task: str, X: Any) -> Any:
+    """The labels of all rows, where these are known before the first block; None for numbers."""
+    if not isinstance(X, StoredTable):
+        return None
+    target = X.target()
+    return None if task_of(task, target) == "regression" else target
 
 
 def _one_penalty(penalty: Any) -> float | None:

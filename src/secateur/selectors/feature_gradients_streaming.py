@@ -10,17 +10,16 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from secateur._data.blocks import Block, read_blocks
+from secateur._data.blocks import Block, first_block, read_blocks, refuse_beside
 from secateur._engines.drive import drive
 from secateur._engines.feature_gradients.search import Found
 from secateur._kernels.threads import Threads, resolve_n_jobs
-from secateur.exceptions import InputError
 from secateur.path import Best, Step
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
 from secateur.selectors.feature_gradients_result import Learnability, learnability_of
 from secateur.selectors.feature_gradients_state import load_desk, save_desk
-from secateur.selectors.feature_gradients_stream import Desk, open_desk
+from secateur.selectors.feature_gradients_stream import Desk, known_classes, open_desk
 from secateur.selectors.progress import Progress, progress_of
 from secateur.typing import FloatArray
 
@@ -31,9 +30,11 @@ class StreamingSelector(PathSelector):
     Subclasses have the parameters that the search asks for.
     """
 
+    _fits_on_disk = frozenset({"here"})
     _own_rule: CuttingRule
     _desk: Desk
     costs: Any
+    task: str
     n_jobs: int | None
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
@@ -75,18 +76,9 @@ class StreamingSelector(PathSelector):
 
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """One pass over the blocks; each that changes the subset is a step of the path."""
-        if sample_weight is not None:
-            msg = (
-                "'sample_weight' must come with the blocks of a stream. Got it beside them. Give "
-                "an iterator of (X, y, weight)."
-            )
-            raise InputError(msg)
-        blocks = read_blocks(X, y)
-        first = next(blocks, None)
-        if first is None:
-            msg = "A stream must have at least one block. Got none. Check the iterator or the file."
-            raise InputError(msg)
-        desk = open_desk(self, first[0], first[1], None)
+        refuse_beside(sample_weight)
+        first, blocks = first_block(read_blocks(X, y))
+        desk = open_desk(self, first[0], first[1], known_classes(self.task, X))
         with (
             Threads(resolve_n_jobs(self.n_jobs)) as threads,
             progress_of(self, 1, 1, X, y) as progress,

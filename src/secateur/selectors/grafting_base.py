@@ -11,9 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from secateur._data.lazy import LazyTable
 from secateur._data.problem import Problem
-from secateur._data.standardized import standardize_table
 from secateur._data.target import Task
 from secateur._engines.drive import drive
 from secateur._engines.grafting.columns import TableColumns
@@ -23,16 +21,15 @@ from secateur._engines.grafting.model import LinearModel
 from secateur._engines.grafting.network_model import Network
 from secateur._engines.grafting.params import GraftingParams
 from secateur._engines.grafting.path import GridTrace
-from secateur._execution.holdings import NumberHolding
-from secateur._execution.spread_columns import SpreadColumns
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.evaluation.cloning import read_seed
 from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
 from secateur.path import Best, OneStandardError, Patience, Selection, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import keeping_steps
+from secateur.selectors.grafting_input import columns_of, read_given
 from secateur.selectors.grafting_parameters import CONSTRAINTS, read_l1, refuse_categories
-from secateur.selectors.inputs import FitInput, current_executor, read_input, read_lazy
+from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import check_kept
 from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import progress_of, with_callbacks
@@ -61,12 +58,13 @@ class GraftingSelector(PathPredictor):
 
     _task: ClassVar[Task]
     _constraints = CONSTRAINTS
+    _fits_on_disk = frozenset({"here", "cluster"})
 
     def _loss(self, problem: Problem) -> Loss:
         raise NotImplementedError
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Trace the path of selections and choose one.
 
         Parameters
@@ -74,7 +72,12 @@ class GraftingSelector(PathPredictor):
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
             Numbers; missing values (NaN or None) count as the mean of their column. Or a dask array
             or data frame, whose parts go to the workers of ``executor``, or of the current client.
+            Or a stream, whose numbers go to a file that is read again and again, block after block:
+            an iterator of (X, y) or (X, y, weight), a table of `secateur.open_table`, or the name
+            of a Parquet, CSV, Feather or LIBSVM file.
         y : array or series of shape (n_rows,)
+            The name of the target's column for a file that names columns (the last by default),
+            None for other streams.
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out.
 
@@ -110,7 +113,7 @@ class GraftingSelector(PathPredictor):
         l1 = read_l1(self.l1, one_by_one=self._params().one_by_one)
         seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)
-        given = read_input(self, self._task, *read_lazy(X, y, sample_weight))
+        given = read_input(self, self._task, *read_given(self, X, y, sample_weight))
         problem = given.problem
         refuse_categories(problem.table)
         check_kept(problem.prices.keep, self.max_features)
@@ -140,17 +143,14 @@ class GraftingSelector(PathPredictor):
             return self._trace_grid(data, params, job, told, X, y)
 
     def _columns(self, problem: Problem, params: GraftingParams, threads: Threads) -> TableColumns:
-        """The columns on one scale: here, or in blocks where the executor has them."""
-        table, weight = problem.table, problem.weight
-        told = {"centre": params.fit_intercept, "scale": params.standardize}
-        executor, is_lazy = self.executor, isinstance(table, LazyTable)
-        if executor is None and not is_lazy:
-            return standardize_table(table, weight, threads=threads, **told)
-        holding = NumberHolding(table)
-        if executor is None:
-            executor = current_executor()
-        over = holding.here(threads) if executor is None else executor.spread(holding).over_codes()
-        return SpreadColumns(over, weight, is_sparse=holding.is_sparse, **told)
+        """The columns on one scale, wherever their rows are."""
+        return columns_of(
+            problem,
+            self.executor,
+            threads,
+            centre=params.fit_intercept,
+            scale=params.standardize,
+        )
 
     def _trace_grid(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from secateur._data.lazy import LazyTable
@@ -47,11 +48,16 @@ def read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
 
 def refuse_categories(table: Table) -> None:
     """Weights times codes of categories mean nothing."""
-    found = table.categorical if isinstance(table, LazyTable) else table.categories
-    if found:
-        names = [table.names[j] for j in found]
+    found = table.categorical if isinstance(table, LazyTable) else tuple(table.categories)
+    refuse_category_columns(table.names, found)
+
+
+def refuse_category_columns(names: Sequence[str], categorical: Sequence[int]) -> None:
+    """The same, of columns that are known by name."""
+    if categorical:
+        told = some_of([names[j] for j in categorical])
         msg = (
-            f"X must hold numbers for grafting. Got categories in column(s) {some_of(names)}. "
+            f"X must hold numbers for grafting. Got categories in column(s) {told}. "
             "Encode them first, for instance with OneHotEncoder."
         )
         raise InputError(msg)

@@ -10,6 +10,7 @@ import numpy as np
 from secateur._data.costs import as_costs
 from secateur._data.frames import read_table
 from secateur._data.lazy import LazyTable, computed
+from secateur._data.numbers import StoredNumbers
 from secateur._data.opening import open_table
 from secateur._data.problem import Problem
 from secateur._data.sources import is_lazy
@@ -123,7 +124,7 @@ def current_executor() -> DaskExecutor | None:
 
 def read_rows(X: Any, categorical_features: Any) -> Table:
     """X as a table; one on disk, or on a cluster, is one already."""
-    if isinstance(X, StoredTable | LazyTable):
+    if isinstance(X, StoredTable | StoredNumbers | LazyTable):
         return X
     return read_table(X, categorical_features=categorical_features)
 

@@ -29,6 +29,11 @@ class TableColumns(Protocol):
         ...
 
     @property
+    def is_frugal(self) -> bool:
+        """Whether all rows of a few columns may be more than memory has room for."""
+        ...
+
+    @property
     def shift(self) -> FloatArray: ...
 
     @property

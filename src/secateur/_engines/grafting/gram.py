@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from secateur._engines.grafting.view import View
+from secateur._execution.local import added
+from secateur._execution.spread_columns import row_chunks
 from secateur.typing import FloatArray, IntArray
 
 MOST_COLUMNS = 3000
@@ -78,9 +81,13 @@ class FreeColumns:
             for k in range(len(self._places))
         ]
 
-    def part(self, k: int) -> FloatArray:
+    def held(self) -> Iterator[tuple[slice, FloatArray]]:
+        """The columns held, a part of the training rows at a time: which rows, and their cells."""
+        yield slice(None), self.cells
+
+    def part(self, cells: FloatArray, k: int) -> FloatArray:
         """The columns of one output's free weights."""
-        return self.cells if len(self._places) == 1 else self.cells[self._places[k]]
+        return cells if len(self._places) == 1 else cells[self._places[k]]
 
     def by_training_row(self, by_row: FloatArray) -> FloatArray:
         """A value per row, for the training rows."""
@@ -89,14 +96,21 @@ class FreeColumns:
     def gradient(self, by_row: FloatArray) -> FloatArray:
         """Gradients by all free weights, from gradients by row."""
         here = self.by_training_row(by_row)
-        return np.concatenate([self.part(k) @ row for k, row in enumerate(here)])
+        total: FloatArray = added(
+            np.concatenate([self.part(cells, k) @ row[rows] for k, row in enumerate(here)])
+            for rows, cells in self.held()
+        )
+        return total
 
     def combine(self, step: FloatArray) -> FloatArray:
         """What a change of the free weights does to raw predictions of all rows."""
         ends = np.cumsum([len(place) for place in self._places])[:-1]
         parts = np.split(step, ends)
         if self._view.is_whole:
-            return np.array([part @ self.part(k) for k, part in enumerate(parts)])
+            raw = np.empty((len(parts), len(self._view.rows)))
+            for rows, cells in self.held():
+                raw[:, rows] = [part @ self.part(cells, k) for k, part in enumerate(parts)]
+            return raw
         return np.array(
             [
                 self._view.combine(self.features[self._places[k]], part)
@@ -113,11 +127,15 @@ class FreeColumns:
             products, sums = self.curved(curvature[0])
             return products, sums[None], np.array([[curvature[0].sum()]])
         shares = self.by_training_row(self._view.loss.response(raw).T)
-        weight = self.by_training_row(self._view.shares)
-        return self._coupled(shares, shares * weight, curvature)
+        weighted = shares * self.by_training_row(self._view.shares)
+        total: tuple[FloatArray, FloatArray, FloatArray] = added(
+            self._coupled(cells, shares[:, rows], weighted[:, rows], curvature[:, rows])
+            for rows, cells in self.held()
+        )
+        return total
 
     def _coupled(
-        self, shares: FloatArray, weighted: FloatArray, curvature: FloatArray
+        self, held: FloatArray, shares: FloatArray, weighted: FloatArray, curvature: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The same for a softmax, where outputs lean on each other: p_k ([k = l] - p_l)."""
         n_outputs = len(shares)
@@ -125,7 +143,7 @@ class FreeColumns:
         products = np.empty((ends[-1], ends[-1]))
         sums = np.empty((n_outputs, ends[-1]))
         totals = np.empty((n_outputs, n_outputs))
-        cells = [self.part(k) for k in range(n_outputs)]
+        cells = [self.part(held, k) for k in range(n_outputs)]
         for k in range(n_outputs):
             here = slice(ends[k], ends[k + 1])
             for other in range(n_outputs):
@@ -153,8 +171,7 @@ class FreeColumns:
         """``X' D X`` and ``X' d`` of the columns held; d by training row."""
         if self._view.loss.constant_hessian:
             return self._constant(curvature)
-        weighted = self.cells * curvature
-        return weighted @ self.cells.T, weighted.sum(axis=1)
+        return _curved(self.held(), curvature)
 
     def _constant(self, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
         wanted = self.features
@@ -171,22 +188,67 @@ class FreeColumns:
         """Products of new columns with all that were ever free."""
         n_old, n_all = len(self._known), len(self._known) + len(fresh)
         known = np.array([*self._known, *fresh.tolist()], np.int64)
-        place = {int(j): a for a, j in enumerate(self.features)}
-        cells = np.empty((n_all, len(self._view.rows)))
-        held = np.array([place.get(int(j), -1) for j in known], np.int64)
-        cells[held >= 0] = self.cells[held[held >= 0]]
-        cells[held < 0] = self._view.gather(known[held < 0])
-        weighted = cells[n_old:] * curvature
         products = np.empty((n_all, n_all))
         products[:n_old, :n_old] = self._products
-        products[n_old:] = weighted @ cells.T
+        products[n_old:], sums = _curved(self.some(known), curvature, n_old)
         products[:n_old, n_old:] = products[n_old:, :n_old].T
         self._products = products
-        self._sums = np.concatenate([self._sums, weighted.sum(axis=1)])
+        self._sums = np.concatenate([self._sums, sums])
         self._known = {int(j): a for a, j in enumerate(known)}
+
+    def some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+        """Some columns as `held` gives those that are held; such as are held need no gathering."""
+        place = {int(j): a for a, j in enumerate(self.features)}
+        cells = np.empty((len(features), len(self._view.rows)))
+        held = np.array([place.get(int(j), -1) for j in features], np.int64)
+        cells[held >= 0] = self.cells[held[held >= 0]]
+        cells[held < 0] = self._view.gather(features[held < 0])
+        yield slice(None), cells
 
     def _forget(self) -> None:
         self._known, self._products, self._sums = {}, np.empty((0, 0)), np.empty(0)
+
+
+class FrugalColumns(FreeColumns):
+    """The same where all rows of the free columns may be too many for memory.
+
+    Nothing is kept but products: columns are gathered anew for each sum, a few rows at a time.
+    """
+
+    def fits(self, free: Free) -> bool:
+        """Whether so many weights stand in one matrix."""
+        return len(free.feature) <= MOST_COLUMNS
+
+    def held(self) -> Iterator[tuple[slice, FloatArray]]:
+        """The free columns, a few rows at a time."""
+        return self.some(self.features)
+
+    def some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+        """Some columns, a few rows at a time."""
+        for rows in row_chunks(len(self._view.rows), len(features)):
+            yield rows, self._view.gather_part(features, rows)
+
+    def _gather(self, features: IntArray) -> None:
+        self.features = features
+
+
+def free_columns(view: View) -> FreeColumns:
+    """The free columns of some rows: held in memory, or not."""
+    return FrugalColumns(view) if view.columns.is_frugal else FreeColumns(view)
+
+
+def _curved(
+    parts: Iterator[tuple[slice, FloatArray]], curvature: FloatArray, first: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """``X' D X`` and ``X' d``, of the columns from `first` on with all of them."""
+
+    def products() -> Iterator[tuple[FloatArray, FloatArray]]:
+        for rows, cells in parts:
+            weighted = cells[first:] * curvature[rows]
+            yield weighted @ cells.T, weighted.sum(axis=1)
+
+    total: tuple[FloatArray, FloatArray] = added(products())
+    return total
 
 
 def _first_of(features: IntArray) -> IntArray:

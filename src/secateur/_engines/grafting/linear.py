@@ -6,6 +6,7 @@ With L1 and L2 prices only, the order in which weights become free does not chan
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,14 +76,30 @@ class LinearGrafting:
             self._known = self.state.raw, by_row, self.view.column_gradients(by_row)
         return self._known[1:]
 
+    def learn(self, by_row: FloatArray, dots: FloatArray) -> None:
+        """Take gradients that somebody else made, by row and as sums over the stored columns."""
+        self._known = self.state.raw, by_row, self.view.standardised(dots, by_row)
+
     def penalty(self, l1: float) -> Penalty:
         """The penalty at one L1 price."""
         return Penalty(l1, self.params.l2, self.alpha)
 
     def solve(self, l1: float) -> Certificate:
         """Graft until the optimum at this L1 price is reached, or the rounds are used up."""
+        solving = self.solving(l1)
+        while True:
+            try:
+                next(solving)  # what it waits for it makes itself
+            except StopIteration as end:
+                certificate: Certificate = end.value
+                return certificate
+
+    def solving(self, l1: float) -> Generator[LinearGrafting, None, Certificate]:
+        """The same, with a halt wherever gradients are wanted: see `lockstep`."""
         penalty, tol, strictness = self.penalty(l1), self.params.tol, 0.3
         for n_rounds in range(self.params.max_rounds + 1):
+            if self._known is None or self._known[0] is not self.state.raw:
+                yield self
             by_row, gradient = self.gradient()
             certificate, found = self._certify(by_row, gradient, penalty, n_rounds)
             is_last = n_rounds == self.params.max_rounds or strictness < STRICTEST

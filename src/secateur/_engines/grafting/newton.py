@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._engines.grafting.criterion import Penalty
-from secateur._engines.grafting.gram import Free, FreeColumns
+from secateur._engines.grafting.gram import Free, free_columns
 from secateur._engines.grafting.view import View
 from secateur._kernels.columns import SparseColumns
 from secateur._kernels.descent import descend_dense, descend_gram, descend_sparse
@@ -65,7 +65,7 @@ class Refit:
     def __init__(self, view: View, *, fit_intercept: bool) -> None:
         self._view = view
         self._fit_intercept = fit_intercept
-        self.columns = FreeColumns(view)
+        self.columns = free_columns(view)
 
     def fit(
         self, state: LinearState, free: Free, penalty: Penalty, goal: float, most_steps: int = 30

@@ -9,6 +9,7 @@ import numpy as np
 
 from secateur._engines.grafting.data import GraftingData
 from secateur._engines.grafting.linear import Certificate, LinearGrafting
+from secateur._engines.grafting.lockstep import Solving, together
 from secateur._engines.grafting.params import GraftingParams
 from secateur.evaluation.cross_trace import pool
 from secateur.evaluation.folds import Fold
@@ -38,18 +39,22 @@ class LinearRun:
 
     def advance(self, l1: float) -> Certificate:
         """Go to the optimum at the next price."""
+        return together([self.advancing(l1)])[0]
+
+    def advancing(self, l1: float) -> Solving:
+        """The same, side by side with others."""
         if not self._data.prices.is_plain:
             self.core.alpha = self._data.alpha(self.core.support())
         most = self._params.max_features
         if most is None or self.core.allowed is not None:
-            return self.core.solve(l1)
+            return (yield from self.core.solving(l1))
         before, support = self.core.state.copy(), self.core.support()
-        certificate = self.core.solve(l1)
+        certificate = yield from self.core.solving(l1)
         if len(self._with_kept(self.core.support())) > most:
             after = self.core.support()
             self.core.state = before
             self.core.allowed = self._first(support, after, most)
-            certificate = self.core.solve(l1)
+            certificate = yield from self.core.solving(l1)
         return certificate
 
     def _with_kept(self, support: IntArray) -> IntArray:
@@ -110,12 +115,12 @@ class GridTrace:
     ) -> Iterator[Step]:
         """One step per price, from dear to cheap."""
         for l1 in prices:
+            runs = [*self._runs, self._whole]
+            *_, certificate = together([run.advancing(l1) for run in runs])
             verdicts = []
             for run in self._runs:
-                run.advance(l1)
                 verdicts.append(self._data.verdict(run.fold, run.core.state.raw))
                 on_round()
-            certificate = self._whole.advance(l1)
             score = None
             if verdicts:
                 score = pool(verdicts, origin="held_out", metric=self._data.loss.name)

@@ -74,7 +74,10 @@ class View:
 
     def column_gradients(self, by_row: FloatArray) -> FloatArray:
         """Gradients by weight of all standardised columns, shape (n_outputs, n_features)."""
-        dots = self.columns.dots(by_row, self.threads)
+        return self.standardised(self.columns.dots(by_row, self.threads), by_row)
+
+    def standardised(self, dots: FloatArray, by_row: FloatArray) -> FloatArray:
+        """The same from sums over the stored columns, in their place."""
         if self.mean.any():
             dots -= self.mean * np.array([[row.sum()] for row in by_row])
         dots *= self.inverse
@@ -84,6 +87,10 @@ class View:
         """Standardised columns of the training rows, shape (n_features, n_rows)."""
         rows = np.arange(self.columns.n_rows) if all_rows else self.rows
         return self.columns.gather(features, rows, self.mean, self.inverse)
+
+    def gather_part(self, features: IntArray, part: slice) -> FloatArray:
+        """The same of a part of the training rows."""
+        return self.columns.gather(features, self.rows[part], self.mean, self.inverse)
 
     def combine(self, features: IntArray, step: FloatArray) -> FloatArray:
         """The sum of a few standardised columns, each times its step, for all rows."""
