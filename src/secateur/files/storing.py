@@ -80,7 +80,8 @@ def store_dataset(
     source = _Planned(looked, plan, rows, y, weight, print_of_files(file))
     table = _stored(source, (roles, options), where)
     is_row = slice(None) if weight is None else weight > 0
-    told = (*looked.blocks.notes, *plan.notes, *notes, *([sentence] if sentence else []))
+    known = (*looked.blocks.kind.notes, *looked.blocks.notes, *plan.notes)
+    told = (*known, *notes, *([sentence] if sentence else []))
     return Dataset(
         features=Features(table, plan.names, np.arange(len(plan.names))),
         y=y[is_row],
