@@ -61,5 +61,6 @@ def _fill(block: RowBlock, features: IntArray, out: IntArray) -> None:
         block.packed_by_row,
         len(block.tree_rows) == block.columns.n_rows,
         features,
+        block.columns.n_bins,
         out,
     )
