@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from secateur._data.opening import open_table
     from secateur._execution.dask import DaskExecutor
     from secateur.comparison.racing import compare
-    from secateur.evaluation.repeating import HeldOut, held_out
+    from secateur.evaluation.held import HeldOut
+    from secateur.evaluation.repeating import held_out
     from secateur.evaluation.resampling import Stability, stability
     from secateur.path import (
         AtMost,
@@ -96,7 +97,8 @@ _HOMES = {
     "secateur._data.opening": ("open_table",),
     "secateur._execution.dask": ("DaskExecutor",),
     "secateur.comparison.racing": ("compare",),
-    "secateur.evaluation.repeating": ("HeldOut", "held_out"),
+    "secateur.evaluation.held": ("HeldOut",),
+    "secateur.evaluation.repeating": ("held_out",),
     "secateur.evaluation.resampling": ("Stability", "stability"),
     "secateur.path": (
         "AtMost",

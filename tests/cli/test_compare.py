@@ -36,6 +36,15 @@ def test_json_and_names_of_features(run, table, tmp_path):
     assert comparison.feature_names == ("a", "b", "c", "d", "colour")
 
 
+def test_methods_of_numbers_race_on_a_file_with_text(run, table, tmp_path):
+    told = ("--methods", "grafting,fg,l1,mutual_info,all", *FEW[2:])
+    done = run("compare", table, "-y", "y", "--json", "-o", "r", *told)
+    assert done.document["failures"] == []
+    assert done.document["data"]["features"] == 5
+    sizes = {point["n_features"] for point in done.document["methods"]["all"]["scores"]}
+    assert sizes == {5.0}  # a column of text is one feature
+
+
 def test_a_method_that_fails_is_reported_and_not_fatal(run, tmp_path, monkeypatch):
     from secateur.comparison import baselines
 
@@ -118,6 +127,7 @@ def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path
         (("--methods", "iis"), 1, "which is for regression"),
         (("--validators", "oracle"), 1, "oracle"),
         (("--sizes", "few"), 2, "sizes"),
+        (("--task-column", "colour"), 2, "about one task"),
     ],
 )
 def test_what_is_wrong_is_said(run, table, options, code, reason):

@@ -295,3 +295,18 @@ def test_names_with_markup_are_shown_as_text(run, tmp_path):
     assert done.code == 0, done.err
     assert "[bold]<script>alert(1)</script>" in done.out
     assert "<script>alert(1)" not in (tmp_path / "r" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("more", "bins"), [((), 32), (("--set", "max_bins=200"), 200)])
+def test_columns_of_short_and_wide_files_get_fewer_bins_and_that_is_said(run, tmp_path, more, bins):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1000)).round(3)
+    y = (X[:, 3] > 0).astype(int)
+    rows = [",".join([*map(str, row), f"c{label}"]) for row, label in zip(X, y, strict=True)]
+    names = ",".join([*(f"x{j}" for j in range(1000)), "y"])
+    (tmp_path / "wide.csv").write_text("\n".join([names, *rows]))
+    done = run("select", "wide.csv", "-y", "y", "--json", "-o", "s", *QUICK, *more)
+    assert done.document["parameters"]["max_bins"] == bins
+    said = "at most 32 bins for each (--set max_bins=255"
+    assert (said in done.err) is (bins == 32)
+    assert any(said in note for note in done.document["notes"]) is (bins == 32)

@@ -17,7 +17,7 @@ from secateur import (
     GraftingClassifier,
     GraftingRegressor,
 )
-from secateur.evaluation import held_out
+from secateur.evaluation import held_out, side_by_side
 from secateur.exceptions import InputError, InterruptedWarning, ParameterError
 
 GRID = [0.2, 0.1, 0.05, 0.02]
@@ -247,6 +247,65 @@ def test_interruption_keeps_the_folds_that_were_done():
         held = held_out(Impatient(l1=GRID, cv=0), X, y, cv=5, random_state=0)
     assert len(held.fold_paths) == len(held.folds) == len(held.path[0].score.folds) == 2
     assert held.all_features is None
+
+
+@pytest.fixture
+def two_processes(monkeypatch):
+    """Fits of folds run in two processes, however short they are and whatever there is."""
+    monkeypatch.setattr(side_by_side, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(side_by_side, "resolve_n_jobs", lambda n_jobs: n_jobs or 2)
+
+
+def test_folds_side_by_side_give_what_folds_one_after_another_do(two_processes):
+    X, y = problem()
+    told = []
+    one, two = (
+        held_out(
+            GraftingClassifier(l1=GRID), X, y, cv=3, random_state=0, n_jobs=n_jobs,
+            on_fit=lambda done, total: told.append((done, total)),
+        )
+        for n_jobs in (1, 2)
+    )  # fmt: skip
+    assert [step.score for step in one.path] == [step.score for step in two.path]
+    assert one.all_features == two.all_features
+    for ours, theirs in zip(one.fold_paths, two.fold_paths, strict=True):
+        assert [s.support.tolist() for s in ours] == [s.support.tolist() for s in theirs]
+    assert told == 2 * [(done, 7) for done in range(1, 8)]
+
+    # whoever interrupts: what was done is kept, and nobody goes on working
+    def interrupt(done, total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedWarning, match="1 of 3 folds"):
+        held = held_out(
+            GraftingClassifier(l1=GRID), X, y, cv=3, random_state=0, n_jobs=2, on_fit=interrupt
+        )
+    assert len(held.fold_paths) == 1
+    assert held.fold_paths[0][0].support.tolist() == one.fold_paths[0][0].support.tolist()
+
+
+@pytest.mark.parametrize(
+    ("selector", "n_jobs", "seconds", "processes"),
+    [
+        (GraftingClassifier(), 2, 100.0, 2),
+        (GraftingClassifier(), 2, 1.0, 1),  # loading libraries would take longer
+        (GraftingClassifier(), 1, 100.0, 1),
+        (GraftingClassifier(n_jobs=3), None, 100.0, 3),
+        (GraftingClassifier(verbose=1), 2, 100.0, 1),  # a bar is wanted
+        (GraftingClassifier(executor=object()), 2, 100.0, 1),  # the work is done elsewhere
+    ],
+)
+def test_when_processes_are_worth_it(selector, n_jobs, seconds, processes):
+    X = np.zeros((10, 3))
+    assert side_by_side.n_processes(selector, X, n_jobs, seconds) == processes
+
+
+def test_processes_are_not_more_than_memory_allows(monkeypatch):
+    X = np.zeros((1000, 10))
+    monkeypatch.setattr(side_by_side, "available_memory", lambda: 9 * X.nbytes)
+    assert side_by_side.n_processes(GraftingClassifier(), X, 4, 100.0) == 2
+    assert side_by_side.n_bytes(csr_matrix(np.eye(4))) == 4 * 8 + 4 * 4 + 5 * 4
 
 
 def test_progress_is_told_fit_by_fit():

@@ -41,7 +41,20 @@ REFUSED = [
     ("t.csv.xz", b"\xfd7zXZ\x00" + b"\x01" * 30, "whole xz"),
     ("t.csv.zst", b"\x28\xb5\x2f\xfd" + b"\xff" * 30, "whole zst"),
     ("t.parquet", b"PAR1 and then nonsense PAR1", "parquet"),
-    ("t.parquet", b"a,b\n1,2\n", "parquet"),
+    ("t.parquet", b"a,b\n1,2\n", r"parquet file. Got text. Call it \.csv"),
+    ("t.parquet", b"", "does not begin like that"),
+    ("t.parquet", b"\x00\x01\x02", "does not begin like that"),
+    (
+        "t.csv",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600,
+        "Excel workbook. Save it as CSV",
+    ),
+    ("t.csv", b"\x89HDF\r\n\x1a\n" + b"\x00" * 60, "HDF5"),
+    ("t.csv", b"SQLite format 3\x00" + b"\x00" * 60, "SQLite database"),
+    ("t.csv", b"%PDF-1.7 ...", "PDF"),
+    ("t.npz", b"\x93NUMPY\x01\x00v\x00{", "savez"),
+    ("t.csv", "\n<!DOCTYPE html>\n<html><body>Sign in, please</body></html>", "a web page"),
+    ("t.csv.gz", gzip.compress(b"<html></html>", mtime=0), "a web page"),
     ("t.feather", b"ARROW1\x00\x00nonsense", "feather"),
     ("t.npz", b"nonsense", "npz"),
     ("t.npz", b"PK\x03\x04nonsense", "NPZ"),
@@ -87,12 +100,25 @@ def test_objects_are_never_unpickled(tmp_path):
         read_file(file)
 
 
-def test_an_excel_file_is_told_to_be_saved_as_csv(tmp_path):
+def zipped(**parts):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("xl/workbook.xml", "<workbook/>")
-    with pytest.raises(InputError, match=r"CSV|array X"):
-        read_file(a_file(tmp_path, stream.getvalue(), "t.xlsx"))
+        for name, content in parts.items():
+            archive.writestr(name.replace("__", "/").replace("_", "."), content)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.csv", "t.npz"])
+def test_an_excel_file_is_told_to_be_saved_as_csv(tmp_path, name):
+    content = zipped(xl__workbook_xml="<workbook/>")
+    with pytest.raises(InputError, match=r"Got an Excel workbook\. Save it as CSV"):
+        read_file(a_file(tmp_path, content, name))
+
+
+@pytest.mark.parametrize("name", ["t.zip", "t.csv", "t.csv.zip"])
+def test_an_archive_is_told_to_be_unpacked(tmp_path, name):
+    with pytest.raises(InputError, match=r"an archive with 't\.csv'\. Unpack it"):
+        read_file(a_file(tmp_path, zipped(t_csv="a,b\n1,2\n"), name))
 
 
 def test_a_small_file_that_holds_a_very_large_one_is_left_before_memory_ends(tmp_path, monkeypatch):

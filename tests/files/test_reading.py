@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from secateur._data.reading.blocks import kind_of_file
 from secateur.files.reading import ReadOptions, read_file
 
 pl = pytest.importorskip("polars")
@@ -72,6 +73,31 @@ def test_the_content_tells_the_format_not_the_name(tmp_path):
     assert read_file(file).kind.format == "parquet"
     file = write(tmp_path, ".csv.gz").rename(tmp_path / "plain.csv")
     assert read_file(file).kind.compression == "gz"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "name", "note"),
+    [
+        (".parquet", "t.csv", "t.csv is Parquet, whatever its name says, and is read so."),
+        (".feather", "t.parquet", "t.parquet is Feather, whatever its name says, and is read so."),
+        (".csv", "t.csv.gz", "t.csv.gz is not compressed, although it is called so: it is read as"),
+        (".csv.gz", "t.csv", "t.csv is compressed as .gz, whatever its name says."),
+        (".csv.xz", "t.csv.gz", "t.csv.gz is compressed as .xz, whatever its name says."),
+    ],
+)
+def test_where_name_and_content_disagree_it_is_said(tmp_path, suffix, name, note):
+    file = write(tmp_path, suffix).rename(tmp_path / name)
+    raw = read_file(file)
+    assert raw.notes[0].startswith(note)
+    np.testing.assert_array_equal(raw.matrix[:, [0, 2]], NUMBERS)
+    assert kind_of_file(file).notes == raw.kind.notes == raw.notes[:1]  # in blocks too
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_where_they_agree_nothing_is_said(tmp_path, suffix):
+    file = write(tmp_path, suffix)
+    assert read_file(file).kind.notes == ()
+    assert read_file(file.rename(tmp_path / "unnamed")).kind.notes == ()
 
 
 def test_libsvm_keeps_the_numbers_of_its_columns(tmp_path):

@@ -200,6 +200,31 @@ def test_doubtful_features_are_marked_and_the_sentence_follows_the_cut(opened, t
     assert page.wrong == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_name_of_the_level_lies_over_no_curve(opened, tmp_path, width):
+    path = make_path([0.5, 0.342, 0.341, 0.3405])  # flat, and near the level
+    file = write_page(tmp_path / "p.html", [Entry("d", path, None, make_evidence(path))])
+    page = opened(file, width=width)
+    words = page.locator("#e0-size .annotation-text").bounding_box()
+    whole = page.locator("#e0-size").bounding_box()
+    top = whole["y"] + page.evaluate("document.querySelector('#e0-size')._fullLayout._size.t")
+    assert whole["y"] <= words["y"]
+    assert words["y"] + words["height"] <= top + 1
+    assert whole["x"] <= words["x"]
+    assert words["x"] + words["width"] <= whole["x"] + whole["width"]
+
+
+def test_who_stood_for_a_doubtful_feature_is_told_beside_it(opened, tmp_path):
+    path = make_path()
+    steps = [Step.of([5 if j == 0 else j for j in step.order.tolist()]) for step in path]
+    other = SelectionPath(steps, path.stop_reason, path.feature_names, "demo")
+    evidence = make_evidence(path, fold_paths=[path, other, other])
+    page = opened(write_page(tmp_path / "p.html", [Entry("demo", path, None, evidence)]))
+    cell = page.inner_text("#e0-features tr.doubtful td.frequency")
+    assert cell.split("\n") == ["33 % doubtful", "instead f5 in 2 folds"]
+    assert page.wrong == []
+
+
 def test_the_table_filters_by_name_and_group(opened, one):
     page = opened(one)
     page.fill("#e0 .filter", "lab")

@@ -218,10 +218,19 @@ def test_the_curve_has_all_steps_the_cut_and_the_level_of_all_features():
     assert (cut["x"], cut["y"]) == ([3], [0.35])
     assert line["y"] == points["y"]
     assert band["y"] == [0.51, 0.41, 0.36, 0.355, 0.335, 0.34, 0.39, 0.49]
-    assert level["y"] == [0.34, 0.34]
+    assert (level["y"], level["mode"]) == ([0.34, 0.34], "lines")
     assert points["hovertext"][1] == (
         "<b>2 features</b><br>held-out log loss 0.4000 ± 0.0100<br>penalty 0.5<br>+ f1"
     )
+
+
+def test_the_level_of_all_features_is_named_above_the_figure():
+    path = make_path()
+    drawn = score_by_size(entry_facts(Entry("demo", path, None, make_evidence(path))))["layout"]
+    (words,) = drawn["annotations"]
+    assert words["text"] == "- - -  all 6 features: 0.3400"
+    assert (words["yref"], words["y"], words["yanchor"]) == ("paper", 1, "bottom")
+    assert "annotations" not in score_by_size(entry_facts(Entry("demo", path)))["layout"]
 
 
 def test_the_line_goes_through_the_best_step_of_each_size():

@@ -41,18 +41,30 @@ def add_two_in_order(c0, c1, place, packed, h0, h1):
 
 
 @njit(cache=True, nogil=True)
-def dense_cells(codes, rows, place, packed, in_order, features, places, histogram_out):
+def clear_cells(n_bins, cells_out):
+    """Empty the bins of one feature in all cells; codes that it does not have are left as they are.
+
+    On short tables most of a cell is room for codes that no row has.
+    """
+    for first in range(0, cells_out.shape[0], N_CODES):
+        cells_out[first : first + n_bins] = 0
+        cells_out[first + MISSING] = 0
+
+
+@njit(cache=True, nogil=True)
+def dense_cells(codes, rows, place, packed, in_order, features, n_bins, places, histogram_out):
     """``histogram[places[f], c * 256 + code]`` = packed sum of the rows of cell c with that code.
 
-    ``place`` and ``packed`` are by row; ``in_order`` says that ``rows`` is 0, 1, 2, ...
+    ``place`` and ``packed`` are by row; ``in_order`` says that ``rows`` is 0, 1, 2, ... Only codes
+    that a feature has, ``n_bins`` of it and the missing one, are written.
     """
     spare = np.zeros(histogram_out.shape[1], np.int64)
     n = features.shape[0]
     for f in range(0, n, 2):
         h0 = histogram_out[places[f]]
         h1 = histogram_out[places[f + 1]] if f + 1 < n else spare
-        h0[:] = 0
-        h1[:] = 0
+        clear_cells(n_bins[features[f]], h0)
+        clear_cells(n_bins[features[min(f + 1, n - 1)]], h1)
         c0 = codes[features[f]]
         c1 = codes[features[min(f + 1, n - 1)]]
         if in_order:

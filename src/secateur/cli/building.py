@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 TIME_FOLDS = 5
 
+WIDE = 1000
+"""From so many columns on the bins of short tables are made coarser: all time goes into them."""
+
+ROWS_PER_BIN = 6
+FEWEST_BINS, MOST_BINS = 32, 255
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
@@ -41,9 +47,38 @@ def build_selector(wish: Wish, dataset: Dataset, costs: Any, seed: int, jobs: in
         chosen["task"] = dataset.task
     if dataset.time is not None:
         chosen["cv"] = _time_splitter(TIME_FOLDS)
+    bins = coarse_bins(*dataset.features.X.shape)
+    if "max_bins" in known and bins is not None and not dataset.is_stored:
+        chosen["max_bins"] = bins
     chosen |= _limits(wish, known, kind.__name__)
     chosen |= read_settings(wish.settings, kind)
     return kind(**{name: value for name, value in chosen.items() if name in known})
+
+
+def coarse_bins(n_rows: int, n_columns: int) -> int | None:
+    """Bins for columns of a short and wide table, about six rows in each; None for other tables.
+
+    Values of a few rows do not tell finer thresholds apart, and a search takes as long as there are
+    bins.
+
+    >>> coarse_bins(300, 2000), coarse_bins(60, 2000), coarse_bins(300, 200)
+    (50, 32, None)
+    """
+    if n_columns < WIDE or n_rows >= ROWS_PER_BIN * MOST_BINS:
+        return None
+    return max(FEWEST_BINS, n_rows // ROWS_PER_BIN)
+
+
+def told_of_bins(selector: Any, wish: Wish) -> list[str]:
+    """What to say where the bins were made coarser."""
+    bins = getattr(selector, "max_bins", MOST_BINS)
+    if bins >= MOST_BINS or any(setting.startswith("max_bins") for setting in wish.settings):
+        return []
+    told = (
+        f"There are few rows for many columns: at most {bins} bins for each (--set max_bins="
+        f"{MOST_BINS} for all that there can be, which takes longer)."
+    )
+    return [told]
 
 
 def _check_tasks(method: str, kind: type, dataset: Dataset) -> None:

@@ -46,6 +46,7 @@ def compare(
         typer.Option("--resume", help="Go on from an interrupted race.", rich_help_panel=RACING),
     ] = False,
     out: options.Out = None,
+    task_column: Annotated[str | None, typer.Option("--task-column", hidden=True)] = None,
     *,
     rows: options.RowOptions,
     judging: options.JudgingOptions,
@@ -57,6 +58,7 @@ def compare(
     A method that fails or takes too long is reported, and the others go on. Finished trials are
     kept beside the folder of results until it is written.
     """
+    _refuse_tasks(task_column)
     from secateur.cli.building import judging_folds
     from secateur.cli.folder import check_folder, free_name
     from secateur.cli.loading import DataRequest, load
@@ -89,6 +91,16 @@ def _check_size(file: Path) -> None:
         f"The rows of {file.name}, which a race has in memory,",
         "Race on a part of the rows, or use secateur select, which can do with a table on disk.",
     )
+
+
+def _refuse_tasks(task_column: str | None) -> None:
+    """Those who know `select --task-column` try it here."""
+    if task_column is not None:
+        raise typer.BadParameter(
+            f"a race is about one task; got '--task-column' {task_column}. Leave the option out to "
+            "race with the task as one more column; or use 'secateur select --method "
+            "multitask --task-column', which tells what each task needs."
+        )
 
 
 def _sizes(text: str | None) -> list[int] | None:

@@ -13,7 +13,7 @@ import numpy as np
 from secateur.path.rules import rule_to_document
 from secateur.path.values import thawed_json
 from secateur.report.answers import answer
-from secateur.report.doubts import doubts, is_doubtful
+from secateur.report.doubts import doubt_of_step, is_doubtful
 
 if TYPE_CHECKING:
     from secateur.path import Score, Selection, SelectionPath
@@ -69,9 +69,7 @@ def answer_of(path: SelectionPath, selection: Selection, evidence: Evidence | No
 
 def doubt_of(path: SelectionPath, selection: Selection, evidence: Evidence | None) -> str:
     """Which of the chosen features are doubtful, in one sentence; empty where none is."""
-    told = _told(selection, evidence)
-    order = path[selection.index].order.tolist()
-    return doubts([path.feature_names[each] for each in order], told.frequency if told else ())
+    return doubt_of_step(path, selection.index, _told(selection, evidence))
 
 
 def _told(selection: Selection, evidence: Evidence | None) -> StepEvidence | None:
@@ -93,7 +91,8 @@ def feature_rows(
     """One dict for each chosen feature, the most useful first.
 
     ``gain`` is its share of all the weight of the step, ``entered`` its place in the order of
-    entry, ``frequency`` the share of folds that chose it too, ``tasks`` those that use it.
+    entry, ``frequency`` the share of folds that chose it too, ``substitute`` the one that folds
+    without it chose instead, ``tasks`` those that use it.
     """
     step = path[selection.index]
     weight = np.abs(step.weight[np.searchsorted(step.support, step.order)])
@@ -110,6 +109,7 @@ def feature_rows(
         }
         if row["frequency"] is not None:
             row["doubtful"] = is_doubtful(row["frequency"])
+            row["substitute"] = _substitute(path, feature, told)
         if step.supports:
             row["tasks"] = [task for task, used in step.supports.items() if feature in used]
         if evidence is not None and feature in evidence.costs:
@@ -119,6 +119,21 @@ def feature_rows(
             row["groups"] = list(evidence.groups[feature])
         rows.append(_plain(row))
     return sorted(rows, key=lambda row: (-row["gain"], row["entered"]))
+
+
+def _substitute(
+    path: SelectionPath, feature: int, told: StepEvidence | None
+) -> dict[str, Any] | None:
+    """The feature that folds without this one chose instead, if there is any."""
+    found = None if told is None else told.stand_in(feature)
+    if found is None:
+        return None
+    return {
+        "name": path.feature_names[found.other],
+        "index": found.other,
+        "correlation": found.strength,
+        "folds": found.n_folds,
+    }
 
 
 def score_document(score: Score | None) -> dict[str, Any] | None:

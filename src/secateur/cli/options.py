@@ -30,36 +30,9 @@ Target = Annotated[
     str | None,
     typer.Option("--target", "-y", help="The column to predict. LIBSVM files bring their own."),
 ]
-Task = Annotated[
-    TaskOption | None, typer.Option("--task", help="Overrules the guess.", rich_help_panel=ROWS)
-]
-Weight = Annotated[
-    str | None,
-    typer.Option("--weight", help="The column of row weights.", rich_help_panel=ROWS),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option("--drop", help="Columns to leave out: a,b,c.", rich_help_panel=ROWS),
-]
 Keep = Annotated[
     list[str] | None,
     typer.Option("--keep", help="Features that are always in, and free.", rich_help_panel=ROWS),
-]
-GroupColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--group-column",
-        help="Rows with the same value stay in one fold.",
-        rich_help_panel=JUDGING,
-    ),
-]
-TimeColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--time-column",
-        help="Folds are judged by later rows than those they learn from.",
-        rich_help_panel=JUDGING,
-    ),
 ]
 TaskColumn = Annotated[
     str | None,
@@ -69,59 +42,9 @@ TaskColumn = Annotated[
         rich_help_panel=ROWS,
     ),
 ]
-Folds = Annotated[
-    int | None,
-    typer.Option(
-        "--cv",
-        min=2,
-        help="Number of folds; five, or three for many rows.",
-        rich_help_panel=JUDGING,
-    ),
-]
-Scoring = Annotated[
-    str | None,
-    typer.Option(
-        "--scoring",
-        help="What counts: log_loss, accuracy, squared_error or any scorer of scikit-learn.",
-        rich_help_panel=JUDGING,
-    ),
-]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, help="All chance comes from it.", rich_help_panel=JUDGING)
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", help="Threads; all cores by default.", rich_help_panel=JUDGING),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option("--delimiter", help="Guessed otherwise; '\\t' for tabs.", rich_help_panel=READING),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header", help="Whether the first line holds names.", rich_help_panel=READING
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option("--encoding", help="UTF-8 or Windows-1252 otherwise.", rich_help_panel=READING),
-]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="The folder of results.", rich_help_panel=WRITING),
-]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Replace results that are there.", rich_help_panel=WRITING),
-]
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print one JSON document, for machines.", rich_help_panel=WRITING),
-]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Say results and errors only.", rich_help_panel=WRITING),
 ]
 
 
@@ -129,39 +52,94 @@ Quiet = Annotated[
 class RowOptions:
     """What the columns are for that are no features."""
 
-    weight: Weight = None
-    drop: Drop = None
-    task: Task = None
-    time_column: TimeColumn = None
-    group_column: GroupColumn = None
+    weight: Annotated[
+        str | None, typer.Option(help="The column of row weights.", rich_help_panel=ROWS)
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to leave out: a,b,c.", rich_help_panel=ROWS),
+    ] = None
+    task: Annotated[
+        TaskOption | None, typer.Option(help="Overrules the guess.", rich_help_panel=ROWS)
+    ] = None
+    time_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Folds are judged by later rows than those they learn from.",
+            rich_help_panel=JUDGING,
+        ),
+    ] = None
+    group_column: Annotated[
+        str | None,
+        typer.Option(help="Rows with the same value stay in one fold.", rich_help_panel=JUDGING),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgingOptions:
     """How subsets are judged."""
 
-    cv: Folds = None
-    scoring: Scoring = None
-    seed: Seed = 0
-    jobs: Jobs = None
+    cv: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Number of folds; five, or three for many rows.", rich_help_panel=JUDGING
+        ),
+    ] = None
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            help="What counts: log_loss, accuracy, squared_error or any scorer of scikit-learn.",
+            rich_help_panel=JUDGING,
+        ),
+    ] = None
+    seed: Annotated[
+        int, typer.Option(min=0, help="All chance comes from it.", rich_help_panel=JUDGING)
+    ] = 0
+    jobs: Annotated[
+        int | None, typer.Option(help="Threads; all cores by default.", rich_help_panel=JUDGING)
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
     """How the file is read."""
 
-    delimiter: Delimiter = None
-    header: Header = None
-    encoding: Encoding = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="Guessed otherwise; '\\t' for tabs.", rich_help_panel=READING),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first line holds names.",
+            rich_help_panel=READING,
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="UTF-8 or Windows-1252 otherwise.", rich_help_panel=READING),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class TalkingOptions:
     """What is said, and whether results may be replaced."""
 
-    force: Force = False
-    as_json: Json = False
-    quiet: Quiet = False
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace results that are there.", rich_help_panel=WRITING),
+    ] = False
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON document, for machines.", rich_help_panel=WRITING
+        ),
+    ] = False
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="Say results and errors only.", rich_help_panel=WRITING),
+    ] = False
 
 
 def split_names(given: list[str] | None) -> tuple[str, ...]:

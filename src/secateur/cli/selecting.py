@@ -153,14 +153,16 @@ class _Selecting:
         self.talk.notes(notes)
         further = None if test is None else self._further_rows(test, dataset)
         # slow to load: what is wrong with the files has been said by now
-        from secateur.cli.building import build_selector, judging_folds
+        from secateur.cli.building import build_selector, judging_folds, told_of_bins
         from secateur.cli.testing import judge_on
         from secateur.cli.work import Judging, conclude, select_features
 
         selector = build_selector(self.wish, dataset, costs, judging.seed, judging.jobs)
+        thrift = told_of_bins(selector, self.wish)
+        self.talk.notes(thrift)
         how = Judging.of(judging, judging_folds(dataset, judging.cv))
         outcome = select_features(selector, dataset, costs, how, self.talk)
-        more = self._told(dataset, judging.seed, notes)
+        more = self._told(dataset, judging.seed, [*notes, *thrift])
         if further is not None:
             more["test"] = judge_on(further, outcome, dataset, judging.seed, self.talk)
         reduced = self._reduced(dataset, outcome) if write_data else None

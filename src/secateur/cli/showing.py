@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from secateur.report.brevity import few
+from secateur.report.brevity import few, short
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,6 +35,7 @@ def features_table(rows: Sequence[Mapping[str, Any]], unit: str) -> Table:
 
     heads = {"feature": "name", "gain": "gain", f"cost {unit}".strip(): "cost"}
     heads |= {"group": "groups", "tasks": "tasks", "in folds": "frequency", "": "doubtful"}
+    heads |= {"in other folds": "substitute"}
     heads = {
         head: key
         for head, key in heads.items()
@@ -42,7 +43,7 @@ def features_table(rows: Sequence[Mapping[str, Any]], unit: str) -> Table:
     }
     table = Table(box=None, pad_edge=False)
     for head, key in heads.items():
-        is_text = key in {"name", "groups", "tasks", "doubtful"}
+        is_text = key in {"name", "groups", "tasks", "doubtful", "substitute"}
         table.add_column(head, justify="left" if is_text else "right", overflow="fold")
     for row in rows[:MOST_SHOWN]:
         table.add_row(*(_cell(key, row.get(key)) for key in heads.values()))
@@ -63,6 +64,8 @@ def _cell(key: str, value: Any) -> Text:
         return _text("")
     if key == "doubtful":
         return _text("doubtful")
+    if key == "substitute":
+        return _text(f"{short(value['name'])} ({value['folds']})")
     if key in {"gain", "frequency"}:
         return _text(f"{value:.1%}" if key == "gain" else f"{value:.0%}")
     if key == "cost":

@@ -98,6 +98,8 @@ class CoupledCEGB(Ranking):
     Its own choice is the penalty that is best on a fifth of the rows that it holds out itself.
     """
 
+    _takes_categories = True
+
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[list[int], int]:
         lightgbm = needs("lightgbm", "LightGBM")
         values = X.values.tocsr() if hasattr(X.values, "indptr") else X.values
@@ -105,7 +107,13 @@ class CoupledCEGB(Ranking):
         n_classes = int(codes.max()) + 1 if self._is_classes else 0
         told = _cegb_parameters(n_classes, X.n_features, len(y), self.random_state)
         judges = np.random.default_rng(self.random_state).permutation(len(y)) < len(y) // 5
-        train = lightgbm.Dataset(values[~judges], codes[~judges], params=told, free_raw_data=False)
+        train = lightgbm.Dataset(
+            values[~judges],
+            codes[~judges],
+            categorical_feature=np.flatnonzero(X.is_category).tolist(),
+            params=told,
+            free_raw_data=False,
+        )
         test = train.create_valid(values[judges], codes[judges])
         scale = _first_gain(lightgbm, told, train)
         gains, losses = [], []

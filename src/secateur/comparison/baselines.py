@@ -32,6 +32,7 @@ class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
     """
 
     _is_dense = False
+    _takes_categories = False
 
     def __init__(self, task: str = "classification", random_state: Any = None) -> None:
         self.task = task
@@ -54,6 +55,11 @@ class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[Any, int | None]:
         raise NotImplementedError
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = self._takes_categories
+        return tags
+
     @property
     def _is_classes(self) -> bool:
         return self.task == "classification"
@@ -74,6 +80,8 @@ class MutualInformation(Ranking):
     Of a sparse table it counts whether a cell is there, as of a word in a text.
     """
 
+    _takes_categories = True
+
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:
         measure = mutual_info_classif if self._is_classes else mutual_info_regression
         values: Any = X.values
@@ -86,6 +94,8 @@ class MutualInformation(Ranking):
 
 class Chance(Ranking):
     """Features drawn at random: what any method must beat."""
+
+    _takes_categories = True
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:  # noqa: ARG002 - by chance
         return np.random.default_rng(self.random_state).permutation(X.n_features), None
@@ -104,6 +114,11 @@ class Everything(BaseEstimator):  # type: ignore[misc]  # untyped base
     def get_support(self) -> BoolArray:
         """The mask of all columns."""
         return self.support_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
 
 
 class MRMR(Ranking):

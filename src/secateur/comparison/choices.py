@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from secateur.comparison.translating import Sources
 from secateur.exceptions import InputError
 from secateur.path import SelectionPath, Subset
 from secateur.path.matching import better_of
-from secateur.typing import IntArray
+from secateur.typing import FloatArray, IntArray
 
 
-def choices_of(fitted: Any, sizes: Sequence[int]) -> list[Subset]:
+def choices_of(fitted: Any, sizes: Sequence[int], sources: Sources | None = None) -> list[Subset]:
     """What a fitted method gives at each size, and by itself.
 
     A path gives its largest step of at most that size, filled up with what enters next. A ranking
@@ -25,6 +26,9 @@ def choices_of(fitted: Any, sizes: Sequence[int]) -> list[Subset]:
     fitted : estimator
         With ``path_``, with ``order_``, or with ``get_support`` and perhaps a ranking.
     sizes : sequence of int
+        The most features.
+    sources : Sources, optional
+        The features that its columns were made of, where they are not the features themselves.
 
     Examples
     --------
@@ -34,14 +38,18 @@ def choices_of(fitted: Any, sizes: Sequence[int]) -> list[Subset]:
     [[0, 2], [0]]
     """
     if hasattr(fitted, "path_"):
-        path, own = fitted.path_, fitted.path_[fitted.selection_.index].order
+        path = fitted.path_ if sources is None else sources.path(fitted.path_)
+        own = path[fitted.selection_.index].order
         sized = [Subset(size, within(path, size)) for size in sizes]
         return [*sized, Subset(None, own)]
     if hasattr(fitted, "order_"):
         order, n_own = fitted.order_, fitted.n_own_
+        if sources is not None:
+            n_own = None if n_own is None else len(sources.order(order[:n_own]))
+            order = sources.order(order)
         own_choice = [] if n_own is None else [Subset(None, order[:n_own])]
         return [*(Subset(size, order[:size]) for size in sizes), *own_choice]
-    return _of_support(fitted, sizes)
+    return _of_support(fitted, sizes, sources)
 
 
 def within(path: SelectionPath, size: int) -> IntArray:
@@ -62,9 +70,12 @@ def within(path: SelectionPath, size: int) -> IntArray:
     return np.array(chosen, np.int64)
 
 
-def _of_support(fitted: Any, sizes: Sequence[int]) -> list[Subset]:
-    support = _support(fitted)
-    ranked = _order(fitted, support)
+def _of_support(fitted: Any, sizes: Sequence[int], sources: Sources | None) -> list[Subset]:
+    support, worth = _support(fitted), _worth(fitted)
+    if sources is not None:
+        support = np.sort(sources.order(support))
+        worth = None if worth is None else sources.worth(worth)
+    ranked = None if worth is None else _order(worth, support)
     own = support if ranked is None else ranked[np.isin(ranked, support)]
     if ranked is not None:
         return [*(Subset(size, ranked[:size]) for size in sizes), Subset(None, own)]
@@ -80,17 +91,15 @@ def _support(fitted: Any) -> IntArray:
     return np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64)
 
 
-def _order(fitted: Any, support: IntArray) -> IntArray | None:
-    """All features in falling order, if the method tells; what it kept itself comes first."""
-    worth = _worth(fitted)
-    if worth is None:
-        return None
+def _order(worth: FloatArray, support: IntArray) -> IntArray:
+    """All features in falling order; what the method kept itself comes first."""
     is_out = np.ones(len(worth), np.bool_)
     is_out[support] = False
     return np.lexsort([-np.where(np.isnan(worth), -np.inf, worth), is_out]).astype(np.int64)
 
 
 def _worth(fitted: Any) -> Any:
+    """What each column is worth to the method, if it tells."""
     if getattr(fitted, "ranking_", None) is not None:
         return -np.asarray(fitted.ranking_, np.float64)
     if getattr(fitted, "scores_", None) is not None:

@@ -16,7 +16,7 @@ MOST_DENSE_CELLS = 200_000_000
 
 
 class Matrix(NamedTuple):
-    """Columns of standard deviation one, and which of them are codes of categories."""
+    """Columns of standard deviation one, and which of them are codes of categories instead."""
 
     values: Any
     is_category: BoolArray
@@ -28,7 +28,7 @@ class Matrix(NamedTuple):
 
 
 def as_matrix(X: Any, *, dense: bool = False) -> Matrix:
-    """Missing cells get the mean of their column, categories are numbered.
+    """Missing cells get the mean of their column; categories are numbered, -1 for missing.
 
     Sparse tables stay sparse, and are then not centred, unless ``dense``.
 
@@ -48,12 +48,14 @@ def as_matrix(X: Any, *, dense: bool = False) -> Matrix:
             f"A table must have at most {MOST_DENSE_CELLS:,} cells to be made dense. Got "
             f"{table.n_rows:,} rows and {table.n_features:,} columns. Leave this method out."
         )
-    values = table.columns(np.arange(table.n_features))
-    missing = np.isnan(values)
+    raw = table.columns(np.arange(table.n_features))
+    missing = np.isnan(raw)
     count = np.maximum((~missing).sum(axis=0), 1)
-    mean = np.where(missing, 0.0, values).sum(axis=0) / count
-    values = np.where(missing, 0.0, values - mean)
-    return Matrix(values / _or_one(np.sqrt((values * values).mean(axis=0))), is_category)
+    mean = np.where(missing, 0.0, raw).sum(axis=0) / count
+    values = np.where(missing, 0.0, raw - mean)
+    values /= _or_one(np.sqrt((values * values).mean(axis=0)))
+    values[:, is_category] = np.nan_to_num(raw[:, is_category], nan=-1.0)
+    return Matrix(values, is_category)
 
 
 def _scaled_sparse(csc: Any) -> Any:

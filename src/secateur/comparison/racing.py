@@ -21,6 +21,7 @@ from secateur.comparison.trying import Course
 from secateur.comparison.validating import read_validators
 from secateur.evaluation.cloning import read_seed, with_threads
 from secateur.evaluation.judging import read_measure
+from secateur.evaluation.numbers import on_numbers
 from secateur.evaluation.outer import outer_folds
 from secateur.evaluation.rows import read_rows
 from secateur.exceptions import (
@@ -131,7 +132,7 @@ def compare(
         rows=rows,
         folds=outer_folds(rows.target, cv, rows.groups, seed, rows.weight),
         validators={
-            name: with_threads(validator, n_jobs)
+            name: on_numbers(with_threads(validator, n_jobs), has_categories=rows.has_categories)
             for name, validator in read_validators(
                 validators, rows.task, is_sparse=rows.is_sparse
             ).items()

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from secateur.comparison.choices import choices_of
+from secateur.comparison.translating import fit_method
 from secateur.evaluation.folds import Fold
 from secateur.evaluation.judging import Measure
-from secateur.evaluation.refitting import fit_anew
 from secateur.evaluation.rows import Rows, verdict_on
 from secateur.exceptions import SecateurError
 from secateur.path import StopReason, Subset, Trial, TrialStatus
@@ -57,10 +57,10 @@ def select(course: Course, name: str, method: Any, fold: int) -> Trial:
             warnings.simplefilter("ignore")  # of many fits, and of other libraries
             train = course.rows.take(course.folds[fold].train)
             started = perf_counter()
-            fitted = fit_anew(method, train, course.seed_of(fold), course.n_jobs)
+            fitted, sources = fit_method(method, train, course.seed_of(fold), course.n_jobs)
             seconds = perf_counter() - started
             _raise_if_interrupted(fitted)
-            subsets = choices_of(fitted, course.sizes)
+            subsets = choices_of(fitted, course.sizes, sources)
     except Exception as error:  # noqa: BLE001 - any method may fail in its own way
         took = perf_counter() - started
         return Trial(name, fold, TrialStatus.FAILED, told(error), took)

@@ -6,13 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from secateur.evaluation.repeating import HeldOut, held_out
+    from secateur.evaluation.held import HeldOut
+    from secateur.evaluation.repeating import held_out
     from secateur.evaluation.resampling import Stability, stability
 
 __all__ = ["HeldOut", "Stability", "held_out", "stability"]
 
 _HOME_OF = {
-    "HeldOut": "repeating",
+    "HeldOut": "held",
     "held_out": "repeating",
     "Stability": "resampling",
     "stability": "resampling",

@@ -4,97 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from secateur.evaluation.cloning import read_seed
+from secateur.evaluation.cross_trace import Verdict
 from secateur.evaluation.folds import Fold, is_drawn
+from secateur.evaluation.held import HeldOut
 from secateur.evaluation.judging import read_measure
 from secateur.evaluation.outer import outer_folds
 from secateur.evaluation.refitting import fit_anew
 from secateur.evaluation.rows import Rows, check_validator, read_rows, task_of
+from secateur.evaluation.side_by_side import n_processes, results_of, single_threaded
 from secateur.evaluation.step_judge import StepJudge
 from secateur.evaluation.tasks import check_task_folds, knows_tasks, measure_of, mixed_target
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
-from secateur.path import Score, Selection, SelectionPath, StopReason
-from secateur.path.matching import matched_steps, step_of_size
-from secateur.typing import FloatArray, IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
-    """A path whose scores come from rows that had no say in it.
-
-    Parameters
-    ----------
-    path : SelectionPath
-        That of all rows. The score of a step is what the steps that stand for it in the folds are
-        worth on the rows left out there. If no fold was finished, its own scores are kept.
-    fold_paths : tuple of SelectionPath
-        One for each fold that was finished, traced without the rows of the fold.
-    matches : tuple of tuple of int
-        For each fold, and each step of `path`, the step of the fold's path that stands for it.
-    all_features : Score or None
-        The same for a model on all columns; None if it was not finished.
-    all_features_model : str
-        What that model is.
-    selector : estimator
-        The selector fitted to all rows, cut by the held-out scores.
-    folds : tuple of Fold
-        The rows of the folds that were finished.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from secateur import GraftingClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> held = held_out(GraftingClassifier(l1=[0.1, 0.03]), X, y, cv=3, random_state=0)
-    >>> [step.score.origin for step in held.path], len(held.fold_paths)
-    (['held_out', 'held_out'], 3)
-    >>> held.frequency(held.selector.selection_).max()
-    np.float64(1.0)
-    """
-
-    path: SelectionPath
-    fold_paths: tuple[SelectionPath, ...]
-    matches: tuple[tuple[int, ...], ...]
-    all_features: Score | None
-    all_features_model: str
-    selector: Any
-    folds: tuple[Fold, ...]
-
-    def frequency(self, cut: Any = None) -> FloatArray:
-        """In what share of the folds each feature was chosen.
-
-        Parameters
-        ----------
-        cut : Selection, array of int, rule, int or None
-            A selection of `path`: counted at the steps that stand for it. An array of features:
-            counted at the steps that are nearest in size. Anything that ``path.cut`` takes.
-
-        Returns
-        -------
-        array of shape (n_features_in,)
-            NaN if no fold was finished.
-        """
-        chosen = self.supports(cut)
-        share = np.full(self.path.n_features_in, np.nan if not chosen else 0.0)
-        for support in chosen:
-            share[support] += 1.0 / len(chosen)
-        return np.round(share, 12)  # five fifths are one
-
-    def supports(self, cut: Any = None) -> list[IntArray]:
-        """The features that each fold chose at a cut; see `frequency`."""
-        if isinstance(cut, np.ndarray | list | tuple):
-            size = len(np.unique(np.asarray(cut, np.int64)))
-            places = [step_of_size(path, size) for path in self.fold_paths]
-        else:
-            selection = cut if isinstance(cut, Selection) else self.path.cut(cut)
-            places = [match[selection.index] for match in self.matches]
-        return [path[at].support for path, at in zip(self.fold_paths, places, strict=True)]
+from secateur.path import Score, SelectionPath, StopReason
+from secateur.path.matching import matched_steps
 
 
 def held_out(
@@ -145,7 +74,8 @@ def held_out(
     random_state : int, RandomState or None, default=None
         Of the folds, and of estimators that have none of their own.
     n_jobs : int or None, default=None
-        Threads of selectors that have no number of their own.
+        Threads of selectors that have no number of their own. Where the fit to all rows takes long,
+        the others run side by side in so many processes; the results are the same.
     on_fit : callable, default=None
         Called with (done, total) after each of the fits.
 
@@ -164,21 +94,26 @@ def held_out(
     folds = _folds(rows, cv, seed)
     read_measure(scoring, rows.task)  # complains before any work
     tell = _Counter(on_fit, 1 + 2 * len(folds))
+    started = perf_counter()
     whole = fit_anew(selector, rows, seed, n_jobs)
     tell.one_more()
+    processes = n_processes(selector, rows.X, n_jobs, perf_counter() - started)
     own = next((step.score.metric for step in whole.path_ if step.score is not None), None)
+    if processes > 1:
+        selector = single_threaded(selector)
     judge = StepJudge(selector, validator, rows, measure_of(scoring, rows, own), seed)
     work = _Work(rows, folds, judge, tell)
-    fits = (
-        [] if _is_interrupted(whole) else work.fits(lambda r: fit_anew(selector, r, seed, n_jobs))
-    )
+    done: tuple[list[Any], Score | None] = ([], None)
+    if not _is_interrupted(whole):
+        done = work.done(partial(_fit, selector, seed, n_jobs), processes)
+    fits, of_all = done
     matches = [matched_steps(whole.path_, fit.path_) for fit in fits]
     whole.path_ = work.scored(whole.path_, fits, matches)
     return HeldOut(
         path=whole.path_,
         fold_paths=tuple(fit.path_ for fit in fits),
         matches=tuple(matches),
-        all_features=work.score_of_all() if len(fits) == len(folds) else None,
+        all_features=of_all,
         all_features_model=judge.name_of_all,
         selector=whole.with_cut(whole.cut),
         folds=tuple(folds[: len(fits)]),
@@ -241,20 +176,40 @@ class _Work:
     judge: StepJudge
     tell: _Counter
 
-    def fits(self, fit: Callable[[Rows], Any]) -> list[Any]:
-        """The selector fitted to the training rows of each fold, up to an interruption."""
-        done: list[Any] = []
+    def done(self, fit: Callable[[Rows], Any], processes: int) -> tuple[list[Any], Score | None]:
+        """The selector fitted to the training rows of each fold, and the score of all columns.
+
+        Up to an interruption, which keeps the folds that were done.
+        """
+        fits: list[Any] = []
+        verdicts: list[Verdict] = []
         try:
-            for fold in self.folds:
-                with _said_before():
-                    fitted = fit(self.rows.take(fold.train))
-                if _is_interrupted(fitted):
-                    break
-                done.append(fitted)
-                self.tell.one_more()
+            with _said_before(), closing(results_of(self._tasks(fit), processes)) as results:
+                for result in results:
+                    if len(fits) == len(self.folds):
+                        verdicts.append(result)
+                    elif _is_interrupted(result):
+                        break
+                    else:
+                        fits.append(result)
+                    self.tell.one_more()
         except KeyboardInterrupt:
-            _warn(f"It keeps the {len(done)} of {len(self.folds)} folds that were done.")
-        return done
+            self._warn_of_interruption(len(fits))
+        is_whole = len(verdicts) == len(self.folds)
+        return fits, self.judge.measure.score(verdicts) if is_whole else None
+
+    def _tasks(self, fit: Callable[[Rows], Any]) -> Iterator[Callable[[], Any]]:
+        """First the fits, then the verdicts on all columns."""
+        for fold in self.folds:
+            yield partial(fit, self.rows.take(fold.train))
+        for fold in self.folds:
+            yield partial(self.judge.judge_all, *(self.rows.take(rows) for rows in fold))
+
+    def _warn_of_interruption(self, n_done: int) -> None:
+        if n_done < len(self.folds):
+            _warn(f"It keeps the {n_done} of {len(self.folds)} folds that were done.")
+        else:
+            _warn("The model on all columns was not finished.")
 
     def scored(
         self, path: SelectionPath, fits: Sequence[Any], matches: Sequence[Sequence[int]]
@@ -272,19 +227,9 @@ class _Work:
         steps = [replace(step, score=s) for step, s in zip(path, scores, strict=True)]
         return replace(path, steps=tuple(steps))
 
-    def score_of_all(self) -> Score | None:
-        """The score of a model on all columns; None if it was interrupted."""
-        verdicts = []
-        try:
-            for fold in self.folds:
-                train, test = self.rows.take(fold.train), self.rows.take(fold.test)
-                with _said_before():
-                    verdicts.append(self.judge.judge_all(train, test))
-                self.tell.one_more()
-        except KeyboardInterrupt:
-            _warn("The model on all columns was not finished.")
-            return None
-        return self.judge.measure.score(verdicts)
+
+def _fit(selector: Any, seed: int, n_jobs: int | None, rows: Rows) -> Any:
+    return fit_anew(selector, rows, seed, n_jobs)
 
 
 @contextmanager
@@ -293,6 +238,8 @@ def _said_before() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SecateurWarning)
         warnings.simplefilter("default", InterruptedWarning)
+        # joblib's advice for those who end its processes early, as an interruption does
+        warnings.filterwarnings("ignore", ".* tasks which were still being processed", UserWarning)
         yield
 
 
@@ -301,4 +248,4 @@ def _is_interrupted(fitted: Any) -> bool:
 
 
 def _warn(what: str) -> None:
-    warnings.warn(f"held_out was interrupted. {what}", InterruptedWarning, stacklevel=4)
+    warnings.warn(f"held_out was interrupted. {what}", InterruptedWarning, stacklevel=5)

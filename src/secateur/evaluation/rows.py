@@ -44,6 +44,8 @@ class Rows:
     groups : array of int, shape (n_rows,), or None
         Which rows belong together.
     is_sparse : bool
+    has_categories : bool
+        Whether some columns are categories, or text.
     sample : SampledRows or None
         Where X is on disk: rows of it that are in memory, and judge for all.
     tasks : array of object, shape (n_rows,), or None
@@ -58,6 +60,7 @@ class Rows:
     is_weighted: bool
     groups: IntArray | None
     is_sparse: bool
+    has_categories: bool = False
     sample: SampledRows | None = None
     tasks: AnyArray | None = None
 
@@ -157,6 +160,7 @@ def read_rows(
         is_weighted=sample_weight is not None,
         groups=None if groups is None else read_groups(groups, table.n_rows),
         is_sparse=table.is_sparse,
+        has_categories=len(table.categories) > 0,
         tasks=None if tasks is None else read_tasks(tasks, table.n_rows),
     )
 

@@ -47,13 +47,18 @@ class StepJudge:
     def __init__(
         self, selector: Any, validator: Any, rows: Rows, measure: Measure, seed: int
     ) -> None:
+        from secateur.evaluation.numbers import on_numbers
         from secateur.evaluation.validators import linear_model
 
         self._uses_own = validator is None and hasattr(selector, "predict")
         self.measure = measure
         self._seed = seed
         linear = linear_model(rows.task, is_sparse=rows.is_sparse)
-        self._validator = linear if validator is None else validator
+        self._validator = (
+            linear
+            if validator is None
+            else on_numbers(validator, has_categories=rows.has_categories)
+        )
         self._of_all = self._validator
         if self._uses_own:
             self._of_all = unselective(selector, rows.n_features) or linear

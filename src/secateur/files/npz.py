@@ -48,14 +48,14 @@ def load_arrays(content: bytes, name: str) -> dict[str, AnyArray]:
             arrays = {key: stored[key] for key in stored.files}
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(
-            f"{name} must be an NPZ file of plain arrays. Got something else ({error}). Excel "
-            "files must be saved as CSV, arrays of objects as arrays of text or numbers."
+            f"{name} must be an NPZ file of plain arrays. Got something else ({error}). Save "
+            "arrays of objects as arrays of text or numbers."
         ) from error
     others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
     if others:
         raise InputError(
             f"{name} must be an NPZ file of plain arrays. Got an archive with {some_of(others)}. "
-            "Excel files must be saved as CSV."
+            "Unpack it, and name the file that holds the table."
         )
     return arrays
 

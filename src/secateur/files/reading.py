@@ -7,7 +7,7 @@ from pathlib import Path
 
 from secateur._data.reading.arrow import read_arrow
 from secateur._data.reading.delimited import ReadOptions, read_delimited
-from secateur._data.reading.formats import format_of, kind_of_name
+from secateur._data.reading.formats import FileKind, kind_of
 from secateur._data.reading.opening import read_bytes
 from secateur._data.reading.raw import RawTable
 from secateur._data.reading.sparse import read_libsvm
@@ -31,13 +31,16 @@ def read_file(file: str | Path, options: ReadOptions | None = None) -> RawTable:
     """
     path = Path(file)
     content, compression = read_bytes(path)
-    name = path.name
-    named = kind_of_name(name)
-    kind = replace(named, compression=compression, format=format_of(name, content))
+    kind = kind_of(path.name, content, compression)
+    raw = _read(content, path.name, kind, options or ReadOptions())
+    return replace(raw, notes=(*kind.notes, *raw.notes))
+
+
+def _read(content: bytes, name: str, kind: FileKind, options: ReadOptions) -> RawTable:
     if kind.format in {"parquet", "feather"}:
         return read_arrow(content, name, kind)
     if kind.format == "npz":
         return read_npz(content, name, kind)
     if kind.format == "libsvm":
         return read_libsvm(content, name, kind)
-    return read_delimited(content, name, kind, options or ReadOptions())
+    return read_delimited(content, name, kind, options)

@@ -85,7 +85,8 @@ def store_dataset(
     table = _stored(source, (roles, options), where)
     is_row = slice(None) if weight is None else weight > 0
     guesses = [sentence] if sentence else []
-    told = (*looked.blocks.notes, *plan.notes, *made.notes, *notes, *guesses)
+    known = (*looked.blocks.kind.notes, *looked.blocks.notes, *plan.notes)
+    told = (*known, *made.notes, *notes, *guesses)
     return Dataset(
         features=made._replace(X=table, notes=()),
         y=y[is_row],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,26 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
+class StandIn:
+    """A feature that was left out, but chosen in place of another by folds without that one.
+
+    Parameters
+    ----------
+    feature, other : int
+        That of the step, and the one that stands for it.
+    strength : float
+        How alike the two are, from -1 to 1.
+    n_folds : int
+        Folds that chose the other and not the feature.
+    """
+
+    feature: int
+    other: int
+    strength: float
+    n_folds: int
+
+
+@dataclass(frozen=True, slots=True)
 class StepEvidence:
     """What the data say of one step, aligned with the order of entry.
 
@@ -54,10 +74,17 @@ class StepEvidence:
         What each feature cost when it came in; empty where nobody asked.
     frequency : tuple of float
         In which share of the folds each feature was chosen at a like step; empty without folds.
+    stand_ins : tuple of StandIn
+        For features that few of the folds chose, where others took their place.
     """
 
     paid: tuple[float, ...] = ()
     frequency: tuple[float, ...] = ()
+    stand_ins: tuple[StandIn, ...] = ()
+
+    def stand_in(self, feature: int) -> StandIn | None:
+        """The one that stands for a feature, if there is any."""
+        return next((each for each in self.stand_ins if each.feature == feature), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +165,7 @@ class Evidence:
             "distributions": [_distribution_out(each) for each in self.distributions],
             "association": [[_finite_or_none(r) for r in row] for row in self.association],
             "steps": [[step.paid, step.frequency] for step in self.steps],
+            "stand_ins": [[astuple(each) for each in step.stand_ins] for step in self.steps],
             "costs": {str(feature): cost for feature, cost in self.costs.items()},
             "groups": {str(feature): names for feature, names in self.groups.items()},
             "cost_of_all": _finite_or_none(self.cost_of_all),
@@ -185,10 +213,7 @@ def _from_document(document: Mapping[str, Any]) -> Evidence:
             tuple((int(feature), float(r)) for feature, r in each)
             for each in document["substitutes"]
         ),
-        steps=tuple(
-            StepEvidence(tuple(map(float, paid)), tuple(map(float, frequency)))
-            for paid, frequency in document["steps"]
-        ),
+        steps=_steps_in(document),
         costs={int(feature): float(cost) for feature, cost in document["costs"].items()},
         groups={int(f): tuple(map(str, names)) for f, names in document["groups"].items()},
         grid_shape=tuple(map(int, document["grid_shape"])),
@@ -197,6 +222,19 @@ def _from_document(document: Mapping[str, Any]) -> Evidence:
         n_folds=int(document["n_folds"]),
         all_features=None if score is None else score_from_document(score),
         all_features_model=str(document["all_features_model"]),
+    )
+
+
+def _steps_in(document: Mapping[str, Any]) -> tuple[StepEvidence, ...]:
+    steps = document["steps"]
+    stand_ins = document.get("stand_ins", [()] * len(steps))  # older files have none
+    return tuple(
+        StepEvidence(
+            tuple(map(float, paid)),
+            tuple(map(float, frequency)),
+            tuple(StandIn(int(f), int(o), float(r), int(n)) for f, o, r, n in others),
+        )
+        for (paid, frequency), others in zip(steps, stand_ins, strict=True)
     )
 
 

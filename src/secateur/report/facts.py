@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from secateur.exceptions import ParameterError, SecateurError
 from secateur.path import Selection, SelectionPath, Step, wording
 from secateur.report.answers import answer, has_costs, kind_words
-from secateur.report.doubts import doubts
-from secateur.report.evidence import Evidence
+from secateur.report.doubts import doubt_of_step, stand_in_words
+from secateur.report.evidence import Evidence, StepEvidence
 from secateur.report.thinning import (
     kept_steps,
     listed_places,
@@ -47,7 +47,8 @@ class StepFacts:
 
     `rows` are positions in ``EntryFacts.features``; `gain` is the share of each feature of all the
     weight of the step; `place` counts entries from 1. `n_unlisted` features weigh least and are
-    not told of. `doubt` names the features that few of the folds chose.
+    not told of. `doubt` names the features that few of the folds chose, `instead` who stood for
+    each of them in other folds.
     """
 
     index: int
@@ -68,6 +69,7 @@ class StepFacts:
     gain: tuple[float, ...]
     paid: tuple[float, ...]
     frequency: tuple[float, ...]
+    instead: tuple[str, ...]
     tasks: Mapping[str, tuple[int, ...]]
 
 
@@ -227,10 +229,7 @@ def _step_facts(
         label=_label(path, index),
         answer=_answer(path, index, evidence),
         reason=reasons.get(index, f"Step {index + 1} of {len(path)}, chosen by hand."),
-        doubt=doubts(
-            [path.feature_names[each] for each in step.order.tolist()],
-            told.frequency if told else (),
-        ),
+        doubt=doubt_of_step(path, index, told),
         entered=path.entered(index),
         left=path.left(index),
         rows=tuple(rows[int(step.order[place])] for place in at),
@@ -238,8 +237,19 @@ def _step_facts(
         gain=tuple(float(weight[place]) / total if total > 0 else 0.0 for place in at),
         paid=tuple(told.paid[place] for place in at) if told and told.paid else (),
         frequency=tuple(told.frequency[place] for place in at) if told and told.frequency else (),
+        instead=_instead(path, [int(step.order[place]) for place in at], told),
         tasks=_tasks(step, rows),
     )
+
+
+def _instead(
+    path: SelectionPath, features: Sequence[int], told: StepEvidence | None
+) -> tuple[str, ...]:
+    """Who stood for each of some features in other folds; empty where nobody stood for any."""
+    if told is None or not told.stand_ins:
+        return ()
+    found = [told.stand_in(feature) for feature in features]
+    return tuple("" if each is None else stand_in_words(path, each) for each in found)
 
 
 def _label(path: SelectionPath, index: int) -> str:

@@ -28,8 +28,8 @@ def score_by_size(facts: EntryFacts) -> Figure:
     score = None if facts.evidence is None else facts.evidence.all_features
     if score is not None and score.is_usable:
         label = f"all {wording.features(facts.n_features_in)}: {wording.number(score.mean)}"
-        side = "top left" if facts.greater_is_better else "bottom left"  # where no curve goes
-        figure["data"].append(_level(sizes, score.mean, label, side))
+        figure["data"].append(_level(sizes, score.mean, label))
+        _name_level(figure["layout"], label)
     return figure
 
 
@@ -131,20 +131,35 @@ def _band(facts: EntryFacts, x: Sequence[float], at: Sequence[int]) -> dict[str,
     }
 
 
-def _level(x: Sequence[float], y: float, label: str, side: str) -> dict[str, Any]:
+def _level(x: Sequence[float], y: float, label: str) -> dict[str, Any]:
     ends = [min(x), max(x)]
     return {
         "type": "scatter",
-        "mode": "lines+text",
+        "mode": "lines",
         "x": ends,
         "y": [y, y],
-        "text": ["", "all features"],
-        "textposition": side,
-        "textfont": {"color": "var(--muted)", "size": 12},
         "hovertext": [as_text(label)] * 2,
         "hoverinfo": "text",
         "line": {"color": "var(--muted)", "width": 1.5, "dash": "dash"},
     }
+
+
+def _name_level(drawn: dict[str, Any], label: str) -> None:
+    """Say above the figure what the dashed line is: inside, the curve may be anywhere."""
+    drawn["margin"] = {**drawn["margin"], "t": 30}
+    drawn["annotations"] = [
+        {
+            "text": as_text(f"- - -  {label}"),
+            "xref": "paper",
+            "yref": "paper",
+            "x": 1,
+            "y": 1,
+            "xanchor": "right",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "font": {"color": "var(--muted)", "size": 12},
+        }
+    ]
 
 
 def _hover(facts: EntryFacts, step: StepFacts) -> str:

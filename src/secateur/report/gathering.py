@@ -17,8 +17,9 @@ from secateur.report.distributions import (
     one_group,
 )
 from secateur.report.evidence import Evidence, StepEvidence
-from secateur.report.frequencies import frequencies
-from secateur.report.looking import backdrop, look
+from secateur.report.frequencies import fold_supports, frequencies
+from secateur.report.looking import backdrop, look, strongly_alike
+from secateur.report.stand_ins import LEAST_STRENGTH, stand_ins
 from secateur.typing import IntArray
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def gather_evidence(
         distributions=looked.distributions,
         association=looked.association,
         substitutes=looked.substitutes,
-        steps=tuple(_step_evidence(path, prices, fold_paths)),
+        steps=tuple(_step_evidence(path, prices, fold_paths, (table, rows, told))),
         costs=_costs_alone(prices, in_path),
         groups=_groups_of(prices, labels, in_path),
         grid_shape=shape,
@@ -204,14 +205,26 @@ def _groups_of(
 
 
 def _step_evidence(
-    path: SelectionPath, prices: Prices | None, fold_paths: Sequence[SelectionPath]
+    path: SelectionPath,
+    prices: Prices | None,
+    fold_paths: Sequence[SelectionPath],
+    looked_at: tuple[Table, IntArray, IntArray],
 ) -> list[StepEvidence]:
+    """What is known of each step; `looked_at` are the table, rows of it, and features told of."""
+    supports = fold_supports(path, fold_paths)
+    shares = frequencies(path, supports)
+    elsewhere = np.unique(
+        np.concatenate([np.empty(0, np.int64), *(s for f in supports for s in f)])
+    )
+    alike = strongly_alike(*looked_at, elsewhere, LEAST_STRENGTH) if len(elsewhere) else {}
+    others = stand_ins(path, shares, supports, alike)
     return [
         StepEvidence(
             paid=() if prices is None else tuple(prices.paid(step.order).tolist()),
             frequency=found,
+            stand_ins=instead,
         )
-        for step, found in zip(path, frequencies(path, fold_paths), strict=True)
+        for step, found, instead in zip(path, shares, others, strict=True)
     ]
 
 

@@ -77,6 +77,23 @@ def _substitutes(sample: Table, told: IntArray) -> tuple[tuple[tuple[int, float]
     )
 
 
+def strongly_alike(
+    table: Table, rows: IntArray, some: IntArray, others: IntArray, least: float
+) -> dict[int, dict[int, float]]:
+    """For each of some features those of the others that are more alike than `least`."""
+    sample, labels = table.take(rows), table.categories
+    columns = prepare(sample.columns(some), [int(feature) in labels for feature in some])
+    found: dict[int, dict[int, float]] = {int(feature): {} for feature in some}
+    for start in range(0, len(others), BLOCK):
+        part = others[start : start + BLOCK]
+        there = prepare(sample.columns(part), [int(feature) in labels for feature in part])
+        strength = np.round(alike(columns, there), 4)
+        strength[some[:, None] == part] = np.nan  # nobody replaces itself
+        for at, other in zip(*np.nonzero(np.abs(strength) > least), strict=True):
+            found[int(some[at])][int(part[other])] = float(strength[at, other])
+    return found
+
+
 def _fewer_rows(n_rows: int, n_features: int) -> int:
     return min(n_rows, max(FEWEST_ROWS, MOST_CELLS // max(n_features, 1)))
 

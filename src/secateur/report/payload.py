@@ -66,6 +66,8 @@ def _step(step: StepFacts) -> dict[str, Any]:
         payload["paid"] = [_plain(paid) for paid in step.paid]
     if step.frequency:
         payload["frequency"] = [float(f"{each:.3g}") for each in step.frequency]
+    if any(step.instead):
+        payload["instead"] = step.instead
     if step.tasks:
         payload["tasks"] = step.tasks
     return payload

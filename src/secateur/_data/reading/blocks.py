@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from secateur._data.reading.arrow_blocks import ArrowBlocks
 from secateur._data.reading.delimited import ReadOptions
 from secateur._data.reading.delimited_blocks import DelimitedBlocks
-from secateur._data.reading.formats import FileKind, format_of, kind_of_name
+from secateur._data.reading.formats import FileKind, kind_of
 from secateur._data.reading.opening import read_head
 from secateur._data.reading.raw import RawTable
 from secateur._data.reading.sparse import LibsvmBlocks
@@ -42,9 +41,7 @@ class FileBlocks(Protocol):
 
 def kind_of_file(file: Path) -> FileKind:
     """Format and compression of a file, by its first bytes and its name."""
-    head, compression = read_head(file)
-    named = kind_of_name(file.name)
-    return replace(named, compression=compression, format=format_of(file.name, head))
+    return kind_of(file.name, *read_head(file))
 
 
 def open_blocks(file: Path, options: ReadOptions | None = None) -> FileBlocks:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from secateur._data.reading.refusing import refuse_others
 from secateur.exceptions import InputError
 
 COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
@@ -25,6 +26,7 @@ _SUFFIXES = {
     ".npz": "npz",
 }
 BINARY = {"parquet", "feather", "npz"}
+WORDS = {"parquet": "Parquet", "feather": "Feather", "npz": "NPZ", "libsvm": "LIBSVM"}
 READ = "CSV, TSV, Parquet, Feather, LIBSVM and NPZ, also compressed (.gz, .bz2, .xz, .zst)"
 # A label and at least one index:value pair, and nothing else.
 _LIBSVM_LINE = re.compile(rb"^[-+\d.eE,]+(\s+(qid:)?\d+:\S+)+\s*(#.*)?$")
@@ -34,6 +36,8 @@ _LIBSVM_LINE = re.compile(rb"^[-+\d.eE,]+(\s+(qid:)?\d+:\S+)+\s*(#.*)?$")
 class FileKind:
     """Format and compression of a file, and its name without folder and suffixes.
 
+    ``notes`` tell where name and content disagree.
+
     >>> kind_of_name("data/adult.csv.gz")
     FileKind(format='csv', compression='gz', stem='adult', suffix='.csv.gz')
     """
@@ -42,6 +46,28 @@ class FileKind:
     compression: str
     stem: str
     suffix: str
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+
+def kind_of(name: str, head: bytes, compression: str) -> FileKind:
+    r"""What a file is, by its first bytes (decompressed) and its name.
+
+    Where they disagree the bytes are right, and that is said.
+
+    >>> kind_of("a.csv.gz", b"a,b\n", "").notes
+    ('a.csv.gz is not compressed, although it is called so: it is read as it is.',)
+    """
+    named = kind_of_name(name)
+    found = format_of(name, head)
+    notes = []
+    if named.compression and not compression:
+        notes.append(f"{name} is not compressed, although it is called so: it is read as it is.")
+    elif named.compression != compression and named.suffix:
+        notes.append(f"{name} is compressed as .{compression}, whatever its name says.")
+    is_other = found in BINARY or found == "libsvm"
+    if named.format and is_other and found != named.format:
+        notes.append(f"{name} is {WORDS[found]}, whatever its name says, and is read so.")
+    return replace(named, compression=compression, format=found, notes=tuple(notes))
 
 
 def kind_of_name(name: str) -> FileKind:
@@ -67,14 +93,20 @@ def format_of(name: str, content: bytes) -> str:
     >>> format_of("unknown", b"1 3:0.5 7:1\n")
     'libsvm'
     """
+    refuse_others(name, content)
     for magic, known in _MAGIC_FORMAT.items():
         if content.startswith(magic):
             return known
     named = kind_of_name(name).format
     if named in BINARY:
+        is_text = content.strip() and b"\x00" not in content[:1000]
+        found, advice = (
+            ("text", "Call it .csv if it is a table of text")
+            if is_text
+            else ("one that does not begin like that", "Check that it is whole")
+        )
         raise InputError(
-            f"{name} must be a {named} file. Got one that does not begin like that. Check that it "
-            "is whole and that its name is right."
+            f"{name} must be a {named} file. Got {found}. {advice}, or get the file again."
         )
     if named == "libsvm":
         return named

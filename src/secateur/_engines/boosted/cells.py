@@ -9,7 +9,7 @@ from secateur._execution.blocks import RowBlock
 from secateur._kernels.confirming import bound_gains, dense_cells
 from secateur._kernels.joining import spread_cells
 from secateur._kernels.partition import mark_rows
-from secateur._kernels.records import N_CODES
+from secateur._kernels.records import MAX_BINS, N_CODES
 from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
 
 
@@ -27,11 +27,12 @@ def begin_cells(block: RowBlock, cells: list[int]) -> None:
 def _joined_cells(block: RowBlock, joined: JoinedCodes, width: int) -> IntArray:
     """The histograms of all joined columns in the cells."""
     columns = np.arange(len(joined.codes))
+    all_codes = np.full(len(columns), MAX_BINS)
     out: IntArray = np.empty((len(columns), width), np.int64)
 
     def part(start: int, stop: int) -> None:
         some = columns[start:stop]
-        _add_up(block, joined.codes, some, some, out)
+        _add_up(block, joined.codes, some, all_codes, some, out)
 
     block.threads.run(part, len(columns), 2)
     return out
@@ -72,19 +73,24 @@ def cell_bounds(
 
 
 def _fill(block: RowBlock, features: IntArray, out: IntArray) -> None:
-    held, joined = block.columns.codes, block.columns.joined
+    held, n_bins, joined = block.columns.codes, block.columns.n_bins, block.columns.joined
     places = np.arange(len(features))
     if joined is None:
-        _add_up(block, held.codes, features, places, out)
+        _add_up(block, held.codes, features, n_bins, places, out)
         return
     is_joined = joined.column[features] >= 0
-    _add_up(block, held.codes, features[~is_joined], places[~is_joined], out)
+    _add_up(block, held.codes, features[~is_joined], n_bins, places[~is_joined], out)
     own = (joined.column, joined.own)
     spread_cells(block.joined_cells, *own, features[is_joined], places[is_joined], out)
 
 
 def _add_up(
-    block: RowBlock, codes: CodeArray, columns: IntArray, places: IntArray, out: IntArray
+    block: RowBlock,
+    codes: CodeArray,
+    columns: IntArray,
+    n_bins: IntArray,
+    places: IntArray,
+    out: IntArray,
 ) -> None:
     dense_cells(
         codes,
@@ -93,6 +99,7 @@ def _add_up(
         block.packed_by_row,
         len(block.tree_rows) == block.columns.n_rows,
         columns,
+        n_bins,
         places,
         out,
     )

@@ -58,6 +58,8 @@ const secateurDraw = (() => {
         if (cell.frequency) {
           cell.frequency.textContent = frequency < 0 ? "–" : percent(frequency);
           if (doubtful) cell.frequency.append(" ", make("span", "doubtful", "mark"));
+          const other = inside && now.instead && now.instead[here];
+          if (other) cell.frequency.append(" ", make("span", "instead " + other, "instead"));
         }
         if (cell.paid) cell.paid.textContent = paid === null || paid < 0 ? "–" : paid;
         if (cell.substitute) cell.substitute.textContent = substitutes(row, at);

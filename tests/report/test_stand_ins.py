@@ -1,0 +1,148 @@
+"""A doubtful feature whose substitute was chosen in other folds is told of together with it."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from report.worlds import make_evidence, make_path, make_table
+
+from secateur.path import SelectionPath, Step, StopReason
+from secateur.report import Entry, Evidence, entry_facts, gather_evidence, page
+from secateur.report.evidence import StandIn
+from secateur.report.stand_ins import stand_ins
+
+TWIN = 0.9952  # the last column of `make_table` is the first with a little noise
+
+
+def one_step(order, names="abcdef"):
+    return SelectionPath([Step.of(order)], StopReason.FINISHED, list(names), "demo")
+
+
+def found_for(shares, folds, alike, order=(0, 1)):
+    supports = [[np.array(sorted(fold)) for fold in folds]]
+    return stand_ins(one_step(list(order)), [shares], supports, alike)[0]
+
+
+def test_the_one_that_most_folds_chose_stands_for_a_feature():
+    alike = {0: {2: 0.99, 3: -0.91, 4: 0.9, 1: 1.0}}
+    folds = [{0, 1}, {1, 3}, {3}, {2, 4}, {2, 3, 4}]
+    # 3 in three folds without 0; 4 is not alike enough, 1 is chosen anyway
+    assert found_for((0.2, 0.4), folds, alike) == (StandIn(0, 3, -0.91, 3),)
+
+
+def test_of_two_that_as_many_folds_chose_the_one_that_is_more_alike():
+    alike = {0: {2: 0.95, 3: -0.99, 4: 0.99}}
+    folds = [{0}, {2, 3, 4}, {2, 3, 4}]
+    assert found_for((1 / 3, 1.0), folds, alike) == (StandIn(0, 3, -0.99, 2),)
+
+
+@pytest.mark.parametrize(
+    ("shares", "folds"),
+    [
+        ((0.5, 1.0), [{0}, {2}]),  # half of the folds is no doubt
+        ((1 / 3, 1.0), [{0, 2}, {1}, {1}]),  # it was chosen beside the feature only
+        ((), []),
+    ],
+)
+def test_nobody_stands_for_a_feature_without_need_or_without_being_chosen(shares, folds):
+    assert found_for(shares, folds, {0: {2: 0.99}}) == ()
+
+
+def swapped(path):
+    """Three folds; two of them chose the twin, f5, where the path has f0."""
+    other = SelectionPath(
+        [Step.of([5 if j == 0 else j for j in step.order.tolist()]) for step in path],
+        path.stop_reason,
+        path.feature_names,
+        "demo",
+    )
+    return [path, other, other]
+
+
+def test_the_table_tells_who_is_alike():
+    path = make_path()
+    evidence = make_evidence(path, fold_paths=swapped(path))
+    X, _ = make_table(path)
+    r = round(float(np.corrcoef(X[:, 0], X[:, 5])[0, 1]), 4)
+    assert r == pytest.approx(TWIN, abs=0.001)
+    for step in evidence.steps:
+        assert step.stand_ins == (StandIn(0, 5, r, 2),)
+        assert step.stand_in(0).other == 5
+        assert step.stand_in(1) is None
+
+
+def test_it_is_said_in_the_sentence_and_beside_the_feature():
+    path = make_path()
+    told = entry_facts(Entry("demo", path, None, make_evidence(path, fold_paths=swapped(path))))
+    assert told.chosen.doubt == (
+        "Doubtful is 1 of 3, which fewer than half of the folds chose: f0. "
+        "In other folds a substitute was chosen: f5 in 2 folds for f0."
+    )
+    names = [told.features[row].name for row in told.chosen.rows]
+    assert dict(zip(names, told.chosen.instead, strict=True)) == {
+        "f2": "",
+        "f1": "",
+        "f0": "f5 in 2 folds",
+    }
+    text = page([Entry("demo", path, None, make_evidence(path, fold_paths=swapped(path)))])
+    assert '"instead":["","","f5 in 2 folds"]' in text
+    without = entry_facts(Entry("demo", path, None, make_evidence(path)))
+    assert without.chosen.instead == ()
+
+
+def test_categories_stand_for_each_other_too():
+    codes = np.random.default_rng(0).integers(0, 3, 120)
+    frame = pd.DataFrame(
+        {
+            "town": pd.Categorical.from_codes(codes, ["Bern", "Chur", "Genf"]),
+            "canton": pd.Categorical.from_codes(codes, ["BE", "GR", "GE"]),
+            "age": np.arange(120.0) % 7,
+        }
+    )
+    path = one_step([0], frame.columns)
+    others = [one_step([1], frame.columns)] * 2
+    evidence = gather_evidence(
+        frame, codes == 1, path, task="classification", fold_paths=[path, *others]
+    )
+    assert evidence.steps[0].stand_ins == (StandIn(0, 1, 1.0, 2),)
+
+
+def test_it_is_kept_in_files_and_older_files_are_read():
+    path = make_path()
+    evidence = make_evidence(path, fold_paths=swapped(path))
+    text = evidence.to_json()
+    assert Evidence.from_json(text).steps == evidence.steps
+    older = json.loads(text)
+    del older["stand_ins"]
+    read = Evidence.from_json(json.dumps(older))
+    assert [step.frequency for step in read.steps] == [step.frequency for step in evidence.steps]
+    assert all(step.stand_ins == () for step in read.steps)
+
+
+def test_documents_and_the_console_tell_it():
+    pytest.importorskip("typer")
+    from rich.console import Console
+
+    from secateur.cli.documents import selection_document
+    from secateur.cli.showing import selection_shown
+
+    path = make_path()
+    evidence = make_evidence(path, fold_paths=swapped(path))
+    document = selection_document(path, path.cut(), evidence)
+    rows = {row["name"]: row for row in document["features"]}
+    assert rows["f0"]["substitute"] == {
+        "name": "f5",
+        "index": 5,
+        "correlation": evidence.steps[0].stand_ins[0].strength,
+        "folds": 2,
+    }
+    assert rows["f1"]["substitute"] is None
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(*selection_shown(document))
+    text = console.export_text()
+    assert "in other folds" in text
+    assert "f5 (2)" in text
