@@ -123,6 +123,16 @@ def test_scores_inclusion_and_support_agree():
     np.testing.assert_allclose(step.weight, selector.inclusion_[step.support])
 
 
+def test_every_step_of_one_search_remembers_where_it_was():
+    X, y = rows()
+    selector = quick(penalty=0.5).fit(X, y)
+    assert len(selector.path_) > 1
+    for size in np.unique(selector.path_.n_features):
+        early = selector.with_cut(int(size))
+        step = early.path_[early.selection_.index]
+        np.testing.assert_allclose(step.weight, early.inclusion_[step.support])
+
+
 @pytest.mark.parametrize("n_features", [1, 2, 7, 30])
 def test_a_wanted_number_is_met_exactly(n_features):
     X, y = rows()

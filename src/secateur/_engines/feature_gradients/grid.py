@@ -13,7 +13,7 @@ from secateur._data.weights import are_counts
 from secateur._engines.feature_gradients.contrasts import Task
 from secateur._engines.feature_gradients.field import Field, make_field
 from secateur._engines.feature_gradients.params import SearchParams
-from secateur._engines.feature_gradients.search import trace_penalty
+from secateur._engines.feature_gradients.search import descend, step_of
 from secateur._execution.dask import DaskExecutor
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
@@ -66,14 +66,14 @@ class Ground:
 
     def settle(self, field: Field, penalty: float, *, silent: bool = False) -> Step:
         """The last step of a search at one penalty."""
-        steps = trace_penalty(field, self.params, penalty, self.problem.n_features)
+        states = descend(field, self.params, penalty)
         tell: Callable[[], None] = _nothing if silent else self.on_round
-        last = next(steps)  # there is at least one epoch
+        last = next(states)  # there is at least one epoch
         tell()
-        for step in steps:
-            last = step
+        for state in states:
+            last = state
             tell()
-        return last
+        return step_of(field.units, last, penalty, self.problem.n_features)
 
 
 def trace_grid(
