@@ -60,8 +60,9 @@ def blame(panels: dict[str, dict[str, Any]], lines: Sequence[str]) -> None:
         for line, style in zip(lines, ("-", "--", ":"), strict=False):
             panel.axhline(found[line]["accuracy"], color="grey", ls=style, lw=1, label=line)
         panel.set(xlabel="own subset of the search", xscale="log", title=name)
+        panel.set(xlim=(0.8, 1.3 * found[lines[0]]["used"]))
     axes[0].set_ylabel("test accuracy of 20 features")
-    axes[-1].legend(fontsize=7)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right", fontsize=7)
     figure.savefig(FOLDER / BLAME, dpi=90)
     plt.close(figure)
 
