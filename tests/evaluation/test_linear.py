@@ -72,3 +72,16 @@ def test_missing_cells_are_the_mean():
         for T in (gaps, filled)
     ]
     np.testing.assert_allclose(*found)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_a_ladder_leads_from_the_constant_to_the_model(n_classes):
+    X, y = rows(60)
+    if n_classes:
+        y = np.digitize(y, [0.0, 1.0][: n_classes - 1]).astype(float)
+    judge = LinearJudge(read_table(X), read_table(X), y, np.ones(60), n_classes)
+    support = np.array([0, 3])
+    ladder = judge.ladder(support, y, np.array([0.0, 0.5, 1.0]))
+    np.testing.assert_allclose(ladder[0], judge.losses(np.empty(0, np.int64), y))
+    np.testing.assert_allclose(ladder[2], judge.losses(support, y))
+    assert ladder[0].mean() > ladder[1].mean() > ladder[2].mean()  # the rows that trained

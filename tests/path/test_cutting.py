@@ -116,6 +116,22 @@ def test_one_standard_error_without_scores_is_the_last_step(make_path):
     assert "no scores" in chosen.sentence
 
 
+def test_one_standard_error_never_trades_all_features_for_an_error_as_large_as_the_gain(make_path):
+    path = make_path([0, 1, 3, 9], [0.69, 0.68, 0.55, 0.50], spread=0.3, n_features=300)
+    chosen = path.cut("one_se")
+    assert chosen.n_features == 3  # 1 feature keeps little of the gain
+    assert chosen.sentence == (
+        "3 of 300 features: the fewest whose held-out log_loss (0.5500) keeps half of what the "
+        "best (0.5000, at 9 features) gains over no features at all; that gain is within one "
+        "standard error (0.3000), so it is uncertain."
+    )
+    assert path.cut(OneStandardError(0.61)).n_features == 1  # no features are out of reach here
+
+
+def test_one_standard_error_takes_no_features_where_none_are_better(make_path):
+    assert make_path([0, 1, 3], [0.69, 0.69, 0.70], spread=0.3).cut("one_se").n_features == 0
+
+
 @given(
     st.lists(
         st.tuples(
@@ -144,6 +160,7 @@ def test_one_standard_error_keeps_its_promise(rows, multiple):
     within = path.scores <= path.scores[best] + multiple * path.spreads[best] + 1e-12
     assert within[index]
     assert path.n_features[index] <= path.n_features[best]
+    assert (path.n_features[index] == 0) == (path.n_features[best] == 0)
 
 
 # ---- limits -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.model_selection import StratifiedKFold
 
 from secateur import FeatureCosts, FeatureGradientsSelector
 from secateur.exceptions import InputError, ParameterError
@@ -53,6 +54,54 @@ def test_no_arguments_select_at_most_a_feature_for_two_rows():
     assert asked.path_.n_features.max() > 30  # who asks for a cut is not limited
 
 
+def one_bad_fold(n=60, n_features=300):
+    """Two classes, far apart in six columns, but for ten rows that all judge in one fold."""
+    y = np.arange(n) % 2
+    looks = np.where(np.arange(n) < 10, 1 - y, y)
+    X = np.random.default_rng(0).normal(size=(n, n_features))
+    X[:, :6] += 3.0 * (2 * looks - 1)[:, None]
+    parts = np.array_split(np.arange(n), 5)
+    return X, y, [(np.setdiff1d(np.arange(n), part), part) for part in parts]
+
+
+def test_a_fold_that_is_wrong_with_confidence_does_not_empty_the_selection():
+    X, y, cv = one_bad_fold()
+    selector = FeatureGradientsSelector(random_state=0, max_epochs=30, cv=cv).fit(X, y)
+    assert 1 <= selector.support_.sum() <= 6
+    assert set(np.flatnonzero(selector.support_)) <= set(range(6))
+    score = selector.selection_.score
+    assert score.folds[0] > np.log(2) > score.mean  # that fold is still judged badly
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_arguments_select_nothing_where_there_is_nothing(seed):
+    X, y = np.random.default_rng(seed).normal(size=(80, 100)), np.arange(80) % 2
+    assert not FeatureGradientsSelector(random_state=0).fit(X, y).support_.any()
+
+
+def test_a_step_without_features_is_judged_as_the_constant():
+    X, y = rows(90)
+    labels, expected = y > 0.4, []
+    folds = list(StratifiedKFold(3).split(X, labels))
+    for train, test in folds:
+        share = labels[train].mean()
+        expected.append(-np.log(np.where(labels[test], share, 1 - share)).mean())
+    path = quick(cv=folds).fit(X, labels).path_
+    assert path[0].n_features == 0
+    assert path[0].score.folds == pytest.approx(tuple(expected))
+
+
+@pytest.mark.slow
+def test_rows_of_chowdary_that_once_selected_nothing(load_set):
+    data = load_set("chowdary")
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=7).split(data["X"], data["y"]))
+    train, _ = folds[1]
+    selector = FeatureGradientsSelector(random_state=0).fit(data["X"][train], data["y"][train])
+    assert 1 <= selector.support_.sum() <= len(train) // 2
+    assert selector.path_[0].n_features == 0
+    assert selector.selection_.score.mean < 0.5 * selector.path_[0].score.mean
+
+
 def test_what_costs_nothing_and_what_comes_in_groups_does_not_count():
     X, y = few_rows()
     costs = FeatureCosts(dict.fromkeys(range(30), 0.0), keep=list(range(100, 110)))
@@ -73,6 +122,16 @@ def test_scores_inclusion_and_support_agree():
     np.testing.assert_allclose(selector.inclusion_, 1 / (1 + np.exp(-2 * selector.scores_)))
     step = selector.path_[selector.selection_.index]
     np.testing.assert_allclose(step.weight, selector.inclusion_[step.support])
+
+
+def test_every_step_of_one_search_remembers_where_it_was():
+    X, y = rows()
+    selector = quick(penalty=0.5).fit(X, y)
+    assert len(selector.path_) > 1
+    for size in np.unique(selector.path_.n_features):
+        early = selector.with_cut(int(size))
+        step = early.path_[early.selection_.index]
+        np.testing.assert_allclose(step.weight, early.inclusion_[step.support])
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 7, 30])

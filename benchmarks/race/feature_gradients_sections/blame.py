@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from common.data import missing
 from common.gisette import gisette_like
-from common.measure import say
+from common.kept import Kept
 from common.options import Options
 from common.table import Section, table
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from feature_gradients_sections import protocol
+from feature_gradients_sections import pictures, protocol
 from secateur import FeatureGradientsSelector, GraftingClassifier
 
 DRAW = 201
@@ -23,6 +24,12 @@ WANTED = 20
 PENALTIES = (0.1, 1.0, 10.0)
 EPOCHS = (1, 17, 100)
 ORDERS = (1, 4, 6)
+ALL, FILTER, GRAFTED = "all features", f"ANOVA F, best {WANTED}", f"Grafting, at most {WANTED}"
+"""What the searches are held against."""
+
+Found = dict[str, Any]
+"""Of one way to choose: the size of its own subset (None where it has none), how many features were
+used, and the accuracy and AUC of logistic regression on them."""
 
 
 def run(options: Options) -> Section:
@@ -31,71 +38,98 @@ def run(options: Options) -> Section:
     if parts is None or digits is None:
         section.skip(missing("mnist"))
         return section
+    kept = Kept("feature_gradients", quick=options.quick)
     gisette = protocol.Set("like Gisette", parts.X, parts.y, parts.X_test, parts.y_test)
+    panels = {}
     for data, standardize in ((gisette, True), (digits, False)):
+        found = {
+            name: kept.get(_file(data, name), way) for name, way in _ways(data, standardize).items()
+        }
         n_rows, n_features = data.X.shape
         section.add(
             f"**{data.name}**, {n_rows:,} x {n_features:,}, standardize={standardize}; logistic "
             "regression on test rows:",
-            table(["", "own size", "used", "accuracy", "AUC"], _rows(data, standardize)),
+            table(["", "own size", "used", "accuracy", "AUC"], _rows(found)),
         )
+        panels[data.name] = found
+    if not options.quick:
+        pictures.blame(panels, (ALL, FILTER, GRAFTED))
+        section.add(f"![accuracy of 20 features against the own size]({pictures.BLAME})")
     return section
 
 
-def _rows(data: protocol.Set, standardize: bool) -> list[list[Any]]:
-    rows = [["all features", "-", data.X.shape[1], *_worth(data, np.arange(data.X.shape[1]))]]
-    rows.extend(_fixed(data, 4, p, n, standardize) for p in PENALTIES for n in EPOCHS)
-    rows.extend(_fixed(data, order, 1.0, 17, standardize) for order in (1, 6))
-    rows.extend(_searched(data, order, standardize) for order in ORDERS)
-    rows.append([f"ANOVA F, best {WANTED}", "-", WANTED, *_worth(data, _best_f(data))])
-    rows.append(_grafted(data))
-    return rows
+def _file(data: protocol.Set, name: str) -> str:
+    words = f"blame {data.name} {name}"
+    return "".join(letter if letter.isalnum() else "_" for letter in words)
 
 
-def _fixed(
-    data: protocol.Set, order: int, penalty: float, n_epochs: int, standardize: bool
-) -> list[Any]:
+def _rows(found: dict[str, Found]) -> list[list[Any]]:
+    return [
+        [name, "-" if each["own"] is None else each["own"], each["used"], each["accuracy"],
+         each["auc"]]
+        for name, each in found.items()
+    ]  # fmt: skip
+
+
+def _ways(data: protocol.Set, standardize: bool) -> dict[str, Callable[[], Found]]:
+    """All ways to choose, by what they are called."""
+    n_features = data.X.shape[1]
+    return {
+        ALL: lambda: _worth(data, np.arange(n_features)),
+        **dict(_searches(data, standardize)),
+        FILTER: lambda: _worth(data, protocol.by_anova(data)[:WANTED]),
+        GRAFTED: lambda: _grafted(data),
+    }
+
+
+def _searches(data: protocol.Set, standardize: bool) -> Iterator[tuple[str, Callable[[], Found]]]:
+    how = {"standardize": standardize, "random_state": 0, "n_jobs": 1}
+    fixed = [(4, penalty, n_epochs) for penalty in PENALTIES for n_epochs in EPOCHS]
+    fixed += [(1, 1.0, 17), (6, 1.0, 17)]
+    for order, penalty, n_epochs in fixed:
+        ask = {"order": order, "penalty": penalty, "max_epochs": n_epochs, "tol": 0, **how}
+        yield _called(order, penalty, n_epochs), lambda ask=ask: _fixed(data, ask)
+    for order in ORDERS:
+        ask = {"order": order, "n_features": WANTED, **how}
+        yield f"order {order}, n_features={WANTED}", lambda ask=ask: _searched(data, ask)
+
+
+def _called(order: int, penalty: float, n_epochs: int) -> str:
+    epochs = "1 epoch" if n_epochs == 1 else f"{n_epochs} epochs"
+    return f"order {order}, penalty {penalty:g}, {epochs}: best {WANTED} by v"
+
+
+def _fixed(data: protocol.Set, ask: dict[str, Any]) -> Found:
     """The best 20 by v of one search, whatever its own subset is."""
-    name = f"order {order}, penalty {penalty:g}, {n_epochs} epochs: best {WANTED} by v"
-    say(f"{data.name}, {name}")
-    selector = FeatureGradientsSelector(
-        order=order, penalty=penalty, max_epochs=n_epochs, standardize=standardize, tol=0,
-        random_state=0, n_jobs=1,
-    ).fit(data.X, data.y)  # fmt: skip
+    selector = FeatureGradientsSelector(**ask).fit(data.X, data.y)
     best = np.argsort(-selector.scores_, kind="stable")[:WANTED]
-    return [name, int(selector.support_.sum()), WANTED, *_worth(data, best)]
+    told = {"order": ask["order"], "epochs": ask["max_epochs"]}
+    return _worth(data, best, int(selector.support_.sum())) | told
 
 
-def _searched(data: protocol.Set, order: int, standardize: bool) -> list[Any]:
-    say(f"{data.name}, order {order}, n_features={WANTED}")
-    selector = FeatureGradientsSelector(
-        order=order, n_features=WANTED, standardize=standardize, random_state=0, n_jobs=1
-    ).fit(data.X, data.y)
+def _searched(data: protocol.Set, ask: dict[str, Any]) -> Found:
+    selector = FeatureGradientsSelector(**ask).fit(data.X, data.y)
     chosen = np.flatnonzero(selector.support_)
-    return [f"order {order}, n_features={WANTED}", WANTED, WANTED, *_worth(data, chosen)]
+    return _worth(data, chosen, len(chosen)) | {"order": ask["order"], "epochs": None}
 
 
-def _grafted(data: protocol.Set) -> list[Any]:
+def _grafted(data: protocol.Set) -> Found:
     """What a sparse logistic regression chooses: how good 20 features can be."""
-    say(f"{data.name}, grafting")
     selector = GraftingClassifier(max_features=WANTED, cut=WANTED, cv=0, n_jobs=1).fit(
         data.X, data.y
     )
-    chosen = np.flatnonzero(selector.support_)
-    return [f"Grafting, at most {WANTED}", "-", len(chosen), *_worth(data, chosen)]
+    return _worth(data, np.flatnonzero(selector.support_))
 
 
-def _best_f(data: protocol.Set) -> Any:
-    return protocol.by_anova(data)[:WANTED]
-
-
-def _worth(data: protocol.Set, features: Any) -> list[float]:
+def _worth(data: protocol.Set, features: Any, own: int | None = None) -> Found:
     """Accuracy and AUC of logistic regression on some columns."""
     scaler = StandardScaler()
     train, test = scaler.fit_transform(data.X[:, features]), data.X_test[:, features]
     model = LogisticRegression(max_iter=300).fit(train, data.y)
     decided = model.decision_function(scaler.transform(test))
-    return [
-        float(accuracy_score(data.y_test, decided > 0)),
-        float(roc_auc_score(data.y_test, decided)),
-    ]
+    return {
+        "own": own,
+        "used": len(features),
+        "accuracy": float(accuracy_score(data.y_test, decided > 0)),
+        "auc": float(roc_auc_score(data.y_test, decided)),
+    }

@@ -54,8 +54,8 @@ def run(options: Options) -> Section:
             break
     section.add(
         f"Logistic regression (AUC; of several classes the accuracy) or ridge regression (R^2) on "
-        f"the selected columns, {N_FOLDS} outer folds; features are the median over folds, the "
-        "difference has its standard error over folds.",
+        f"the selected columns, {N_FOLDS} outer folds; features are the median over folds (and the "
+        "fewest), the difference has its standard error over folds.",
         table(["", "rows x columns", *_header(), "difference"], rows),
     )
     return section
@@ -70,7 +70,8 @@ def _row(name: str, problem: Problem, found: dict[str, dict[str, Any]]) -> list[
     gap = new - old
     told: list[Any] = []
     for way in WAYS:
-        told += [int(np.median(found[way]["sizes"])), float(np.mean(found[way]["scores"]))]
+        sizes, scores = found[way]["sizes"], found[way]["scores"]
+        told += [f"{np.median(sizes):.0f} ({min(sizes)})", float(np.mean(scores))]
     n_rows, n_features = problem.X.shape
     error = gap.std(ddof=1) / len(gap) ** 0.5
     return [name, f"{n_rows:,} x {n_features:,}", *told, f"{gap.mean():+.3f} ± {error:.3f}"]

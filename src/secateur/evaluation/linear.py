@@ -61,17 +61,29 @@ class LinearJudge:
 
     def losses(self, support: IntArray, target: FloatArray) -> FloatArray:
         """The loss of each row that judges, of a model on these columns."""
-        n_test = self._test.n_rows
-        raw = np.repeat(self._baseline[:, None], n_test, axis=1)
-        if len(support):
-            left, right = _standard_columns(self._train, self._test, support, self._weight)
-            known = (self._target, self._weight, self._baseline)
-            if self._is_number:
-                coefficient, intercept = _ridge(left, *known)
-            else:
-                coefficient, intercept = _logistic(left, *known, self._loss)
-            raw = intercept[:, None] + np.asarray((right @ coefficient.T).T)
-        return self._loss.pointwise(target, np.ascontiguousarray(raw))
+        whole: FloatArray = self.ladder(support, target, np.ones(1))[0]
+        return whole
+
+    def ladder(self, support: IntArray, target: FloatArray, shares: FloatArray) -> FloatArray:
+        """The same, of shape (n_shares, n_test), where the model is trusted by some shares only.
+
+        A share of 0 is the constant, 1 what the model says, all others lie between.
+        """
+        constant = np.repeat(self._baseline[:, None], self._test.n_rows, axis=1)
+        if not len(support):
+            return np.tile(self._loss.pointwise(target, constant), (len(shares), 1))
+        said = self._predict(support) - constant
+        return np.stack([self._loss.pointwise(target, constant + share * said) for share in shares])
+
+    def _predict(self, support: IntArray) -> FloatArray:
+        """Raw predictions of the rows that judge, of shape (n_outputs, n_test)."""
+        left, right = _standard_columns(self._train, self._test, support, self._weight)
+        known = (self._target, self._weight, self._baseline)
+        if self._is_number:
+            coefficient, intercept = _ridge(left, *known)
+        else:
+            coefficient, intercept = _logistic(left, *known, self._loss)
+        return np.ascontiguousarray(intercept[:, None] + np.asarray((right @ coefficient.T).T))
 
 
 def _standard_columns(

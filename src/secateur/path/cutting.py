@@ -64,6 +64,9 @@ class OneStandardError:
     Ties go to the lower cost, then to the better score. Where the spread of the best score is
     unknown, this is `Best`.
 
+    While some features are better than none, some are chosen: where a step without features would
+    be within reach, a step has to keep half of what the best gains over it.
+
     Parameters
     ----------
     multiple : float, default=1.0
@@ -87,14 +90,17 @@ class OneStandardError:
         slack = self._slack(path, best)
         if math.isnan(slack):
             return best
-        scored = usable(path)
-        near = scored[path.utilities[scored] >= path.utilities[best] - slack]
-        return smallest_among(path, near)
+        near = usable(path)
+        gain = _gain_over_none(path, best)
+        if 0.0 < gain <= slack:
+            near, slack = near[path.n_features[near] > 0], _HALF * gain
+        return smallest_among(path, near[path.utilities[near] >= path.utilities[best] - slack])
 
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Tell why step `index` was chosen."""
         best = Best().choose(path)
         top, score, slack = path[best].score, path[index].score, self._slack(path, best)
+        top_size = path[best].n_features
         plain = Best().sentence(path, index)
         if top is None or score is None:
             return plain
@@ -102,12 +108,15 @@ class OneStandardError:
             return (
                 f"{plain[:-1]}; its standard error is unknown, so nothing less was traded for it."
             )
-        within = _standard_errors(self.multiple)
-        return (
-            f"{wording.share(path, index)}: the fewest whose {wording.measured(score)} is within "
-            f"{within} ({wording.number(slack)}) of the best "
-            f"({wording.number(top.mean)}, at {wording.features(path[best].n_features)})."
-        )
+        within = f"{_standard_errors(self.multiple)} ({wording.number(slack)})"
+        fewest = f"{wording.share(path, index)}: the fewest whose {wording.measured(score)}"
+        best_of = f"the best ({wording.number(top.mean)}, at {wording.features(top_size)})"
+        if 0.0 < _gain_over_none(path, best) <= slack:
+            return (
+                f"{fewest} keeps half of what {best_of} gains over no features at all; "
+                f"that gain is within {within}, so it is uncertain."
+            )
+        return f"{fewest} is within {within} of {best_of}."
 
     def _slack(self, path: SelectionPath, best: int) -> float:
         score = path[best].score
@@ -216,6 +225,9 @@ def as_rule(value: Any) -> CuttingRule:
     )
 
 
+_HALF = 0.5
+"""Of what the best gains over no features, so much is kept where all of it may be chance."""
+
 _LAST_STEP = "the last step, since the path has no scores"
 
 
@@ -232,6 +244,13 @@ def _limited(path: SelectionPath, index: int, limit: str) -> str:
     if score is None:
         return f"{wording.share(path, index)}: the most {limit}; the path has no scores."
     return f"{wording.share(path, index)}: the best {wording.measured(score)} {limit}."
+
+
+def _gain_over_none(path: SelectionPath, best: int) -> float:
+    """How much better the best step is than one without features; inf where there is none."""
+    scored = usable(path)
+    none = scored[path.n_features[scored] == 0]
+    return float(path.utilities[best] - path.utilities[none].max(initial=-math.inf))
 
 
 def _standard_errors(multiple: float) -> str:

@@ -13,12 +13,13 @@ from secateur._data.weights import are_counts
 from secateur._engines.feature_gradients.contrasts import Task
 from secateur._engines.feature_gradients.field import Field, make_field
 from secateur._engines.feature_gradients.params import SearchParams
-from secateur._engines.feature_gradients.search import trace_penalty
+from secateur._engines.feature_gradients.search import descend, step_of
 from secateur._execution.dask import DaskExecutor
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cross_trace import Verdict, pool
 from secateur.evaluation.folds import Fold
 from secateur.evaluation.linear import LinearJudge
+from secateur.evaluation.trust import SHARES, trusted
 from secateur.path.path import StopReason
 from secateur.path.step import Step
 from secateur.typing import FloatArray
@@ -65,14 +66,14 @@ class Ground:
 
     def settle(self, field: Field, penalty: float, *, silent: bool = False) -> Step:
         """The last step of a search at one penalty."""
-        steps = trace_penalty(field, self.params, penalty, self.problem.n_features)
+        states = descend(field, self.params, penalty)
         tell: Callable[[], None] = _nothing if silent else self.on_round
-        last = next(steps)  # there is at least one epoch
+        last = next(states)  # there is at least one epoch
         tell()
-        for step in steps:
-            last = step
+        for state in states:
+            last = state
             tell()
-        return last
+        return step_of(field.units, last, penalty, self.problem.n_features)
 
 
 def trace_grid(
@@ -87,8 +88,9 @@ def trace_grid(
     grid ends before a subset of more than ``most`` features.
 
     Each penalty is searched in every fold, from columns that were centred and scaled without the
-    rows that judge, and a linear model on the found subset is judged by them. With several folds
-    all rows then make the step; a single held-out part stays out. Without folds nothing is scored.
+    rows that judge, and a linear model on the found subset is judged by them, as far as they trust
+    it. With several folds all rows then make the step; a single held-out part stays out. Without
+    folds nothing is scored.
     """
     courts = [_Court(ground, fold) for fold in folds]
     field = courts[0].field if len(courts) == 1 else ground.field()
@@ -108,11 +110,17 @@ def _judged(ground: Ground, courts: Sequence[_Court], step: Step) -> Step:
     """The step with what a search at its penalty in each fold is worth there."""
     if not courts:
         return step
-    if len(courts) == 1:
-        trials = [step]
+    if len(courts) == 1 or step.n_features == 0:  # no features are the constant, in every fold
+        trials = [step] * len(courts)
     else:
         trials = [ground.settle(court.field, step.control) for court in courts]
-    verdicts = [court.verdict(trial) for court, trial in zip(courts, trials, strict=True)]
+    ladders = [court.ladder(trial) for court, trial in zip(courts, trials, strict=True)]
+    losses = trusted(ladders, [court.weight for court in courts])
+    counts = are_counts(ground.problem.weight)
+    verdicts = [
+        Verdict(each, court.weight, counts=counts)
+        for each, court in zip(losses, courts, strict=True)
+    ]
     return replace(step, score=pool(verdicts, origin="held_out", metric=courts[0].metric))
 
 
@@ -159,13 +167,12 @@ class _Court:
         self._judge = LinearJudge(
             train.table, test.table, train.target.values, train.weight, problem.target.n_classes
         )
-        self._target, self._weight = test.target.values, test.weight
-        self._counts = are_counts(problem.weight)
+        self._target, self.weight = test.target.values, test.weight
         self.metric = self._judge.metric
 
-    def verdict(self, step: Step) -> Verdict:
-        losses = self._judge.losses(step.support, self._target)
-        return Verdict(losses, self._weight, counts=self._counts)
+    def ladder(self, step: Step) -> FloatArray:
+        """The losses of the rows that judge, from no trust in a model of the step to all."""
+        return self._judge.ladder(step.support, self._target, SHARES)
 
 
 def with_estimate(field: Field, params: SearchParams, step: Step) -> Step:

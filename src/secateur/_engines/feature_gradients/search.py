@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -100,6 +101,20 @@ def first_v(units: Units, init: FloatArray | float) -> FloatArray:
 def trace_penalty(
     field: Field, params: SearchParams, penalty: float, n_features: int
 ) -> Iterator[Step]:
+    """Search at one penalty: a step per epoch."""
+    for state in descend(field, params, penalty):
+        yield step_of(field.units, state, penalty, n_features)
+
+
+class State(NamedTuple):
+    """Where a search is after so many epochs; v moves on."""
+
+    v: FloatArray
+    objective: float
+    epoch: int
+
+
+def descend(field: Field, params: SearchParams, penalty: float) -> Iterator[State]:
     """Search at one penalty, epoch after epoch; ends when the objective stays where it is."""
     units = field.units
     rng = np.random.default_rng(params.seed)
@@ -109,12 +124,13 @@ def trace_penalty(
     descent = Descent.begin(first_v(units, start))
     last = np.nan  # which nothing is close to
     for epoch in range(params.epochs(len(field.rows))):
+        if epoch > 0:
+            units.reprice(descent.v)
         objective = run_epoch(field, params, penalty, descent, rng)
-        yield step_of(units, descent.v, penalty, objective, epoch + 1, n_features)
+        yield State(descent.v, objective, epoch + 1)
         if abs(last - objective) <= params.tol * abs(last):
             return
         last = objective
-        units.reprice(descent.v)
 
 
 def run_epoch(
@@ -148,19 +164,16 @@ def check_finite(z: FloatArray, order: int) -> None:
         raise InputError(msg)
 
 
-def step_of(
-    units: Units, v: FloatArray, penalty: float, objective: float, epoch: int, n_features: int
-) -> Step:
-    """The step of v: the selected features, weighed by s."""
-    found = Found(units.features, units.spread(v), n_features)
-    order = units.order(v)
+def step_of(units: Units, state: State, penalty: float, n_features: int) -> Step:
+    """The step of a state: the selected features, weighed by s."""
+    found = Found(units.features, units.spread(state.v).copy(), n_features)
     return Step.of(
-        order,
+        units.order(state.v),
         found.inclusion,
         control=penalty,
-        objective=objective,
+        objective=state.objective,
         model=found,
-        details={"epoch": epoch},
+        details={"epoch": state.epoch},
     )
 
 

@@ -23,6 +23,7 @@ from secateur._engines.feature_gradients.estimate import estimator_of
 from secateur._engines.feature_gradients.params import SearchParams
 from secateur._engines.feature_gradients.search import (
     Descent,
+    State,
     by_unit,
     check_finite,
     first_v,
@@ -199,10 +200,8 @@ class Stream:
         v = self.descent.v
         if self.n_wanted is not None:
             v = self.units.shifted(self.units.spread(v), self.n_wanted)
-        return step_of(
-            self.units, v, self.penalty or 0.0, self.objective, self.descent.n_steps,
-            self.prices.n_features,
-        )  # fmt: skip
+        state = State(v, self.objective, self.descent.n_steps)
+        return step_of(self.units, state, self.penalty or 0.0, self.prices.n_features)
 
     @property
     def details(self) -> dict[str, Any]:

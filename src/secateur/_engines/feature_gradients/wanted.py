@@ -9,7 +9,7 @@ import numpy as np
 
 from secateur._engines.feature_gradients.field import Field
 from secateur._engines.feature_gradients.grid import Ground, paying, with_estimate
-from secateur._engines.feature_gradients.search import Found, step_of
+from secateur._engines.feature_gradients.search import Found, State, step_of
 from secateur.path.step import Step
 
 MOST_TRIALS = 8
@@ -69,6 +69,6 @@ def _exactly(field: Field, step: Step, n_features: int) -> Step:
     """The first so many by v; of groups as many as fit."""
     found: Found = step.model
     v = field.units.shifted(found.v, n_features)
-    epoch = int(step.details["epoch"])
-    exact = step_of(field.units, v, step.control, step.objective, epoch, found.n_features)
+    state = State(v, step.objective, int(step.details["epoch"]))
+    exact = step_of(field.units, state, step.control, found.n_features)
     return replace(exact, model=found)
