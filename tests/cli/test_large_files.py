@@ -113,6 +113,7 @@ def test_what_needs_memory_is_refused_before_any_work(run, table, tmp_path, opti
 def test_methods_of_numbers_read_them_from_disk(run, table, tmp_path, method):
     """Categories become columns of 0 and 1; scores come from rows that took no part."""
     told = ("select", table, "-y", "y", "--method", method, "--cv", "2", "--test", table)
+    told += ("--max-features", "3")
     done = run(*told, "--out", "r", "--json", *TINY)
     assert done.code == 0, done.err
     assert "block by block" in done.err
@@ -120,6 +121,7 @@ def test_methods_of_numbers_read_them_from_disk(run, table, tmp_path, method):
     document = done.document
     names = {row["name"] for row in document["features"]}
     assert {"a", "c"} & names
+    assert len(names) <= 3
     assert document["score"]["origin"] == document["all_features"]["origin"] == "held_out"
     assert document["test"]["rows"] == 120
     path = SelectionPath.load(tmp_path / "r" / "path.json")

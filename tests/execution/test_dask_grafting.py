@@ -135,7 +135,7 @@ def test_dask_collections_without_a_cluster(rows):
     X, y = rows
     lazy = da.from_array(X, chunks=(150, 20)), da.from_array(y, chunks=150)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("secateur.selectors.grafting_base.current_executor", lambda: None)
+        patch.setattr("secateur.selectors.grafting_input.current_executor", lambda: None)
         found = GraftingRegressor(**TOLD).fit(*lazy)
         with pytest.raises(InputError, match="positive weights"):
             GraftingRegressor(**TOLD).fit(*lazy, sample_weight=np.arange(700))
@@ -158,7 +158,7 @@ def test_ctrl_c_keeps_the_path(client, rows, monkeypatch):
     def interrupt():
         raise KeyboardInterrupt
 
-    _At(monkeypatch, 60, interrupt)
+    _At(monkeypatch, 40, interrupt)
     with pytest.warns(secateur.exceptions.InterruptedWarning):
         found = GraftingRegressor(executor=DaskExecutor(client), **TOLD).fit(*rows)
     assert found.path_.stop_reason is secateur.StopReason.INTERRUPTED

@@ -51,6 +51,9 @@ def build_selector(wish: Wish, dataset: Dataset, costs: Any, seed: int, jobs: in
     if "max_bins" in known and bins is not None and not dataset.is_stored:
         chosen["max_bins"] = bins
     chosen |= _limits(wish, known, kind.__name__)
+    if dataset.is_stored and wish.max_features is not None and "n_features" in known:
+        # a stream has no grid of penalties whose path could be cut: it is steered to that size
+        chosen |= {"n_features": wish.max_features, "cut": read_cut(wish.cut)}
     chosen |= read_settings(wish.settings, kind)
     return kind(**{name: value for name, value in chosen.items() if name in known})
 
