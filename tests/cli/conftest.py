@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -45,6 +46,12 @@ def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch):
+    """Fits run one after another, however slow the machine: tests reach into them."""
+    monkeypatch.setattr("secateur.evaluation.side_by_side.WORTH_SECONDS", math.inf)
 
 
 @pytest.fixture

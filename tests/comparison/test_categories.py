@@ -278,6 +278,12 @@ def test_costs_groups_and_kept_features_are_told_for_columns():
     assert short.prices(np.arange(7) == 0).tolist() == [0.0, 3.0, 0.0, 0.0, 4.0, 4.0, 4.0]
 
 
+def test_columns_of_a_category_are_no_group_where_groups_are_switched_as_a_whole():
+    assert prices_of(FeatureGradientsSelector()).bags is None
+    of_the_user = prices_of(FeatureGradientsSelector(groups=[None, "walk", "walk", None]))
+    assert of_the_user.bags.toarray().ravel().tolist() == [0, 1, 1, 1, 0, 0, 0]
+
+
 def test_prices_that_cannot_be_told_for_columns_are_refused():
     rule = FeatureCosts(rule=lambda used: np.ones(len(used)))
     with pytest.raises(InputError, match="Encode the categories beforehand"):

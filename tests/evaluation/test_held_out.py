@@ -296,13 +296,15 @@ def test_folds_side_by_side_give_what_folds_one_after_another_do(two_processes):
         (GraftingClassifier(executor=object()), 2, 100.0, 1),  # the work is done elsewhere
     ],
 )
-def test_when_processes_are_worth_it(selector, n_jobs, seconds, processes):
+def test_when_processes_are_worth_it(selector, n_jobs, seconds, processes, monkeypatch):
+    monkeypatch.setattr(side_by_side, "WORTH_SECONDS", 6.0)
     X = np.zeros((10, 3))
     assert side_by_side.n_processes(selector, X, n_jobs, seconds) == processes
 
 
 def test_processes_are_not_more_than_memory_allows(monkeypatch):
     X = np.zeros((1000, 10))
+    monkeypatch.setattr(side_by_side, "WORTH_SECONDS", 6.0)
     monkeypatch.setattr(side_by_side, "available_memory", lambda: 9 * X.nbytes)
     assert side_by_side.n_processes(GraftingClassifier(), X, 4, 100.0) == 2
     assert side_by_side.n_bytes(csr_matrix(np.eye(4))) == 4 * 8 + 4 * 4 + 5 * 4

@@ -99,6 +99,15 @@ def test_evidence_is_spread_over_steps_and_features():
     )
 
 
+def test_tasks_come_in_the_order_of_their_numbers():
+    order = ["10", "2", "field 10", "field 9", "field 9b", "²", "field 0010", "east", "9" * 5000]
+    steps = [Step.of([0], supports={task: [0] for task in order})]
+    path = SelectionPath(steps, StopReason.FINISHED, ["a"], "demo")
+    told = list(entry_facts(Entry("demo", path)).chosen.tasks)
+    assert told[:3] == ["2", "10", "9" * 5000]
+    assert told[3:] == ["east", "field 9", "field 9b", "field 10", "field 0010", "²"]
+
+
 def test_tasks_are_told_by_rows():
     step = Step.of([2, 0, 1], supports={"a": np.array([0, 2]), "b": np.array([1])})
     path = SelectionPath([step], StopReason.FINISHED, ["f0", "f1", "f2"], "demo")

@@ -13,6 +13,7 @@ import numpy as np
 from secateur.path.rules import rule_to_document
 from secateur.path.values import thawed_json
 from secateur.report.answers import answer
+from secateur.report.brevity import in_natural_order
 from secateur.report.doubts import doubt_of_step, is_doubtful
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def _tasks(path: SelectionPath, selection: Selection) -> dict[str, list[str]]:
     """The features of each task, where there are several."""
     supports = path[selection.index].supports
     return {
-        task: [path.feature_names[each] for each in support.tolist()]
-        for task, support in supports.items()
+        task: [path.feature_names[each] for each in supports[task].tolist()]
+        for task in sorted(supports, key=in_natural_order)
     }
 
 
@@ -111,7 +112,8 @@ def feature_rows(
             row["doubtful"] = is_doubtful(row["frequency"])
             row["substitute"] = _substitute(path, feature, told)
         if step.supports:
-            row["tasks"] = [task for task, used in step.supports.items() if feature in used]
+            tasks = [task for task, used in step.supports.items() if feature in used]
+            row["tasks"] = sorted(tasks, key=in_natural_order)
         if evidence is not None and feature in evidence.costs:
             row["cost"] = evidence.costs[feature]
             row["paid"] = told.paid[place] if told and told.paid else None

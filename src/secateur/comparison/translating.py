@@ -73,7 +73,8 @@ def fit_method(
 
     Where there are categories, those that take them get them. The others get a column of 0 and 1
     for each value that is among these rows; if they have prices, the columns of one category are
-    bought as one.
+    bought as one. Feature Gradients switches groups as a whole, which is something else: a category
+    of many values would have to be worth all of its columns. There columns stand alone.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def _priced(method: Any, sources: Sources) -> Any:
     of_columns = sources.of_columns
     told = FeatureCosts(
         prices.cost[of_columns],
-        groups=_bags(prices, of_columns),
+        groups=_bags(prices, of_columns, are_prices="group_mode" not in known),
         keep=prices.keep[of_columns],
         unit=costs.unit,
     )
@@ -120,10 +121,10 @@ def _priced(method: Any, sources: Sources) -> Any:
     return clone(method).set_params(costs=told, **free)
 
 
-def _bags(prices: Prices, of_columns: IntArray) -> Any:
+def _bags(prices: Prices, of_columns: IntArray, *, are_prices: bool) -> Any:
     """The bags of columns: those of their features, or one for a category that is in none."""
     n_columns = np.bincount(of_columns, minlength=prices.n_features)
-    alone = n_columns > 1
+    alone = (n_columns > 1) & are_prices
     parts = []
     if prices.bags is not None:
         alone &= np.diff(prices.bags.indptr) == 0

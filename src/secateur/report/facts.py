@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from secateur.exceptions import ParameterError, SecateurError
 from secateur.path import Selection, SelectionPath, Step, wording
 from secateur.report.answers import answer, has_costs, kind_words
+from secateur.report.brevity import in_natural_order
 from secateur.report.doubts import doubt_of_step, stand_in_words
 from secateur.report.evidence import Evidence, StepEvidence
 from secateur.report.thinning import (
@@ -270,8 +271,8 @@ def _answer(path: SelectionPath, index: int, evidence: Evidence | None) -> str:
 
 def _tasks(step: Step, rows: Mapping[int, int]) -> dict[str, tuple[int, ...]]:
     return {
-        task: tuple(rows[feature] for feature in support.tolist() if feature in rows)
-        for task, support in step.supports.items()
+        task: tuple(rows[feature] for feature in step.supports[task].tolist() if feature in rows)
+        for task in sorted(step.supports, key=in_natural_order)
     }
 
 
