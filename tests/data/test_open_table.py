@@ -199,7 +199,7 @@ def test_a_file_that_changes_its_mind_is_read_by_all_its_rows(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("selector", "message"),
     [
-        (secateur.GraftingRegressor(), "hold its numbers in memory"),
+        (secateur.IISRegressor(), "hold its numbers in memory"),
         (secateur.FeatBoostRegressor(), "hold its numbers in memory"),
         (secateur.AGBMRegressor(categorical_features=["a"]), "open_table instead"),
     ],

@@ -47,9 +47,9 @@ def build_selector(wish: Wish, dataset: Dataset, costs: Any, seed: int, jobs: in
         chosen["task"] = dataset.task
     if dataset.time is not None:
         chosen["cv"] = _time_splitter(TIME_FOLDS)
-    bins = coarse_bins(*dataset.features.X.shape)
-    if "max_bins" in known and bins is not None and not dataset.is_stored:
-        chosen["max_bins"] = bins
+    if "max_bins" in known and not dataset.is_stored:
+        bins = coarse_bins(*dataset.features.X.shape)
+        chosen |= {} if bins is None else {"max_bins": bins}
     chosen |= _limits(wish, known, kind.__name__)
     if dataset.is_stored and wish.max_features is not None and "n_features" in known:
         # a stream has no grid of penalties whose path could be cut: it is steered to that size
