@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -20,9 +21,11 @@ from secateur import MultitaskAGBMClassifier, MultitaskAGBMRegressor
 from secateur._data.binned import bin_table
 from secateur._data.costs import FeatureCosts
 from secateur._data.target import Target
+from secateur._engines.boosted import lazy
 from secateur._engines.boosted.common_trees import CommonData
 from secateur._engines.boosted.grid import BoostedData
 from secateur._engines.boosted.multitask import TaskData
+from secateur._engines.boosted.node_ledger import NodeLedger
 from secateur._engines.boosted.params import BoostingParams
 from secateur._kernels.threads import Threads
 from secateur.evaluation.cloning import read_seed
@@ -72,7 +75,7 @@ def together(draw):
     return task, rows_of, Fold(np.flatnonzero(~held), np.flatnonzero(held)), group, own, told_all
 
 
-def fit_common(case, toll, *, sparse=False, lazy=True):
+def fit_common(case, toll, *, sparse=False, is_lazy=True):
     task, rows_of, fold, group, own, told_all = case
     prices = task.costs.bind(task.names)
     with Threads(1) as threads:
@@ -84,7 +87,7 @@ def fit_common(case, toll, *, sparse=False, lazy=True):
         ]
         data = CommonData.of(plain, tasks, "loss", 1.0)
         params = BoostingParams(
-            penalty=group, n_rounds=N_ROUNDS, learning_rate=RATE, lazy=lazy, **told_all
+            penalty=group, n_rounds=N_ROUNDS, learning_rate=RATE, lazy=is_lazy, **told_all
         )
         run = replace(data, toll=toll).run(fold, params)
         steps = list(run.steps)
@@ -123,6 +126,35 @@ def test_common_trees_equal_twin(case, toll, sparse):
         for tree, nodes in zip(trees, its_trees, strict=True):
             assert told(tree) == told_by_twin(nodes, is_categorical)
             np.testing.assert_array_equal(tree.value, [RATE * node.value for node in nodes])
+
+
+@settings(max_examples=40)
+@given(together(), st.sampled_from([0.0, 1.0]))
+def test_drafts_of_common_trees_are_the_full_search(case, toll):
+    with mock.patch.multiple(lazy, LEAST_LEFT_OUT=1, N_PROMISING=1, LEAST_PASSES=0.0):
+        drafted, _ = fit_common(case, toll)
+    full, _ = fit_common(case, toll, is_lazy=False)
+    for step, same in zip(drafted, full, strict=True):
+        assert step.order.tolist() == same.order.tolist()
+        rounds = [each.model.models[0].common.ensemble.rounds for each in (step, same)]
+        for trees, its_trees in zip(*rounds, strict=True):
+            for tree, its in zip(trees, its_trees, strict=True):
+                assert told(tree) == told(its)
+                np.testing.assert_array_equal(tree.value, its.value)
+
+
+def test_the_task_is_bought_once_and_given_back():
+    prices = FeatureCosts().bind(["a", "b"])
+    own, codes, column = np.array([0.05, 0.05]), np.arange(2), 2
+    ledger = NodeLedger(prices, (None, None), 0.1, own, codes, 0.0, 0.1)
+    np.testing.assert_allclose(ledger.at(0).prices, [0.2, 0.2, 0.1])
+    account = ledger.mark()
+    ledger.at(0).use(column)
+    np.testing.assert_allclose(ledger.at(0).prices, [0.2, 0.2, 0.0])
+    assert ledger.entered.tolist() == []  # it is no feature
+    assert ledger.spent == 0.0
+    ledger.rewind(account)
+    np.testing.assert_allclose(ledger.at(0).prices, [0.2, 0.2, 0.1])
 
 
 @settings(max_examples=25)

@@ -1,8 +1,9 @@
 """Naive trees that several tasks have in common: one table, whose last column is the task.
 
-What docs/multitask.md says, and no more. A split by task costs a toll, every time. A split of a
-node on feature j costs what is new to all, and for every task that may come to the node what is new
-to that task, by its share of the rows:
+What docs/multitask.md says, and no more. A split by task costs a toll, every time; or, where there
+is none, what a feature that is new to all costs, once. A split of a node on feature j costs what is
+new to all, and for every task that may come to the node what is new to that task, by its share of
+the rows:
 
     mu_G [j in no Omega_t]  +  sum over t in the node of  share_t mu_t [j not in Omega_t]
 
@@ -27,6 +28,7 @@ class NodeMarket:
     codes: list  # the category of each task
     toll: float
     here: list
+    has_entered: list  # whether there was a split by task: one answer for all nodes
 
     @property
     def column(self):
@@ -47,7 +49,7 @@ class NodeMarket:
 
     def price(self, j):
         if j == self.column:
-            return self.toll
+            return self.toll if self.toll > 0 or self.has_entered[0] else self.mu_group
         total = self.mu_group * self.common.price(j)
         for t in self.here:
             total += self.shares[t] * self.mu_tasks[t] * self.own[t].price(j)
@@ -58,6 +60,7 @@ class NodeMarket:
 
     def take(self, j):
         if j == self.column:
+            self.has_entered[0] = True
             return
         self.common.take(j)
         for t in self.here:
@@ -106,6 +109,7 @@ def boost_common(table, rows_of, loss, prices, keep, mu_group, mu_tasks, train, 
         of_task,
         toll * len(rows_of) / sum(counted),
         list(range(len(rows_of))),
+        [False],
     )
     fit = boost(
         np.column_stack([codes, task])[train],

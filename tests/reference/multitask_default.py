@@ -1,8 +1,9 @@
 """Naive default of several tasks: three ways, each along its grid, of which held-out rows keep one.
 
-The ways are trees of each task's own (Eq. 2), and trees in common without and with a toll on splits
-by task. Every one is judged on the same rows; what loses more than the best by more than a standard
-error of the difference, row by row, is out; of the others the first is kept.
+The ways are trees of each task's own (Eq. 2), and trees in common in which the task is bought once,
+or there is a toll on splits by task. Every one is judged on the same rows; what loses more than the
+best by more than a standard error of the difference, row by row, is out; of the others the first is
+kept.
 """
 
 from dataclasses import dataclass

@@ -239,27 +239,41 @@ def test_staged_predictions(problem):
     np.testing.assert_array_equal(chosen, model.predict(X, task=task))
 
 
-def test_an_interrupted_fit_keeps_what_was_done(problem):
+class Stopper:
+    """Breaks a fit off after so many of its parts; without a number it only counts them."""
+
+    def __init__(self, last=-1):
+        self.n, self.last = 0, last
+
+    def setup(self, estimator, context): ...
+    def teardown(self, estimator, context): ...
+    def on_fit_task_begin(self, estimator, context): ...
+    def on_fit_task_end(self, estimator, context):
+        self.n += 1
+        if self.n == self.last:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("is_choice", [False, True])
+def test_an_interrupted_fit_keeps_what_was_done(problem, is_choice):
+    """Of one fit the rounds so far; of several ways those that have come to their end."""
     pytest.importorskip("sklearn.callback")
     X, y, task = problem
-
-    class Stopper:
-        n = 0
-
-        def setup(self, estimator, context): ...
-        def teardown(self, estimator, context): ...
-        def on_fit_task_begin(self, estimator, context): ...
-        def on_fit_task_end(self, estimator, context):
-            self.n += 1
-            if self.n == 4:
-                raise KeyboardInterrupt
-
-    model = MultitaskAGBMRegressor(group_penalty=0.02, **QUICK).set_callbacks(Stopper())
+    told, last = {"group_penalty": 0.02, **QUICK}, 4
+    if is_choice:
+        told, counting = {"cv": 2, **QUICK}, Stopper()
+        first = MultitaskAGBMRegressor(common_trees=False, **told).set_callbacks(counting)
+        first.fit(X, y, task=task)
+        last = counting.n + 2  # in the first penalty of the second way
+    model = MultitaskAGBMRegressor(**told).set_callbacks(Stopper(last))
     with pytest.warns(InterruptedWarning):
         model.fit(X, y, task=task)
     assert model.path_.stop_reason is StopReason.INTERRUPTED
     assert model.predict(X, task=task).shape == y.shape
     assert model.task_support_.to_numpy().any()
+    assert not model.common_trees_
+    if is_choice:
+        np.testing.assert_array_equal(model.predict(X, task=task), first.predict(X, task=task))
 
 
 def test_common_trees_share_what_tasks_have_in_common():
@@ -379,35 +393,6 @@ def test_held_out_rows_say_whether_trees_are_common():
     assert not unlike.common_trees_
     for told in ({"group_penalty": 0.05}, {"group_penalty": [0.1, 0.05]}, {"common_trees": False}):
         assert not MultitaskAGBMRegressor(**told, **quick).fit(X, y, task=task).common_trees_
-
-
-def test_an_interrupted_choice_keeps_the_first_way(problem):
-    pytest.importorskip("sklearn.callback")
-    X, y, task = problem
-
-    class Stopper:
-        n = 0
-
-        def setup(self, estimator, context): ...
-        def teardown(self, estimator, context): ...
-        def on_fit_task_begin(self, estimator, context): ...
-        def on_fit_task_end(self, estimator, context):
-            self.n += 1
-            if self.n == self.last:
-                raise KeyboardInterrupt
-
-    counting = Stopper()
-    counting.last = -1
-    told = {"cv": 2, **QUICK}
-    MultitaskAGBMRegressor(common_trees=False, **told).set_callbacks(counting).fit(X, y, task=task)
-    stopping = Stopper()
-    stopping.last = counting.n + 2  # in the first penalty of the second way
-    model = MultitaskAGBMRegressor(**told).set_callbacks(stopping)
-    with pytest.warns(InterruptedWarning):
-        model.fit(X, y, task=task)
-    assert model.path_.stop_reason is StopReason.INTERRUPTED
-    assert not model.common_trees_
-    assert model.predict(X, task=task).shape == y.shape
 
 
 def test_common_trees_need_one_kind_of_target(problem):

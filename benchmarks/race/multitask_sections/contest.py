@@ -1,7 +1,7 @@
 """Several ways to learn several tasks, told alike and judged on the same rows.
 
 The protocol. A split gives half of each task's rows, class by class, to training, and the other
-half to judging; nobody is told anything of these. Splits have the numbers 2026, 2027 ...: all that
+half to judging; nobody is told anything of these. Splits have the numbers 3000, 3001 ...: all that
 is behind the defaults (penalties, tolls, the rule that keeps one of the ways) was chosen on splits
 and made problems with numbers below 2000. Of the scores of a split, the mean over tasks counts, and
 that by rows; over splits, their mean. Aimed at is a mean no lower than that of the better of the
@@ -140,8 +140,8 @@ def as_column(tasks: Tasks, train: Any, test: Any, options: Options) -> Entry:
     return Entry(predicted, n_features, float(n_features), seconds)
 
 
-FIRST_SPLIT = 2026
-"""No number behind the defaults has seen splits from this one on."""
+FIRST_SPLIT = 3000
+"""No number behind the defaults has seen splits from this one on; 2026 to 2035 judged before."""
 
 WAYS: dict[str, Callable[..., Entry]] = {
     "multitask": together,

@@ -1,6 +1,6 @@
 """Radar features of 29 mine fields, a task each: is there a mine?
 
-One class is rare, so single splits say little: 10 splits, from 2026 on.
+One class is rare, so single splits say little: 10 splits, from 3000 on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exam scores of pupils in 139 schools, a task each: 2 splits, from 2026 on."""
+"""Exam scores of pupils in 139 schools, a task each: 2 splits, from 3000 on."""
 
 from __future__ import annotations
 

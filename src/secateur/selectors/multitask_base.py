@@ -176,7 +176,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     # ---- working ------------------------------------------------------------------------------
 
     def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
-        """Trees of each task's own, or trees in common, which split by task freely or at a toll.
+        """Trees of each task's own, or trees in common, where the task is bought or has a toll.
 
         All that is asked for, in the order in which they are liked, where held-out rows can choose;
         else common trees have the toll.

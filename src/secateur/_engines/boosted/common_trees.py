@@ -24,8 +24,9 @@ from secateur.typing import FloatArray, IntArray
 
 TOLLS = (0.0, 1.0)
 """What a split by task may cost, as shares of T / n: T tasks without any difference explain about
-so much of the squared error of n rows. Tasks that come in kinds are told apart at any node for
-nothing; those that differ at random would be fitted too well."""
+so much of the squared error of n rows. Without a toll the task is bought once, as a feature is.
+Tasks that come in kinds are then told apart at any node for nothing; those that differ at random
+would be fitted too well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +47,8 @@ class CommonData:
     share : float
         What a task's own penalty is of the group penalty, where it is not given.
     toll : float
-        What a split by task costs, as a share of T / n.
+        What a split by task costs, as a share of T / n; with 0 only the first costs something, the
+        group penalty.
     """
 
     tasks: Sequence[TaskData]
@@ -108,7 +110,8 @@ class CommonData:
         own = np.array([task.own_penalty(params.penalty, self.share) for task in self.tasks])
         limits = params.max_features, params.cost_budget
         told = params.penalty, own * weight / total, self.code
-        return NodeLedger(self.prices, limits, *told, self.toll * len(self.tasks) / total)
+        toll, entry = self.toll * len(self.tasks) / total, 0.0 if self.toll else params.penalty
+        return NodeLedger(self.prices, limits, *told, toll, entry)
 
 
 class CommonRun:

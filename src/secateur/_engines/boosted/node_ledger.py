@@ -35,7 +35,7 @@ class NodeLedger(Ledger):
     over the tasks t that the splits by task above v let through: Eq. 2 of Han, Rao, Sorokina and
     Subbian (AISTATS 2020), for a node with rows of several tasks. ``own_t`` is the task's own
     penalty times its share of the rows, for a share of the squared error of all rows. A split by
-    task costs the toll, every time.
+    task costs the toll, every time; and the entry, as long as none was paid for.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class NodeLedger(Ledger):
     own : array of shape (n_tasks,)
     codes : array of int of shape (n_tasks,)
         The category of each task; several may have one.
-    toll : float
+    toll, entry : float
     """
 
     def __init__(
@@ -57,11 +57,12 @@ class NodeLedger(Ledger):
         own: FloatArray,
         codes: IntArray,
         toll: float,
+        entry: float = 0.0,
     ) -> None:
         self._group_penalty = group_penalty
         self._own = own
         self._code = codes.astype(np.uint64)
-        self._toll = toll
+        self._toll, self._entry = toll, entry
         self._column = prices.n_features
         self._books: list[Book] = []
         self._numbers: dict[bytes, int] = {}
@@ -116,14 +117,15 @@ class NodeLedger(Ledger):
         for number in np.unique(self._book[here]):
             price = price + counts[number] * self._books[number].prices
             used &= self._books[number].used
-        return NodePurse(self, here, np.append(used, False), np.append(price, self._toll))
+        asked = self._toll + (0.0 if self.used[-1] else self._entry)
+        return NodePurse(self, here, np.append(used, False), np.append(price, asked))
 
     # ---- purchases ----------------------------------------------------------------------------
 
     def buy(self, feature: int, here: BoolArray) -> bool:
         """Book a feature with the tasks of a node; returns whether it was new to any."""
         if feature == self._column:
-            return False
+            return self._enter()
         for number in np.unique(self._book[here]):
             used = self._books[number].used.copy()
             used[feature] = True
@@ -131,6 +133,13 @@ class NodeLedger(Ledger):
         if not self.use(feature):
             self._purses.clear()
         return True
+
+    def _enter(self) -> bool:
+        """The first split by task is paid for; of those that cost no entry nothing is noted."""
+        if self._entry > 0.0 and not self.used[-1]:
+            self.used[-1] = True
+            self._purses.clear()
+        return False
 
     def _book_of(self, used: BoolArray) -> int:
         """The number of the book with these features."""
@@ -149,6 +158,7 @@ class NodeLedger(Ledger):
     def rewind(self, account: Account) -> None:
         """Take back all purchases since the mark."""
         super().rewind(account)
+        self.used[-1] = account.used[-1]
         if account.books is not None:
             self._book = account.books.copy()
         self._purses.clear()
