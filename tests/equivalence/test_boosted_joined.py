@@ -15,6 +15,7 @@ from equivalence.worlds import make_task
 
 import secateur
 from secateur._data import joined
+from secateur._engines.boosted import whole
 
 
 @contextmanager
@@ -73,3 +74,18 @@ def test_the_same_model_from_disk(tmp_path, limit):
     X = frame[list(task.names)]
     np.testing.assert_array_equal(found.decision_function(X), plain.decision_function(X))
     assert found.support_.tolist() == plain.support_.tolist()
+
+
+@pytest.mark.parametrize("penalty", [0.0005, 0.01])
+def test_the_same_common_trees_of_several_tasks(penalty):
+    task = few_values()
+    tasks = np.arange(len(task.target)) % 4
+    told = {"common_trees": True, "group_penalty": penalty, "max_iter": 10, "random_state": 0}
+    selectors = [secateur.MultitaskAGBMClassifier(early_stopping=False, **told) for _ in range(2)]
+    with always_tried(), mock.patch.object(whole, "MOST_DENSE", 0):
+        plain = selectors[0].fit(task.X, task.target, task=tasks)
+        with always_joined():
+            found = selectors[1].fit(task.X, task.target, task=tasks)
+    np.testing.assert_array_equal(
+        found.predict_proba(task.X, task=tasks), plain.predict_proba(task.X, task=tasks)
+    )
