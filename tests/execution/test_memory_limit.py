@@ -66,6 +66,20 @@ def rows(tmp_path_factory):
     return file
 
 
+def told_by(script, *given):
+    """What a process of its own prints."""
+    paths = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *given],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="told by Linux")
 @pytest.mark.parametrize(
@@ -80,16 +94,7 @@ def rows(tmp_path_factory):
     ],
 )
 def test_the_peak_stays_below_the_limit(rows, limit, weight, task):
-    paths = os.pathsep.join(path for path in sys.path if path)
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(rows), limit, weight, task],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = told_by(CHILD, str(rows), limit, weight, task)
     assert {3, 7} <= set(found["chosen"])
     assert found["fitted"] < resolve_limit(limit), found
 
@@ -123,16 +128,7 @@ print(json.dumps({"begin": begin, "peak": peak(), "score": selector.path_[-1].sc
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="told by Linux")
 def test_grafting_takes_little_of_what_the_numbers_of_a_stream_would_take():
     """80,000 rows of a thousand numbers, 640 MB of them: never more than the fourth part."""
-    paths = os.pathsep.join(path for path in sys.path if path)
-    done = subprocess.run(
-        [sys.executable, "-c", STREAMING],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = told_by(STREAMING)
     assert {3, 7} <= set(found["chosen"])
     assert found["score"] == "held_out"
     assert found["peak"] - found["begin"] < 640e6 / 4, found
