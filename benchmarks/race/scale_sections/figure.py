@@ -27,6 +27,7 @@ def draw(fits: Sequence[Any], who: Mapping[str, str]) -> None:
     points = [fit.found["curve"][-1] for fit in fits if fit.who == "lightgbm"]
     sizes, errors = zip(*points, strict=True)
     axis.plot(sizes, [100 * e for e in errors], "D", color="#cc4125", label=who["lightgbm"])
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_xlabel("features", fontsize=9)
     axis.set_ylabel("test error, %", fontsize=9)
     axis.grid(alpha=0.25)

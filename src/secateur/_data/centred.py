@@ -127,9 +127,9 @@ def _centre_dense(table: Table, weight: FloatArray, standardize: bool) -> Centre
         check_size(block)
         X[:, start:stop] = block
     varies = scale > 0.0
-    if not varies.all():
-        X = X[:, varies]
     features = np.flatnonzero(varies)
+    if not varies.all():
+        X = np.take(X, features, axis=1)  # row after row: an index would give columns
     return Centred(DenseRows(X), features, mean[varies], scale[varies], spread[varies])
 
 
@@ -271,7 +271,7 @@ def _sketch(rows: DenseRows | SparseRows, seed: int) -> FloatArray:
 def _narrowed(found: Centred, keep: BoolArray) -> Centred:
     rest = (found.features[keep], found.mean[keep], found.scale[keep], found.spread[keep])
     if isinstance(found.rows, DenseRows):
-        return Centred(DenseRows(found.rows.X[:, keep]), *rest)
+        return Centred(DenseRows(np.take(found.rows.X, np.flatnonzero(keep), axis=1)), *rest)
     import scipy.sparse as sp
 
     old = found.rows
