@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secateur._data.binned import bin_table
+from secateur._engines.boosted import parting
 
 
 @settings(max_examples=60)
@@ -125,3 +126,13 @@ def test_cut_columns_put_together_are_the_whole():
             np.testing.assert_array_equal(whole, columns.codes.codes)
         else:
             assert sum(len(part.codes.codes) for part in parts) == len(columns.codes.codes)
+
+
+@pytest.mark.parametrize("subsample", [1.0, 0.7])
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_large_nodes_are_parted_by_all_threads_as_by_one(monkeypatch, subsample, n_threads):
+    task = make_task(n_rows=900, missing_share=0.05, subsample=subsample, whole=False)
+    plain = fit_engine(task)
+    monkeypatch.setattr(parting, "MANY_ROWS", 1)
+    monkeypatch.setattr(parting, "ROWS_PER_THREAD", 1)
+    assert_same_fit(plain, fit_engine(task, n_threads=n_threads))

@@ -49,8 +49,7 @@ def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in _options(parameter, bundles.get(parameter.name))
     ]
     told = signature.replace(parameters=listed)
-    # functions have no such attribute by themselves; inspect and typer look for it
-    taken_apart.__signature__ = told  # type: ignore[attr-defined]
+    taken_apart.__signature__ = told  # type: ignore[attr-defined]  # inspect looks for it
     taken_apart.__annotations__ = {option.name: option.annotation for option in listed}
     return taken_apart
 

@@ -11,6 +11,7 @@ from secateur._engines.boosted.growth import Growth
 from secateur._engines.boosted.lazy import LazySearch
 from secateur._engines.boosted.leaves import leaf_values
 from secateur._engines.boosted.params import NOISE, ROUNDING, BoostingParams
+from secateur._engines.boosted.parting import RowSplit, partition
 from secateur._engines.boosted.scales import WeightScale, fixed_point_scale, gradient_scale
 from secateur._engines.boosted.search import ExactSearch, TreeScale
 from secateur._engines.boosted.tree import Tree, WordArray, first_words, left_words
@@ -137,7 +138,7 @@ class Grower:
 
     def _split_level(self, growth: Growth, families: list[Family]) -> list[Family]:
         """Search the nodes of one level in their order and part those that split."""
-        splits: list[rows.RowSplit] = []
+        splits: list[RowSplit] = []
         parents: list[tuple[Family, Node]] = []
         self._search.evaluate(families)
         for family in families:
@@ -152,7 +153,7 @@ class Grower:
                 parents.append((family, node))
         self._release(families)
         if splits:
-            self._executor.tell(rows.partition, splits)
+            self._executor.tell(partition, splits)
         if families[0].nodes[0].depth + 1 == self._params.max_depth:
             return []  # the new nodes are leaves
         return [self._search.histograms.children(family, node) for family, node in parents]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secateur._data.binned import BinnedColumns
 from secateur._engines.boosted.families import Node
-from secateur._engines.boosted.rows import RowSplit
+from secateur._engines.boosted.parting import RowSplit
 from secateur._engines.boosted.tree import Tree, WordArray
 from secateur.typing import FloatArray
 

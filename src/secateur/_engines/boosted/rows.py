@@ -1,4 +1,4 @@
-"""What a tree asks of a block of rows: gradients, sums, histograms, partition, leaves.
+"""What a tree asks of a block of rows: gradients, sums, histograms, leaves.
 
 Each function takes a block and small things and gives back small things; an executor runs it on all
 blocks. Sums are of integers, so that they are the same however the rows are cut into blocks.
@@ -7,14 +7,13 @@ blocks. Sums are of integers, so that they are the same however the rows are cut
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from secateur._data.binned import narrowed
 from secateur._data.sampling import shares_of
 from secateur._engines.boosted.building import histograms_of
-from secateur._engines.boosted.tree import Tree, WordArray
+from secateur._engines.boosted.tree import Tree
 from secateur._execution.blocks import ROWS_PER_THREAD, RowArray, RowBlock
 from secateur._kernels.fixed_point import (
     add_leaf_values,
@@ -23,22 +22,9 @@ from secateur._kernels.fixed_point import (
     sum_leaves,
     sum_terms,
 )
-from secateur._kernels.partition import split_dense, split_run
 from secateur._kernels.prediction import add_trees_binned
 from secateur._kernels.records import DenseCodes
 from secateur.typing import FloatArray, IntArray, Loss
-
-MANY_ROWS = 1 << 17
-"""A node of so many rows is parted by all threads together."""
-
-
-class RowSplit(NamedTuple):
-    """A node to be parted: its number, its left child's (the right one follows), the question."""
-
-    node: int
-    left: int
-    feature: int
-    words: WordArray
 
 
 def set_baseline(block: RowBlock, baseline: FloatArray, weight_scale: float) -> None:
@@ -168,56 +154,6 @@ def narrow(block: RowBlock, features: IntArray) -> None:
     """Keep room in histograms for the features that any split can use."""
     block.columns = narrowed(block.columns, features)
     block.make_room()
-
-
-def partition(block: RowBlock, splits: list[RowSplit]) -> None:
-    """Part the rows of the nodes, each into its two children."""
-    for split in splits:
-        block.codes_of(split.feature)
-    n_rows = {split.node: np.ptp(block.bounds[split.node]) for split in splits}
-    large = [split for split in splits if n_rows[split.node] >= MANY_ROWS]
-    for split in large:
-        _part_together(block, split)
-    small = [split for split in splits if n_rows[split.node] < MANY_ROWS]
-
-    def part(first: int, last: int) -> None:
-        for split in small[first:last]:
-            start, stop = block.bounds[split.node]
-            room = block.spare[start:stop]
-            codes = block.codes_of(split.feature)
-            middle = split_dense(codes, split.words, block.order, start, stop, room)
-            _note_children(block, split, middle)
-
-    busy = len(block.order) > ROWS_PER_THREAD
-    block.threads.run(part, len(small), 1 if busy else max(1, len(small)))
-
-
-def _part_together(block: RowBlock, split: RowSplit) -> None:
-    """Part the rows of one node by all threads, each a run of them; their order stays."""
-    start, stop = block.bounds[split.node]
-    order, spare = block.order, block.spare
-    codes = block.codes_of(split.feature)
-    runs: list[tuple[int, int, int]] = []
-
-    def part(first: int, last: int) -> None:
-        a, b = start + first, start + last
-        runs.append((a, b, split_run(codes, split.words, order, a, b, spare[a:b])))
-
-    block.threads.run(part, stop - start, ROWS_PER_THREAD)
-    middle = start
-    for a, _, end in sorted(runs):
-        order[middle : middle + end - a] = order[a:end]
-        middle += end - a
-    _note_children(block, split, middle)
-    for a, b, end in sorted(runs):
-        order[middle : middle + b - end] = spare[a : a + b - end]
-        middle += b - end
-
-
-def _note_children(block: RowBlock, split: RowSplit, middle: int) -> None:
-    start, stop = block.bounds[split.node]
-    block.bounds[split.left] = (start, middle)
-    block.bounds[split.left + 1] = (middle, stop)
 
 
 def leaf_sums(
