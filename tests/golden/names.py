@@ -1,0 +1,55 @@
+"""Names of the public API that the golden results use and that may be renamed: one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FEATURE_GROUPS = "groups"
+"""Parameter of selectors and of FeatureCosts: features that are paid for together."""
+
+KIND_OF_TARGET = "task"
+"""Parameter of FeatureGradientsSelector: classification, ordinal or regression."""
+
+TASK_OF_ROWS = "task"
+"""Argument of ``fit``, ``predict`` and ``open_table`` for the task of each row."""
+
+STEP = {
+    "order": "order",
+    "penalty": "control",
+    "objective": "objective",
+    "cost": "cost",
+    "weight": "weight",
+    "supports": "supports",
+}
+"""Attributes of a step of a path, by the name in the golden files."""
+
+SCORE = {"mean": "mean", "standard_error": "spread", "metric": "metric", "origin": "origin"}
+"""Attributes of a score, by the name in the golden files."""
+
+DOCUMENT: dict[str, str] = {}
+"""Keys of ``selection.json`` that were renamed: new name to the name in the golden files."""
+
+NOT_COMPARED = {
+    "answer",
+    "command",
+    "doubt",
+    "files",
+    "folder",
+    "format",
+    "notes",
+    "seconds",
+    "sentence",
+    "version",
+    "versions",
+}
+"""Keys of ``selection.json`` that hold sentences, versions, paths or times."""
+
+
+def of_step(step: Any, name: str) -> Any:
+    """One attribute of a step, by its name in the golden files."""
+    return getattr(step, STEP[name])
+
+
+def of_score(score: Any, name: str) -> Any:
+    """One attribute of a score, by its name in the golden files."""
+    return getattr(score, SCORE[name])
