@@ -6,17 +6,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from secateur._data.costs import FeatureCosts
-    from secateur._data.opening import open_table
-    from secateur._execution.dask import DaskExecutor
-    from secateur.comparison.racing import compare
-    from secateur.evaluation.held import HeldOut
-    from secateur.evaluation.repeating import held_out
-    from secateur.evaluation.resampling import Stability, stability
+    from secateur.data.costs import FeatureCosts
+    from secateur.execution.dask import DaskExecutor
+    from secateur.model_selection.compare import compare
+    from secateur.model_selection.comparison import Comparison
+    from secateur.model_selection.held_out import HeldOut, held_out
+    from secateur.model_selection.stability import Stability, stability
     from secateur.path import (
         AtMost,
         Best,
-        Comparison,
         CostBudget,
         Elbow,
         MaxFeatures,
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from secateur.selectors.grafting import GraftingClassifier, GraftingRegressor
     from secateur.selectors.group_testing import GTGBMClassifier, GTGBMRegressor
     from secateur.selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
+    from secateur.storage.open_table import open_table
 
 __version__ = "0.1.0"
 
@@ -93,17 +92,16 @@ __all__ = [
 # Where each public name lives. A name is imported when it is first asked for, so that
 # `import secateur` stays quick and loads neither numba nor scikit-learn.
 _HOMES = {
-    "secateur._data.costs": ("FeatureCosts",),
-    "secateur._data.opening": ("open_table",),
-    "secateur._execution.dask": ("DaskExecutor",),
-    "secateur.comparison.racing": ("compare",),
-    "secateur.evaluation.held": ("HeldOut",),
-    "secateur.evaluation.repeating": ("held_out",),
-    "secateur.evaluation.resampling": ("Stability", "stability"),
+    "secateur.data.costs": ("FeatureCosts",),
+    "secateur.storage.open_table": ("open_table",),
+    "secateur.execution.dask": ("DaskExecutor",),
+    "secateur.model_selection.compare": ("compare",),
+    "secateur.model_selection.held_out": ("HeldOut", "held_out"),
+    "secateur.model_selection.stability": ("Stability", "stability"),
+    "secateur.model_selection.comparison": ("Comparison",),
     "secateur.path": (
         "AtMost",
         "Best",
-        "Comparison",
         "CostBudget",
         "Elbow",
         "MaxFeatures",

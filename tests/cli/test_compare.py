@@ -28,7 +28,7 @@ def test_a_race(run, table, tmp_path):
 
 
 def test_json_and_names_of_features(run, table, tmp_path):
-    from secateur.path import Comparison
+    from secateur.model_selection.comparison import Comparison
 
     done = run("compare", table, "-y", "y", "--json", "-o", "r", *FEW)
     assert done.document["files"] == RESULTS
@@ -46,7 +46,7 @@ def test_methods_of_numbers_race_on_a_file_with_text(run, table, tmp_path):
 
 
 def test_a_method_that_fails_is_reported_and_not_fatal(run, tmp_path, monkeypatch):
-    from secateur.comparison import baselines
+    from secateur.model_selection import baselines
 
     def fail(self, *args, **kwargs):
         raise RuntimeError("the disk of the method is full")
@@ -76,7 +76,7 @@ def test_a_method_for_another_task_is_reported_and_not_fatal(run, table, tmp_pat
 
 
 def test_a_race_that_nobody_finishes_is_written_and_an_error(run, table, tmp_path, monkeypatch):
-    from secateur.comparison import baselines
+    from secateur.model_selection import baselines
 
     def fail(self, *args, **kwargs):
         raise RuntimeError("the disk of the method is full")
@@ -89,7 +89,7 @@ def test_a_race_that_nobody_finishes_is_written_and_an_error(run, table, tmp_pat
 
 
 def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path, monkeypatch):
-    from secateur.comparison import running
+    from secateur.model_selection import processes as running
 
     tried = []
     try_one = running.try_one
@@ -145,7 +145,7 @@ def test_a_page_of_a_saved_comparison(run, table, tmp_path):
 
 
 def test_a_file_that_cannot_fit_is_refused_before_it_is_read(run, table, tmp_path, monkeypatch):
-    from secateur._data import memory
+    from secateur.data import memory
 
     monkeypatch.setattr(memory, "available_memory", lambda: 1_000)
     done = run("compare", table, "-y", "y", "-o", "r", *FEW)

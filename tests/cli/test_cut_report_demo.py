@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from secateur.cli import demonstrating
+from secateur.cli import demo as demonstrating
 
 from .conftest import QUICK, python  # noqa: TID252 - beside this file
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from secateur.cli.ending import ended_by_interrupts, uninterrupted
+from secateur.cli.exit import ended_by_interrupts, uninterrupted
 
 from .conftest import QUICK, environment  # noqa: TID252 - beside this file
 

@@ -51,7 +51,7 @@ def test_the_same_features_as_in_memory(run, tmp_path):
 
 
 def test_a_cache_is_used_again(run, table, tmp_path, monkeypatch):
-    from secateur._data import opening
+    from secateur.storage import open_table as opening
 
     cache = tmp_path / "tables"
     told = ("select", table, "-y", "y", "--cache", cache, *TINY, *QUICK)
@@ -66,7 +66,7 @@ def test_a_cache_is_used_again(run, table, tmp_path, monkeypatch):
 
 
 def test_rows_that_judge_are_a_sample_and_that_is_said(run, table, tmp_path, monkeypatch):
-    from secateur._data import stored_rows
+    from secateur.storage import stored_rows
 
     monkeypatch.setattr(stored_rows, "SAMPLE_ROWS", 60)
     done = run("select", table, "-y", "y", "--out", "r", *TINY, *QUICK)

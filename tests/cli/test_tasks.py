@@ -148,7 +148,7 @@ def test_rows_without_a_task_and_tasks_too_small_are_refused(run, tmp_path):
 def test_every_public_selector_can_be_reached_by_a_name():
     import secateur
     from secateur.cli.methods import TASKS, selector_class
-    from secateur.comparison.methods import all_methods
+    from secateur.model_selection.methods import all_methods
 
     public = {getattr(secateur, name) for name in secateur.__all__}
     selectors = {each for each in public if isinstance(each, type) and hasattr(each, "with_cut")}
@@ -160,7 +160,7 @@ def test_every_public_selector_can_be_reached_by_a_name():
 
 def test_every_method_is_named_in_the_help(run):
     from secateur.cli.methods import TASKS
-    from secateur.comparison.methods import all_methods
+    from secateur.model_selection.methods import all_methods
 
     told = " ".join(run("select", "--help").out.split())
     for task in TASKS:

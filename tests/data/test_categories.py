@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur._data.categories import OTHER, learn_categories, missing_in
-from secateur._data.frames import read_table
+from secateur.data.categories import OTHER, learn_categories, missing_in
+from secateur.data.frames import read_table
 from secateur.exceptions import InputTypeError, SecateurWarning, UnknownCategoryWarning
 
 NAN = np.nan

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from secateur._data.centred import DenseRows, centre
-from secateur._data.frames import read_table
-from secateur._data.moments import centre_by, moments_of
+from secateur.data.centred import DenseRows, centre
+from secateur.data.frames import read_table
+from secateur.data.standardize import centre_by, moments_of
 
 
 def as_dense(found, n_rows):

@@ -10,9 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur._data.bags import bag_labels
-from secateur._data.costs import FeatureCosts, as_costs
-from secateur._data.neighbours import grid_neighbours
+from secateur.data.costs import FeatureCosts, as_costs
+from secateur.data.feature_groups import bag_labels, grid_neighbours
 from secateur.exceptions import InputError, ParameterError
 
 NAMES = ("age", "height", "mass", "pulse")

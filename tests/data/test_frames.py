@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from secateur._data.frames import read_table
+from secateur.data.frames import read_table
 from secateur.exceptions import InputError, InputTypeError, ParameterError
 
 NAN = np.nan
@@ -365,7 +365,7 @@ read_table(X, categorical_features=['a']).block(0, 3)
 )
 def test_no_library_is_loaded_for_another(code, absent):
     check = f"import sys; print(*({absent!r} & set(sys.modules)))"
-    run = f"from secateur._data.frames import read_table\n{code}\n{check}"
+    run = f"from secateur.data.frames import read_table\n{code}\n{check}"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(
         [sys.executable, "-c", run], capture_output=True, text=True, check=True, env=env

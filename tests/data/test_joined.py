@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._data import joined
 from secateur._kernels.records import MISSING
 from secateur._kernels.threads import Threads
+from secateur.data import bundles as joined
 
 
 def join(codes, n_bins, varying=None, **limits):

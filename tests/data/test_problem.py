@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from secateur._data.costs import FeatureCosts
-from secateur._data.frames import read_table
-from secateur._data.problem import Problem
-from secateur._data.target import read_target
+from secateur.data.costs import FeatureCosts
+from secateur.data.frames import read_table
+from secateur.data.problem import Problem
+from secateur.data.target import read_target
 from secateur.exceptions import InputError
 
 

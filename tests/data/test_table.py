@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur._data.frames import read_table, select_columns
+from secateur.data.frames import read_table, select_columns
 from secateur.exceptions import InputTypeError
 
 VALUES = np.array([[1.0, 0.0, np.nan, 4.0], [0.0, 2.0, 3.0, 0.0], [5.0, 0.0, 0.0, -6.0]])

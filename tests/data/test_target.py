@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from secateur._data.target import read_target
+from secateur.data.target import read_target
 from secateur.exceptions import InputError, InputTypeError
 
 LABELS = ["no", "yes", "no", "maybe"]

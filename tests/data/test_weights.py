@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.class_weight import compute_class_weight
 
-from secateur._data.target import read_target
-from secateur._data.weights import are_counts, class_weights, combine_weights, read_weights
+from secateur.data.target import read_target
+from secateur.data.weights import are_counts, class_weights, combine_weights, read_weights
 from secateur.exceptions import InputError, InputTypeError, ParameterError
 
 

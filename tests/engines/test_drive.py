@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 
 import secateur
-from secateur._engines import drive as drive_module
-from secateur._engines.drive import drive
+from secateur.engines import drive as drive_module
+from secateur.engines.drive import drive
 from secateur.exceptions import ParameterError
 from secateur.path import (
     CostBudget,

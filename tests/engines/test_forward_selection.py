@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from secateur import FeatureCosts, Score, StopReason
-from secateur._data.frames import read_table
-from secateur._engines.drive import drive
-from secateur._engines.featboost.candidates import Shop
-from secateur._engines.featboost.distances import ScaledTable
-from secateur._engines.featboost.neighbour_model import Voters
-from secateur._engines.featboost.trace import ForwardParams, trace_featboost
-from secateur._engines.featboost.weighting import LossWeighting, Weighting
+from secateur.data.frames import read_table
+from secateur.engines.drive import drive
+from secateur.engines.featboost.candidates import Shop
+from secateur.engines.featboost.neighbour_model import ScaledTable, Voters
+from secateur.engines.featboost.trace import ForwardParams, trace_featboost
+from secateur.engines.featboost.weighting import LossWeighting, Weighting
 
 
 class Ranker:

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from reference.grafting import g, network_output
 
-from secateur._data.frames import read_table
-from secateur._data.standardized import standardize_table
-from secateur._engines.grafting.growing_network import GrowingNetwork
-from secateur._engines.grafting.network import NetworkWeights, hidden_values, outputs
-from secateur._engines.grafting.params import GraftingParams
-from secateur._engines.grafting.view import View
 from secateur._kernels.threads import Threads
+from secateur.data.frames import read_table
+from secateur.data.standardize import standardize_table
+from secateur.engines.grafting.columns import GraftingParams, View
+from secateur.engines.grafting.growing_network import GrowingNetwork
+from secateur.engines.grafting.network import NetworkWeights, hidden_values, outputs
 from secateur.losses import get_loss
 
 

@@ -7,15 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from secateur._data.binned import bin_table
-from secateur._data.costs import FeatureCosts
-from secateur._data.frames import read_table
-from secateur._engines.boosted.grid import BoostedData, Grid, trace_grid
-from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.boosted.penalties import penalty_grid
 from secateur._kernels.threads import Threads
-from secateur.evaluation.cross_trace import pool
-from secateur.evaluation.folds import Fold
+from secateur.data.binning import bin_table
+from secateur.data.costs import FeatureCosts
+from secateur.data.folds import Fold
+from secateur.data.frames import read_table
+from secateur.engines.boosted.grid import BoostedData, Grid, penalty_grid, trace_grid
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.fold_losses import pool
 from secateur.losses import get_loss
 
 PARAMS = BoostingParams(n_rounds=25, min_samples_leaf=5)

@@ -10,17 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 from reference.boosted import MISSING, Boosted, boost
 
-from secateur._data.binned import BinnedColumns, bin_table, with_joined
-from secateur._data.categories import Categories
-from secateur._data.costs import FeatureCosts
-from secateur._data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
-from secateur._engines.boosted.groups import GroupPlan, pool_groups
-from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.boosted.trace import trace_boosted
-from secateur._execution.blocks import RowBlock
-from secateur._execution.local import LocalExecutor
 from secateur._kernels.records import DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
+from secateur.data.binning import BinnedColumns, bin_table, with_joined
+from secateur.data.categories import Categories
+from secateur.data.costs import FeatureCosts
+from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
+from secateur.engines.boosted.groups import GroupPlan, pool_groups
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.trace import trace_boosted
+from secateur.execution.blocks import RowBlock
+from secateur.execution.local import LocalExecutor
 from secateur.losses import SquaredError
 
 

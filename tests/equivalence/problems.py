@@ -6,7 +6,7 @@ import numpy as np
 from equivalence.fitting import Task
 from hypothesis import strategies as st
 
-from secateur._data.costs import FeatureCosts
+from secateur.data.costs import FeatureCosts
 from secateur.losses import get_loss
 
 LOSSES = (

@@ -18,8 +18,8 @@ from equivalence.worlds import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._data.binned import bin_table
-from secateur._engines.boosted import parting
+from secateur.data.binning import bin_table
+from secateur.engines.boosted import partition as parting
 
 
 @settings(max_examples=60)

@@ -12,8 +12,8 @@ from equivalence.problems import LOSSES, make_loss, tasks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._data.costs import FeatureCosts
-from secateur._engines.boosted import nodes
+from secateur.data.costs import FeatureCosts
+from secateur.engines.boosted import nodes
 
 
 @settings(max_examples=300)

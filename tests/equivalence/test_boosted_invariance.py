@@ -18,7 +18,7 @@ from equivalence.worlds import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._data.costs import FeatureCosts
+from secateur.data.costs import FeatureCosts
 
 
 def is_bought(fit):

@@ -14,8 +14,8 @@ from equivalence.test_boosted_lazy import always_tried
 from equivalence.worlds import make_task
 
 import secateur
-from secateur._data import joined
-from secateur._engines.boosted import whole
+from secateur.data import bundles as joined
+from secateur.engines.boosted import whole_tree as whole
 
 
 @contextmanager

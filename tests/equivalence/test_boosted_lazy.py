@@ -12,8 +12,8 @@ from equivalence.worlds import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._data.costs import FeatureCosts
-from secateur._engines.boosted import lazy
+from secateur.data.costs import FeatureCosts
+from secateur.engines.boosted import lazy
 from secateur.losses import SquaredError
 
 N_FEATURES = 30

@@ -10,9 +10,9 @@ from equivalence.worlds import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._data.costs import FeatureCosts
-from secateur._engines.boosted import grower
-from secateur._engines.boosted.whole import WholeTrees
+from secateur.data.costs import FeatureCosts
+from secateur.engines.boosted import grower
+from secateur.engines.boosted.whole_tree import WholeTrees
 
 
 class Counted(WholeTrees):

@@ -18,19 +18,20 @@ from reference.multitask_default import Tasks, choose, default
 from scipy.sparse import csr_array
 
 from secateur import MultitaskAGBMClassifier, MultitaskAGBMRegressor
-from secateur._data.binned import bin_table
-from secateur._data.costs import FeatureCosts
-from secateur._data.target import Target
-from secateur._engines.boosted import lazy
-from secateur._engines.boosted.common_trees import CommonData
-from secateur._engines.boosted.grid import BoostedData
-from secateur._engines.boosted.multitask import TaskData
-from secateur._engines.boosted.node_ledger import NodeLedger
-from secateur._engines.boosted.params import BoostingParams
 from secateur._kernels.threads import Threads
-from secateur.evaluation.cloning import read_seed
-from secateur.evaluation.cross_trace import Verdict, first_near_best
-from secateur.evaluation.folds import Fold, draw_folds
+from secateur.data.binning import bin_table
+from secateur.data.costs import FeatureCosts
+from secateur.data.folds import Fold
+from secateur.data.target import Target
+from secateur.engines.boosted import lazy
+from secateur.engines.boosted.common_trees import CommonData
+from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.multitask import TaskData
+from secateur.engines.boosted.node_costs import NodeLedger
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.fold_losses import Verdict, first_near_best
+from secateur.model_selection.folds import draw_folds
+from secateur.model_selection.scorers import read_seed
 
 COSTS = (
     {},

@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from secateur import FeatBoostClassifier, FeatBoostRegressor, IISRegressor, StopReason
-from secateur._engines.featboost import neighbours
+from secateur.engines.featboost import neighbours
 
 
 def problem(seed, n_rows=90, n_features=9, n_classes=3):

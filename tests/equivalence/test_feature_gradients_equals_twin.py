@@ -7,15 +7,14 @@ import pytest
 import scipy.sparse as sp
 from reference import feature_gradients as twin
 
-from secateur._data.costs import as_costs
-from secateur._data.frames import read_table
-from secateur._data.problem import Problem
-from secateur._data.target import read_target
-from secateur._engines.feature_gradients.contrasts import contrasts, standardise
-from secateur._engines.feature_gradients.field import make_field
-from secateur._engines.feature_gradients.params import SearchParams
-from secateur._engines.feature_gradients.search import Descent, first_v, run_epoch
 from secateur._kernels.threads import Threads
+from secateur.data.costs import as_costs
+from secateur.data.frames import read_table
+from secateur.data.problem import Problem
+from secateur.data.target import read_target
+from secateur.engines.feature_gradients.rows import make_field
+from secateur.engines.feature_gradients.search import Descent, first_v, run_epoch
+from secateur.engines.feature_gradients.targets import SearchParams, contrasts, standardise
 
 ONE = Threads(1)
 
@@ -70,7 +69,7 @@ def test_batches_are_even_and_hold_all_rows():
 
 
 def test_curves_are_the_twins():
-    from secateur._engines.feature_gradients.curves import Curve
+    from secateur.engines.feature_gradients.targets import Curve
 
     z = np.array([-0.5, 0.0, 0.005, 0.01, 0.3, 1.0, 1.2])
     for kind, other in (("residual variance", twin.residual_variance),

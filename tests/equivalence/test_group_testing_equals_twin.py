@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.group_testing import GroupTestedTree, Subsets
 
-from secateur._engines.boosted.group_design import GroupTesting
-from secateur._engines.boosted.groups import make_plan
+from secateur.engines.boosted.groups import GroupTesting, make_plan
 
 TOLD = st.builds(
     GroupTesting,

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.multitask import boost_tasks
 
-from secateur._data.binned import bin_table
-from secateur._data.costs import FeatureCosts
-from secateur._engines.boosted.grid import BoostedData
-from secateur._engines.boosted.multitask import TaskData, TasksData
-from secateur._engines.boosted.params import BoostingParams
 from secateur._kernels.threads import Threads
+from secateur.data.binning import bin_table
+from secateur.data.costs import FeatureCosts
+from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.multitask import TaskData, TasksData
+from secateur.engines.boosted.params import BoostingParams
 
 COSTS = (
     {},

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._data.binned import bin_table
-from secateur._data.costs import as_costs
-from secateur._data.frames import read_table
-from secateur._engines.boosted.grid import BoostedData
-from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.boosted.small import SmallTrees
 from secateur._kernels.threads import Threads
-from secateur.evaluation.folds import Fold
+from secateur.data.binning import bin_table
+from secateur.data.costs import as_costs
+from secateur.data.folds import Fold
+from secateur.data.frames import read_table
+from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.small import SmallTrees
 from secateur.exceptions import ParameterError
 from secateur.losses import get_loss
 

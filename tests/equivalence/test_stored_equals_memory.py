@@ -10,13 +10,13 @@ from equivalence.models import assert_same_selector
 from sklearn.base import clone
 
 import secateur
-from secateur._data import opening
-from secateur._data.opening import Storing, store_source
-from secateur._data.sources import Part, Source
-from secateur._engines.boosted.whole import WholeTrees
-from secateur._execution import places
 from secateur.datasets import make_wide
+from secateur.engines.boosted.whole_tree import WholeTrees
 from secateur.exceptions import ParameterError
+from secateur.execution import local as places
+from secateur.storage import open_table as opening
+from secateur.storage.open_table import Storing, store_source
+from secateur.storage.sources import Part, Source
 
 N_ROWS = 3_000
 ONE = {"max_iter": 8, "random_state": 0}
@@ -109,7 +109,8 @@ def test_weights_and_rows_of_weight_zero(frame, tmp_path):
 
 
 def test_a_sample_chooses_the_bins_that_it_would_choose_in_memory(frame, tmp_path, monkeypatch):
-    from secateur._data import binned, survey
+    from secateur.data import binning as binned
+    from secateur.storage import build as survey
 
     monkeypatch.setattr(binned, "SAMPLE_ROWS", 500)
     monkeypatch.setattr(survey, "SAMPLE_ROWS", 500)

@@ -6,7 +6,7 @@ import numpy as np
 from equivalence.fitting import Task
 from equivalence.problems import make_loss
 
-from secateur._data.costs import FeatureCosts
+from secateur.data.costs import FeatureCosts
 
 
 def make_task(

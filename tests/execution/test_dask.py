@@ -10,10 +10,10 @@ from equivalence.models import assert_same_selector
 from execution.clusters import addresses, kill_one, start
 
 import secateur
-from secateur._data import opening
-from secateur._engines.boosted import grower
 from secateur.datasets import make_wide
+from secateur.engines.boosted import grower
 from secateur.exceptions import ClusterError, InputError, ParameterError
+from secateur.storage import open_table as opening
 
 pytestmark = pytest.mark.xdist_group("dask")
 N_ROWS = 4_000

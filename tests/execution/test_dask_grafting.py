@@ -10,8 +10,9 @@ from execution.clusters import addresses, kill_one
 
 import secateur
 from secateur import DaskExecutor, GraftingClassifier, GraftingRegressor
-from secateur._execution import dask_fit, holdings
 from secateur.exceptions import InputError
+from secateur.execution import dask_rows as dask_fit
+from secateur.execution import worker as holdings
 
 pytestmark = pytest.mark.xdist_group("dask")
 SLOW = pytest.mark.slow

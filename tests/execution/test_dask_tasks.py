@@ -9,9 +9,9 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from comparison.odd_methods import Odd
 from distributed import Client
 from execution.clusters import addresses, kill_one, start
+from model_selection.odd_methods import Odd
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -19,10 +19,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import secateur
 from secateur import Comparison, DaskExecutor, FeatBoostClassifier, FeatBoostRegressor, compare
-from secateur._engines.feature_gradients.spread import SpreadEstimator
-from secateur._execution import dask_tasks
+from secateur.engines.feature_gradients.distributed import SpreadEstimator
 from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
-from secateur.path import TrialStatus
+from secateur.execution import dask_tasks
+from secateur.model_selection.trial_results import TrialStatus
 
 pytestmark = pytest.mark.xdist_group("dask")
 SLOW = pytest.mark.slow

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from secateur._data.memory import resolve_limit
+from secateur.data.memory import resolve_limit
 
 pytest.importorskip("pyarrow")
 

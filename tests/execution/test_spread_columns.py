@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secateur import GraftingClassifier, GraftingRegressor
-from secateur._data.frames import read_table
-from secateur._data.standardized import standardize_table
-from secateur._execution import holdings
-from secateur._execution.holdings import NumberHolding
-from secateur._execution.spread_columns import SpreadColumns
 from secateur._kernels.columns import present_moments
 from secateur._kernels.threads import Threads
+from secateur.data.frames import read_table
+from secateur.data.standardize import standardize_table
+from secateur.execution import worker as holdings
+from secateur.execution.distributed_columns import SpreadColumns
+from secateur.execution.worker import NumberHolding
 from secateur.selectors import grafting_base
 
 
@@ -143,7 +143,7 @@ def test_grafting_on_blocks_selects_what_it_selects_on_the_whole(kind, monkeypat
 
 
 def test_many_free_weights_are_swept_column_by_column(monkeypatch):
-    from secateur._engines.grafting import gram
+    from secateur.engines.grafting import gram
 
     rng = np.random.default_rng(2)
     X = rng.normal(size=(150, 30))

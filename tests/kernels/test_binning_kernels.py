@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from secateur._data import binned
-from secateur._data.binned import bin_table
-from secateur._data.categories import Categories
-from secateur._data.table import DenseTable, SparseTable, TableSchema, canonical_csc
 from secateur._kernels.binning import cut_sorted, encode, merge_zero, middle
 from secateur._kernels.records import MISSING
 from secateur._kernels.threads import Threads
+from secateur.data import binning as binned
+from secateur.data.binning import bin_table
+from secateur.data.categories import Categories
+from secateur.data.table import DenseTable, SparseTable, TableSchema, canonical_csc
 
 VALUES = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, 1e-300, -1e300, 1e300, np.nan]) | st.floats(
     -10, 10

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._data.frames import read_table
-from secateur._data.standardized import standardize_table
-from secateur._kernels.descent import descend_dense, descend_gram, descend_sparse, factor
+from secateur._kernels.coordinate_descent import descend_dense, descend_gram, descend_sparse, factor
 from secateur._kernels.threads import Threads
+from secateur.data.frames import read_table
+from secateur.data.standardize import standardize_table
 
 SEEDS = st.integers(0, 2**20)
 

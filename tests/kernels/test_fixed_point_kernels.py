@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.losses import fixed_point_sum
 
-from secateur._engines.boosted.scales import WeightScale, fixed_point_scale, gradient_scale
 from secateur._kernels.fixed_point import (
     add_leaf_values,
     largest_terms,
@@ -18,6 +17,7 @@ from secateur._kernels.fixed_point import (
     sum_leaves,
     sum_terms,
 )
+from secateur.engines.boosted.rows import WeightScale, fixed_point_scale, gradient_scale
 
 
 def make_rows(seed, n):

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from reference.boosted import Table
 from reference.group_testing import codes_of, cut_up, pseudo_feature
 
-from secateur._data.binned import bin_table
-from secateur._engines.boosted.group_design import GroupTesting
-from secateur._engines.boosted.groups import pool_groups, whole_weights
-from secateur._kernels.grouping import TEST_BINS, code_sums, pooled_gains, pooled_histograms
+from secateur._kernels.group_tests import TEST_BINS, code_sums, pooled_gains, pooled_histograms
 from secateur._kernels.threads import Threads
+from secateur.data.binning import bin_table
+from secateur.engines.boosted.groups import GroupTesting, pool_groups, whole_weights
 
 
 @settings(max_examples=60)
@@ -55,8 +54,7 @@ def test_every_group_has_the_sum_of_its_features(task, sparse, n_threads):
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9, 64])
 def test_halves_end_where_the_twin_ends_them(n):
-    from secateur._engines.boosted.group_design import GroupDesign
-    from secateur._engines.boosted.groups import _cuts
+    from secateur.engines.boosted.groups import GroupDesign, _cuts
 
     design = GroupDesign(n_features=n, n_parts=1, n_partitions=1, entry=1, leaf=3)
     parts = cut_up(list(range(n)), 3)

@@ -14,8 +14,7 @@ from secateur._kernels.histogram import (
     sparse_by_row,
 )
 from secateur._kernels.records import MISSING
-from secateur._kernels.scanning import LOW
-from secateur._kernels.splitting import search_features
+from secateur._kernels.splitting import LOW, search_features
 
 JUNK = -77
 
@@ -222,8 +221,8 @@ def test_the_parent_less_a_child_is_the_sibling_and_may_replace_the_parent():
 def test_narrowed_columns_give_the_same_histograms_in_less_room(seed, n_features):
     from scipy.sparse import random as random_sparse
 
-    from secateur._data.binned import bin_table, narrowed
-    from secateur._data.frames import read_table
+    from secateur.data.binning import bin_table, narrowed
+    from secateur.data.frames import read_table
 
     rng = np.random.default_rng(seed)
     X = random_sparse(40, n_features, 0.3, "csr", rng=rng)

@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import feature_gradients as twin
 
-from secateur._data.centred import Centred, DenseRows, SparseRows
-from secateur._engines.feature_gradients.batches import Batch
-from secateur._engines.feature_gradients.curves import Curve
-from secateur._engines.feature_gradients.estimate import estimator_of
-from secateur._engines.feature_gradients.spectrum import single_shares, top_eigenvalue
 from secateur._kernels.threads import Threads
+from secateur.data.centred import Centred, DenseRows, SparseRows
+from secateur.engines.feature_gradients.estimate import Batch, estimator_of
+from secateur.engines.feature_gradients.rows import single_shares, top_eigenvalue
+from secateur.engines.feature_gradients.targets import Curve
 
 ONE = Threads(1)
 ORDERS = range(1, 13)

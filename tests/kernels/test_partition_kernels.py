@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._engines.boosted.tree import left_words
 from secateur._kernels.partition import gather, goes_left, sparse_column, split_dense
 from secateur._kernels.records import MISSING
+from secateur.engines.boosted.trees import left_words
 
 
 @settings(max_examples=80)

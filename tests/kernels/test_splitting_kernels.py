@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 
 from secateur._kernels.histogram import dense_histograms
 from secateur._kernels.records import MISSING
-from secateur._kernels.scanning import LOW, order_categories
-from secateur._kernels.splitting import pick_feature, search_features, search_rows
+from secateur._kernels.splitting import (
+    LOW,
+    order_categories,
+    pick_feature,
+    search_features,
+    search_rows,
+)
 
 UNIT = (0.5, 0.25)
 NONE = np.empty(0, np.int64)

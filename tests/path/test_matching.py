@@ -4,7 +4,7 @@ import pytest
 
 from secateur.exceptions import ParameterError
 from secateur.path import Score, SelectionPath, Step, StopReason
-from secateur.path.matching import matched_steps, step_of_size
+from secateur.path.comparing import matched_steps, step_of_size
 
 
 def path_of(sizes, controls=None, scores=None):

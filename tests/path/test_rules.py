@@ -9,8 +9,7 @@ import pytest
 from secateur.exceptions import StorageError
 from secateur.path import AtMost, Best, Elbow, OneStandardError, SelectionPath, Step, StopReason
 from secateur.path import WithinBudget as Within
-from secateur.path.rules import rule_from_document, rule_to_document
-from secateur.path.storing import load_rule, path_to_json
+from secateur.path.codec import load_rule, path_to_json, rule_from_document, rule_to_document
 
 RULES = [Best(), OneStandardError(), OneStandardError(0.5), Elbow(), AtMost(3), Within(2.5)]
 RULES.append(Within(float("inf")))

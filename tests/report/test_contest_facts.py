@@ -5,8 +5,8 @@ import math
 import pytest
 from report.worlds import HOSTILE, make_comparison
 
-from secateur.report.contest_facts import contest_facts
-from secateur.report.contest_figures import curves_figure, seconds_figure, stability_figure
+from secateur.report.comparison_facts import contest_facts
+from secateur.report.comparison_page import curves_figure, seconds_figure, stability_figure
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from report.worlds import make_evidence, make_path
 
 from secateur.path import SelectionPath
 from secateur.report import Entry, entry_facts, page
-from secateur.report.doubts import doubts
+from secateur.report.answers import doubts
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,16 @@ from secateur import FeatureCosts
 from secateur.exceptions import InputError, ParameterError, StorageError
 from secateur.path import SelectionPath, Step, StopReason
 from secateur.report import Evidence, gather_evidence, load_evidence
-from secateur.report.association import alike, alike_sparse, cramers_v, indicator, prepare
-from secateur.report.distributions import distribution, groups_of_classes, groups_of_numbers
+from secateur.report.association import (
+    alike,
+    alike_sparse,
+    cramers_v,
+    distribution,
+    groups_of_classes,
+    groups_of_numbers,
+    indicator,
+    prepare,
+)
 
 
 def path_over(names, order):

@@ -8,7 +8,8 @@ from report.worlds import make_evidence, make_path, score
 
 from secateur.exceptions import ParameterError
 from secateur.path import AtMost, SelectionPath, Step, StopReason
-from secateur.report import Entry, entry_facts, thinning
+from secateur.report import Entry, entry_facts
+from secateur.report import facts as thinning
 
 
 def test_facts_of_a_path_alone():

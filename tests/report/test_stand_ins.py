@@ -12,8 +12,8 @@ from report.worlds import make_evidence, make_path, make_table
 
 from secateur.path import SelectionPath, Step, StopReason
 from secateur.report import Entry, Evidence, entry_facts, gather_evidence, page
+from secateur.report.answers import stand_ins
 from secateur.report.evidence import StandIn
-from secateur.report.stand_ins import stand_ins
 
 TWIN = 0.9952  # the last column of `make_table` is the first with a little noise
 
@@ -128,7 +128,7 @@ def test_documents_and_the_console_tell_it():
     from rich.console import Console
 
     from secateur.cli.documents import selection_document
-    from secateur.cli.showing import selection_shown
+    from secateur.cli.show import selection_shown
 
     path = make_path()
     evidence = make_evidence(path, fold_paths=swapped(path))

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from secateur.model_selection.comparison import Comparison
+from secateur.model_selection.trial_results import Subset, Trial
 from secateur.path import Score, SelectionPath, Step, StopReason
-from secateur.path.comparison import Comparison
-from secateur.path.trial import Subset, Trial
 from secateur.report import gather_evidence
 
 HOSTILE = '<script>alert("x")</script> & <b>bold</b>'

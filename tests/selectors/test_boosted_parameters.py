@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from secateur.evaluation.cloning import read_seed
 from secateur.exceptions import ParameterError
-from secateur.selectors.boosted_parameters import read_penalty
+from secateur.model_selection.scorers import read_seed
+from secateur.selectors.boosted_input import read_penalty
 
 
 def test_one_penalty_of_any_type_of_number():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from secateur.exceptions import ParameterError
-from secateur.selectors.constraints import Constraint, check_parameters, number, one_of
+from secateur.selectors.parameters import Constraint, check_parameters, number, one_of
 
 
 @pytest.mark.parametrize("value", [0, 0.5, 1, np.float32(0.3), np.int64(1), np.float64(0.0)])

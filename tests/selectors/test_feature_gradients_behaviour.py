@@ -217,7 +217,7 @@ def test_soft_groups_pay_for_their_largest_member():
 
 
 def test_soft_price_slopes_are_those_of_a_shared_maximum():
-    from secateur._engines.feature_gradients.units import SOFTNESS, Units
+    from secateur.engines.feature_gradients.units import SOFTNESS, Units
 
     prices = FeatureCosts([2.0, 3.0, 1.0], groups=["a", "a", None]).bind(["x", "y", "z"])
     units = Units(prices, np.arange(3), "soft")

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from secateur import FeatureCosts, GraftingClassifier, GraftingRegressor, StopReason
 from secateur.datasets import make_grafting_a, make_threshold_max
-from secateur.evaluation.saliency import saliency
 from secateur.exceptions import InputError, InterruptedWarning, ParameterError
+from secateur.model_selection.agreement import saliency
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,11 @@ from sklearn.datasets import dump_svmlight_file
 
 import secateur
 from secateur import FeatureGradientsSelector, GraftingClassifier, GraftingRegressor, StopReason
-from secateur._data import number_files, number_storing
-from secateur._execution import spread_columns
-from secateur._execution.filed_blocks import FiledBlock
 from secateur.exceptions import InputError, InputTypeError, InterruptedWarning, ParameterError
+from secateur.execution import distributed_columns as spread_columns
+from secateur.execution.number_blocks import FiledBlock
+from secateur.storage import number_writing as number_storing
+from secateur.storage import numbers as number_files
 
 N, P = 620, 14
 
@@ -143,8 +144,8 @@ def test_a_libsvm_file_stays_sparse(tmp_path):
 @pytest.mark.parametrize("kind", ["numbers", "sparse", "three classes"])
 def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
     """The numbers of every block read for good, columns in use in plain memory."""
-    from secateur._execution.holdings import NumberHolding
-    from secateur._execution.space import Heap
+    from secateur.execution.blocks import Heap
+    from secateur.execution.worker import NumberHolding
     from secateur.selectors import grafting_base
 
     cls, told = FITS[kind]
@@ -195,7 +196,7 @@ def test_class_weights_may_leave_rows_out():
 
 
 def test_many_free_weights_are_swept_column_by_column(monkeypatch):
-    from secateur._engines.grafting import gram
+    from secateur.engines.grafting import gram
 
     monkeypatch.setattr(gram, "MOST_COLUMNS", 3)
     X, y = problem()

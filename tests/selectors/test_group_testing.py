@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from secateur import AGBMClassifier, AGBMRegressor, GTGBMClassifier, GTGBMRegressor
-from secateur._data import memory
-from secateur._engines.boosted.group_design import GroupDesign, GroupTesting
+from secateur.data import memory
+from secateur.engines.boosted.groups import GroupDesign, GroupTesting
 from secateur.exceptions import GroupTestingWarning, OutOfMemoryError
 
 TOLD = {"penalty": 0.02, "max_iter": 15, "learning_rate": 0.3, "random_state": 0}
@@ -137,7 +137,7 @@ def test_designs_keep_to_the_memory_of_the_paper():
 
 
 def test_designs_of_odd_sizes_leave_no_feature_out():
-    from secateur._engines.boosted.groups import _cuts
+    from secateur.engines.boosted.groups import _cuts
 
     for d, s, leaf, size in [(7, 3, 1, None), (101, 4, 3, 9), (1000, 7, 8, 30), (5, 9, 1, 2)]:
         design = GroupDesign.of(d, GroupTesting(s, 0.1, leaf, size))

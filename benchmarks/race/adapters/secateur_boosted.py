@@ -11,12 +11,12 @@ import numpy as np
 from common.measure import N_THREADS, Run, Stopwatch
 
 from secateur import AGBMClassifier
-from secateur._data.binned import bin_table
-from secateur._data.costs import as_costs
-from secateur._data.frames import read_table
-from secateur._engines.boosted.grid import BoostedData
-from secateur._engines.boosted.params import BoostingParams
 from secateur._kernels.threads import Threads
+from secateur.data.binning import bin_table
+from secateur.data.costs import as_costs
+from secateur.data.frames import read_table
+from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.params import BoostingParams
 from secateur.losses import get_loss
 from secateur.path import Step
 

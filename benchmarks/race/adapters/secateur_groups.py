@@ -8,9 +8,8 @@ from typing import Any
 from common.measure import Run, Stopwatch
 
 from adapters.secateur_boosted import AGBM
-from secateur._engines.boosted.grid import BoostedData
-from secateur._engines.boosted.group_design import GroupTesting, largest_group
-from secateur._engines.boosted.groups import pool_groups
+from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.groups import GroupTesting, largest_group, pool_groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,20 +18,19 @@ from threadpoolctl import threadpool_limits
 from xgboost import XGBClassifier
 
 from secateur import FeatBoostClassifier
-from secateur._data.binned import bin_table
-from secateur._data.costs import as_costs
-from secateur._data.frames import read_table
-from secateur._data.problem import Problem
-from secateur._data.target import read_target
-from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.featboost.distances import ScaledTable
-from secateur._engines.featboost.neighbour_model import Voters
-from secateur._engines.featboost.neighbours import NeighbourEvaluator
 from secateur._kernels.threads import Threads
-from secateur.evaluation.folds import Fold
-from secateur.evaluation.scoring import read_scoring
+from secateur.data.binning import bin_table
+from secateur.data.costs import as_costs
+from secateur.data.folds import Fold
+from secateur.data.frames import read_table
+from secateur.data.problem import Problem
+from secateur.data.target import read_target
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.featboost.neighbour_model import ScaledTable, Voters
+from secateur.engines.featboost.neighbours import NeighbourEvaluator
+from secateur.model_selection.scorers import read_scoring
 from secateur.selectors.featboost_base import MAX_BINS
-from secateur.selectors.featboost_judge import Judge
+from secateur.selectors.featboost_estimators import Judge
 from secateur.selectors.featboost_trees import TreeEvaluator, TreeWorkshop
 
 M, K, P = 50, 3, 5

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from secateur._data.centred import Centred, DenseRows, SparseRows
-from secateur._engines.feature_gradients.batches import Batch
-from secateur._engines.feature_gradients.curves import Curve
-from secateur._engines.feature_gradients.estimate import estimator_of
 from secateur._kernels.threads import Threads
+from secateur.data.centred import Centred, DenseRows, SparseRows
+from secateur.engines.feature_gradients.estimate import Batch, estimator_of
+from secateur.engines.feature_gradients.targets import Curve
 
 CURVE = Curve("residual variance")
 

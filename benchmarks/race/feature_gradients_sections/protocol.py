@@ -18,9 +18,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from secateur import FeatureGradientsSelector
-from secateur._engines.feature_gradients.grid import Ground
-from secateur._engines.feature_gradients.wanted import trace_wanted
 from secateur._kernels.threads import Threads
+from secateur.engines.feature_gradients.grid import Ground, trace_wanted
 from secateur.path import Step
 from secateur.selectors.feature_gradients_input import read_job
 

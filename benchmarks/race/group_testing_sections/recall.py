@@ -12,13 +12,12 @@ from common.options import Options
 from common.page import PAGE
 from common.table import Section, table
 
-from secateur._data.binned import bin_table
-from secateur._data.costs import as_costs
-from secateur._data.frames import read_table
-from secateur._engines.boosted.grid import BoostedData
-from secateur._engines.boosted.group_design import GroupTesting, largest_group
-from secateur._engines.boosted.groups import GroupPlan, pool_groups
 from secateur._kernels.threads import Threads
+from secateur.data.binning import bin_table
+from secateur.data.costs import as_costs
+from secateur.data.frames import read_table
+from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.groups import GroupPlan, GroupTesting, largest_group, pool_groups
 from secateur.losses import get_loss
 
 ROWS = (250, 500, 1_000, 2_000, 4_000)

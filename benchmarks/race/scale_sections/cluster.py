@@ -15,8 +15,8 @@ from common.options import Options
 from common.table import Section, table
 
 from secateur import AGBMClassifier, DaskExecutor, open_table
-from secateur._engines.boosted import lazy
-from secateur._execution import dask_place as far
+from secateur.engines.boosted import lazy
+from secateur.execution import dask_rows as far
 
 
 @dataclass(slots=True)

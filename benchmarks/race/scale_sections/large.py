@@ -32,7 +32,7 @@ from common.table import Section, table
 
 from scale_sections import kdd
 from scale_sections.figure import PICTURE, draw
-from secateur._data.memory import resolve_limit
+from secateur.data.memory import resolve_limit
 
 LIMIT = "1.5GB"
 SMALL_LIMIT = "800MB"

@@ -24,7 +24,7 @@ from common.table import Section, table
 
 from scale_sections.cluster import counted
 from secateur import AGBMClassifier, DaskExecutor, open_table
-from secateur._data import opening
+from secateur.storage import open_table as opening
 
 DEPTH = 4
 BINS = 255

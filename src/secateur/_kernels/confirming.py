@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from secateur._kernels.records import MISSING, N_CODES
-from secateur._kernels.scanning import LOW, best_of_feature, gain_of, running_sums
+from secateur._kernels.splitting import LOW, best_of_feature, gain_of, running_sums
 
 
 @njit(cache=True, nogil=True)

@@ -19,8 +19,7 @@ from numba.extending import overload
 from secateur._kernels.histogram import dense_histograms, sparse_by_column, sparse_by_row
 from secateur._kernels.partition import gather, sparse_column, split_dense
 from secateur._kernels.records import DenseCodes
-from secateur._kernels.scanning import LOW, order_categories
-from secateur._kernels.splitting import pick_feature, search_features
+from secateur._kernels.splitting import LOW, order_categories, pick_feature, search_features
 
 COLUMN_PRICE = 3
 """By column a stored cell costs so much more: those of rows outside the node are looked at too."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import typer
 
 from secateur.cli import INTERRUPTED
-from secateur.cli.comparing import compare
-from secateur.cli.cutting import cut
-from secateur.cli.demonstrating import demo
-from secateur.cli.reporting import report
-from secateur.cli.selecting import select
+from secateur.cli.compare import compare
+from secateur.cli.cut import cut
+from secateur.cli.demo import demo
+from secateur.cli.report import report
+from secateur.cli.select import select
 
 app = typer.Typer(
     name="secateur",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from secateur.cli.talking import Talk
+from secateur.cli.console import Talk
 from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
 
 SECONDS = 10.0
@@ -26,7 +26,7 @@ def connected(address: str | None, workers: int | None, talk: Talk) -> Iterator[
             "A cluster is found or started. Got --dask and --workers. Use one of them."
         )
     _check_installed()
-    from secateur._execution.dask import DaskExecutor
+    from secateur.execution.dask import DaskExecutor
 
     with _client(address, workers) as client:
         n_workers = len(client.scheduler_info(n_workers=-1)["workers"])

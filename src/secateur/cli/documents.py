@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.path.rules import rule_to_document
+from secateur.path.codec import rule_to_document
 from secateur.path.values import thawed_json
-from secateur.report.answers import answer
-from secateur.report.brevity import in_natural_order
-from secateur.report.doubts import doubt_of_step, is_doubtful
+from secateur.report.answers import answer, doubt_of_step, in_natural_order, is_doubtful
 
 if TYPE_CHECKING:
     from secateur.path import Score, Selection, SelectionPath
     from secateur.report import Evidence
     from secateur.report.evidence import StepEvidence
+
 
 FORMAT = "secateur.selection"
 VERSION = 1

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from secateur.cli.ending import uninterrupted
+from secateur.cli.exit import uninterrupted
 from secateur.exceptions import InputError
 
 OURS = {

@@ -7,12 +7,13 @@ import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from secateur._data.wording import similar_to
-from secateur.comparison.methods import all_methods, plain_name
+from secateur.data.messages import similar_to
 from secateur.exceptions import ParameterError
+from secateur.model_selection.methods import all_methods, plain_name
 
 if TYPE_CHECKING:
-    from secateur._data.target import Task
+    from secateur.data.target import Task
+
 
 TASKS: tuple[Task, ...] = ("classification", "regression")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from secateur.datasets.demo import Demo, load_demo
-from secateur.datasets.synthetic import Generated, make_nonlinear_pair, make_wide
-from secateur.datasets.threshold import (
+from secateur.datasets.synthetic import (
+    Generated,
     make_grafting_a,
     make_grafting_b,
     make_grafting_c,
+    make_nonlinear_pair,
     make_threshold_max,
+    make_wide,
 )
 
 __all__ = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from secateur.exceptions import ParameterError
-from secateur.losses.absolute import AbsoluteError
 from secateur.losses.base import (
     LossBase,
     exact_mean,
@@ -13,12 +12,8 @@ from secateur.losses.base import (
     fixed_point_sum,
     weighted_quantile,
 )
-from secateur.losses.huber import Huber
-from secateur.losses.logistic import Logistic
-from secateur.losses.multinomial import Multinomial
-from secateur.losses.poisson import Poisson
-from secateur.losses.quantile import Quantile
-from secateur.losses.squared import SquaredError
+from secateur.losses.classification import Logistic, Multinomial
+from secateur.losses.regression import AbsoluteError, Huber, Poisson, Quantile, SquaredError
 from secateur.typing import Loss
 
 __all__ = [

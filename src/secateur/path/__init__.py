@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from secateur.path.codec import load_rule, versions
 from secateur.path.comparing import check_comparable, explain_difference, paths_equal
-from secateur.path.comparison import Comparison
 from secateur.path.cutting import (
     AtMost,
     Best,
     CuttingRule,
+    Elbow,
     OneStandardError,
     WithinBudget,
     as_rule,
 )
-from secateur.path.elbow import Elbow
 from secateur.path.path import SelectionPath, StopReason
-from secateur.path.provenance import versions
 from secateur.path.selection import Selection
 from secateur.path.step import Score, Step
 from secateur.path.stopping import (
@@ -25,13 +24,10 @@ from secateur.path.stopping import (
     StoppingRule,
     TimeLimit,
 )
-from secateur.path.storing import load_rule
-from secateur.path.trial import Subset, Trial, TrialStatus
 
 __all__ = [
     "AtMost",
     "Best",
-    "Comparison",
     "CostBudget",
     "CuttingRule",
     "Elbow",
@@ -45,10 +41,7 @@ __all__ = [
     "Step",
     "StopReason",
     "StoppingRule",
-    "Subset",
     "TimeLimit",
-    "Trial",
-    "TrialStatus",
     "WithinBudget",
     "as_rule",
     "check_comparable",

@@ -13,11 +13,9 @@ import numpy as np
 
 from secateur.exceptions import ComparisonError, ParameterError
 from secateur.path.cutting import CuttingRule, as_rule
-from secateur.path.ranking import require_steps
-from secateur.path.results import Refrozen, as_pandas
 from secateur.path.selection import Selection
-from secateur.path.step import Step
-from secateur.path.values import frozen_mapping
+from secateur.path.step import Step, require_steps
+from secateur.path.values import Refrozen, as_pandas, frozen_mapping
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -192,14 +190,14 @@ class SelectionPath(Refrozen):
 
     def to_json(self) -> str:
         """Return the path as strict JSON, without its models."""
-        from secateur.path.storing import path_to_json
+        from secateur.path.codec import path_to_json
 
         return path_to_json(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> SelectionPath:
         """Read what `to_json` wrote."""
-        from secateur.path.storing import path_from_json
+        from secateur.path.codec import path_from_json
 
         return path_from_json(text)
 
@@ -215,14 +213,14 @@ class SelectionPath(Refrozen):
         `evidence` is JSON that goes along, as ``gather_evidence(...).to_json()`` gives it; `rule`
         is the rule that the path was cut by, as ``Selection.chooser``, for `load_rule`.
         """
-        from secateur.path.storing import save_path
+        from secateur.path.codec import save_path
 
         save_path(self, file, evidence=evidence, rule=rule)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> SelectionPath:
         """Read what `save` wrote."""
-        from secateur.path.storing import load_path
+        from secateur.path.codec import load_path
 
         return load_path(file)
 

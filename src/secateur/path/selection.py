@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from secateur.exceptions import ParameterError
-from secateur.path.results import Refrozen
 from secateur.path.step import Score
-from secateur.path.values import frozen_integers
+from secateur.path.values import Refrozen, frozen_integers
 from secateur.typing import BoolArray, IntArray
 
 if TYPE_CHECKING:

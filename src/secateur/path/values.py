@@ -1,17 +1,22 @@
-"""Values as results keep them: read-only arrays, frozen JSON values, checked numbers."""
+"""What frozen results share: how they pickle, and how their rows become a data frame."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.exceptions import ParameterError
+from secateur.exceptions import MissingDependencyError, ParameterError
 from secateur.typing import AnyArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 # Costs are sums of floats: three features at 0.1 cost 0.30000000000000004. A budget of 0.3 must pay
 # for them, so budgets are held with this relative slack.
@@ -120,3 +125,32 @@ def real_number(name: str, value: Any, *, advice: str, above_zero: bool = False)
         sign = ">" if above_zero else ">="
         raise ParameterError(f"{name!r} must be a number {sign} 0. Got {value!r}. {advice}")
     return number
+
+
+class Refrozen:
+    """Pickles through the constructor, which freezes again what pickling thaws.
+
+    Read-only mappings do not pickle, and arrays come back writable.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
+        return type(self), tuple(
+            thawed_json(value) if isinstance(value, MappingProxyType) else value for value in values
+        )
+
+
+def as_pandas(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Return rows as a pandas data frame."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingDependencyError(
+            "A data frame needs pandas. Got no such package. "
+            "Install it with 'pip install pandas', or use to_rows()."
+        ) from error
+    return pd.DataFrame(rows, columns=None if columns is None else list(columns))

@@ -10,6 +10,7 @@ from secateur.path.step import Score
 if TYPE_CHECKING:
     from secateur.path.path import SelectionPath
 
+
 ORIGIN_WORDS = {"inner": "inner", "held_out": "held-out"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from secateur.report.display import SelectionPathDisplay
 from secateur.report.evidence import Distribution, Evidence, StepEvidence, load_evidence
 from secateur.report.facts import Entry, EntryFacts, entry_facts
-from secateur.report.gathering import gather_evidence
+from secateur.report.from_data import gather_evidence
 from secateur.report.html import page, write_page
 
 __all__ = [

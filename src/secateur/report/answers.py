@@ -3,14 +3,213 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from secateur.path import SelectionPath, wording
+from secateur.path.comparing import matched_steps
 from secateur.path.cutting import Best
-from secateur.path.ranking import usable
+from secateur.path.step import usable
+from secateur.report.evidence import StandIn, StepEvidence
+from secateur.typing import IntArray
 
 if TYPE_CHECKING:
     from secateur.path import Score
+
+
+MOST_NAMES = 4
+
+
+def short(name: str, most: int = 32) -> str:
+    """Return a name that is not longer than a line."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def few(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """Return the first names and the number of the others.
+
+    >>> few(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(short(name) for name in names[:most]) + more
+
+
+def in_natural_order(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """A key to sort names by, in which numbers count as such.
+
+    >>> sorted(["field 10", "field 9", "east"], key=in_natural_order)
+    ['east', 'field 9', 'field 10']
+    """
+    parts = re.split(r"0*([0-9]+)", name)  # words and numbers in turn
+    return tuple((at % 2 == 0, len(part) * (at % 2), part) for at, part in enumerate(parts) if part)
+
+
+def fold_supports(path: SelectionPath, fold_paths: Sequence[SelectionPath]) -> list[list[IntArray]]:
+    """For each step, what each fold chose at the step that stands for it.
+
+    A fold that ended before its first step chose nothing.
+    """
+    nothing = np.empty(0, np.int64)
+    matches = [matched_steps(path, fold) if len(fold) else None for fold in fold_paths]
+    return [
+        [
+            nothing if match is None else fold[match[index]].support
+            for fold, match in zip(fold_paths, matches, strict=True)
+        ]
+        for index in range(len(path))
+    ]
+
+
+def frequencies(
+    path: SelectionPath, supports: Sequence[Sequence[IntArray]]
+) -> list[tuple[float, ...]]:
+    """For each step, in which share of the folds each of its features was in.
+
+    Aligned with ``step.order``; `supports` are those of `fold_supports`. Empty without folds.
+    """
+    found = []
+    for step, chosen in zip(path, supports, strict=True):
+        hits = np.zeros(step.n_features, dtype=np.int64)
+        for support in chosen:
+            hits += np.isin(step.order, support)
+        found.append(tuple((hits / len(chosen)).tolist()) if chosen else ())
+    return found
+
+
+LEAST_SHARE = 0.5
+"""A feature chosen in a smaller share of the folds than this is doubtful."""
+
+MAX_UNSTABLE_NAMES = 6
+
+
+def is_doubtful(share: float) -> bool:
+    """Whether a feature that this share of the folds chose too is doubtful.
+
+    >>> is_doubtful(1 / 3), is_doubtful(0.5)
+    (True, False)
+    """
+    return share < LEAST_SHARE
+
+
+def doubts(names: Sequence[str], shares: Sequence[float]) -> str:
+    """Say which of the chosen features are doubtful; nothing where none is, or nobody asked.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the chosen features.
+    shares : sequence of float
+        In what share of the folds each was chosen, in the same order; empty without folds.
+
+    Examples
+    --------
+    >>> print(doubts(["age", "size", "sex"], [1.0, 0.2, 0.4]))
+    Doubtful are 2 of 3, which fewer than half of the folds chose: size, sex.
+    >>> doubts(["age"], [])
+    ''
+    """
+    if not shares:
+        return ""
+    found = [name for name, share in zip(names, shares, strict=True) if is_doubtful(share)]
+    if not found:
+        return ""
+    verb = "is" if len(found) == 1 else "are"
+    return (
+        f"Doubtful {verb} {len(found)} of {len(names)}, which fewer than half of the folds chose: "
+        f"{few(found, MAX_UNSTABLE_NAMES)}."
+    )
+
+
+def doubt_of_step(path: SelectionPath, index: int, told: StepEvidence | None) -> str:
+    """Say which features of a step are doubtful, and which of them others stood for."""
+    if told is None:
+        return ""
+    names = path.feature_names
+    doubt = doubts([names[each] for each in path[index].order.tolist()], told.frequency)
+    return f"{doubt} {_instead(path, told.stand_ins)}".rstrip()
+
+
+def _instead(path: SelectionPath, stand_ins: Sequence[StandIn]) -> str:
+    if not stand_ins:
+        return ""
+    told = [
+        f"{stand_in_words(path, each)} for {short(path.feature_names[each.feature])}"
+        for each in stand_ins[:MAX_UNSTABLE_NAMES]
+    ]
+    more = len(stand_ins) - len(told)
+    words = ", ".join(told) + (f" and {more} more" if more else "")
+    return f"In other folds a substitute was chosen: {words}."
+
+
+def stand_in_words(path: SelectionPath, each: StandIn) -> str:
+    """Who stood for a feature, and in how many of the folds: 'born in 3 folds'."""
+    folds = "1 fold" if each.n_folds == 1 else f"{each.n_folds} folds"
+    return f"{short(path.feature_names[each.other])} in {folds}"
+
+
+LEAST_STRENGTH = 0.9
+"""Two features must be more alike than this, for one to stand for the other."""
+
+
+def stand_ins(
+    path: SelectionPath,
+    shares: Sequence[Sequence[float]],
+    supports: Sequence[Sequence[IntArray]],
+    alike: Mapping[int, Mapping[int, float]],
+) -> list[tuple[StandIn, ...]]:
+    """For each step, who was chosen in place of its doubtful features by folds without them.
+
+    Of several the one that most such folds chose, then the one that is most alike.
+
+    Parameters
+    ----------
+    path : SelectionPath
+    shares : sequence of sequence of float
+        For each step, in which share of the folds each of its features was in, in order of entry.
+    supports : sequence of sequence of array of int
+        For each step, what each of the folds chose.
+    alike : mapping of int to mapping of int to float
+        For a feature, those that are alike, and how much.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from secateur.path import Step, StopReason
+    >>> path = SelectionPath([Step.of([0])], StopReason.FINISHED, ["age", "size", "born"], "demo")
+    >>> supports = [[np.array([0]), np.array([2]), np.array([1, 2])]]
+    >>> stand_ins(path, [(1 / 3,)], supports, {0: {2: -0.99}})
+    [(StandIn(feature=0, other=2, strength=-0.99, n_folds=2),)]
+    """
+    found = []
+    for step, of_step, chosen in zip(path, shares, supports, strict=True):
+        inside = set(step.support.tolist())
+        folds = [set(support.tolist()) for support in chosen]
+        doubtful = [
+            int(feature)
+            for feature, share in zip(step.order, of_step, strict=False)
+            if is_doubtful(share)
+        ]
+        told = (_stand_in(each, inside, folds, alike.get(each, {})) for each in doubtful)
+        found.append(tuple(each for each in told if each is not None))
+    return found
+
+
+def _stand_in(
+    feature: int, inside: set[int], folds: Sequence[set[int]], alike: Mapping[int, float]
+) -> StandIn | None:
+    others = [fold for fold in folds if feature not in fold]
+    found = [
+        StandIn(feature, other, strength, sum(other in fold for fold in others))
+        for other, strength in alike.items()
+        if other not in inside and abs(strength) > LEAST_STRENGTH
+    ]
+    found = [each for each in found if each.n_folds]
+    return min(found, key=lambda s: (-s.n_folds, -abs(s.strength), s.other), default=None)
+
 
 OPTIMISTIC = " These rows had a say in the choice, so the score is optimistic."
 

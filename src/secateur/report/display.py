@@ -8,13 +8,14 @@ import numpy as np
 
 from secateur.exceptions import InputTypeError, MissingDependencyError, ParameterError
 from secateur.path import Score, Selection, SelectionPath, wording
-from secateur.path.ranking import require_steps
+from secateur.path.step import require_steps
 from secateur.report.answers import kind_words
-from secateur.report.lines import best_at_each
+from secateur.report.drawings import best_at_each
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 AXES = ("n_features", "cost", "control")
 

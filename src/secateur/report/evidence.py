@@ -10,12 +10,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from secateur.exceptions import SecateurError, StorageError
-from secateur.path.documents import checked_document
+from secateur.path.codec import (
+    checked_document,
+    load_evidence_json,
+    score_from_document,
+    score_to_document,
+)
 from secateur.path.step import Score
-from secateur.path.storing import load_evidence_json, score_from_document, score_to_document
 
 if TYPE_CHECKING:
     import os
+
 
 FORMAT = "secateur.evidence"
 VERSION = 1

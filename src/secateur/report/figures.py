@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from secateur.path import wording
-from secateur.report.brevity import few, short
+from secateur.report.answers import few, short
+from secateur.report.drawings import best_at_each
 from secateur.report.facts import EntryFacts, StepFacts
-from secateur.report.lines import best_at_each
 
 Figure = dict[str, Any]
 HEIGHT = 340

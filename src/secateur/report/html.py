@@ -12,17 +12,17 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from secateur.exceptions import ParameterError
-from secateur.path.writing import write_whole
-from secateur.report.contest_facts import contest_facts
-from secateur.report.contest_sections import contest_figures, contest_section
-from secateur.report.doubts import LEAST_SHARE
+from secateur.path.codec import write_whole
+from secateur.report.answers import LEAST_SHARE
+from secateur.report.comparison_facts import contest_facts
+from secateur.report.comparison_page import contest_figures, contest_section
 from secateur.report.facts import Entry, EntryFacts, entry_facts
 from secateur.report.figures import Figure, all_paths
 from secateur.report.payload import entry_payload, to_script
 from secateur.report.sections import definition_list, entry_section, plot_place
 
 if TYPE_CHECKING:
-    from secateur.path.comparison import Comparison
+    from secateur.model_selection.comparison import Comparison
 
 
 def write_page(

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from secateur.report.brevity import short
+from secateur.report.answers import short
 from secateur.report.evidence import Evidence
 from secateur.report.facts import EntryFacts, StepFacts
 from secateur.report.figures import score_by_cost, score_by_size

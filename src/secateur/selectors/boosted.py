@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from secateur._data.target import Target, Task
+from secateur.data.target import Target, Task
 from secateur.losses import get_loss
 from secateur.losses.base import weighted_quantile
+from secateur.selectors.base import PredictsClasses, PredictsNumbers
 from secateur.selectors.boosted_base import BoostedSelector
-from secateur.selectors.boosted_doc import with_parameters
-from secateur.selectors.boosted_parameters import CONSTRAINTS, LOSS_CONSTRAINTS
-from secateur.selectors.predicting import PredictsClasses, PredictsNumbers
+from secateur.selectors.boosted_input import CONSTRAINTS, LOSS_CONSTRAINTS, with_parameters
 from secateur.typing import FloatArray, Loss
 
 HUBER_LEVEL = 0.9

@@ -8,20 +8,19 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns, bin_table
-from secateur._data.stored import StoredTable
-from secateur._data.table import Table
-from secateur._data.target import Target, Task
-from secateur._engines.boosted.grid import BoostedData, Grid, trace_grid
-from secateur._engines.boosted.groups import Groups
-from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.boosted.penalties import dearer, penalty_grid
-from secateur._engines.boosted.ways import Way, choose_way
-from secateur._engines.drive import better_path, drive
-from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
-from secateur.evaluation.cloning import read_seed
-from secateur.evaluation.folds import Fold, all_rows, draw_folds, hold_out, is_drawn, read_folds
+from secateur.data.binning import BinnedColumns, bin_table
+from secateur.data.folds import Fold, all_rows
+from secateur.data.table import Table
+from secateur.data.target import Target, Task
+from secateur.engines.boosted.grid import BoostedData, Grid, dearer, penalty_grid, trace_grid
+from secateur.engines.boosted.groups import Groups
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.variants import Way, choose_way
+from secateur.engines.drive import better_path, drive
+from secateur.execution.local import Place, place_of
+from secateur.model_selection.folds import draw_folds, hold_out, is_drawn, read_folds
+from secateur.model_selection.scorers import read_seed
 from secateur.path import (
     AtMost,
     Best,
@@ -33,18 +32,20 @@ from secateur.path import (
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import keeping_steps
+from secateur.selectors.base import PathPredictor, keeping_steps
 from secateur.selectors.boosted_input import (
+    CONSTRAINTS,
     BoostedJob,
+    least_rows,
     read_judges,
+    read_penalty,
     read_resume,
     rounds_to_resume,
 )
-from secateur.selectors.boosted_parameters import CONSTRAINTS, least_rows, read_penalty
 from secateur.selectors.inputs import FitInput, read_input, store_lazy
 from secateur.selectors.parameters import check_kept
-from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, Loss
 
 GRID_PATIENCE = 2

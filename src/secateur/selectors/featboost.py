@@ -7,16 +7,21 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from secateur._data.target import Task
-from secateur._engines.featboost.iis import trace_iis
-from secateur._engines.featboost.trace import trace_featboost
-from secateur._engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
+from secateur.data.target import Task
+from secateur.engines.featboost.iis import trace_iis
+from secateur.engines.featboost.trace import trace_featboost
+from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
 from secateur.path import Step
-from secateur.selectors.featboost_base import ForwardJob, ForwardSelector
+from secateur.selectors.base import PredictsNumbers, PredictsProbabilities
+from secateur.selectors.featboost_base import (
+    CLASSIFIER,
+    CONSTRAINTS,
+    REGRESSOR,
+    ForwardJob,
+    ForwardSelector,
+)
 from secateur.selectors.featboost_doc import with_parameters
 from secateur.selectors.featboost_estimators import check_ranker
-from secateur.selectors.featboost_parameters import CLASSIFIER, CONSTRAINTS, REGRESSOR
-from secateur.selectors.predicting import PredictsNumbers, PredictsProbabilities
 
 
 class _FeatBoost(ForwardSelector):

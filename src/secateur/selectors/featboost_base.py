@@ -9,34 +9,91 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from secateur._data.binned import bin_table
-from secateur._data.problem import Problem
-from secateur._data.target import Task
-from secateur._data.weights import are_counts
-from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.drive import drive
-from secateur._engines.featboost.candidates import Shop
-from secateur._engines.featboost.distances import ScaledTable
-from secateur._engines.featboost.neighbour_model import Voters
-from secateur._engines.featboost.neighbours import NeighbourEvaluator
-from secateur._engines.featboost.spread import SpreadEvaluator
-from secateur._engines.featboost.trace import ForwardParams
-from secateur._engines.featboost.tried import read_tried
 from secateur._kernels.threads import Threads, resolve_n_jobs
-from secateur.evaluation.cloning import read_seed
-from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
-from secateur.evaluation.scoring import read_scoring
+from secateur.data.binning import bin_table
+from secateur.data.folds import Fold
+from secateur.data.problem import Problem
+from secateur.data.target import Task
+from secateur.data.weights import are_counts
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.drive import drive
+from secateur.engines.featboost.candidates import Shop, read_tried
+from secateur.engines.featboost.distributed import SpreadEvaluator
+from secateur.engines.featboost.neighbour_model import ScaledTable, Voters
+from secateur.engines.featboost.neighbours import NeighbourEvaluator
+from secateur.engines.featboost.trace import ForwardParams
+from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
+from secateur.model_selection.scorers import read_scoring, read_seed
 from secateur.path import Best, SelectionPath, Step, StopReason
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import keeping_steps
-from secateur.selectors.featboost_estimators import EstimatorEvaluator, EstimatorRanker
-from secateur.selectors.featboost_judge import Judge
+from secateur.selectors.base import StepPredictor, keeping_steps
+from secateur.selectors.boosted_input import CONSTRAINTS as BOOSTED
+from secateur.selectors.featboost_estimators import EstimatorEvaluator, EstimatorRanker, Judge
 from secateur.selectors.featboost_trees import TreeEvaluator, TreeRanker, TreeWorkshop
 from secateur.selectors.inputs import read_input
-from secateur.selectors.parameters import check_kept
-from secateur.selectors.predicting import StepPredictor
+from secateur.selectors.parameters import Constraint, check_kept, number, one_of
 from secateur.selectors.progress import progress_of, with_callbacks
 from secateur.typing import FloatArray, IntArray
+
+EVALUATORS = ("nearest", "knn", "trees")
+"""The evaluators that are built in."""
+
+
+def _may_be_cv(value: Any) -> bool:
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return bool(value >= 1)
+    return value is None or (not is_drawn(value) and not isinstance(value, bool))
+
+
+def _is_evaluator(value: Any) -> bool:
+    return value in EVALUATORS if isinstance(value, str) else _is_estimator(value)
+
+
+def _is_ranker(value: Any) -> bool:
+    return value == "trees" if isinstance(value, str) else _is_estimator(value)
+
+
+def _is_estimator(value: Any) -> bool:
+    """What can be cloned, fitted and asked; a class is none yet."""
+    wanted = ("fit", "predict", "get_params", "set_params")
+    return not isinstance(value, type) and all(hasattr(value, each) for each in wanted)
+
+
+_SHARED = ("learning_rate", "max_iter", "max_depth", "max_features", "cost_budget", "verbose")
+CONSTRAINTS: dict[str, Constraint] = {
+    **{name: BOOSTED[name] for name in (*_SHARED, "n_jobs", "executor")},
+    "ranker": Constraint(
+        _is_ranker,
+        "'trees' or an estimator with feature_importances_",
+        "Use 'trees' for the built-in boosted trees.",
+    ),
+    "evaluator": Constraint(
+        _is_evaluator,
+        "'nearest', 'knn', 'trees' or an estimator",
+        "Use 'nearest' for the nearest neighbour.",
+    ),
+    "cv": Constraint(
+        _may_be_cv,
+        "None, an int >= 1, a splitter or a list of (train, test) rows",
+        "Use 3 for three folds.",
+    ),
+    "n_neighbors": number(1, whole=True, advice="Use 5 for a start."),
+    "standardize": one_of(True, False, advice="Use True where columns have different units."),
+    "n_candidates": number(1, whole=True, advice="Use 50 as the paper does."),
+    "epsilon": number(-np.inf, below=True, advice="Use 1e-9 to accept any improvement."),
+    "reset": one_of(True, False, advice="Use True to try again with equal weights."),
+    "gain_per_cost": one_of(True, False, advice="Use False to let costs decide ties only."),
+}
+CLASSIFIER = CONSTRAINTS | {
+    "weighting": one_of(
+        "softmax", "adaboost", None, advice="Use 'softmax' to weight rows by their log loss."
+    )
+}
+REGRESSOR = CONSTRAINTS | {
+    "weighting": one_of(
+        "residual", None, advice="Use 'residual' to weight rows by what is not explained."
+    )
+}
 
 MAX_BINS = 64
 """Bins per column for the built-in trees: a ranking needs no finer ones."""

@@ -8,22 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns
-from secateur._data.costs import as_costs
-from secateur._data.problem import Problem
-from secateur._data.rebinned import take_columns
-from secateur._data.weights import are_counts
-from secateur._engines.boosted.ensemble import BoostedModel, Ensemble
-from secateur._engines.boosted.grid import BoostedData
-from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.boosted.small import SmallTrees
-from secateur._engines.boosted.tree import Tree
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
-from secateur.evaluation.folds import Fold, all_rows
+from secateur.data.binning import BinnedColumns, take_columns
+from secateur.data.costs import as_costs
+from secateur.data.folds import Fold, all_rows
+from secateur.data.problem import Problem
+from secateur.data.weights import are_counts
+from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.small import SmallTrees
+from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
 from secateur.losses import get_loss
 from secateur.path.step import Score
-from secateur.selectors.featboost_judge import Judge
+from secateur.selectors.featboost_estimators import Judge
 from secateur.typing import FloatArray, IntArray, Loss
 
 SMALL_TABLE = 8_000_000

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from secateur._data.blocks import is_stream, lazy_blocks
-from secateur._data.sources import is_lazy
-from secateur._engines.drive import drive
-from secateur._engines.feature_gradients.grid import (
+from secateur._kernels.threads import Threads
+from secateur.engines.drive import drive
+from secateur.engines.feature_gradients.grid import (
     GRID_POINTS,
+    MOST_TRIALS,
     Ground,
     trace_grid,
+    trace_wanted,
     with_estimate,
 )
-from secateur._engines.feature_gradients.search import trace_penalty
-from secateur._engines.feature_gradients.wanted import MOST_TRIALS, trace_wanted
-from secateur._kernels.threads import Threads
+from secateur.engines.feature_gradients.search import trace_penalty
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import keeping_steps
-from secateur.selectors.feature_gradients_input import GradientsJob, read_job
-from secateur.selectors.feature_gradients_parameters import CONSTRAINTS, check_executor
+from secateur.selectors.feature_gradients_input import (
+    CONSTRAINTS,
+    GradientsJob,
+    check_executor,
+    read_job,
+)
 from secateur.selectors.feature_gradients_streaming import StreamingSelector
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
+from secateur.storage.blocks import is_stream, lazy_blocks
+from secateur.storage.sources import is_lazy
 
 GRID_PATIENCE = 3
 """Penalties without progress after which "auto" tries no cheaper ones."""

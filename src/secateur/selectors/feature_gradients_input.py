@@ -7,27 +7,159 @@ from typing import Any
 
 import numpy as np
 
-from secateur._data.costs import as_costs
-from secateur._data.frames import read_table
-from secateur._data.problem import Problem
-from secateur._data.table import Table
-from secateur._data.target import Target
-from secateur._data.weights import read_weights
-from secateur._data.wording import some_of
-from secateur._engines.feature_gradients.contrasts import Task
-from secateur._engines.feature_gradients.field import check_rows
-from secateur._engines.feature_gradients.params import SearchParams
-from secateur._engines.feature_gradients.units import Units
 from secateur._kernels.threads import resolve_n_jobs
-from secateur.evaluation.cloning import read_seed
-from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
-from secateur.exceptions import InputError
-from secateur.selectors.boosted_parameters import read_penalty
-from secateur.selectors.feature_gradients_parameters import (
-    check_against,
-    read_task_target,
-    task_of,
-)
+from secateur.data.costs import as_costs
+from secateur.data.folds import Fold
+from secateur.data.frames import read_table
+from secateur.data.messages import some_of
+from secateur.data.problem import Problem
+from secateur.data.table import Table
+from secateur.data.target import Target, guess_task, read_target
+from secateur.data.weights import read_weights
+from secateur.engines.feature_gradients.rows import check_rows
+from secateur.engines.feature_gradients.targets import Kind, SearchParams, Task
+from secateur.engines.feature_gradients.units import Units
+from secateur.exceptions import InputError, ParameterError
+from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
+from secateur.model_selection.scorers import read_seed
+from secateur.path import Step
+from secateur.selectors.boosted_input import CONSTRAINTS as SHARED
+from secateur.selectors.boosted_input import read_penalty
+from secateur.selectors.parameters import Constraint, number, one_of
+
+
+@dataclass(frozen=True, slots=True)
+class Learnability:
+    """What the estimator says of the selected features: an estimate, never a measurement.
+
+    Parameters
+    ----------
+    value : float
+        The residual variance of a linear model on them, as a share of the target's, or its error
+        rate, averaged over classes (one against the rest) or thresholds.
+    spread : float
+        Standard error over batches; NaN with a single batch.
+    kind : {"residual variance", "error rate"}
+
+    Examples
+    --------
+    >>> print(Learnability(0.125, 0.01, "error rate"))
+    estimated error rate 0.125 ± 0.010
+    """
+
+    value: float
+    spread: float
+    kind: Kind
+    is_estimate: bool = True
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        around = "" if np.isnan(self.spread) else f" ± {self.spread:.3f}"
+        return f"estimated {self.kind} {self.value:.3f}{around}"
+
+
+def learnability_of(step: Step) -> Learnability:
+    """The estimate that a step carries; NaN where its search was interrupted before it."""
+    told = step.details
+    spread = told.get("estimate_spread")
+    return Learnability(
+        float(told.get("estimate", np.nan)),
+        np.nan if spread is None else float(spread),
+        told.get("estimate_of", "error rate"),
+    )
+
+
+def _may_be_init(value: Any) -> bool:
+    try:
+        return bool(np.isfinite(np.asarray(value, np.float64)).all())
+    except (TypeError, ValueError):
+        return False
+
+
+CONSTRAINTS: dict[str, Constraint] = {
+    "task": one_of(
+        "auto",
+        "classification",
+        "ordinal",
+        "regression",
+        advice="Use 'auto' to have it read from y.",
+    ),
+    "order": number(1, 12, whole=True, advice="Use 4 for a start."),
+    "n_features": number(1, whole=True, or_none=True, advice="Use None to have the number chosen."),
+    "group_mode": one_of("hard", "soft", advice="Use 'hard' to select groups as a whole."),
+    "batch_size": number(4, whole=True, advice="Use 1000 for a start."),
+    "accumulate": number(1, whole=True, advice="Use 1 for an update after every batch."),
+    "max_epochs": number(
+        1, whole=True, words=("auto",), advice="Use 'auto' for about a hundred updates."
+    ),
+    "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
+    "standardize": one_of(True, False, advice="Use True unless columns share a unit."),
+    "init": Constraint(
+        _may_be_init, "a finite number or one per feature", "Use 0 to begin half way in."
+    ),
+    "tol": number(0, below=True, advice="Use 0 to go through all epochs."),
+    **{name: SHARED[name] for name in ("cv", "verbose", "n_jobs", "executor")},
+}
+
+
+def check_executor(executor: Any, accumulate: int, *, is_stream: bool) -> None:
+    """Refuse a cluster where there is nothing to part."""
+    if executor is None:
+        return
+    if is_stream:
+        msg = (
+            "'executor' must be None for a stream, whose blocks are used one after another. Got "
+            "one. Leave it out, or give X as an array or data frame."
+        )
+        raise ParameterError(msg)
+    if accumulate < 2:
+        msg = (
+            "'accumulate' must be at least 2 with an executor: workers share the batches of one "
+            f"update. Got {accumulate}. Use the number of workers."
+        )
+        raise ParameterError(msg)
+
+
+def check_against(n_features: int, wanted: int | None, init: Any, n_kept: int) -> None:
+    """Refuse what does not fit the number of features."""
+    if wanted is not None and not max(1, n_kept) <= wanted <= n_features:
+        msg = (
+            f"'n_features' must be from {max(1, n_kept)}, the number of kept features, to "
+            f"{n_features}, the number of all. Got {wanted}. Use None to have it chosen."
+        )
+        raise ParameterError(msg)
+    size = np.asarray(init, np.float64)
+    if size.ndim > 1 or (size.ndim == 1 and len(size) != n_features):
+        msg = (
+            f"'init' must be a number or one per feature, {n_features}. Got shape {size.shape}. "
+            "Use 0 to begin half way in."
+        )
+        raise ParameterError(msg)
+
+
+def task_of(task: str, y: Any) -> Task:
+    """The task: as told, or as y looks.
+
+    Text, booleans, categories, and whole numbers with at most 20 different values are classes,
+    the last where there are two rows for each of them.
+
+    >>> task_of("auto", [0.1, 0.2]), task_of("auto", ["a", "b"]), task_of("auto", [3, 1, 3, 1])
+    ('regression', 'classification', 'classification')
+    """
+    if task != "auto":
+        return task  # type: ignore[return-value]  # checked against the constraint
+    if y is None:
+        return "regression"  # which says that there must be one
+    return guess_task(y)
+
+
+def read_task_target(y: Any, task: Task, n_rows: int | None) -> Target:
+    """The target as its task reads it."""
+    return read_target(
+        y, task="regression" if task == "regression" else "classification", n_rows=n_rows
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,23 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from secateur._data.costs import as_costs
-from secateur._data.stored import StoredTable
-from secateur._data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
-from secateur._data.target import Target, read_target_like
-from secateur._data.weights import read_weights
-from secateur._engines.feature_gradients.contrasts import Task
-from secateur._engines.feature_gradients.stream import Stream
 from secateur._kernels.threads import Threads
+from secateur.data.costs import as_costs
+from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
+from secateur.data.target import Target, read_target_like
+from secateur.data.weights import read_weights
+from secateur.engines.feature_gradients.stream import Stream
+from secateur.engines.feature_gradients.targets import Task
 from secateur.exceptions import InputError, ParameterError
 from secateur.path.step import Step
-from secateur.selectors.boosted_parameters import read_penalty
-from secateur.selectors.feature_gradients_input import read_numbers, read_params
-from secateur.selectors.feature_gradients_parameters import (
+from secateur.selectors.boosted_input import read_penalty
+from secateur.selectors.feature_gradients_input import (
     check_against,
+    read_numbers,
+    read_params,
     read_task_target,
     task_of,
 )
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, FloatArray
 
 

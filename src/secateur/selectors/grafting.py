@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from secateur._data.problem import Problem
-from secateur._data.target import Task
+from secateur.data.problem import Problem
+from secateur.data.target import Task
 from secateur.losses import get_loss
+from secateur.selectors.base import PredictsClasses, PredictsNumbers
 from secateur.selectors.grafting_base import GraftingSelector
-from secateur.selectors.grafting_doc import with_parameters
-from secateur.selectors.predicting import PredictsClasses, PredictsNumbers
+from secateur.selectors.grafting_input import with_parameters
 from secateur.typing import Loss
 
 

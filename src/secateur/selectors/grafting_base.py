@@ -11,27 +11,30 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from secateur._data.problem import Problem
-from secateur._data.target import Task
-from secateur._engines.drive import drive
-from secateur._engines.grafting.columns import TableColumns
-from secateur._engines.grafting.data import GraftingData
-from secateur._engines.grafting.growth import GREEDY_SHARE, largest_l1, trace_grafts
-from secateur._engines.grafting.model import LinearModel
-from secateur._engines.grafting.network_model import Network
-from secateur._engines.grafting.params import GraftingParams
-from secateur._engines.grafting.path import GridTrace
 from secateur._kernels.threads import Threads, resolve_n_jobs
-from secateur.evaluation.cloning import read_seed
-from secateur.evaluation.folds import Fold, draw_folds, is_drawn, read_folds
+from secateur.data.folds import Fold
+from secateur.data.problem import Problem
+from secateur.data.target import Task
+from secateur.engines.drive import drive
+from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
+from secateur.engines.grafting.greedy import GREEDY_SHARE, largest_l1, trace_grafts
+from secateur.engines.grafting.linear import LinearModel
+from secateur.engines.grafting.network import Network
+from secateur.engines.grafting.path import GridTrace
+from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
+from secateur.model_selection.scorers import read_seed
 from secateur.path import Best, OneStandardError, Patience, Selection, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import keeping_steps
-from secateur.selectors.grafting_input import columns_of, read_given
-from secateur.selectors.grafting_parameters import CONSTRAINTS, read_l1, refuse_categories
+from secateur.selectors.base import PathPredictor, keeping_steps
+from secateur.selectors.grafting_input import (
+    CONSTRAINTS,
+    columns_of,
+    read_given,
+    read_l1,
+    refuse_categories,
+)
 from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import check_kept
-from secateur.selectors.predicting import PathPredictor
 from secateur.selectors.progress import progress_of, with_callbacks
 from secateur.typing import FloatArray, Loss
 

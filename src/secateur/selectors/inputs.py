@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from secateur._data.costs import as_costs
-from secateur._data.frames import read_table
-from secateur._data.lazy import LazyTable, computed
-from secateur._data.numbers import StoredNumbers
-from secateur._data.opening import open_table
-from secateur._data.problem import Problem
-from secateur._data.sources import is_lazy
-from secateur._data.stored import StoredTable
-from secateur._data.table import Table
-from secateur._data.target import Target, Task, read_target
-from secateur._data.weights import class_weights, combine_weights, read_weights
-from secateur._data.wording import some_of
-from secateur._execution.dask import DaskExecutor
+from secateur.data.costs import as_costs
+from secateur.data.frames import read_table
+from secateur.data.messages import some_of
+from secateur.data.problem import Problem
+from secateur.data.table import Table
+from secateur.data.target import Target, Task, read_target
+from secateur.data.weights import class_weights, combine_weights, read_weights
 from secateur.exceptions import InputError
+from secateur.execution.dask import DaskExecutor
+from secateur.storage.dask_table import LazyTable, computed
+from secateur.storage.numbers import StoredNumbers
+from secateur.storage.open_table import open_table
+from secateur.storage.sources import is_lazy
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, IntArray
 
 

@@ -10,14 +10,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 
-from secateur._data.table import Table
-from secateur._data.target import Target, Task
-from secateur._engines.boosted.ensemble import BoostedModel
+from secateur.data.table import Table
+from secateur.data.target import Target, Task
+from secateur.engines.boosted.trees import BoostedModel
 from secateur.selectors.boosted import class_loss, number_loss
-from secateur.selectors.boosted_doc import with_parameters
-from secateur.selectors.boosted_parameters import CONSTRAINTS, LOSS_CONSTRAINTS
+from secateur.selectors.boosted_input import CONSTRAINTS, LOSS_CONSTRAINTS, with_parameters
 from secateur.selectors.multitask_base import MultitaskSelector
-from secateur.selectors.multitask_parameters import (
+from secateur.selectors.multitask_input import (
     GROUP_PENALTY,
     MULTITASK,
     TASK_CONSTRAINTS,

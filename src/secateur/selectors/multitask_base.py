@@ -7,32 +7,22 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from secateur._data.binned import BinnedColumns
-from secateur._data.stored import StoredTable
-from secateur._data.target import Target
-from secateur._engines.boosted.common_trees import TOLLS, CommonData
-from secateur._engines.boosted.grid import BoostedData
-from secateur._engines.boosted.groups import Groups
-from secateur._engines.boosted.multitask import TaskData, TasksData
-from secateur._engines.boosted.params import BoostingParams
-from secateur._engines.boosted.penalties import falling_from
-from secateur._execution.places import Place, place_of
 from secateur._kernels.threads import Threads, resolve_n_jobs
-from secateur.evaluation.cloning import read_seed
-from secateur.evaluation.folds import (
-    Fold,
-    all_rows,
-    default_folds,
-    draw_folds,
-    hold_out,
-    is_drawn,
-    read_folds,
-)
+from secateur.data.binning import BinnedColumns
+from secateur.data.folds import Fold, all_rows
+from secateur.data.target import Target
+from secateur.engines.boosted.common_trees import TOLLS, CommonData
+from secateur.engines.boosted.grid import BoostedData, falling_from
+from secateur.engines.boosted.groups import Groups
+from secateur.engines.boosted.multitask import TaskData, TasksData
+from secateur.engines.boosted.params import BoostingParams
+from secateur.execution.local import Place, place_of
+from secateur.model_selection.folds import default_folds, draw_folds, hold_out, is_drawn, read_folds
+from secateur.model_selection.scorers import read_seed
 from secateur.selectors.base import keeping_steps
 from secateur.selectors.boosted_base import BoostedSelector
-from secateur.selectors.boosted_input import BoostedJob
-from secateur.selectors.boosted_parameters import least_rows, read_penalty
-from secateur.selectors.group_testing_base import check_design, group_testing, make_groups
+from secateur.selectors.boosted_input import BoostedJob, least_rows, read_penalty
+from secateur.selectors.group_testing import check_design, group_testing, make_groups
 from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
     MultitaskInput,
@@ -48,6 +38,7 @@ from secateur.selectors.multitask_input import (
 from secateur.selectors.multitask_prediction import TaskPredictions
 from secateur.selectors.parameters import check_kept
 from secateur.selectors.progress import with_callbacks
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray
 
 TASK_SHARE = 1.0

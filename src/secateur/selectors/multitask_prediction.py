@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from secateur._data.table import Table
-from secateur._data.tasks import read_keys, rows_by_key
-from secateur._data.wording import some_of
-from secateur._engines.boosted.task_models import TasksModel
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.data.messages import some_of
+from secateur.data.table import Table
+from secateur.data.tasks import read_keys, rows_by_key
+from secateur.engines.boosted.multitask import TasksModel
 from secateur.exceptions import InputError, MissingDependencyError
 from secateur.path import Selection, SelectionPath
 from secateur.typing import FloatArray, IntArray

@@ -1,16 +1,93 @@
-"""Parameters that many selectors have: what they may be, and how they are read."""
+"""Parameters that many selectors have: what they may be, and how they are read.
+
+'penalty' must be >= 0. Got -1.0. Use 0 for no penalty.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from secateur._execution.dask import is_executor
-from secateur.evaluation.folds import is_drawn
 from secateur.exceptions import ParameterError
-from secateur.selectors.constraints import Constraint, number
+from secateur.execution.dask import is_executor
+from secateur.model_selection.folds import is_drawn
 from secateur.typing import BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A test of a value, what it asks for in words, and what to do instead."""
+
+    accepts: Callable[[Any], bool]
+    must: str
+    advice: str
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise ParameterError in the house form unless the value passes."""
+        if not self.accepts(value):
+            raise ParameterError(f"'{name}' must be {self.must}. Got {value!r}. {self.advice}")
+
+
+def number(
+    least: float,
+    most: float = math.inf,
+    *,
+    advice: str,
+    above: bool = False,
+    below: bool = False,
+    or_none: bool = False,
+    words: tuple[str, ...] = (),
+    whole: bool = False,
+) -> Constraint:
+    """A number in a range; ``above`` and ``below`` leave the ends out.
+
+    >>> number(0, advice="Use 0 for no penalty.").check("penalty", 0.5)
+    """
+    kind = "an int" if whole else "a finite number" if below and most == math.inf else "a number"
+    span = kind if least == -math.inf else f"{kind} {'>' if above else '>='} {least:g}"
+    if most < math.inf:
+        span += f" and {'<' if below else '<='} {most:g}"
+
+    def accepts(value: Any) -> bool:
+        if value is None:
+            return or_none
+        if isinstance(value, str):
+            return value in words
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Integral if whole else Real):
+            return False
+        size = float(value)
+        low = size > least if above else size >= least
+        return low and (size < most if below else size <= most)
+
+    return Constraint(accepts, _join([span, *map(repr, words)], or_none), advice)
+
+
+def one_of(*options: Any, advice: str) -> Constraint:
+    """One of a few values."""
+
+    def accepts(value: Any) -> bool:
+        plain = value.item() if isinstance(value, np.generic) else value
+        # by type as well: 1 is not True
+        return any(type(plain) is type(option) and plain == option for option in options)
+
+    return Constraint(accepts, _join([repr(option) for option in options]), advice)
+
+
+def _join(parts: list[str], or_none: bool = False) -> str:
+    options = [*parts, "None"] if or_none else parts
+    return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
+
+
+def check_parameters(constraints: Mapping[str, Constraint], values: Mapping[str, Any]) -> None:
+    """Check each value that has a constraint."""
+    for name, constraint in constraints.items():
+        if name in values:
+            constraint.check(name, values[name])
 
 
 def _may_be_cv(value: Any) -> bool:

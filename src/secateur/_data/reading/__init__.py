@@ -1,1 +1,0 @@
-"""Files as columns: formats, compression, dialects, missing words and dates, each told once."""

@@ -1,0 +1,348 @@
+"""Binned columns made from others: some of them, or one more."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode, move_bins
+from secateur._kernels.partition import sparse_column
+from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
+from secateur._kernels.threads import Threads
+from secateur.data.bundles import JoinedCodes, join_columns
+from secateur.data.sampling import sample_rows
+from secateur.data.table import Table
+from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
+
+COLUMNS_AT_ONCE = 4
+"""Columns copied to floats together: half a cache line of a row, little memory."""
+
+SAMPLE_ROWS = 200_000
+"""Above so many rows the cuts are chosen on a sample of that size."""
+
+
+class BinnedColumns(NamedTuple):
+    """What a tree engine sees of X.
+
+    Feature j has ``n_bins[j]`` bins and one more for missing values; in histograms it begins at
+    ``offset[j]``. The cuts of a feature are ``cuts[j]``: bin b holds values up to ``cuts[j][b]``.
+    ``joined`` has columns of few values together, for those who add up rows.
+    A last column may lie beside the codes of the others, in ``beside``.
+    """
+
+    codes: DenseCodes | SparseCodes
+    n_rows: int
+    n_bins: IntArray
+    offset: IntArray
+    cuts: tuple[FloatArray, ...]
+    is_categorical: BoolArray
+    has_missing: BoolArray
+    joined: JoinedCodes | None = None
+    beside: CodeArray | None = None
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.n_bins)
+
+    @property
+    def n_coded(self) -> int:
+        """The columns that are among the codes: all, or all but the last."""
+        codes = self.codes
+        return len(codes.codes if isinstance(codes, DenseCodes) else codes.zero_code)
+
+    @property
+    def varying(self) -> IntArray:
+        """The features on which rows can differ at all."""
+        found: IntArray = np.flatnonzero(self.n_bins + self.has_missing > 1)
+        return found
+
+    def threshold(self, feature: int, last: int) -> float:
+        """The cut behind a bin; infinite behind the last, where only missing values go right."""
+        cuts = self.cuts[feature]
+        return float(cuts[last]) if last < len(cuts) else np.inf
+
+
+class _Cells(NamedTuple):
+    """What binning fills in, column by column."""
+
+    n_bins: IntArray
+    cuts: list[FloatArray]
+    has_missing: BoolArray
+
+
+def bin_table(
+    table: Table,
+    weight: FloatArray,
+    *,
+    max_bins: int = 255,
+    threads: Threads | None = None,
+    random_state: int = 0,
+) -> BinnedColumns:
+    """Bin all columns of a table; sparse ones stay sparse.
+
+    Parameters
+    ----------
+    table : Table
+    weight : array of shape (n_rows,)
+        Bins hold about equal weight, so that a row of weight 2 counts as two rows.
+    max_bins : int, default=255
+        Columns with no more distinct values get a bin for each.
+    threads : Threads, optional
+    random_state : int, default=0
+        For the sample of rows that chooses the cuts of very long tables.
+    """
+    threads = threads or Threads(1)
+    cells = _Cells(
+        np.zeros(table.n_features, np.int64),
+        [np.empty(0)] * table.n_features,
+        np.zeros(table.n_features, np.bool_),
+    )
+    sample = sample_rows(table.n_rows, SAMPLE_ROWS, random_state)
+    is_categorical = np.zeros(table.n_features, np.bool_)
+    is_categorical[list(table.categories)] = True
+    bin_codes = _bin_sparse if table.is_sparse else _bin_dense
+    codes = bin_codes(table, weight, max_bins, sample, cells, threads)
+    columns = BinnedColumns(
+        codes,
+        table.n_rows,
+        cells.n_bins,
+        offset_of(cells.n_bins),
+        tuple(cells.cuts),
+        is_categorical,
+        cells.has_missing,
+    )
+    return with_joined(columns, threads)
+
+
+def with_joined(columns: BinnedColumns, threads: Threads) -> BinnedColumns:
+    """The same with columns of few values joined, where these are dense and that saves work."""
+    held = columns.codes
+    if not isinstance(held, DenseCodes):
+        return columns
+    joined = join_columns(held.codes, columns.n_bins, columns.varying, threads)
+    return columns._replace(joined=joined)
+
+
+def _bin_dense(
+    table: Table,
+    weight: FloatArray,
+    max_bins: int,
+    sample: IntArray | None,
+    cells: _Cells,
+    threads: Threads,
+) -> DenseCodes:
+    codes = np.empty((table.n_features, table.n_rows), np.uint8)
+
+    def some_columns(start: int, stop: int) -> None:
+        for first in range(start, stop, COLUMNS_AT_ONCE):
+            block = table.block(first, min(first + COLUMNS_AT_ONCE, stop))
+            for j in range(block.shape[1]):
+                _bin_column(
+                    table, first + j, block[:, j], weight, max_bins, sample, cells, codes[first + j]
+                )
+            del block  # before the next one is made: they are the most memory that binning takes
+
+    threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
+    return DenseCodes(codes)
+
+
+def _bin_column(
+    table: Table,
+    j: int,
+    values: FloatArray,
+    weight: FloatArray,
+    max_bins: int,
+    sample: IntArray | None,
+    cells: _Cells,
+    codes_out: CodeArray,
+) -> None:
+    """Choose the cuts of one dense column and write its codes."""
+    if j in table.categories:
+        cells.n_bins[j] = max(1, len(table.categories[j]))
+    else:
+        seen, its_weight = (values, weight) if sample is None else (values[sample], weight[sample])
+        cells.cuts[j] = _cuts(seen, its_weight, max_bins)
+        cells.n_bins[j] = len(cells.cuts[j]) + 1
+    is_set = j in table.categories
+    cells.has_missing[j] = encode_column(values, cells.cuts[j], is_set, codes_out)
+
+
+def encode_column(
+    values: FloatArray, cuts: FloatArray, is_categorical: bool, codes_out: CodeArray
+) -> bool:
+    """Write the codes of one dense column; gives whether any value is missing."""
+    if not is_categorical:
+        return bool(encode(values, cuts, codes_out))
+    missing = np.isnan(values)
+    codes_out[:] = np.where(missing, MISSING, values).astype(np.uint8)
+    return bool(missing.any())
+
+
+def _cuts(values: FloatArray, weight: FloatArray, max_bins: int) -> FloatArray:
+    """The cuts of one column given in any order, NaN allowed."""
+    ordered, its_weight = _sort_column(values, weight)
+    cuts = np.empty(max_bins)
+    return cuts[: cut_sorted(ordered, its_weight, max_bins, cuts)].copy()
+
+
+def _sort_column(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sorted values without NaN, and their weights."""
+    if len(weight) and weight[0] == weight[-1] and (weight == weight[0]).all():
+        # Equal weights need no permutation, and a plain sort is several times as fast.
+        ordered = np.sort(values)
+        n = int(np.searchsorted(ordered, np.nan))
+        return ordered[:n], weight[:n]
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    n = int(np.searchsorted(ordered, np.nan))
+    return ordered[:n], weight[order[:n]]
+
+
+def _bin_sparse(
+    table: Table,
+    weight: FloatArray,
+    max_bins: int,
+    sample: IntArray | None,
+    cells: _Cells,
+    threads: Threads,
+) -> SparseCodes:
+    matrix = table.csc
+    indptr = matrix.indptr.astype(np.int64)
+    indices = matrix.indices.astype(np.int32)
+    data = matrix.data.astype(np.float64, copy=False)
+    codes = np.empty(len(indices), np.uint8)
+    zero_code = np.zeros(table.n_features, np.uint8)
+    is_seen = _as_mask(sample, table.n_rows)
+    # A column has a cut less than distinct values, zero among them.
+    n_most = np.minimum(np.diff(indptr), max_bins - 1)
+    cut_start = np.concatenate([[0], np.cumsum(n_most)])
+    cuts = np.empty(cut_start[-1])
+    n_cuts = np.empty(table.n_features, np.int64)
+    n_seen, seen_weight = int(is_seen.sum()), float(weight[is_seen].sum())
+
+    def some_columns(start: int, stop: int) -> None:
+        bin_sparse_columns(
+            indptr,
+            indices,
+            data,
+            weight,
+            is_seen,
+            n_seen,
+            seen_weight,
+            max_bins,
+            cut_start,
+            start,
+            stop,
+            cuts,
+            n_cuts,
+            codes,
+            zero_code,
+            cells.has_missing,
+        )
+
+    threads.run(some_columns, table.n_features, 256)
+    cells.n_bins[:] = n_cuts + 1
+    cells.cuts[:] = [cuts[a : a + n] for a, n in zip(cut_start, n_cuts, strict=False)]
+    row_start, row_bins = by_row(indptr, indices, codes, cells.n_bins, table.n_rows)
+    return SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins)
+
+
+def by_row(
+    indptr: IntArray, indices: AnyArray, codes: CodeArray, n_bins: IntArray, n_rows: int
+) -> tuple[IntArray, AnyArray]:
+    """The stored cells in the order of rows, as places in a histogram."""
+    per_row = np.bincount(indices, minlength=n_rows)
+    row_start = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int64)
+    row_bins = np.empty(len(indices), np.uint32)
+    bins_by_row(indptr, indices, codes, offset_of(n_bins), n_bins, row_start, row_bins)
+    return row_start, row_bins
+
+
+def offset_of(n_bins: IntArray) -> IntArray:
+    """Where each feature begins in a histogram; one bin more than values for the missing."""
+    return np.concatenate([[0], np.cumsum(n_bins + 1)])
+
+
+def _as_mask(sample: IntArray | None, n_rows: int) -> BoolArray:
+    """Whether each row is in the sample; all are where there is none."""
+    mask = np.full(n_rows, sample is None)
+    if sample is not None:
+        mask[sample] = True
+    return mask
+
+
+def narrowed(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
+    """The same columns with room in histograms for the listed features alone.
+
+    Of the others nothing may be asked but codes; stored cells of theirs are left out by row.
+    """
+    width = np.zeros(columns.n_features, np.int64)
+    width[features] = columns.n_bins[features] + 1
+    offset = np.concatenate([[0], np.cumsum(width)])
+    if isinstance(columns.codes, SparseCodes) and len(features) < columns.n_features:
+        moved = np.where(width > 0, offset[:-1] - columns.offset[:-1], -columns.offset[-1])
+        place = np.arange(columns.offset[-1]) + np.repeat(moved, columns.n_bins + 1)
+        columns = columns._replace(codes=_moved_bins(columns.codes, place))
+    return columns._replace(offset=offset)
+
+
+def _moved_bins(held: SparseCodes, place: IntArray) -> SparseCodes:
+    """Bins by row, each at its new place; those whose place is negative are left out."""
+    row_start, row_bins = np.empty_like(held.row_start), np.empty_like(held.row_bins)
+    n_kept = move_bins(held.row_start, held.row_bins, place, row_start, row_bins)
+    return held._replace(row_start=row_start, row_bins=row_bins[:n_kept].copy())
+
+
+def take_columns(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
+    """A few columns, dense, in the order asked for; sparse ones are written out."""
+    codes = columns.codes
+    if isinstance(codes, DenseCodes):
+        taken = codes.codes[features]
+    else:
+        taken = np.empty((len(features), columns.n_rows), np.uint8)
+        for place, j in enumerate(features):
+            sparse_column(
+                codes.indptr, codes.indices, codes.codes, codes.zero_code, j, taken[place]
+            )
+    n_bins = columns.n_bins[features]
+    return BinnedColumns(
+        DenseCodes(taken),
+        columns.n_rows,
+        n_bins,
+        offset_of(n_bins),
+        tuple(columns.cuts[j] for j in features),
+        columns.is_categorical[features],
+        columns.has_missing[features],
+    )
+
+
+class Category(NamedTuple):
+    """A category of each row, from 0 to n - 1, that is no column of the table."""
+
+    codes: CodeArray
+    n: int
+
+    def cut(self, rows: slice) -> Category:
+        """That of some rows that follow each other."""
+        return Category(self.codes[rows], self.n)
+
+
+def with_category(columns: BinnedColumns, category: Category) -> BinnedColumns:
+    """The same columns and one more, last: a category of each row.
+
+    It lies beside the codes of the others, which are where they were: in memory, in a file that is
+    mapped, shared with other fits.
+    """
+    n_bins = np.append(columns.n_bins, category.n)
+    # What came from another process may be read only, for which kernels would be compiled anew.
+    beside = np.require(category.codes, requirements=["C", "W"])
+    return columns._replace(
+        n_bins=n_bins,
+        offset=offset_of(n_bins),
+        cuts=(*columns.cuts, np.empty(0)),
+        is_categorical=np.append(columns.is_categorical, True),
+        has_missing=np.append(columns.has_missing, False),
+        beside=beside,
+    )

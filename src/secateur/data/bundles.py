@@ -1,0 +1,125 @@
+"""Columns of few values that are kept as one: fewer columns to add up, the same sums.
+
+A column of 0 and 1 costs an addition per row as any other does. Where the codes of several columns
+occur in no more than 256 combinations, as those of columns made of one category always do, a column
+of these combinations has the histograms of all of them: every sum over rows with a code of one
+column is a sum over some of its codes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from secateur._kernels.bundling import count_pairs, join_pairs, mark_pairs, number_pairs
+from secateur._kernels.records import N_CODES
+from secateur._kernels.threads import Threads
+from secateur.typing import AnyArray, BoolArray, CodeArray, IntArray
+
+LEAST_ROWS = 50_000
+"""Fewer rows are added up before the columns are joined."""
+
+SAMPLE_ROWS = 10_000
+"""Rows, at equal distances, by which it is tried out what goes together..."""
+
+SAMPLED_CODES = 160
+"""... in at most so many combinations: all rows have more."""
+
+MOST_BINS = 64
+"""Columns of more bins are left as they are: hardly two of them go together."""
+
+N_OPEN = 6
+"""The groups that a column is tried with."""
+
+LEAST_SAVED = 0.25
+"""The share of the columns that must be saved..."""
+
+MOST_ADDED = 0.1
+"""... by joined columns that are no more than such a share of all, or one: they take memory."""
+
+
+class JoinedCodes(NamedTuple):
+    """The joined columns: ``codes[k, i]`` of joined column k and row i.
+
+    Feature j is in ``column[j]``, -1 if it is in none; there, ``own[j, code]`` is its own code.
+    """
+
+    codes: CodeArray
+    column: IntArray
+    own: CodeArray
+
+    def parted(self, features: IntArray) -> tuple[BoolArray, IntArray]:
+        """Which of some features are in joined columns, and these columns."""
+        column = self.column[features]
+        return column >= 0, np.unique(column[column >= 0])
+
+
+def join_columns(
+    codes: CodeArray, n_bins: IntArray, varying: IntArray, threads: Threads
+) -> JoinedCodes | None:
+    """Join what goes together; None where that saves little."""
+    if codes.shape[1] < LEAST_ROWS:
+        return None
+    groups = _plan(codes, n_bins, varying)
+    if sum(len(group) - 1 for group in groups) < LEAST_SAVED * len(varying):
+        return None
+    joined: CodeArray = np.zeros((len(groups), codes.shape[1]), np.uint8)
+    column = np.full(len(n_bins), -1)
+    own: CodeArray = np.zeros((len(n_bins), N_CODES), np.uint8)
+
+    def join(_: int, k: int) -> None:
+        members = _join(codes, groups[k], joined[k], own)
+        column[members] = k if len(members) > 1 else -1
+
+    threads.share(join, len(groups))
+    return JoinedCodes(joined, column, own)
+
+
+def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[int]]:
+    """Groups of at least two columns that have few combinations in a sample of the rows."""
+    few = varying[n_bins[varying] <= MOST_BINS]
+    few = few[np.argsort(n_bins[few], kind="stable")]
+    step = max(1, codes.shape[1] // SAMPLE_ROWS)
+    seen = np.zeros(N_CODES * N_CODES, np.uint8)
+    groups: list[list[int]] = []
+    sums: list[CodeArray] = []
+    for j in few.tolist():
+        column = np.ascontiguousarray(codes[j, ::step])
+        for g in range(max(0, len(groups) - N_OPEN), len(groups)):
+            if count_pairs(sums[g], column, seen) <= SAMPLED_CODES:
+                groups[g].append(j)
+                break
+        else:
+            g = len(groups)
+            groups.append([j])
+            sums.append(np.zeros(len(column), np.uint8))
+        _add(column, sums[g], seen)
+    groups = sorted((group for group in groups if len(group) > 1), key=len, reverse=True)
+    return groups[: max(1, int(MOST_ADDED * len(varying)))]
+
+
+def _add(column: CodeArray, joined: CodeArray, seen: AnyArray) -> IntArray | None:
+    """Join one more column; gives the pair that each new code is, None if they are too many."""
+    number = np.zeros(len(seen), np.uint8)
+    pair = np.zeros(N_CODES, np.int64)
+    mark_pairs(joined, column, seen)
+    n = number_pairs(seen, number, pair)
+    if n < 0:
+        return None
+    join_pairs(column, number, joined)
+    return pair
+
+
+def _join(codes: CodeArray, group: list[int], joined: CodeArray, own: CodeArray) -> list[int]:
+    """Join the columns of a group, all rows; those that do not go with the others stay out."""
+    seen = np.zeros(N_CODES * N_CODES, np.uint8)
+    members: list[int] = []
+    for j in group:
+        pair = _add(codes[j], joined, seen)
+        if pair is None:
+            continue
+        own[members] = own[members][:, pair >> 8]
+        own[j] = pair & 255
+        members.append(j)
+    return members

@@ -1,0 +1,239 @@
+"""Category columns: which values there are, and the code of each, matched by value."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from secateur.data.messages import some_of
+from secateur.exceptions import InputTypeError, SecateurWarning, UnknownCategoryWarning
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+MAX_CATEGORIES = 255
+OTHER = "(other)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Categories:
+    """The values of one category column, in the order of their codes.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_values,)
+        The values with a code of their own: the code is the position.
+    has_other : bool, default=False
+        Whether all other values share one more code, the last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> colours = Categories(np.array(["blue", "red"], dtype=object))
+    >>> colours.encode(np.array(["red", None, "blue", "pink"], dtype=object))
+    array([ 1., nan,  0., nan])
+    """
+
+    values: AnyArray
+    has_other: bool = False
+
+    @property
+    def labels(self) -> AnyArray:
+        """The name of every code, the shared one included."""
+        if not self.has_other:
+            return self.values
+        return _frozen(_object_array([*self.values.tolist(), OTHER]))
+
+    def encode(self, column: AnyArray) -> FloatArray:
+        """Turn values into codes; missing and unknown values become NaN."""
+        if _is_numeric(column) and _is_numeric(self.values):
+            return self._encode_numbers(column)
+        return self._encode_objects(column)
+
+    def unknown(self, column: AnyArray) -> list[Any]:
+        """List the distinct values that have no code; none are unknown where others share one."""
+        if self.has_other:
+            return []
+        lost = column[np.isnan(self.encode(column))]
+        return [value for value in _distinct(lost.tolist()) if not is_missing(value)]
+
+    def _encode_numbers(self, column: AnyArray) -> FloatArray:
+        if self.values.size == 0:
+            return np.full(column.shape, np.nan)
+        order = np.argsort(self.values)
+        position = np.searchsorted(self.values, column, sorter=order)
+        code = order[np.minimum(position, self.values.size - 1)]
+        found = self.values[code] == column
+        codes = np.where(found, code.astype(np.float64), np.nan)
+        if self.has_other:
+            codes[~found & ~missing_in(column)] = self.values.size
+        return codes
+
+    def _encode_objects(self, column: AnyArray) -> FloatArray:
+        items = column.tolist()
+        lookup = {value: float(code) for code, value in enumerate(self.values.tolist())}
+        default = np.nan
+        if self.has_other:
+            default = float(self.values.size)
+            lookup |= {item: np.nan for item in _distinct(items) if is_missing(item)}
+        try:
+            return np.fromiter(map(lookup.get, items, repeat(default)), np.float64, len(items))
+        except TypeError as error:
+            raise _unhashable(error) from error
+
+
+def learn_categories(
+    column: AnyArray, *, name: str = "", order: Sequence[Any] | None = None
+) -> Categories:
+    """Find the distinct values of a column and give each a code.
+
+    At most 255 codes are given. In a column of more values the 254 most frequent ones keep a code
+    of their own, all others share the last, and a warning says so.
+
+    Parameters
+    ----------
+    column : ndarray of shape (n_rows,)
+        Values of any hashable kind; missing ones do not count.
+    name : str, default=""
+        The column's name, for the warning.
+    order : sequence, optional
+        All possible values in their own order; sorted order otherwise.
+
+    Returns
+    -------
+    Categories
+        The values that occur, with their codes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> learn_categories(np.array([30.0, 10.0, np.nan, 10.0])).values
+    array([10., 30.])
+    """
+    return _most_frequent(*_count(column, order), name)
+
+
+def categories_of(counts: Mapping[Any, int], name: str = "") -> Categories:
+    """As `learn_categories`, from counts of the values that were made block by block.
+
+    >>> categories_of({"red": 3, "blue": 1}).values
+    array(['blue', 'red'], dtype=object)
+    """
+    ordered = sort_values(counts)
+    is_numeric = all(isinstance(value, bool | int | float | np.number) for value in ordered)
+    values = np.array(ordered) if is_numeric and ordered else _object_array(ordered)
+    numbers = np.fromiter((counts[value] for value in ordered), np.int64, len(ordered))
+    return _most_frequent(values, numbers, name)
+
+
+def _most_frequent(values: AnyArray, counts: IntArray, name: str) -> Categories:
+    """A code for each value, or for the most frequent ones, where there are too many."""
+    if values.size <= MAX_CATEGORIES:
+        return Categories(_frozen(values))
+    warnings.warn(
+        f"Column {name!r} has more than {MAX_CATEGORIES} categories. Got {values.size}; the "
+        f"{MAX_CATEGORIES - 1} most frequent are kept and all others count as one, {OTHER!r}. "
+        "Group rare values beforehand to decide this yourself.",
+        SecateurWarning,
+        stacklevel=3,
+    )
+    frequent = np.argsort(-counts, kind="stable")[: MAX_CATEGORIES - 1]
+    return Categories(_frozen(values[np.sort(frequent)]), has_other=True)
+
+
+def warn_of_unknown(categories: Categories, column: AnyArray, name: str) -> None:
+    """Warn of values that were not there when the categories were learnt."""
+    unknown = categories.unknown(column)
+    if unknown:
+        warnings.warn(
+            f"Column {name!r} has categories that were not there at fit time. "
+            f"Got {some_of(unknown)}. They count as missing.",
+            UnknownCategoryWarning,
+            stacklevel=2,
+        )
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether one value stands for no value: None, NaN, NaT or pandas' NA.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def missing_in(column: AnyArray) -> BoolArray:
+    """Tell for each value of an array of any kind whether it is missing."""
+    if column.dtype.kind in "fc":
+        return np.isnan(column)
+    if column.dtype.kind in "mM":
+        return np.isnat(column)
+    if column.dtype.kind != "O":
+        return np.zeros(column.shape, dtype=np.bool_)
+    return np.fromiter(map(is_missing, column.ravel()), np.bool_, column.size).reshape(column.shape)
+
+
+def count_values(items: Iterable[Any]) -> dict[Any, int]:
+    """Count the distinct values that are not missing, in order of appearance."""
+    try:
+        counts = Counter(items)
+    except TypeError as error:
+        raise _unhashable(error) from error
+    return {value: n for value, n in counts.items() if not is_missing(value)}
+
+
+def sort_values(values: Iterable[Any]) -> list[Any]:
+    """Sort values; those that cannot be compared go by the name of their type, then as text."""
+    values = list(values)
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+def _count(column: AnyArray, order: Sequence[Any] | None) -> tuple[AnyArray, IntArray]:
+    if _is_numeric(column) and order is None:
+        values, counts = np.unique(column[~missing_in(column)], return_counts=True)
+        return values, counts.astype(np.int64)
+    found = count_values(column.tolist())
+    ordered = sort_values(found) if order is None else [value for value in order if value in found]
+    numbers = np.fromiter((found[value] for value in ordered), np.int64, len(ordered))
+    return _object_array(ordered), numbers
+
+
+def _distinct(items: list[Any]) -> dict[Any, None]:
+    try:
+        return dict.fromkeys(items)
+    except TypeError as error:
+        raise _unhashable(error) from error
+
+
+def _unhashable(error: TypeError) -> InputTypeError:
+    return InputTypeError(
+        f"Categories must be plain values such as text or numbers. Got values of another kind "
+        f"({error}). Convert the column to text or numbers."
+    )
+
+
+def _is_numeric(array: AnyArray) -> bool:
+    return array.dtype.kind in "biuf"
+
+
+def _object_array(values: list[Any]) -> AnyArray:
+    # one by one: numpy would unpack values that are themselves sequences
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _frozen(array: AnyArray) -> AnyArray:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,259 @@
+"""The front door of tables: whatever X is, checked before any work is done on it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from secateur.data.categories import Categories, learn_categories, warn_of_unknown
+from secateur.data.checks import (
+    check_real,
+    check_shape,
+    infinite_columns,
+    infinite_entries,
+    refuse_infinite,
+    to_floats,
+)
+from secateur.data.frame_table import choose_categories, read_frame
+from secateur.data.names import check_width, made_up_names, names_of
+from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
+from secateur.exceptions import InputError, InputTypeError, ParameterError
+from secateur.typing import AnyArray, IntArray
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+def read_table(
+    X: Any,
+    *,
+    categorical_features: Any = None,
+    like: TableSchema | None = None,
+    only: IntArray | None = None,
+) -> Table:
+    """Check X and give it as a table, without copying numbers.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_rows, n_features)
+        numpy, lists, scipy, or anything narwhals reads: pandas, polars, pyarrow, ...
+    categorical_features : None, "from_dtype", list of names or indices, or mask
+        None takes columns of a category type as categories; "from_dtype" takes those of text as
+        well; a list or mask adds columns to those of a category type.
+    like : TableSchema, optional
+        The schema of the table that a model was fitted on. Its columns must be there again, and
+        its categories hold: unknown values count as missing, with a warning.
+    only : ndarray of int, optional
+        The columns that will be asked for; no others are looked into. All by default.
+
+    Returns
+    -------
+    Table
+        The table, with ``schema`` to be kept for later ones.
+
+    Examples
+    --------
+    >>> table = read_table([[1, 20.0], [2, None]])
+    >>> table.names
+    ('x0', 'x1')
+    >>> table.block(0, 2)
+    array([[ 1., 20.],
+           [ 2., nan]])
+    """
+    if not _is_own_kind(X):
+        frame = as_frame(X)
+        if frame is not None:
+            return read_frame(
+                frame,
+                TableSchema(*names_of(X)),
+                categorical_features=categorical_features,
+                like=like,
+                only=only,
+            )
+    if _is_sparse(X):
+        return _read_sparse(X, categorical_features, like, only)
+    return _read_array(_as_array(X), categorical_features, like, only)
+
+
+def select_columns(X: Any, features: Any) -> Any:
+    """Give some columns of X in the kind of container that X is.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame
+        Rows and columns; lists come back as an array.
+    features : array of int
+        The columns, in the order wanted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> select_columns(pd.DataFrame({"a": [1], "b": ["x"], "c": [True]}), [0, 2])
+       a     c
+    0  1  True
+    """
+    features = np.asarray(features, dtype=np.int64)
+    if not _is_own_kind(X):
+        frame = as_frame(X)
+        if frame is not None:
+            return frame[:, features.tolist()].to_native()
+    if _is_sparse(X):
+        return (X if X.format in {"csr", "csc"} else X.tocsr())[:, features]
+    return _as_array(X)[:, features]
+
+
+def select_rows(X: Any, rows: Any) -> Any:
+    """Give some rows of X in the kind of container that X is; lists come back as an array.
+
+    Examples
+    --------
+    >>> select_rows(np.array([[1, 2], [3, 4], [5, 6]]), [2, 0])
+    array([[5, 6],
+           [1, 2]])
+    """
+    rows = np.asarray(rows, dtype=np.int64)
+    if isinstance(X, Table):  # one on disk
+        return X.take(rows)
+    if not _is_own_kind(X):
+        frame = as_frame(X)
+        if frame is not None:
+            return frame[rows.tolist()].to_native()
+    if _is_sparse(X):
+        return (X if X.format == "csr" else X.tocsr())[rows]
+    return _as_array(X)[rows]
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """Wrap a data frame; None if X is none. Refuses frames whose rows are not there yet."""
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except (ValueError, nw.exceptions.NarwhalsError):
+        names_of(X)  # tells of doubled names in our own words
+        raise
+    if isinstance(frame, nw.LazyFrame):
+        raise InputTypeError(
+            f"X must be a data frame that holds its rows. Got a lazy one, {type(X).__name__}. "
+            "Call .collect() on it first (.compute() for Dask)."
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _is_own_kind(X: Any) -> bool:
+    return isinstance(X, np.ndarray | list | tuple) or _is_sparse(X)
+
+
+def _is_sparse(X: Any) -> bool:
+    import scipy.sparse as sp
+
+    return bool(sp.issparse(X))
+
+
+# ---- arrays -----------------------------------------------------------------------------------
+
+
+def _as_array(X: Any) -> AnyArray:
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise InputError(
+            f"X must be a table with rows of equal length. Got one that numpy cannot read: {error}."
+            " Give one row per sample and one column per feature."
+        ) from error
+    check_real(array.dtype)
+    if array.dtype.kind == "V":
+        raise InputTypeError(
+            f"X must be a table of numbers. Got a structured array, {array.dtype}. Turn it into a "
+            "data frame, or into numbers with numpy.lib.recfunctions.structured_to_unstructured."
+        )
+    if array.dtype.kind in "mM":
+        raise InputError(
+            f"X must hold numbers. Got dates or times, dtype {array.dtype}. Convert them to "
+            "numbers, for instance days since a date."
+        )
+    check_shape(array.shape)
+    return array
+
+
+def _read_array(
+    array: AnyArray, categorical_features: Any, like: TableSchema | None, only: IntArray | None
+) -> Table:
+    looked_at = range(array.shape[1]) if only is None else only.tolist()
+    if like is None:
+        names = made_up_names(array.shape[1])
+        encoders = {
+            feature: learn_categories(array[:, feature], name=names[feature])
+            # the one type of an array says nothing of its columns: no kinds
+            for feature in sorted(choose_categories(categorical_features, {}, names))
+        }
+        schema = TableSchema(names, has_names=False, encoders=encoders)
+    else:
+        check_width(array.shape[1], like.names)
+        schema = like
+        _warn_of_unknown(array, like, looked_at)
+    is_encoded = array.dtype.kind not in "fiub"
+    if is_encoded:
+        array = _encode_objects(array, schema.encoders, looked_at)
+    _refuse_infinite(array, schema, only)
+    return DenseTable(array, schema, is_encoded)
+
+
+def _warn_of_unknown(array: AnyArray, schema: TableSchema, looked_at: Collection[int]) -> None:
+    for feature, known in schema.encoders.items():
+        if feature in looked_at:
+            warn_of_unknown(known, array[:, feature], schema.names[feature])
+
+
+def _encode_objects(
+    array: AnyArray, encoders: Mapping[int, Categories], looked_at: Collection[int]
+) -> AnyArray:
+    # text and objects take a copy in any case, so categories are encoded on the way
+    out = np.full(array.shape, np.nan)
+    numbers = [feature for feature in looked_at if feature not in encoders]
+    out[:, numbers] = to_floats(array[:, numbers])
+    for feature, known in encoders.items():
+        if feature in looked_at:
+            out[:, feature] = known.encode(array[:, feature])
+    return out
+
+
+def _refuse_infinite(array: AnyArray, schema: TableSchema, only: IntArray | None) -> None:
+    if only is None:
+        refuse_infinite(infinite_columns(array), schema.names)
+    else:
+        refuse_infinite(only[infinite_columns(array[:, only])], schema.names)
+
+
+# ---- sparse matrices --------------------------------------------------------------------------
+
+
+def _read_sparse(
+    X: Any, categorical_features: Any, like: TableSchema | None, only: IntArray | None
+) -> Table:
+    check_real(X.dtype)
+    check_shape(X.shape)
+    if like is None:
+        schema = TableSchema(made_up_names(X.shape[1]))
+        if choose_categories(categorical_features, {}, schema.names):
+            raise ParameterError(
+                "'categorical_features' must be None for a sparse X. Got columns of a "
+                f"{type(X).__name__}. Use a dense table for categories."
+            )
+    else:
+        check_width(X.shape[1], like.names)
+        schema = like
+    if schema.encoders:
+        raise InputError(
+            "X must be dense, as it was at fit time, for it has category columns. Got "
+            f"{type(X).__name__}. Use X.toarray()."
+        )
+    csc = canonical_csc(X)
+    entries = infinite_entries(csc.data)
+    columns = np.unique(np.searchsorted(csc.indptr, entries, side="right") - 1)
+    refuse_infinite(columns if only is None else np.intersect1d(columns, only), schema.names)
+    return SparseTable(csc, schema)

@@ -1,0 +1,91 @@
+"""The question that is put to an algorithm: table, target, weights, prices and task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from secateur.data.costs import Prices
+from secateur.data.table import Table
+from secateur.data.target import Target, Task
+from secateur.exceptions import InputError
+from secateur.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """All that an algorithm is told of the data.
+
+    Parameters
+    ----------
+    table : Table
+        The features.
+    target : Target
+        What is to be predicted.
+    weight : ndarray of shape (n_rows,)
+        How much each row counts.
+    prices : Prices
+        What the features cost.
+    task : {"classification", "regression"}
+        The kind of target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from secateur.data.costs import FeatureCosts
+    >>> from secateur.data.frames import read_table
+    >>> from secateur.data.target import read_target
+    >>> table = read_table([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]])
+    >>> problem = Problem(
+    ...     table=table,
+    ...     target=read_target([0.1, 0.2, 0.3], task="regression"),
+    ...     weight=np.ones(3),
+    ...     prices=FeatureCosts().bind(table.names),
+    ...     task="regression",
+    ... )
+    >>> problem.take(np.array([0, 2])).target.values
+    array([0.1, 0.3])
+    """
+
+    table: Table
+    target: Target
+    weight: FloatArray
+    prices: Prices
+    task: Task
+
+    def __post_init__(self) -> None:
+        rows = (self.table.n_rows, len(self.target.values), len(self.weight))
+        if len(set(rows)) != 1:
+            raise InputError(
+                f"Table, target and weight have inconsistent numbers of samples. Got {rows}. Give "
+                "one target and one weight per row."
+            )
+        if self.prices.n_features != self.table.n_features:
+            raise InputError(
+                f"Prices must be of the table's {self.table.n_features} features. Got "
+                f"{self.prices.n_features}. Bind the costs to the names of the table."
+            )
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.table.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.table.n_features
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.table.names
+
+    def take(self, rows: IntArray) -> Problem:
+        """Give the problem of some rows, as for a fold; features and prices stay."""
+        return Problem(
+            table=self.table.take(rows),
+            target=self.target.take(rows),
+            weight=self.weight[rows],
+            prices=self.prices,
+            task=self.task,
+        )

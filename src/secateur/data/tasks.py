@@ -1,0 +1,202 @@
+"""Several tasks over one table: which rows each has, and the target of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from secateur.data.categories import is_missing, missing_in
+from secateur.data.frame_table import read_values
+from secateur.data.frames import as_frame
+from secateur.data.messages import some_of
+from secateur.data.target import Target, Task, read_target
+from secateur.data.vectors import as_array, check_length
+from secateur.exceptions import InputError, InputTypeError, SecateurError
+from secateur.typing import AnyArray, FloatArray, IntArray
+
+ONLY_TASK = "all"
+"""The name of the one task where none are told apart."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskRows:
+    """One task: what the user calls it, its rows in the table (sorted), and their target."""
+
+    key: Any
+    rows: IntArray
+    target: Target
+
+    def take(self, kept: IntArray, n_rows: int) -> TaskRows:
+        """The same task in a table of some rows only."""
+        number = np.full(n_rows, -1, np.int64)
+        number[kept] = np.arange(len(kept))
+        inside = number[self.rows] >= 0
+        target = self.target.take(np.flatnonzero(inside))
+        return TaskRows(self.key, number[self.rows[inside]], target)
+
+
+def is_wide(y: Any) -> bool:
+    """Whether y has a column for each of several tasks."""
+    shape = getattr(y, "shape", None)
+    if isinstance(y, list | tuple) and y and isinstance(y[0], list | tuple | np.ndarray):
+        shape = (len(y), len(y[0]))
+    return shape is not None and len(shape) == 2 and shape[1] > 1
+
+
+def read_wide(y: Any, *, task: Task, n_rows: int) -> list[TaskRows]:
+    """A task for each column of y; missing labels leave a row out of that task.
+
+    Examples
+    --------
+    >>> tasks = read_wide(np.array([[1.0, 5.0], [2.0, np.nan]]), task="regression", n_rows=2)
+    >>> [(each.key, each.rows.tolist()) for each in tasks]
+    [(0, [0, 1]), (1, [0])]
+    """
+    return [_wide_task(key, rows, labels, task) for key, rows, labels in labelled_rows(y, n_rows)]
+
+
+def labelled_rows(y: Any, n_rows: int) -> Iterator[tuple[Any, IntArray, AnyArray]]:
+    """Of each column of y its name, the rows that have a label, and the labels of these.
+
+    y is an array, a frame, or a dict from names to columns.
+    """
+    columns: Iterable[tuple[Any, AnyArray]]
+    if isinstance(y, dict):
+        columns = y.items()
+    elif isinstance(y, np.ndarray | list | tuple) or (frame := as_frame(y)) is None:
+        columns = enumerate(as_array(y, "y").T)
+    else:
+        columns = ((name, read_values(frame[name])) for name in frame.columns)
+    for key, column in columns:
+        check_length(len(column), n_rows, "y")
+        rows = np.flatnonzero(~missing_in(column))
+        yield key, rows, column[rows]
+
+
+def _wide_task(key: Any, rows: IntArray, labels: AnyArray, task: Task) -> TaskRows:
+    if len(rows) == 0:
+        raise InputError(
+            f"Each column of y must have labels. Got none in column {key!r}: all are missing. "
+            "Leave that column out."
+        )
+    try:
+        return TaskRows(key, rows, read_target(labels, task=task))
+    except SecateurError as error:
+        raise type(error)(f"Column {key!r} of y: {error}") from error
+
+
+def read_stacked(target: Target, task: Any, n_rows: int) -> list[TaskRows]:
+    """The tasks of rows that carry the name of their task; one task if there are no names.
+
+    Parameters
+    ----------
+    target : Target
+        Of all rows; every task has those of its classes that occur in it.
+    task : None, list, array or series of shape (n_rows,)
+        Any hashable values.
+
+    Examples
+    --------
+    >>> target = read_target([0, 1, 1, 2], task="classification")
+    >>> tasks = read_stacked(target, ["b", "a", "b", "a"], 4)
+    >>> [(each.key, each.rows.tolist(), each.target.classes) for each in tasks]
+    [('a', [1, 3], array([1, 2])), ('b', [0, 2], array([0, 1]))]
+    """
+    if task is None:
+        return [TaskRows(ONLY_TASK, np.arange(n_rows), target)]
+    keys = read_keys(task, n_rows)
+    return [
+        TaskRows(key, rows, _narrowed(target.take(rows))) for key, rows in rows_by_key(keys).items()
+    ]
+
+
+def read_keys(task: Any, n_rows: int) -> list[Any]:
+    """The name of the task of each row, as the user wrote it."""
+    is_plain = isinstance(task, list | tuple)
+    keys = list(task) if is_plain else _flat(as_array(task, "task")).tolist()
+    check_length(len(keys), n_rows, "task")
+    n_missing = sum(is_missing(key) for key in keys)
+    if n_missing:
+        raise InputError(
+            f"'task' must name the task of every row. Got {n_missing} missing of {n_rows}. Drop "
+            "those rows, or give them a task of their own."
+        )
+    try:
+        set(keys)
+    except TypeError as error:
+        raise InputTypeError(
+            f"'task' must hold hashable values. Got others: {error}. Use numbers, text or tuples."
+        ) from error
+    return keys
+
+
+def _flat(array: AnyArray) -> AnyArray:
+    if array.ndim != 1:
+        raise InputError(
+            f"'task' must be one value per row. Got shape {array.shape}. Give a flat list or array."
+        )
+    return array
+
+
+def rows_by_key(keys: Sequence[Any]) -> dict[Any, IntArray]:
+    """The rows of each name; names in sorted order where they have one, else as they come."""
+    number: dict[Any, int] = {}
+    codes = np.fromiter((number.setdefault(key, len(number)) for key in keys), np.int64, len(keys))
+    rows: IntArray = np.argsort(codes, kind="stable")
+    cuts = np.searchsorted(codes[rows], np.arange(len(number) + 1))
+    found = {key: rows[cuts[code] : cuts[code + 1]].copy() for key, code in number.items()}
+    try:
+        order = sorted(found)
+    except TypeError:
+        order = list(found)
+    return {key: found[key] for key in order}
+
+
+def _narrowed(target: Target) -> Target:
+    """A target with those classes only that occur in it."""
+    if target.classes is None:
+        return target
+    present, codes = np.unique(target.values.astype(np.int64), return_inverse=True)
+    return Target(codes.astype(np.float64), target.classes[present])
+
+
+def check_tasks(tasks: Sequence[TaskRows], weight: FloatArray) -> None:
+    """Refuse tasks that nothing can be learnt from, once rows of weight zero are gone."""
+    for each in tasks:
+        if len(each.rows) == 0 or not weight[each.rows].any():
+            raise InputError(
+                f"Task {each.key!r} must have rows of positive weight. Got none. Leave it out, or "
+                "give weight to its rows."
+            )
+        n_classes = len(np.unique(each.target.values))
+        if each.target.classes is not None and n_classes < 2:
+            raise InputError(
+                f"Task {each.key!r} must have at least two classes among its rows of positive "
+                "weight. Got 1 class. Leave it out, or give it rows of another class."
+            )
+        if len(tasks) > 1 and len(each.rows) < 2:
+            raise InputError(
+                f"Task {each.key!r} must have at least two labels. Got {len(each.rows)}. Leave it "
+                "out, or join it to another."
+            )
+    names = [str(each.key) for each in tasks]
+    if len(set(names)) < len(names):
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        raise InputError(
+            f"Tasks must have names that differ when written out. Got {some_of(doubled)} more than "
+            "once. Use numbers only, or text only."
+        )
+
+
+def all_classes(tasks: Sequence[TaskRows]) -> AnyArray | None:
+    """The classes of all tasks, sorted; None for numbers."""
+    known = [each.target.classes for each in tasks if each.target.classes is not None]
+    if not known:
+        return None
+    try:
+        return np.unique(np.concatenate(known))
+    except TypeError:  # text in one task, numbers in another
+        return np.array(sorted({c for part in known for c in part.tolist()}, key=str), object)

@@ -1,0 +1,191 @@
+"""The histogram of one node over a block of rows, dense or sparse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from secateur._kernels.bundling import spread_bins
+from secateur._kernels.histogram import (
+    dense_histograms,
+    sparse_by_column,
+    sparse_by_row,
+)
+from secateur._kernels.records import N_CODES, DenseCodes, SparseCodes
+from secateur._kernels.splitting import search_rows
+from secateur.data.bundles import JoinedCodes
+from secateur.execution.blocks import PackedArray, RowArray, RowBlock
+from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
+
+CELLS_PER_THREAD = 50_000
+"""Histograms of fewer cells than this are not worth a second thread."""
+
+
+COLUMN_PRICE = 3
+"""By column a stored cell costs so much more: those of rows outside the node are looked at too."""
+
+FEW_FEATURES = 0.1
+"""A larger share of the features is never worth going by column."""
+
+
+def histograms_of(block: RowBlock, nodes: list[int], features: list[IntArray]) -> IntArray:
+    """Histograms of some nodes, of each for the features asked for; see ``_kernels.histogram``."""
+    held, n_coded = block.columns.codes, block.columns.n_coded
+    out = block.histograms[: len(nodes)]
+    for node, asked, room in zip(nodes, features, out, strict=True):
+        coded = asked if block.columns.beside is None else asked[asked < n_coded]
+        if isinstance(held, DenseCodes):
+            _dense_node(block, held, node, coded, room)
+        else:
+            _sparse_node(block, held, node, coded, room)
+        if len(coded) < len(asked):
+            _beside_node(block, node, room)
+    return out
+
+
+def few_histograms(block: RowBlock, nodes: list[int], features: list[IntArray]) -> IntArray:
+    """The same end to end, without the room of features that nobody asked for: to be sent."""
+    built = histograms_of(block, nodes, features)
+    offset = block.columns.offset
+    parts = [room[bins_of(asked, offset)] for room, asked in zip(built, features, strict=True)]
+    return np.concatenate(parts)
+
+
+def spread_histograms(sent: IntArray, features: list[IntArray], offset: IntArray) -> IntArray:
+    """What was sent, each feature at its place again."""
+    built: IntArray = np.empty((len(features), int(offset[-1])), np.int64)
+    start = 0
+    for room, asked in zip(built, features, strict=True):
+        places = bins_of(asked, offset)
+        room[places] = sent[start : start + len(places)]
+        start += len(places)
+    return built
+
+
+def bins_of(features: IntArray, offset: IntArray) -> IntArray:
+    """The places of all bins of some features in a histogram.
+
+    >>> bins_of(np.array([0, 2]), np.array([0, 2, 5, 7]))
+    array([0, 1, 5, 6])
+    """
+    widths = offset[features + 1] - offset[features]
+    starts = np.repeat(offset[features] - np.cumsum(widths) + widths, widths)
+    places: IntArray = starts + np.arange(len(starts))
+    return places
+
+
+def search_node(
+    block: RowBlock,
+    node: int,
+    features: IntArray,
+    total: int,
+    limits: tuple[tuple[float, float], np.int64],
+    found: tuple[FloatArray, IntArray, BoolArray],
+) -> None:
+    """The best splits of some features in a node that is all in a block; no histogram is kept."""
+    columns, where = block.columns, _place(block, node)
+    shape = (columns.offset, columns.n_bins, columns.is_categorical)
+
+    def part(first: int, last: int) -> None:
+        codes = columns.codes.codes  # of every cell: nobody asks this of a sparse block
+        search_rows(codes, *where, features, shape, total, *limits, first, last, found)
+
+    block.threads.run(part, len(features), _grain(len(where[0])))
+
+
+def _dense_node(
+    block: RowBlock, held: DenseCodes, node: int, features: IntArray, out: IntArray
+) -> None:
+    columns = block.columns
+    shape = (columns.offset, columns.n_bins)
+    if columns.joined is None:
+        _add_up(block, held.codes, node, features, shape, out)
+        return
+    is_joined, needed = columns.joined.parted(features)
+    _add_up(block, held.codes, node, features[~is_joined], shape, out)
+    if len(needed):
+        _joined_node(block, columns.joined, node, features[is_joined], needed, out)
+
+
+def _joined_node(
+    block: RowBlock,
+    joined: JoinedCodes,
+    node: int,
+    features: IntArray,
+    needed: IntArray,
+    out: IntArray,
+) -> None:
+    """Add up the joined columns, and part their sums by the codes of the features in them."""
+    columns, n_joined = block.columns, len(joined.codes)
+    built = np.empty((n_joined, N_CODES), np.int64)
+    places = (N_CODES * np.arange(n_joined), np.full(n_joined, N_CODES - 1))
+    _add_up(block, joined.codes, node, needed, places, built.reshape(-1))
+    own = (joined.column, joined.own)
+    shape = (columns.offset, columns.n_bins)
+    spread_bins(built, *own, features, *shape, 0, len(features), out)
+
+
+def _add_up(
+    block: RowBlock,
+    codes: CodeArray,
+    node: int,
+    columns: IntArray,
+    shape: tuple[IntArray, IntArray],
+    out: IntArray,
+) -> None:
+    """Histograms of some columns of codes over the rows of a node."""
+    where = _place(block, node)
+    block.threads.run(
+        lambda first, last: dense_histograms(codes, *where, columns, *shape, first, last, out),
+        len(columns),
+        _grain(len(where[0])),
+    )
+
+
+def _place(block: RowBlock, node: int) -> tuple[RowArray, PackedArray, bool]:
+    """The rows of a node with their packed sums, and whether these are all in their order."""
+    start, stop = block.bounds[node]
+    in_order = stop - start == block.columns.n_rows
+    return block.order[start:stop], block.packed_of(node), in_order
+
+
+def _grain(n_rows: int) -> int:
+    """The fewest features that are worth a thread."""
+    return max(4, CELLS_PER_THREAD // max(1, n_rows) // 4 * 4)
+
+
+def _sparse_node(
+    block: RowBlock, held: SparseCodes, node: int, features: IntArray, out: IntArray
+) -> None:
+    """By row, for all features at once; by column where those asked for have few cells."""
+    columns = block.columns
+    start, stop = block.bounds[node]
+    rows = block.order[start:stop]
+    asked = (features, columns.offset, columns.n_bins, out)
+    if _has_few_cells(held, features, (stop - start) / columns.n_rows):
+        sparse_by_column(
+            held.indptr, held.indices, held.codes, held.zero_code, block.packed_by_row, rows, *asked
+        )
+    else:
+        sparse_by_row(
+            held.row_start, held.row_bins, held.zero_code, block.packed_by_row, rows, *asked
+        )
+
+
+def _beside_node(block: RowBlock, node: int, out: IntArray) -> None:
+    """The column that lies beside the codes; last, since sparse ones clear the room of all."""
+    columns = block.columns
+    start, stop = block.bounds[node]
+    rows = block.order[start:stop]
+    packed = block.packed_of(node)
+    codes = block.codes_of(columns.n_coded).reshape(1, -1)
+    in_order = len(rows) == columns.n_rows
+    shape = (columns.offset[columns.n_coded :], columns.n_bins[columns.n_coded :])
+    dense_histograms(codes, rows, packed, in_order, np.zeros(1, np.int64), *shape, 0, 1, out)
+
+
+def _has_few_cells(held: SparseCodes, features: IntArray, share: float) -> bool:
+    """Whether the features have few stored cells beside those of a share of the rows."""
+    if len(features) > FEW_FEATURES * len(held.zero_code):
+        return False
+    n_by_column = int((held.indptr[features + 1] - held.indptr[features]).sum())
+    return COLUMN_PRICE * n_by_column < share * len(held.indices)

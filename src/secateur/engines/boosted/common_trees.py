@@ -1,0 +1,163 @@
+"""Trees that several tasks have in common: one fit on all rows, in which the task is a category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from secateur._kernels.records import MAX_BINS
+from secateur.data.binning import Category, with_category
+from secateur.data.costs import Prices
+from secateur.data.folds import Fold, all_rows
+from secateur.data.weights import are_counts
+from secateur.engines.boosted.grid import BoostedData, BoostedRun, best_gain
+from secateur.engines.boosted.multitask import CommonModel, TaskData, TasksModel
+from secateur.engines.boosted.node_costs import NodeLedger
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.fold_losses import Verdict, pool
+from secateur.path.step import Score, Step
+from secateur.typing import FloatArray, IntArray
+
+TOLLS = (0.0, 1.0)
+"""What a split by task may cost, as shares of T / n: T tasks without any difference explain about
+so much of the squared error of n rows. Without a toll the task is bought once, as a feature is.
+Tasks that come in kinds are then told apart at any node for nothing; those that differ at random
+would be fitted too well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommonData:
+    """The rows of all tasks as those of one, as a grid of penalties sees them.
+
+    Parameters
+    ----------
+    tasks : sequence of TaskData
+        Whose rows these are: names, rows, units, and own penalties where they are given.
+    data : BoostedData
+        All rows with one more column, the task.
+    code : array of int of shape (n_tasks,)
+        The category of each task.
+    plain : BoostedData
+        The same without that column.
+    metric : str
+    share : float
+        What a task's own penalty is of the group penalty, where it is not given.
+    toll : float
+        What a split by task costs, as a share of T / n; with 0 only the first costs something, the
+        group penalty.
+    """
+
+    tasks: Sequence[TaskData]
+    data: BoostedData
+    code: IntArray
+    plain: BoostedData
+    metric: str
+    share: float
+    toll: float = TOLLS[-1]
+
+    @classmethod
+    def of(
+        cls, plain: BoostedData, tasks: Sequence[TaskData], metric: str, share: float
+    ) -> CommonData:
+        """All rows, given those of each task; large tasks come first among the categories.
+
+        The column of the task goes with a fit to where the rows are.
+        """
+        order = np.argsort([-len(task.rows) for task in tasks], kind="stable")
+        code = np.empty(len(tasks), np.int64)
+        code[order] = np.minimum(np.arange(len(tasks)), MAX_BINS - 1)
+        codes = np.zeros(len(plain.target), np.uint8)
+        for its_code, task in zip(code, tasks, strict=True):
+            codes[task.rows] = its_code
+        category = Category(codes, int(code.max()) + 1)
+        data = replace(
+            plain,
+            columns=with_category(plain.columns, category),
+            groups=None if plain.groups is None else plain.groups.with_one_alone(),
+            place=plain.where,
+            category=category,
+        )
+        return cls(tasks, data, code, plain, metric, share)
+
+    @property
+    def everything(self) -> Fold:
+        """All rows train, none judges."""
+        return all_rows(len(self.data.target))
+
+    @property
+    def prices(self) -> Prices:
+        """Those of the features."""
+        return self.data.prices
+
+    def run(self, fold: Fold, params: BoostingParams) -> CommonRun:
+        """A fit of all tasks on one fold, not yet begun; ``params.penalty`` is for the group."""
+        return CommonRun(self, fold, params)
+
+    def best_gain(self, params: BoostingParams) -> float:
+        """The best gain of one split of all rows at the start."""
+        return best_gain(self.plain, params)
+
+    def ledger(self, fold: Fold, params: BoostingParams) -> NodeLedger:
+        """The account of a fit: a task counts as much as its rows that train."""
+        trains = np.zeros(len(self.data.weight))
+        trains[fold.train] = self.data.weight[fold.train]
+        weight = np.array([trains[task.rows].sum() for task in self.tasks])
+        total = float(weight.sum())
+        own = np.array([task.own_penalty(params.penalty, self.share) for task in self.tasks])
+        limits = params.max_features, params.cost_budget
+        told = params.penalty, own * weight / total, self.code
+        toll, entry = self.toll * len(self.tasks) / total, 0.0 if self.toll else params.penalty
+        return NodeLedger(self.prices, limits, *told, toll, entry)
+
+
+class CommonRun:
+    """One fit of all tasks together: its steps, and the verdict of the rows that do not train."""
+
+    def __init__(self, data: CommonData, fold: Fold, params: BoostingParams) -> None:
+        self._data = data
+        self._penalty = params.penalty
+        self._names = [task.name for task in data.tasks]
+        self._ledger = data.ledger(fold, params)
+        told = replace(params, penalty=1.0)
+        self._run: BoostedRun = data.data.run(fold, told, self._ledger)
+        self._judges, self._unit = _judges(data, fold)
+        self.steps: Iterator[Step] = self._trace()
+
+    def _trace(self) -> Iterator[Step]:
+        """The same steps, told of all tasks."""
+        column = self._data.plain.columns.n_features
+        for step in self._run.steps:
+            models = (CommonModel(step.model, column, int(code)) for code in self._data.code)
+            yield replace(
+                step,
+                control=self._penalty,
+                model=TasksModel(tuple(models)),
+                supports=self._ledger.supports(self._names),
+            )
+
+    def verdict(self, step: Step) -> Verdict:
+        """What the rows that judge say of the latest step, task after task."""
+        seen = self._run.verdict(step)
+        losses, weight = seen.losses[self._judges], seen.weights[self._judges]
+        return Verdict(losses / self._unit, weight, counts=are_counts(self._data.data.weight))
+
+    def score(self, step: Step) -> Score:
+        """The inner score of the latest step."""
+        return pool([self.verdict(step)], origin="inner", metric=self._data.metric)
+
+
+def _judges(data: CommonData, fold: Fold) -> tuple[IntArray, FloatArray]:
+    """The places of rows that judge among all that do not train, task after task; their units.
+
+    As where each task has trees of its own, one without rows to train on is not judged.
+    """
+    n_rows = len(data.data.target)
+    place, trains = np.full(n_rows, -1), np.zeros(n_rows, np.bool_)
+    place[np.sort(fold.test)] = np.arange(len(fold.test))
+    trains[fold.train] = True
+    judged = [task for task in data.tasks if trains[task.rows].any()]
+    places = [place[task.rows][place[task.rows] >= 0] for task in judged]
+    units = [np.full(len(its), task.unit) for its, task in zip(places, judged, strict=True)]
+    return np.concatenate(places), np.concatenate(units)

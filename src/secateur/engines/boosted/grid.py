@@ -1,0 +1,360 @@
+"""Many fits on one binning: a falling grid of penalties, judged by folds, one step for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from secateur._kernels.threads import Threads
+from secateur.data.binning import BinnedColumns, Category
+from secateur.data.costs import Prices
+from secateur.data.folds import Fold, all_rows
+from secateur.data.table import Table
+from secateur.data.weights import are_counts
+from secateur.engines.boosted import rows
+from secateur.engines.boosted.feature_use import Ledger
+from secateur.engines.boosted.groups import Groups
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.trace import trace_boosted
+from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
+from secateur.engines.fold_losses import Verdict, pool
+from secateur.execution.local import FitRows, MemoryPlace, Place
+from secateur.path.step import Score, Step
+from secateur.typing import Executor, FloatArray, IntArray, Loss
+
+GRID_POINTS = 8
+"""Penalties that "auto" tries."""
+
+GRID_TOP = 0.25
+"""The largest of them, as a share of the best gain that any single split has at the start."""
+
+GRID_BOTTOM = 0.002
+"""The smallest, likewise."""
+
+
+def penalty_grid(data: BoostedData, params: BoostingParams) -> list[float]:
+    """Falling penalties, as shares of the best gain that one split has at the start."""
+    return falling_from(best_gain(data, params))
+
+
+def falling_from(top: float) -> list[float]:
+    """The penalties of a grid, given the best gain of one split."""
+    if top <= 0.0:
+        return [0.0]
+    return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, GRID_POINTS)]
+
+
+def best_gain(data: BoostedData, params: BoostingParams) -> float:
+    """The best gain that one split has at the start, set against what features cost on average.
+
+    There every feature is new.
+    """
+    stump = replace(
+        params,
+        penalty=0.0,
+        max_depth=1,
+        n_rounds=1,
+        max_features=None,
+        cost_budget=None,
+        subsample=1.0,
+    )
+    step = next(data.run(data.everything, stump).steps)
+    gains = [float(tree.gain[0]) for tree in step.model.ensemble.rounds[0]]
+    units = _root_errors(data, step.model.ensemble.baseline)
+    if params.criterion == "gbfs":
+        units = np.full(len(gains), 2.0)
+    top = max((g / u for g, u in zip(gains, units, strict=True) if u > 0.0), default=0.0)
+    return top / _typical_price(data.prices)
+
+
+def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
+    """The squared error of the gradients of each output at the baseline."""
+    target, weight = data.target, data.weight
+    if data.rows is not None:
+        target, weight = target[data.rows], weight[data.rows]
+    raw = np.repeat(baseline[:, None], len(target), axis=1)
+    gradient, hessian = np.empty_like(raw), np.empty_like(raw)
+    data.loss.gradients(target, raw, gradient, hessian)
+    centred = gradient - np.average(gradient, axis=1, weights=weight)[:, None]
+    errors: FloatArray = (centred * centred) @ weight
+    return errors
+
+
+def _typical_price(prices: Prices) -> float:
+    """What a feature that is not free costs on average."""
+    now = prices.prices(prices.keep)
+    paid = now[now > 0.0]
+    return float(paid.mean()) if len(paid) else 1.0
+
+
+def dearer(penalty: float, prices: Prices) -> tuple[float, float]:
+    """Two penalties above a grid, so that there is a step for every limit: the first buys nothing.
+
+    The grid begins at a quarter of the best gain there is, set against the mean price.
+    """
+    now = prices.prices(prices.keep)
+    paid = now[now > 0.0]
+    spread = float(paid.mean() / paid.min()) if len(paid) else 1.0
+    return 5.0 * spread * penalty, 2.0 * penalty
+
+
+class GivenRows:
+    """Validation rows beside the training table.
+
+    Parameters
+    ----------
+    table : Table
+    target : array of shape (n_rows,)
+    weight : array of shape (n_rows,)
+    """
+
+    def __init__(self, table: Table, target: FloatArray, weight: FloatArray) -> None:
+        self._table = table
+        self._target = target
+        self._weight = weight
+        self._counts = are_counts(weight)
+        self._ensemble: Ensemble | None = None
+        self._n_rounds = 0
+        self._raw: FloatArray = np.empty((0, 0))
+
+    def verdict(self, step: Step, loss: Loss, threads: Threads) -> Verdict:
+        """What these rows say of a step; trees that were added before are not added again."""
+        model: BoostedModel = step.model
+        if model.ensemble is not self._ensemble:
+            self._ensemble = model.ensemble
+            self._n_rounds = 0
+            self._raw = np.repeat(model.ensemble.baseline[:, None], self._table.n_rows, axis=1)
+        fresh = model.ensemble.rounds[self._n_rounds : model.n_rounds]
+        newest = Ensemble(loss, np.zeros(len(self._raw)), fresh)
+        self._raw += newest.at(len(fresh)).raw(self._table, threads)
+        self._n_rounds = model.n_rounds
+        losses = loss.pointwise(self._target, self._raw)
+        return Verdict(losses, self._weight, counts=self._counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoostedData:
+    """Binned rows and everything that does not change from fit to fit.
+
+    ``place`` is where the rows are, if it is not in ``columns``; ``rows`` are those that the fits
+    are about, if not all; ``category`` is one more column, the last of ``columns``.
+    """
+
+    columns: BinnedColumns
+    target: FloatArray
+    weight: FloatArray
+    loss: Loss
+    prices: Prices
+    threads: Threads
+    given: GivenRows | None = None
+    groups: Groups | None = None
+    place: Place | None = None
+    rows: IntArray | None = None
+    category: Category | None = None
+
+    @property
+    def where(self) -> Place:
+        """Where the rows are: in ``columns`` if nothing else is said."""
+        if self.place is not None:
+            return self.place
+        pooled = None if self.groups is None else self.groups.codes
+        return MemoryPlace(self.columns, self.threads, pooled)
+
+    def executor(self, fold: Fold) -> Executor:
+        """Who computes on the rows for one fit."""
+        train, test = np.sort(fold.train), np.sort(fold.test)
+        n_outputs = self.loss.n_outputs
+        asked = FitRows(self.target, self.weight, train, test, n_outputs, self.category)
+        return self.where.executor(asked)
+
+    @property
+    def everything(self) -> Fold:
+        """All rows train, or all that are meant; none judges."""
+        if self.rows is None:
+            return all_rows(len(self.target))
+        return Fold(self.rows, np.empty(0, np.int64))
+
+    @property
+    def metric(self) -> str:
+        """What verdicts are measured in."""
+        return self.loss.name
+
+    def run(
+        self,
+        fold: Fold,
+        params: BoostingParams,
+        ledger: Ledger | None = None,
+        *,
+        done: Sequence[list[Tree]] = (),
+    ) -> BoostedRun:
+        """A fit on one fold, not yet begun; purchases go to the ledger, if there is one.
+
+        ``done`` are rounds that are there already.
+        """
+        return BoostedRun(self, fold, params, ledger, done=done)
+
+
+class BoostedRun:
+    """One fit: its steps, and the verdict of the rows that do not train."""
+
+    def __init__(
+        self,
+        data: BoostedData,
+        fold: Fold,
+        params: BoostingParams,
+        ledger: Ledger | None = None,
+        *,
+        done: Sequence[list[Tree]] = (),
+    ) -> None:
+        self._data = data
+        self._weight = data.weight[np.sort(fold.test)]
+        self._counts = are_counts(data.weight)
+        self._executor = data.executor(fold)
+        steps = trace_boosted(
+            self._executor,
+            data.columns,
+            data.loss,
+            data.prices,
+            params,
+            data.threads,
+            None if data.groups is None else data.groups.plan,
+            ledger,
+            done=done,
+        )
+        self.steps: Iterator[Step] = _closing(steps, self._executor)
+
+    def verdict(self, step: Step) -> Verdict:
+        """What the rows that judge say of the latest step."""
+        if self._data.given is not None:
+            return self._data.given.verdict(step, self._data.loss, self._data.threads)
+        losses = np.concatenate(self._executor.each(rows.held_losses, self._data.loss))
+        return Verdict(losses, self._weight, counts=self._counts)
+
+    def score(self, step: Step) -> Score:
+        """The inner score of the latest step."""
+        return pool([self.verdict(step)], origin="inner", metric=self._data.loss.name)
+
+
+def _closing(steps: Iterator[Step], executor: Executor) -> Iterator[Step]:
+    """The same steps; however they end, those who have the rows are told."""
+    try:
+        yield from steps
+    finally:
+        executor.close()
+
+
+class AnyRun(Protocol):
+    """A fit as a grid sees it."""
+
+    steps: Iterator[Step]
+
+    def verdict(self, step: Step) -> Verdict:
+        """What the rows that judge say of the latest step."""
+
+
+class AnyData(Protocol):
+    """Rows that a grid can fit again and again: those of one task, or of several."""
+
+    @property
+    def everything(self) -> Fold:
+        """All rows train, none judges."""
+
+    @property
+    def metric(self) -> str:
+        """What verdicts are measured in."""
+
+    def run(self, fold: Fold, params: BoostingParams) -> AnyRun:
+        """A fit on one fold, not yet begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How penalties are tried: the folds that judge, and when a fold has seen enough rounds.
+
+    ``done`` are the steps of penalties that were tried before; ``on_judged`` hears what each fold
+    says of a penalty, at the round that is kept.
+    """
+
+    penalties: Sequence[float]
+    folds: Sequence[Fold]
+    patience: int
+    on_round: Callable[[], None] = lambda: None
+    done: Mapping[float, Step] = field(default_factory=dict)
+    on_judged: Callable[[float, Sequence[Verdict]], None] | None = None
+
+
+def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
+    """One step per penalty, from dear to cheap, each with its held-out score.
+
+    Every penalty is traced in each fold; the number of rounds is the one that the folds together
+    like best, and all rows then train for so many rounds. A single held-out part stays out: the
+    step is the fit on the others, at its best round. Without folds all rows train to the end and
+    nothing is scored.
+    """
+    for penalty in grid.penalties:
+        priced = replace(params, penalty=penalty)
+        if penalty in grid.done:
+            yield grid.done[penalty]
+            continue
+        if not grid.folds:
+            yield _train(data, priced, grid)
+            continue
+        rounds, verdicts = _judge(data, priced, grid)
+        best = min(rounds, key=lambda each: _order(each.score))
+        if grid.on_judged is not None:
+            grid.on_judged(penalty, verdicts)
+        step = best.steps[0]
+        if len(grid.folds) > 1:
+            n_rounds = rounds.index(best) + 1
+            step = _train(data, replace(priced, n_rounds=n_rounds), grid)
+        yield replace(step, score=best.score)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Round:
+    """A round of all folds: the step of each, and what their rows say together."""
+
+    steps: tuple[Step, ...]
+    score: Score
+
+
+def _judge(data: AnyData, params: BoostingParams, grid: Grid) -> tuple[list[_Round], list[Verdict]]:
+    """Trace all folds side by side, until together they have not improved for a while.
+
+    The verdicts are those of the best round, if somebody wants them: they hold the losses of rows.
+    """
+    runs = [data.run(fold, params) for fold in grid.folds]
+    rounds: list[_Round] = []
+    best = 0
+    kept: list[Verdict] = []
+    for steps in zip(*(run.steps for run in runs), strict=True):
+        verdicts = [run.verdict(step) for run, step in zip(runs, steps, strict=True)]
+        score = pool(verdicts, origin="held_out", metric=data.metric)
+        rounds.append(_Round(steps, score))
+        for _ in runs:
+            grid.on_round()
+        if len(rounds) == 1 or _order(score) < _order(rounds[best].score):
+            best = len(rounds) - 1
+            kept = [] if grid.on_judged is None else verdicts
+        elif len(rounds) - 1 - best >= grid.patience:
+            break  # the rounds after this would only fit noise
+    return rounds, kept
+
+
+def _order(score: Score) -> float:
+    """By the mean loss; what cannot be compared comes last."""
+    return score.mean if score.is_usable else np.inf
+
+
+def _train(data: AnyData, params: BoostingParams, grid: Grid) -> Step:
+    """The last step of a fit on all rows."""
+    steps = data.run(data.everything, params).steps
+    last = next(steps)
+    grid.on_round()
+    for step in steps:
+        last = step
+        grid.on_round()
+    return last

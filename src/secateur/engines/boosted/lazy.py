@@ -1,0 +1,356 @@
+"""Exact lazy search: a tree on few features, then one question for all the others.
+
+A tree is drafted on the features in use and a few that came near to being bought. One pass over the
+rows then gives every other feature's histograms in the cells of the finished draft; every node is
+a union of cells, so that pass tells whether any of them would have been chosen in any node. If
+none, the draft is the full search's tree, bit for bit. If some, they join the few, and the draft is
+made again; when that does not settle it, all features are searched.
+
+A full search adds up about twice the cells of the table, level by level; this adds them up once.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from secateur._kernels.bundling import spread_cells
+from secateur._kernels.confirming import bound_gains, dense_cells, find_better
+from secateur._kernels.partition import mark_rows
+from secateur._kernels.records import MAX_BINS, N_CODES, DenseCodes
+from secateur._kernels.splitting import LOW
+from secateur._kernels.threads import Threads
+from secateur.data.binning import BinnedColumns
+from secateur.data.bundles import JoinedCodes
+from secateur.engines.boosted.search import Decision, ExactSearch
+from secateur.execution.blocks import RowBlock
+from secateur.typing import BoolArray, CodeArray, Executor, FloatArray, IntArray
+
+
+def begin_cells(block: RowBlock, cells: list[int]) -> None:
+    """Note which of the nodes, that part all rows of the tree, each row is in; dense rows only."""
+    if len(block.cell_start) != block.columns.n_rows:
+        block.cell_start = block.space.zeros(block.columns.n_rows, np.uint32)
+    for c, node in enumerate(cells):
+        mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), block.cell_start)
+    joined = block.columns.joined
+    if joined is not None:
+        block.joined_cells = _joined_cells(block, joined, N_CODES * len(cells))
+
+
+def _joined_cells(block: RowBlock, joined: JoinedCodes, width: int) -> IntArray:
+    """The histograms of all joined columns in the cells."""
+    columns = np.arange(len(joined.codes))
+    all_codes = np.full(len(columns), MAX_BINS)
+    out: IntArray = np.empty((len(columns), width), np.int64)
+
+    def part(start: int, stop: int) -> None:
+        some = columns[start:stop]
+        _add_up(block, joined.codes, some, all_codes, some, out)
+
+    block.threads.run(part, len(columns), 2)
+    return out
+
+
+def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: int) -> IntArray:
+    """Histograms in the cells that were noted: ``[f, c * 256 + code]``, packed.
+
+    Several threads may ask at once, each as a worker with a number of its own.
+    """
+    shape = (len(features), N_CODES * n_cells)
+    out: IntArray = block.rooms.cells(worker, shape[0] * shape[1]).reshape(shape)
+    _fill(block, features, out)
+    return out
+
+
+def all_cell_histograms(block: RowBlock, n_cells: int, features: IntArray) -> IntArray:
+    """As ``cell_histograms`` of very many features, by all threads of the block."""
+    shape = (len(features), N_CODES * n_cells)
+    out: IntArray = block.rooms.cells(-1, shape[0] * shape[1]).reshape(shape)
+    block.threads.run(
+        lambda start, stop: _fill(block, features[start:stop], out[start:stop]), len(features), 2
+    )
+    return out
+
+
+def cell_bounds(
+    histograms: IntArray,
+    n_bins: IntArray,
+    is_categorical: BoolArray,
+    nodes: tuple[IntArray, IntArray],
+    unit: tuple[float, float],
+) -> FloatArray:
+    """What the histograms of some rows say of all nodes, in few numbers; see ``bound_gains``."""
+    bounds = np.empty((len(n_bins) + 1, len(nodes[0])))
+    bound_gains(histograms, n_bins, is_categorical, nodes, unit, bounds)
+    return bounds
+
+
+def _fill(block: RowBlock, features: IntArray, out: IntArray) -> None:
+    held, n_bins, joined = block.columns.codes, block.columns.n_bins, block.columns.joined
+    places = np.arange(len(features))
+    if joined is None:
+        _add_up(block, held.codes, features, n_bins, places, out)
+        return
+    is_joined = joined.column[features] >= 0
+    _add_up(block, held.codes, features[~is_joined], n_bins, places[~is_joined], out)
+    own = (joined.column, joined.own)
+    spread_cells(block.joined_cells, *own, features[is_joined], places[is_joined], out)
+
+
+def _add_up(
+    block: RowBlock,
+    codes: CodeArray,
+    columns: IntArray,
+    n_bins: IntArray,
+    places: IntArray,
+    out: IntArray,
+) -> None:
+    dense_cells(
+        codes,
+        block.tree_rows,
+        block.cell_start,
+        block.packed_by_row,
+        len(block.tree_rows) == block.columns.n_rows,
+        columns,
+        n_bins,
+        places,
+        out,
+    )
+
+
+FEATURES_AT_ONCE = 24
+"""Features whose cell histograms a thread holds together: what fits in its own cache."""
+
+MOST_CELLS = 16
+"""With more cells the histograms leave the nearest cache, and one pass costs more than two."""
+
+LEAST_LEFT_OUT = 16
+"""With fewer features left out there is nothing to save."""
+
+N_PROMISING = 8
+"""Features not in use that a draft may buy: the next purchase is mostly one of these."""
+
+MOST_DRAFTS = 3
+"""Drafts of one tree before all features are searched; only one while they fail."""
+
+LEAST_PASSES = 1.4
+"""A full search of fewer passes over the table, as of a tree that is a leaf, is quicker itself."""
+
+MOST_BOUGHT = 2
+"""After a full search that bought more features than this, the next tree will buy some too."""
+
+LONGEST_WAIT = 64
+"""Trees searched in full after many failures in a row."""
+
+
+MESSAGE_BYTES = 1 << 24
+"""Histograms that are made together where rows are far."""
+
+SLACK = 1e-9
+"""What rounding may have taken from a bound, as a share."""
+
+Shape = tuple[IntArray, IntArray, IntArray]
+"""The searched nodes: see ``_shape``."""
+
+
+class LazySearch:
+    """Decides when a draft is worth a try, what goes into it, and whether it holds."""
+
+    def __init__(
+        self, executor: Executor, columns: BinnedColumns, search: ExactSearch, threads: Threads
+    ) -> None:
+        self._executor = executor
+        self._columns = columns
+        self._search = search
+        self._threads = threads
+        self._promise: FloatArray = np.full(columns.n_features, -1.0)
+        self._n_failed = 0
+        self._wait = 0
+        self._passes = 0.0
+        self._n_bought = 0
+
+    def is_worth_it(self, max_depth: int) -> bool:
+        """Whether enough would be left out, and drafts have not failed of late."""
+        if not isinstance(self._columns.codes, DenseCodes):
+            return False  # a full search goes over the stored cells alone already
+        self._wait = max(0, self._wait - 1)
+        n_in = int(np.count_nonzero(self._search.ledger.used)) + N_PROMISING
+        n_out = int(np.count_nonzero(self._for_sale())) - N_PROMISING
+        few_cells = 2 ** (max_depth - 1) <= MOST_CELLS
+        return (
+            self._wait == 0
+            and self._n_bought <= MOST_BOUGHT
+            and self._passes > LEAST_PASSES
+            and few_cells
+            and n_out >= max(LEAST_LEFT_OUT, n_in // 2)
+        )
+
+    @property
+    def n_drafts(self) -> int:
+        """How often a draft may be made again before all features are searched."""
+        return MOST_DRAFTS if self._n_failed == 0 else 1
+
+    def first_draft(self) -> BoolArray:
+        """The features of a first draft: those in use and the most promising others."""
+        others = np.flatnonzero(self._for_sale())
+        best = others[np.argsort(-self._promise[others], kind="stable")[:N_PROMISING]]
+        draft = self._search.ledger.used.copy()
+        draft[best] = True
+        draft[self._columns.n_coded :] = True  # a column beside the codes has no place in cells
+        return draft
+
+    def note_draft(self, *, holds: bool) -> None:
+        """Wait the longer for the next draft, the more of them failed in a row."""
+        self._n_failed = 0 if holds else self._n_failed + 1
+        self._wait = 0 if holds else min(4**self._n_failed, LONGEST_WAIT)
+
+    def note_full(self, n_cells: float) -> None:
+        """Remember what a full search cost, and how near each feature came to being bought."""
+        n_candidates = max(1, int(np.count_nonzero(self._search.is_divisible)))
+        self._passes = n_cells / (self._columns.n_rows * n_candidates)
+        self._n_bought = sum(decision.is_purchase for decision in self._search.decisions)
+        gains = [decision.node.gain for decision in self._search.decisions]
+        if gains:
+            np.max(gains, axis=0, out=self._promise)
+
+    def _for_sale(self) -> BoolArray:
+        search = self._search
+        for_sale: BoolArray = search.ledger.allowed & search.is_divisible & ~search.ledger.used
+        return for_sale
+
+    def better_than(self, draft: BoolArray) -> IntArray:
+        """Features outside the draft that some node of it would have chosen; a few if many.
+
+        Prices, and what may be bought, are those of the moment when each node was searched.
+        """
+        decisions = self._search.decisions
+        shape = _shape(decisions)
+        cells = [decisions[q].node.number for q in np.flatnonzero(shape[0] >= 0)]
+        self._executor.tell(begin_cells, cells)
+        features = self._outside(draft, decisions)
+        # What came near to being bought is asked first: a draft that fails, fails soon.
+        features = features[np.argsort(-self._promise[features], kind="stable")]
+        ask = self._ask_at_once if self._executor.one_pass else self._ask_in_threads
+        found, n_asked = ask(features, len(cells), shape, decisions)
+        self._search.histograms.count(n_asked, decisions[0].node.weight)
+        return np.array(found, dtype=np.int64)
+
+    def _ask_in_threads(
+        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
+    ) -> tuple[list[int], int]:
+        """A few features at a time, as many as stay in the cache of the thread that has them."""
+        found: list[int] = []
+        asked: list[int] = []
+
+        def some(worker: int, number: int) -> None:
+            if not found:
+                part = features[number * FEATURES_AT_ONCE : (number + 1) * FEATURES_AT_ONCE]
+                asked.append(len(part))
+                histograms = self._executor.sum(cell_histograms, n_cells, part, worker)
+                found.extend(part[self._find_better(histograms, part, shape, decisions)])
+
+        self._threads.share(some, -(-len(features) // FEATURES_AT_ONCE))
+        return found, sum(asked)
+
+    def _ask_at_once(
+        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
+    ) -> tuple[list[int], int]:
+        """As many features as memory can hold: where rows are far, each question is dear.
+
+        First for bounds, which are small; then for the histograms of what these leave open.
+        """
+        at_once = max(FEATURES_AT_ONCE, MESSAGE_BYTES // (8 * N_CODES * n_cells))
+        for start in range(0, len(features), at_once):
+            part = features[start : start + at_once]
+            part = part[self.still_open(part, n_cells, shape, decisions)]
+            if len(part) == 0:
+                continue
+            histograms = self._executor.sum(all_cell_histograms, n_cells, part)
+            better = self._find_better(histograms, part, shape, decisions)
+            if better.any():
+                return part[better].tolist(), start + len(part)
+        return [], len(features)
+
+    def still_open(
+        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
+    ) -> BoolArray:
+        """Which features some node might have chosen, as far as bounds can tell."""
+        search, columns = self._search, self._columns
+        unit = search.histograms.unit
+        finish = partial(
+            cell_bounds,
+            n_bins=columns.n_bins[features],
+            is_categorical=columns.is_categorical[features],
+            nodes=shape[:2],
+            unit=unit,
+        )
+        bounds = self._executor.sum(all_cell_histograms, n_cells, features, finish=finish)
+        g, w = (shape[2] >> 32) * unit[0], (shape[2] & LOW) * unit[1]
+        # The differences between the processes, and no less than what rounding may have lost.
+        between = bounds[-1] - g * g / w + SLACK * bounds[-1]
+        most = (bounds[:-1] + between) * (1.0 + SLACK)
+        priced = most / search.scale.unit - _prices(decisions, features, search.scale.penalty).T
+        best = np.array([decision.priced_gain for decision in decisions])
+        is_open: BoolArray = ((priced >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
+        return is_open
+
+    def _outside(self, draft: BoolArray, decisions: list[Decision]) -> IntArray:
+        """Features outside the draft that any node could have bought."""
+        masks = {id(decision.allowed): decision.allowed for decision in decisions}
+        allowed = np.logical_or.reduce(list(masks.values()))
+        outside: IntArray = np.flatnonzero(allowed & self._search.is_divisible & ~draft)
+        return outside
+
+    def _find_better(
+        self,
+        histograms: IntArray,
+        features: IntArray,
+        shape: Shape,
+        decisions: list[Decision],
+    ) -> BoolArray:
+        search, columns = self._search, self._columns
+        better = np.zeros(len(features), np.bool_)
+        find_better(
+            histograms,
+            features,
+            columns.n_bins,
+            columns.is_categorical,
+            shape,
+            np.array([decision.priced_gain for decision in decisions]),
+            np.array([decision.feature if decision.is_purchase else -1 for decision in decisions]),
+            _prices(decisions, features, search.scale.penalty),
+            (search.scale.unit, search.scale.floor),
+            search.histograms.unit,
+            search.histograms.least,
+            better,
+        )
+        return better
+
+
+def _prices(decisions: list[Decision], features: IntArray, penalty: float) -> FloatArray:
+    """Penalty times price of the features in each node, infinite where not for sale."""
+    prices = np.empty((len(decisions), len(features)))
+    last: Decision | None = None
+    for q, decision in enumerate(decisions):
+        if last is not None and decision.prices is last.prices:
+            prices[q] = prices[q - 1]  # nothing was bought in between
+            continue
+        now = penalty * decision.prices[features]
+        prices[q] = np.where(decision.allowed[features], now, np.inf)
+        last = decision
+    return prices
+
+
+def _shape(decisions: list[Decision]) -> Shape:
+    """Of each searched node: its cell or -1, the place of the first node below it, its total.
+
+    A node is a cell if no node below it was searched: it is a leaf, or its children are too deep.
+    """
+    place = {decision.node.number: q for q, decision in enumerate(decisions)}
+    below = np.array([place.get(decision.node.left, -1) for decision in decisions])
+    is_cell = below < 0
+    cell = np.where(is_cell, np.cumsum(is_cell) - 1, -1)
+    totals = np.array([decision.node.total for decision in decisions], dtype=np.int64)
+    return cell, below, totals

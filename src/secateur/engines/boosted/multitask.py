@@ -1,0 +1,235 @@
+"""What tasks predict with: models of their own, or one of all in which the task is known.
+
+Algorithm 1 and Eq. 2 of Han, Rao, Sorokina and Subbian (AISTATS 2020). Every task is a fit of its
+own, as for a single task; they meet in the prices alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from secateur._kernels.threads import Threads
+from secateur.data.costs import Prices
+from secateur.data.folds import Fold, all_rows
+from secateur.data.table import Table
+from secateur.engines.boosted.feature_use import Ledger, TaskLedger
+from secateur.engines.boosted.grid import BoostedData, best_gain
+from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.trees import BoostedModel
+from secateur.engines.fold_losses import Verdict, pool
+from secateur.path.step import Score, Step
+from secateur.typing import BoolArray, FloatArray, IntArray
+
+BELOW_ONE = 0.999
+"""No split gains a whole: penalties together stay below this."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskData:
+    """One task: its binned rows, and where they are in the whole table.
+
+    Parameters
+    ----------
+    name : str
+    data : BoostedData
+        The task's own rows, or all rows of the table with targets that count on some only.
+    rows : array of int
+        The rows of the table that have a target in this task, sorted.
+    place : array of int
+        The places of these rows in ``data``.
+    task_penalty : float or None
+        What a feature that is new to the task costs it; None is a share of the group penalty.
+    least : float
+        The least rows of a leaf.
+    unit : float
+        What losses of the task are divided by when they are set beside those of others.
+    """
+
+    name: str
+    data: BoostedData
+    rows: IntArray
+    place: IntArray
+    task_penalty: float | None
+    least: float = 1.0
+    unit: float = 1.0
+
+    def params(self, params: BoostingParams) -> BoostingParams:
+        """What a fit of this task is told: prices of its ledger have the penalties in them."""
+        return replace(params, penalty=1.0, min_samples_leaf=self.least)
+
+    def own_penalty(self, group: float, share: float) -> float:
+        """What a feature that is new to the task costs it: as told, or a share of the group's."""
+        if self.task_penalty is not None:
+            return self.task_penalty
+        return min(share * group, BELOW_ONE - group)
+
+    def fold(self, is_train: BoolArray, is_test: BoolArray) -> Fold:
+        """The task's part of a fold; a task without rows to train on is trained, not judged."""
+        train, test = self.place[is_train[self.rows]], self.place[is_test[self.rows]]
+        return Fold(train, test) if len(train) else Fold(test, train)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TasksData:
+    """Several tasks over one table, as a grid of penalties sees them.
+
+    ``share`` is what a task's own penalty is of the group penalty, where it is not given.
+    """
+
+    tasks: Sequence[TaskData]
+    prices: Prices
+    n_rows: int
+    metric: str
+    share: float
+
+    @property
+    def everything(self) -> Fold:
+        """All rows train, none judges."""
+        return all_rows(self.n_rows)
+
+    def run(self, fold: Fold, params: BoostingParams) -> TasksRun:
+        """A fit of all tasks on one fold, not yet begun; ``params.penalty`` is for the group."""
+        return TasksRun(self, fold, params)
+
+    def best_gain(self, params: BoostingParams) -> float:
+        """The best gain of one split at the start, of the middle task."""
+        return float(np.median([best_gain(task.data, task.params(params)) for task in self.tasks]))
+
+
+class TasksRun:
+    """One fit of all tasks: its steps, and the verdict of the rows that do not train."""
+
+    def __init__(self, data: TasksData, fold: Fold, params: BoostingParams) -> None:
+        self._data = data
+        self._params = params
+        self._common = Ledger(data.prices, params.max_features, params.cost_budget)
+        is_train, is_test = (_mask(part, data.n_rows) for part in fold)
+        self._folds = [task.fold(is_train, is_test) for task in data.tasks]
+        self._ledgers = [self._ledger(task) for task in data.tasks]
+        self._runs = [
+            task.data.run(its_fold, task.params(params), ledger)
+            for task, its_fold, ledger in zip(data.tasks, self._folds, self._ledgers, strict=True)
+        ]
+        self._latest: tuple[Step, ...] = ()
+        self.steps: Iterator[Step] = self._trace()
+
+    def _ledger(self, task: TaskData) -> TaskLedger:
+        group = self._params.penalty
+        own = task.own_penalty(group, self._data.share)
+        return TaskLedger(self._data.prices, self._common, group, own)
+
+    def _trace(self) -> Iterator[Step]:
+        """A round of each task in turn, then the state of all of them."""
+        weight = [float(task.data.weight[task.place].sum()) for task in self._data.tasks]
+        for k in range(1, self._params.n_rounds + 1):
+            steps = tuple(next(run.steps) for run in self._runs)
+            self._latest = steps
+            yield Step.of(
+                self._common.entered,
+                _importances(steps, weight, self._data.prices.n_features),
+                control=self._params.penalty,
+                objective=float(np.average([step.objective for step in steps], weights=weight)),
+                cost=self._common.spent,
+                model=TasksModel(tuple(step.model for step in steps)),
+                details={"round": k},
+                supports=self._supports(),
+            )
+
+    def _supports(self) -> dict[str, IntArray]:
+        """The features of each task, now that all have had their turn."""
+        return {
+            task.name: np.sort(ledger.entered)
+            for task, ledger in zip(self._data.tasks, self._ledgers, strict=True)
+        }
+
+    def verdict(self, step: Step) -> Verdict:
+        """What the rows that judge say of the latest step, all tasks together."""
+        del step  # runs remember the latest
+        judging = [t for t, fold in enumerate(self._folds) if len(fold.test)]
+        parts = [self._runs[t].verdict(self._latest[t]) for t in judging]
+        return Verdict.joined(parts, [self._data.tasks[t].unit for t in judging])
+
+    def score(self, step: Step) -> Score:
+        """The inner score of the latest step."""
+        return pool([self.verdict(step)], origin="inner", metric=self._data.metric)
+
+
+def _mask(rows: IntArray, n_rows: int) -> BoolArray:
+    mask = np.zeros(n_rows, np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def _importances(steps: Sequence[Step], weight: Sequence[float], n_features: int) -> FloatArray:
+    """Shares of each task's reduction of squared error, tasks by their weight.
+
+    The reductions themselves have the units of their tasks.
+    """
+    total = np.zeros(n_features)
+    for step, its_weight in zip(steps, weight, strict=True):
+        whole = float(step.weight.sum())
+        if whole > 0.0:
+            total[step.support] += its_weight * step.weight / whole
+    return total / sum(weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommonModel:
+    """The trees that all tasks have in common, as one task meets them.
+
+    ``column`` is that of the task in these trees, after all features; ``code`` its category.
+    """
+
+    common: BoostedModel
+    column: int
+    code: int
+
+    @property
+    def n_rounds(self) -> int:
+        """The rounds of the trees."""
+        return self.common.n_rounds
+
+    @property
+    def features(self) -> IntArray:
+        """The features that the trees ask for, of whatever task, sorted."""
+        features = self.common.features
+        return features[features < self.column]
+
+    def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:
+        """Raw predictions of shape (n_outputs, n_rows), for rows of the task."""
+        features = self.features
+        columns = np.full((table.n_rows, len(features) + 1), float(self.code))
+        columns[:, :-1] = table.columns(features)
+        return self.common.raw_of(columns, np.append(features, self.column), threads)
+
+    def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
+        """Predictions on the scale of the target."""
+        return self.common.ensemble.loss.response(self.raw(table, threads))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TasksModel:
+    """The models of all tasks at one round, in the order of the tasks."""
+
+    models: tuple[BoostedModel | CommonModel, ...]
+
+    @property
+    def n_rounds(self) -> int:
+        """The rounds of each."""
+        return self.models[0].n_rounds
+
+    @property
+    def has_common_trees(self) -> bool:
+        """Whether the tasks have their trees in common."""
+        return isinstance(self.models[0], CommonModel)
+
+    @property
+    def features(self) -> IntArray:
+        """The features that any task asks for, sorted."""
+        if self.has_common_trees:
+            return self.models[0].features
+        found: IntArray = np.unique(np.concatenate([model.features for model in self.models]))
+        return found

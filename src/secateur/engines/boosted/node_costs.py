@@ -1,0 +1,185 @@
+"""The account of trees that several tasks have in common: a node pays for the tasks in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from secateur.data.costs import Prices
+from secateur.engines.boosted.feature_use import Account, Ledger, Purse
+from secateur.engines.boosted.trees import WordArray
+from secateur.typing import BoolArray, FloatArray, IntArray
+
+MOST_PURSES = 64
+"""Nodes whose prices are remembered while nothing is bought: those of a few trees."""
+
+
+class Book(NamedTuple):
+    """The features of some tasks, and what the others cost these."""
+
+    used: BoolArray
+    prices: FloatArray
+    features: IntArray
+
+
+class NodeLedger(Ledger):
+    """Books the purchases of all tasks, and of each task those of the nodes that it can come to.
+
+    The task is one more column of the table, after the features. A split of a node v on feature j
+    costs
+
+        group_penalty * price_j(used by any task) + sum_t own_t * price_j(used by task t)
+
+    over the tasks t that the splits by task above v let through: Eq. 2 of Han, Rao, Sorokina and
+    Subbian (AISTATS 2020), for a node with rows of several tasks. ``own_t`` is the task's own
+    penalty times its share of the rows, for a share of the squared error of all rows. A split by
+    task costs the toll, every time; and the entry, as long as none was paid for.
+
+    Parameters
+    ----------
+    prices : Prices
+    limits : (int or None, float or None)
+        The most features, and the most that may be spent, of all tasks together.
+    group_penalty : float
+    own : array of shape (n_tasks,)
+    codes : array of int of shape (n_tasks,)
+        The category of each task; several may have one.
+    toll, entry : float
+    """
+
+    def __init__(
+        self,
+        prices: Prices,
+        limits: tuple[int | None, float | None],
+        group_penalty: float,
+        own: FloatArray,
+        codes: IntArray,
+        toll: float,
+        entry: float = 0.0,
+    ) -> None:
+        self._group_penalty = group_penalty
+        self._own = own
+        self._code = codes.astype(np.uint64)
+        self._toll, self._entry = toll, entry
+        self._column = prices.n_features
+        self._books: list[Book] = []
+        self._numbers: dict[bytes, int] = {}
+        self._purses: dict[bytes, Purse] = {}
+        super().__init__(prices, *limits)
+        self.used = np.append(self.used, False)
+        self._book: IntArray = np.full(len(own), self._book_of(prices.keep))
+        self.begin_tree()
+
+    def _refresh(self) -> None:
+        """What is for sale, as ever; and the column of the task, which may be asked for."""
+        everything, self.used = self.used, self.used[: self._column]
+        super()._refresh()
+        self.used = everything
+        self.allowed = np.append(self.allowed, self._toll < 1.0)
+        self._purses.clear()
+
+    @property
+    def has_own_prices(self) -> bool:
+        """What a purchase changes depends on the node."""
+        return False
+
+    # ---- nodes --------------------------------------------------------------------------------
+
+    def begin_tree(self) -> None:
+        """All tasks are in the root."""
+        self._here: dict[int, BoolArray] = {0: np.ones(len(self._own), np.bool_)}
+
+    def note_split(self, node: int, left: int, feature: int, words: WordArray) -> None:
+        """Tasks go on to both sides, but at a split by task to one."""
+        to_left = to_right = self._here[node]
+        if feature == self._column:
+            bit = words[self._code // np.uint64(64)] >> (self._code % np.uint64(64))
+            is_left = (bit & np.uint64(1)) == 1
+            to_left, to_right = to_left & is_left, to_right & ~is_left
+        self._here[left], self._here[left + 1] = to_left, to_right
+
+    def at(self, node: int) -> Purse:
+        """What a node pays from."""
+        here = self._here[node]
+        key = here.tobytes()
+        purse = self._purses.get(key)
+        if purse is None:
+            if len(self._purses) >= MOST_PURSES:
+                self._purses.clear()
+            purse = self._purses[key] = self._purse(here)
+        return purse
+
+    def _purse(self, here: BoolArray) -> Purse:
+        counts = np.bincount(self._book[here], self._own[here], len(self._books))
+        price, used = self._group_penalty * self.prices, np.ones(self._column, np.bool_)
+        for number in np.unique(self._book[here]):
+            price = price + counts[number] * self._books[number].prices
+            used &= self._books[number].used
+        asked = self._toll + (0.0 if self.used[-1] else self._entry)
+        return NodePurse(self, here, np.append(used, False), np.append(price, asked))
+
+    # ---- purchases ----------------------------------------------------------------------------
+
+    def buy(self, feature: int, here: BoolArray) -> bool:
+        """Book a feature with the tasks of a node; returns whether it was new to any."""
+        if feature == self._column:
+            return self._enter()
+        for number in np.unique(self._book[here]):
+            used = self._books[number].used.copy()
+            used[feature] = True
+            self._book[here & (self._book == number)] = self._book_of(used)
+        if not self.use(feature):
+            self._purses.clear()
+        return True
+
+    def _enter(self) -> bool:
+        """The first split by task is paid for; of those that cost no entry nothing is noted."""
+        if self._entry > 0.0 and not self.used[-1]:
+            self.used[-1] = True
+            self._purses.clear()
+        return False
+
+    def _book_of(self, used: BoolArray) -> int:
+        """The number of the book with these features."""
+        key = used.tobytes()
+        if key not in self._numbers:
+            self._numbers[key] = len(self._books)
+            features = np.flatnonzero(used).copy()  # its own, so that steps need not copy it
+            features.flags.writeable = False
+            self._books.append(Book(used, self._prices.prices(used), features))
+        return self._numbers[key]
+
+    def mark(self) -> Account:
+        """The state of the account, and which book each task has."""
+        return super().mark()._replace(books=self._book.copy())
+
+    def rewind(self, account: Account) -> None:
+        """Take back all purchases since the mark."""
+        super().rewind(account)
+        self.used[-1] = account.used[-1]
+        if account.books is not None:
+            self._book = account.books.copy()
+        self._purses.clear()
+
+    def supports(self, names: Sequence[str]) -> dict[str, IntArray]:
+        """The features of each task, sorted; of one that pays nothing of its own, those of all."""
+        everyone = np.sort(self.entered)
+        return {
+            name: self._books[number].features if own > 0.0 else everyone
+            for name, number, own in zip(names, self._book, self._own, strict=True)
+        }
+
+
+class NodePurse(NamedTuple):
+    """What the tasks of one node have, what the rest costs them, and how they buy."""
+
+    ledger: NodeLedger
+    here: BoolArray
+    used: BoolArray
+    prices: FloatArray
+
+    def use(self, feature: int) -> bool:
+        """Buy the feature for all tasks of the node."""
+        return self.ledger.buy(feature, self.here)

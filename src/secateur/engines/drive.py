@@ -1,0 +1,222 @@
+"""The one loop around every algorithm: pull steps, book cost, score and time, ask the rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from secateur.exceptions import ClusterError
+from secateur.path.codec import versions
+from secateur.path.path import SelectionPath, StopReason
+from secateur.path.step import Score, Step
+from secateur.path.stopping import History, StoppingRule
+from secateur.typing import IntArray
+
+
+def drive(
+    trace: Iterator[Step],
+    *,
+    feature_names: Sequence[str],
+    algorithm: str,
+    costs: Callable[[IntArray], float] | None = None,
+    score: Callable[[Step], Score | None] | None = None,
+    rules: Sequence[StoppingRule] = (),
+    on_step: Callable[[Step], None] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    control_name: str = "penalty",
+    cost_unit: str = "",
+) -> SelectionPath:
+    """Run an algorithm to its end, or to where a rule ends it, and return its path.
+
+    Raw steps that follow each other with the same support and the same control become one step of
+    the path: the lifetime of that support. It is shown at its best score (the earlier one of a
+    tie), or at its latest raw step if there are no scores.
+
+    A ``KeyboardInterrupt`` ends the run with ``StopReason.INTERRUPTED`` and keeps the steps that
+    were complete; if there are none, it is raised again. A ``ClusterError`` is raised with these
+    steps as its ``path``, any other exception as it is.
+
+    Parameters
+    ----------
+    trace : iterator of Step
+        The algorithm. It is closed at the end, if it can be. A generator may return the
+        ``StopReason`` for which it ended; otherwise it has ``FINISHED``.
+    feature_names : sequence of str
+        A name for every feature of the problem.
+    algorithm : str
+    costs : callable, default=None
+        From the features in order of entry to what they cost together. Asked anew only when the
+        order has changed. None keeps the costs the steps came with.
+    score : callable, default=None
+        From a raw step to its score, or to None where it is not scored. None keeps the scores the
+        steps came with.
+    rules : sequence of StoppingRule, default=()
+        Asked after each raw step; the first that gives a reason ends the run. Limits
+        (``is_limit``) are asked before the step is scored, and keep the step that crosses them out.
+    on_step : callable, default=None
+        Called with each raw step once it is booked and part of the path.
+    parameters : mapping of str to JSON value, default=None
+    control_name : str, default="penalty"
+    cost_unit : str, default=""
+
+    Returns
+    -------
+    SelectionPath
+
+    Examples
+    --------
+    >>> from secateur.path import MaxFeatures
+    >>> rounds = (Step.of(range(1 + k // 3), control=0.1) for k in range(100))
+    >>> drive(rounds, feature_names=list("abcdef"), algorithm="demo", rules=[MaxFeatures(4)])
+    SelectionPath('demo', 4 steps, 1 to 4 of 6 features, max_features)
+    """
+    run = _Run(costs, score, on_step, rules, started=perf_counter())
+    told = {
+        "feature_names": tuple(feature_names),
+        "algorithm": algorithm,
+        "control_name": control_name,
+        "cost_unit": cost_unit,
+        "parameters": parameters or {},
+    }
+    try:
+        reason = run.follow(trace)
+    except KeyboardInterrupt:
+        if not run.kept:
+            raise
+        reason = StopReason.INTERRUPTED
+    except ClusterError as error:
+        if run.kept:
+            error.path = run.path(StopReason.INTERRUPTED, **told)
+        raise
+    finally:
+        close = getattr(trace, "close", None)
+        if close is not None:
+            close()
+    return run.path(reason, **told)
+
+
+def better_path(
+    ways: Iterable[Callable[[], SelectionPath]],
+    choose: Callable[[Sequence[SelectionPath]], int],
+) -> SelectionPath:
+    """Run one way after the other, and keep the path that is chosen.
+
+    An interrupt ends it with what there is.
+
+    Examples
+    --------
+    >>> def way(loss):
+    ...     steps = [Step.of([0], score=Score(loss, 0.1, (), "held_out", "loss"))]
+    ...     return drive(iter(steps), feature_names=["a"], algorithm=f"loses {loss}")
+    >>> ways = [lambda: way(2.0), lambda: way(1.0)]
+    >>> better_path(ways, lambda paths: int(paths[1].scores[0] < paths[0].scores[0])).algorithm
+    'loses 1.0'
+    """
+    paths: list[SelectionPath] = []
+    for way in ways:
+        try:
+            paths.append(way())
+        except KeyboardInterrupt:
+            if not paths:
+                raise
+            return replace(paths[choose(paths)], stop_reason=StopReason.INTERRUPTED)
+        if paths[-1].stop_reason is StopReason.INTERRUPTED:
+            return replace(paths[choose(paths)], stop_reason=StopReason.INTERRUPTED)
+    return paths[choose(paths)]
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    """The moving state of one run."""
+
+    costs: Callable[[IntArray], float] | None
+    score: Callable[[Step], Score | None] | None
+    on_step: Callable[[Step], None] | None
+    rules: Sequence[StoppingRule]
+    started: float
+    kept: list[Step] = field(default_factory=list)
+    best_utilities: list[float] = field(default_factory=list)
+    priced: tuple[IntArray, float] | None = None
+
+    def path(self, reason: StopReason, **told: Any) -> SelectionPath:
+        """What there is so far."""
+        steps = tuple(self.kept)
+        return SelectionPath(steps=steps, stop_reason=reason, versions=versions(), **told)
+
+    def follow(self, trace: Iterator[Step]) -> StopReason:
+        """Pull raw steps until the algorithm or a rule ends the run."""
+        limits = [rule for rule in self.rules if getattr(rule, "is_limit", False)]
+        others = [rule for rule in self.rules if not getattr(rule, "is_limit", False)]
+        steps = iter(trace)
+        while True:
+            try:
+                raw = next(steps)
+            except StopIteration as end:
+                return end.value if isinstance(end.value, StopReason) else StopReason.FINISHED
+            step = self._price(raw)
+            reason = self._ask(limits, step, n_arriving=1)
+            if reason is not None:
+                return reason  # before the score is paid for: the step stays out
+            step = self._book(step)
+            if self.on_step is not None:
+                self.on_step(step)
+            reason = self._ask(others, step)
+            if reason is not None:
+                return reason
+
+    def _price(self, raw: Step) -> Step:
+        if self.costs is None:
+            return raw
+        # By order and not by support: what a feature costs may depend on which came before it.
+        if self.priced is None or not np.array_equal(self.priced[0], raw.order):
+            self.priced = raw.order, float(self.costs(raw.order))
+        return replace(raw, cost=self.priced[1])
+
+    def _book(self, step: Step) -> Step:
+        score = step.score if self.score is None else self.score(step)
+        booked = replace(step, score=score, seconds=perf_counter() - self.started)
+        best = self.best_utilities[-1] if self.best_utilities else -math.inf
+        self.best_utilities.append(max(best, _utility(booked)))
+        if self.kept and _same_lifetime(self.kept[-1], booked):
+            self.kept[-1] = _better(self.kept[-1], booked)
+        else:
+            self.kept.append(booked)
+        return booked
+
+    def _ask(
+        self, rules: Sequence[StoppingRule], step: Step, n_arriving: int = 0
+    ) -> StopReason | None:
+        n_raw_steps = len(self.best_utilities) + n_arriving
+        elapsed = perf_counter() - self.started
+        history = History(step, n_raw_steps, elapsed, self.best_utilities)
+        reasons = (rule.reason(history) for rule in rules)
+        return next((reason for reason in reasons if reason is not None), None)
+
+
+def _same_lifetime(a: Step, b: Step) -> bool:
+    same_control = a.control == b.control or (math.isnan(a.control) and math.isnan(b.control))
+    return same_control and np.array_equal(a.support, b.support) and _same_supports(a, b)
+
+
+def _same_supports(a: Step, b: Step) -> bool:
+    """Whether each task, where there are several, has the same features."""
+    if a.supports.keys() != b.supports.keys():
+        return False
+    return all(np.array_equal(a.supports[name], b.supports[name]) for name in a.supports)
+
+
+def _better(earlier: Step, later: Step) -> Step:
+    # Without a score on either side both are -inf, and the later state of the model counts.
+    if not math.isfinite(_utility(earlier)):
+        return later
+    return later if _utility(later) > _utility(earlier) else earlier
+
+
+def _utility(step: Step) -> float:
+    # NaN and infinities are no scores: -inf never counts as progress.
+    return step.score.utility if step.score is not None and step.score.is_usable else -math.inf

@@ -1,0 +1,231 @@
+"""A network that grows: a new hidden unit, or a new input to a unit, one connection at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from secateur.engines.grafting.columns import GraftingParams, View
+from secateur.engines.grafting.network import (
+    SLOPE_AT_ZERO,
+    NetworkModel,
+    NetworkWeights,
+    flat_gradient,
+    hidden_values,
+    outputs,
+    unit_gradients,
+)
+from secateur.typing import BoolArray, FloatArray, IntArray
+
+MOST_STEPS = 150
+"""Steps of L-BFGS-B for one fit."""
+
+FLIPS = 5
+"""How often weights that were pressed to zero may try the other sign."""
+
+
+class GrowingNetwork:
+    """Slots 0 to K - 1 are a new unit for output k; slot K + h is another input to unit h."""
+
+    def __init__(
+        self,
+        view: View,
+        params: GraftingParams,
+        alpha: FloatArray,
+        unit: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self._view, self._params, self._alpha = view, params, alpha
+        self._target_unit = unit
+        n_outputs = view.loss.n_outputs
+        start = view.baseline() if params.fit_intercept else np.zeros(n_outputs)
+        self.network = NetworkWeights.empty(start)
+        self._cells: FloatArray = np.empty((0, view.columns.n_rows))
+        self._entered: list[int] = []
+        self.n_grafts = 0
+        self._predict()
+        by_row, _ = view.row_gradients(self.raw)
+        gradients = view.column_gradients(by_row)
+        self._top = SLOPE_AT_ZERO * float(np.abs(gradients).max(initial=0.0))
+
+    def largest_l1(self) -> float:
+        """The smallest L1 price that keeps all connections out."""
+        by_row, _ = self._view.row_gradients(self.raw)
+        priced = self._alpha > 0.0
+        size = np.abs(self._view.column_gradients(by_row)[:, priced]) / self._alpha[priced]
+        return SLOPE_AT_ZERO * float(size.max(initial=0.0))
+
+    def _predict(self) -> None:
+        self._hidden = hidden_values(self.network, self._cells)
+        self.raw: FloatArray = outputs(self.network, self._hidden)
+
+    def gradients(self) -> FloatArray:
+        """Gradient of the loss by every connection, whether it is there or not."""
+        by_row, _ = self._view.row_gradients(self.raw)
+        by_unit = unit_gradients(self.network, self._hidden, by_row)
+        return self._view.column_gradients(np.concatenate([SLOPE_AT_ZERO * by_row, by_unit]))
+
+    def is_open(self, max_features: int | None, kept: BoolArray) -> BoolArray:
+        """Connections that are not there yet, within the limits."""
+        network, n_outputs = self.network, len(self.raw)
+        n_features = self._view.columns.n_features
+        open_ = np.ones((n_outputs + network.n_units, n_features), np.bool_)
+        open_[n_outputs + network.unit, network.feature] = False
+        most = self._params.max_hidden
+        if most is not None and network.n_units >= most:
+            open_[:n_outputs] = False
+        used = kept.copy()
+        used[network.feature] = True
+        if max_features is not None and used.sum() >= max_features:
+            open_[:, ~used] = False
+        return open_
+
+    def typical_step(self, excess: float) -> float:
+        """A Newton step along a standardised column."""
+        _, curvature = self._view.row_gradients(self.raw)
+        total = max(float(curvature.sum(axis=1).max()), 1e-300)
+        return excess / (total * SLOPE_AT_ZERO**2)
+
+    def graft(self, slot: int, feature: int) -> float:
+        """Make a connection and fit all weights, or the newest and the biases."""
+        n_outputs, network = len(self.raw), self.network
+        gradient = self._gradient_at(slot, feature)
+        if slot < n_outputs:
+            unit, output = network.n_units, slot
+        else:
+            unit = slot - n_outputs
+            output = int(network.unit_output[unit])
+        self.network = network.connected(feature, unit, output)
+        if feature not in self._entered:
+            self._entered.append(feature)
+        self._cells = self._view.gather(self.network.features, all_rows=True)
+        self._fit(-np.sign(gradient))
+        self._predict()
+        return float(abs(self.network.weight[-1]))
+
+    def _gradient_at(self, slot: int, feature: int) -> float:
+        by_row, _ = self._view.row_gradients(self.raw)
+        n_outputs = len(self.raw)
+        if slot < n_outputs:
+            rows = SLOPE_AT_ZERO * by_row[slot]
+        else:
+            rows = unit_gradients(self.network, self._hidden, by_row)[slot - n_outputs]
+        return float(self._view.gather(np.array([feature]), all_rows=True)[0] @ rows)
+
+    def _fit(self, newest_sign: float) -> None:
+        """Minimise Eq. 7 over the free weights, each on its side of zero.
+
+        On one side the absolute value is a straight line, so L-BFGS-B with bounds meets no kink.
+        Weights that end at zero may try the other side.
+        """
+        from scipy.optimize import minimize
+
+        sign = np.sign(self.network.weight)
+        sign[sign == 0.0] = 1.0
+        sign[-1] = newest_sign or 1.0
+        start = self.network.flat()
+        for _ in range(FLIPS):
+            found = minimize(
+                self._value_and_gradient,
+                start,
+                args=(sign,),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=self._bounds(start, sign),
+                options={
+                    "maxcor": 30,
+                    "maxiter": MOST_STEPS,
+                    "maxfun": 2 * MOST_STEPS,
+                    "ftol": 0.1 * self._params.tol,
+                    "gtol": self._params.tol * max(self._top, 1e-12),
+                },
+            )
+            start = found.x
+            flipped = self._flipped(start, sign)
+            if not flipped.any():
+                break
+            sign[flipped] *= -1.0
+        self.network = self.network.with_flat(start)
+
+    def _bounds(self, start: FloatArray, sign: FloatArray) -> list[tuple[float, float]]:
+        """Connections keep their sign; in the variant of Section 3.4 old ones keep their value."""
+        n_biases = len(start) - len(sign)
+        low = np.concatenate([np.full(n_biases, -np.inf), np.where(sign > 0, 0.0, -np.inf)])
+        high = np.concatenate([np.full(n_biases, np.inf), np.where(sign > 0, np.inf, 0.0)])
+        if self._params.l1 == 0.0:
+            low[:], high[:] = -np.inf, np.inf
+        if self._params.adjust == "newest":
+            low[n_biases:-1] = high[n_biases:-1] = start[n_biases:-1]
+        if not self._params.fit_intercept:
+            n_outputs = len(self.network.output_bias)
+            low[:n_outputs] = high[:n_outputs] = 0.0
+        return list(zip(low.tolist(), high.tolist(), strict=True))
+
+    def _value_and_gradient(self, vector: FloatArray, sign: FloatArray) -> tuple[float, FloatArray]:
+        network = self.network.with_flat(vector)
+        value, gradient = self._loss_and_gradient(network)
+        alpha, weight = self._alpha[network.feature], network.weight
+        value += self._params.l1 * float(alpha @ (sign * weight))
+        value += self._params.l2 * float(alpha @ (weight * weight))
+        slope = self._params.l1 * alpha * sign + 2.0 * self._params.l2 * alpha * weight
+        gradient[len(gradient) - len(weight) :] += slope
+        return value, gradient
+
+    def _loss_and_gradient(self, network: NetworkWeights) -> tuple[float, FloatArray]:
+        hidden = hidden_values(network, self._cells)
+        raw = outputs(network, hidden)
+        by_row, _ = self._view.row_gradients(raw)
+        by_unit = unit_gradients(network, hidden, by_row)
+        gradient = flat_gradient(network, self._cells, by_unit, by_row)
+        return self._view.mean_loss(raw), gradient
+
+    def _flipped(self, vector: FloatArray, sign: FloatArray) -> BoolArray:
+        """Weights at zero whose gradient wants them on the other side."""
+        network = self.network.with_flat(vector)
+        at_zero = network.weight == 0.0
+        if self._params.l1 == 0.0 or not at_zero.any() or self._params.adjust == "newest":
+            return np.zeros(len(at_zero), np.bool_)
+        _, gradient = self._loss_and_gradient(network)
+        pull = gradient[len(gradient) - len(sign) :] * sign
+        slack = self._params.tol * self._top
+        found: BoolArray = at_zero & (pull > self._params.l1 * self._alpha[network.feature] + slack)
+        return found
+
+    def value(self) -> float:
+        """The criterion without its L0 part."""
+        alpha, weight = self._alpha[self.network.feature], self.network.weight
+        penalty = self._params.l1 * float(alpha @ np.abs(weight))
+        penalty += self._params.l2 * float(alpha @ (weight * weight))
+        return self._view.mean_loss(self.raw) + penalty
+
+    def support(self) -> IntArray:
+        """The features with a connection that is not zero, in order of entry."""
+        used = set(self.network.feature[self.network.weight != 0.0].tolist())
+        return np.array([j for j in self._entered if j in used], np.int64)
+
+    def save(self) -> Any:
+        """The state, to come back to."""
+        return self.network, self._cells, self._hidden, self.raw, list(self._entered)
+
+    def restore(self, state: Any) -> None:
+        """Go back to a state."""
+        self.network, self._cells, self._hidden, self.raw, entered = state
+        self._entered = list(entered)
+
+    def importances(self) -> FloatArray:
+        """The sum of absolute weights of each feature's connections, of standardised columns."""
+        out = np.zeros(self._view.columns.n_features)
+        np.add.at(out, self.network.feature, np.abs(self.network.weight))
+        return out
+
+    def model(self) -> NetworkModel:
+        """The state as a model in the user's units."""
+        return NetworkModel.of(self.network, self._view, self._target_unit)
+
+    def certificate(self) -> dict[str, float]:
+        """The largest violation at the connections that could still be made or changed."""
+        size = np.abs(self.gradients()) - self._params.l1 * self._alpha
+        size[:, self._view.inverse == 0.0] = 0.0
+        is_open = self.is_open(None, np.zeros(len(self._alpha), np.bool_))
+        worst = float(np.where(is_open, size, 0.0).max(initial=0.0))
+        return {"violation": max(worst, 0.0) / (self._top or 1.0)}

@@ -1,0 +1,269 @@
+"""A grafted network at one step of a path, in the user's units, and as a table to read.
+
+    f_k(x) = sum over units h of output k of g(sum_j w_hj x_j + b_h) + b_k,   g(a) = tanh(a / 2)
+
+g is the paper's 2 / (1 + e^-a) - 1. Units have output weight one. With several classes each unit
+belongs to one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from secateur._kernels.threads import Threads
+from secateur.data.table import Table
+from secateur.engines.grafting.columns import View
+from secateur.engines.grafting.linear import read_filled
+from secateur.typing import FloatArray, IntArray, Loss
+
+SLOPE_AT_ZERO = 0.5
+"""g'(0)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkWeights:
+    """Connections and biases of a network.
+
+    Parameters
+    ----------
+    feature, unit : int arrays of shape (n_connections,)
+        From which feature to which hidden unit.
+    weight : array of shape (n_connections,)
+    unit_output : int array of shape (n_units,)
+        The output that each unit feeds.
+    hidden_bias : array of shape (n_units,)
+    output_bias : array of shape (n_outputs,)
+    """
+
+    feature: IntArray
+    unit: IntArray
+    weight: FloatArray
+    unit_output: IntArray
+    hidden_bias: FloatArray
+    output_bias: FloatArray
+
+    @classmethod
+    def empty(cls, output_bias: FloatArray) -> NetworkWeights:
+        """A network without units."""
+        none, nothing = np.empty(0, np.int64), np.empty(0)
+        return cls(none, none, nothing, none, nothing, output_bias)
+
+    @property
+    def n_units(self) -> int:
+        """The number of hidden units."""
+        return len(self.hidden_bias)
+
+    @property
+    def features(self) -> IntArray:
+        """The features with a connection, sorted."""
+        found: IntArray = np.unique(self.feature)
+        return found
+
+    def connected(self, feature: int, unit: int, output: int) -> NetworkWeights:
+        """The network with one connection more, of weight 0; ``unit`` may be a new one."""
+        is_new = unit == self.n_units
+        return NetworkWeights(
+            np.append(self.feature, feature),
+            np.append(self.unit, unit),
+            np.append(self.weight, 0.0),
+            np.append(self.unit_output, output) if is_new else self.unit_output,
+            np.append(self.hidden_bias, 0.0) if is_new else self.hidden_bias,
+            self.output_bias,
+        )
+
+    def flat(self) -> FloatArray:
+        """All weights in one vector: output biases, hidden biases, connections."""
+        return np.concatenate([self.output_bias, self.hidden_bias, self.weight])
+
+    def with_flat(self, vector: FloatArray) -> NetworkWeights:
+        """The same connections with other weights."""
+        first, second = len(self.output_bias), len(self.output_bias) + self.n_units
+        return NetworkWeights(
+            self.feature,
+            self.unit,
+            vector[second:].copy(),
+            self.unit_output,
+            vector[first:second].copy(),
+            vector[:first].copy(),
+        )
+
+    def matrix(self) -> FloatArray:
+        """Connections as a matrix of shape (n_units, len(features))."""
+        out = np.zeros((self.n_units, len(self.features)))
+        out[self.unit, np.searchsorted(self.features, self.feature)] = self.weight
+        return out
+
+
+def hidden_values(network: NetworkWeights, cells: FloatArray) -> FloatArray:
+    """G of every unit, shape (n_units, n_rows); ``cells`` are the columns of its features."""
+    inner = network.matrix() @ cells
+    inner += network.hidden_bias[:, None]
+    inner *= 0.5
+    return np.tanh(inner, out=inner)
+
+
+def outputs(network: NetworkWeights, hidden: FloatArray) -> FloatArray:
+    """Raw predictions of shape (n_outputs, n_rows)."""
+    raw = np.repeat(network.output_bias[:, None], hidden.shape[1], axis=1)
+    np.add.at(raw, network.unit_output, hidden)
+    return raw
+
+
+def unit_gradients(network: NetworkWeights, hidden: FloatArray, by_row: FloatArray) -> FloatArray:
+    """Gradient of the loss by the input of each unit, shape (n_units, n_rows)."""
+    slope = 0.5 * (1.0 - hidden * hidden)  # g'(a), from g(a)
+    slope *= by_row[network.unit_output]
+    return slope
+
+
+def flat_gradient(
+    network: NetworkWeights, cells: FloatArray, by_unit: FloatArray, by_row: FloatArray
+) -> FloatArray:
+    """Gradient of the loss by all weights, as `NetworkWeights.flat` orders them."""
+    by_cell = by_unit @ cells.T
+    place = np.searchsorted(network.features, network.feature)
+    return np.concatenate([by_row.sum(axis=1), by_unit.sum(axis=1), by_cell[network.unit, place]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkModel:
+    """A network on columns ``(x - centre) * inverse``; its output times ``scale``, plus ``offset``.
+
+    Scale and offset are those of a numeric target, which is standardised for the fit: units
+    answer between -1 and 1.
+    """
+
+    loss: Loss
+    network: NetworkWeights
+    centre: FloatArray
+    inverse: FloatArray
+    fill: FloatArray
+    offset: float
+    scale: float
+
+    @classmethod
+    def of(cls, network: NetworkWeights, view: View, unit: tuple[float, float]) -> NetworkModel:
+        """The model of a network; connections of weight zero are left out."""
+        live = network.weight != 0.0
+        kept = NetworkWeights(
+            network.feature[live],
+            network.unit[live],
+            network.weight[live],
+            network.unit_output,
+            network.hidden_bias,
+            network.output_bias,
+        )
+        centre, inverse = view.user_scale(kept.features)
+        fill = view.user_mean(kept.features)
+        return cls(view.loss, kept, centre, inverse, fill, *unit)
+
+    @property
+    def features(self) -> IntArray:
+        """The features with a connection, sorted."""
+        return self.network.features
+
+    def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:  # noqa: ARG002
+        """Raw predictions of shape (n_outputs, n_rows)."""
+        cells = np.empty((0, table.n_rows))
+        if len(self.features):
+            given = read_filled(table, self.features, self.fill)
+            cells = ((given - self.centre) * self.inverse).T
+        raw = outputs(self.network, hidden_values(self.network, cells))
+        return raw * self.scale + self.offset
+
+    def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
+        """Predictions on the target's scale: values, or a probability per class."""
+        return self.loss.response(self.raw(table, threads))
+
+    def readable(self, names: Sequence[str], outputs_: Sequence[str]) -> Network:
+        """The network in the user's units, with names."""
+        net = self.network
+        place = np.searchsorted(self.features, net.feature)
+        weight = net.weight * self.inverse[place]
+        bias = net.hidden_bias.copy()
+        np.subtract.at(bias, net.unit, weight * self.centre[place])
+        return Network(
+            feature=tuple(names[j] for j in net.feature),
+            unit=net.unit,
+            weight=weight,
+            hidden_bias=bias,
+            unit_output=tuple(outputs_[k] for k in net.unit_output),
+            output_bias=net.output_bias,
+            offset=self.offset,
+            scale=self.scale,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Network:
+    """The connections of a network, in the units of the table; printed as a table.
+
+    ``prediction = offset + scale * (output_bias + sum over units of g(hidden_bias + sum of
+    weight * feature))``, ``g(a) = 2 / (1 + exp(-a)) - 1``.
+
+    Attributes
+    ----------
+    feature : tuple of str
+        The feature that each connection comes from.
+    unit : array of int
+        The hidden unit that it goes to.
+    weight : array of float
+    hidden_bias : array of float, one per unit
+    unit_output : tuple of str
+        The output that each unit feeds.
+    output_bias : array of float, one per output
+    offset, scale : float
+        Of a numeric target; 0 and 1 for classes.
+    """
+
+    feature: tuple[str, ...]
+    unit: IntArray
+    weight: FloatArray
+    hidden_bias: FloatArray
+    unit_output: tuple[str, ...]
+    output_bias: FloatArray
+    offset: float
+    scale: float
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One plain dict for each connection."""
+        order = np.lexsort((-np.abs(self.weight), self.unit))
+        return [
+            {
+                "unit": int(self.unit[c]),
+                "output": self.unit_output[self.unit[c]],
+                "feature": self.feature[c],
+                "weight": float(self.weight[c]),
+                "bias": float(self.hidden_bias[self.unit[c]]),
+            }
+            for c in order
+        ]
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def __str__(self) -> str:
+        lines = [("unit", "output", "feature", "weight", "bias")]
+        lines += [
+            (
+                str(row["unit"]),
+                row["output"],
+                row["feature"],
+                f"{row['weight']:.4g}",
+                f"{row['bias']:.4g}",
+            )
+            for row in self.to_rows()
+        ]
+        widths = [max(len(line[c]) for line in lines) for c in range(5)]
+        return "\n".join(
+            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+
+    def __repr__(self) -> str:
+        n_units, n_features = len(self.hidden_bias), len(set(self.feature))
+        return f"Network({len(self)} connections, {n_features} features, {n_units} hidden units)"

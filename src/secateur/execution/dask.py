@@ -1,0 +1,172 @@
+"""Who computes on a dask cluster: rows in blocks, or tasks that need nothing of each other."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, Self
+
+from secateur.exceptions import MissingDependencyError, ParameterError
+from secateur.execution.dask_rows import DaskPlace, Workers
+from secateur.execution.dask_tasks import Outcome, Shared, done_tasks, packed, share
+from secateur.execution.worker import CodeHolding, Holding
+from secateur.storage.stored_table import StoredTable
+from secateur.typing import Result
+
+FAN_IN = 8
+"""Hosts that one host, or the client, adds up at the most."""
+
+PATIENCE = 60.0
+"""Seconds that a cluster without workers is given to find some."""
+
+
+class DaskExecutor:
+    """Computes on a dask cluster.
+
+    Give it to `secateur.open_table`, and boosted selectors that are fitted on the table work where
+    the cluster is; the folder of the table must be one that all workers see. Give it to
+    `secateur.compare`, to FeatBoost, to IIS or to grafting as ``executor``. It is not saved: a
+    selector that was pickled computes in the process that reads it.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    fan_in : int, default=8
+        How many workers one worker, or the client, adds up at the most: sums go up a tree.
+    patience : float, default=60
+        Seconds to wait for a worker where none is left.
+    workers : sequence of str, default=None
+        Addresses of the workers to use; None is all that there are.
+    direct : bool, default=True
+        Whether this process connects to the workers itself. False sends everything through the
+        scheduler, for clusters that can be reached in no other way.
+
+    Examples
+    --------
+    >>> from dask.distributed import Client, LocalCluster  # doctest: +SKIP
+    >>> client = Client(LocalCluster(n_workers=2))  # doctest: +SKIP
+    >>> table = secateur.open_table(
+    ...     "rows.parquet", "y", executor=DaskExecutor(client)
+    ... )  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        *,
+        fan_in: int = FAN_IN,
+        patience: float = PATIENCE,
+        workers: Sequence[str] | None = None,
+        direct: bool = True,
+    ) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            msg = (
+                "DaskExecutor needs dask.distributed. Got no such package. Install it with 'pip "
+                "install secateur[dask]'."
+            )
+            raise MissingDependencyError(msg) from error
+        if not isinstance(client, distributed.Client):
+            msg = (
+                f"'client' must be a dask.distributed.Client. Got {type(client).__name__}. Use "
+                "Client(address), or Client() for a cluster of this machine."
+            )
+            raise ParameterError(msg)
+        if fan_in < 2:
+            msg = f"'fan_in' must be >= 2. Got {fan_in!r}. Use {FAN_IN}."
+            raise ParameterError(msg)
+        self.client = client
+        self.fan_in = int(fan_in)
+        if direct and not client.direct_to_workers:
+            # A client of our own: whether the user's speaks to workers is not ours to change.
+            self.client = distributed.Client(
+                client.scheduler.address,
+                security=client.security,
+                direct_to_workers=True,
+                set_as_default=False,
+            )
+            weakref.finalize(self, self.client.close)
+        chosen = None if workers is None else frozenset(workers)
+        self.workers = Workers(self.client, chosen, float(patience))
+
+    # ---- rows in blocks -----------------------------------------------------------------------
+
+    def place(self, table: StoredTable) -> DaskPlace:
+        """Spread the blocks of a table over the workers."""
+        return self.spread(CodeHolding(table))
+
+    def spread(self, holding: Holding) -> DaskPlace:
+        """Spread blocks of any kind over the workers."""
+        return DaskPlace(self, holding)
+
+    # ---- tasks that need nothing of each other ------------------------------------------------
+
+    @property
+    def n_workers(self) -> int:
+        """How many workers there are."""
+        return len(self.workers.there())
+
+    @property
+    def n_slots(self) -> int:
+        """How many tasks the workers do at a time."""
+        return sum(self.workers.there().values())
+
+    @staticmethod
+    def pack(value: Any) -> bytes:
+        """Something pickled, also if its class is of a script or a notebook."""
+        return packed(value)
+
+    def share(self, value: Any, name: str) -> Shared:
+        """Something that many tasks need: a worker gets it once."""
+        return share(self, value, name)
+
+    def done(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[Any],
+        shared: Shared,
+        names: Sequence[str],
+    ) -> Generator[tuple[int, Outcome], None, None]:
+        """``function(shared, task)`` of every task as they are done, with the task's number.
+
+        What is not done when nobody listens any more is not begun.
+        """
+        return done_tasks(self, function, tasks, shared, names)
+
+    def map(
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[Any],
+        shared: Shared | None = None,
+        name: str = "task",
+    ) -> list[Result]:
+        """``function(shared, task)`` of every task, or ``function(task)``, in their order."""
+        given = list(tasks)
+        names = [name] * len(given)
+        found = dict(done_tasks(self, function, given, shared, names))
+        return [found[number].value() for number in range(len(given))]
+
+    # ---- what scikit-learn and pickle do to parameters ----------------------------------------
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self  # clones of a selector use the same cluster
+
+    def __reduce__(self) -> Any:
+        return _nobody, ()
+
+    def __repr__(self) -> str:
+        return f"DaskExecutor({self.client.scheduler.address!r})"
+
+
+def _nobody() -> None:
+    """What is read in the place of an executor: the process that reads it computes."""
+
+
+def is_executor(value: Any) -> bool:
+    """Whether something may be given as ``executor``.
+
+    >>> is_executor(None), is_executor("tcp://somewhere")
+    (True, False)
+    """
+    return value is None or isinstance(value, DaskExecutor)

@@ -1,0 +1,364 @@
+"""The executor of one fit on a cluster: orders with numbers, sent again until they are answered.
+
+Hosts are dask actors: a call goes to its worker without a detour over the scheduler. Rows stay
+where they are; calls and sums travel. A worker that is lost takes its blocks with it: others get
+them again, are told what the lost one was told since the last time that it was settled, and the
+fit goes on, with the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import count, pairwise
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from secateur.exceptions import ClusterError
+from secateur.execution.local import FitRows
+from secateur.execution.worker import CODES, Call, Holding, Order, RowHost, joined
+from secateur.typing import Finish, Result
+
+if TYPE_CHECKING:
+    from secateur.execution.dask import DaskExecutor
+
+
+PAUSE = 0.2
+"""Seconds between two looks at a cluster without workers."""
+
+AGAIN = "then go on with resume= where there is one, or begin again."
+"""What to do after a cluster is lost."""
+
+
+class Workers:
+    """Those workers of a cluster that may be used.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    chosen : frozenset of str, or None
+        Their addresses; None is all that there are.
+    patience : float
+        Seconds that a cluster without workers is given to find some.
+    """
+
+    def __init__(self, client: Any, chosen: frozenset[str] | None, patience: float) -> None:
+        self._client = client
+        self._patience = patience
+        self.chosen = chosen
+
+    def there(self) -> dict[str, int]:
+        """Those that are there now, and their threads; waits a while for the first."""
+        until = time.monotonic() + self._patience
+        while not (found := self._look()):
+            if time.monotonic() > until:
+                msg = (
+                    f"A cluster must have a worker. Got none for {self._patience:g} seconds. Start "
+                    f"workers; {AGAIN}"
+                )
+                raise ClusterError(msg)
+            time.sleep(PAUSE)
+        return found
+
+    def _look(self) -> dict[str, int]:
+        try:
+            found = self._client.sync(self._client.scheduler.identity)["workers"]
+        except (OSError, AttributeError, TimeoutError) as error:
+            raise lost_scheduler(error) from error
+        return {
+            address: int(told["nthreads"])
+            for address, told in found.items()
+            if self.chosen is None or address in self.chosen
+        }
+
+
+def lost_scheduler(error: BaseException) -> ClusterError:
+    """The error of a client that is alone."""
+    return ClusterError(
+        f"The client must reach its scheduler. Got none: {error}. Connect to a cluster again; "
+        f"{AGAIN}"
+    )
+
+
+def trees_of(hosts: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
+    """Hosts as at most so many trees, in which each has at most so many below it.
+
+    >>> trees_of([1, 2, 3, 4, 5], 2)
+    [(1, [(2, []), (3, [])]), (4, [(5, [])])]
+    """
+    n_trees = min(fan_in, len(hosts))
+    cuts = [-(-len(hosts) * k // n_trees) for k in range(n_trees + 1)] if n_trees else []
+    parts = [hosts[a:b] for a, b in pairwise(cuts)]
+    return [(part[0], trees_of(part[1:], fan_in)) for part in parts]
+
+
+AHEAD = 2
+"""Blocks on their way to each host at a time: those of a table in memory are large."""
+
+
+class DaskPlace:
+    """Blocks of rows on the workers of a cluster."""
+
+    def __init__(self, executor: DaskExecutor, holding: Holding) -> None:
+        self._executor = executor
+        self._holding = holding
+        self._hosts: dict[str, Any] = {}
+        self._owner: dict[int, str] = {}
+        self._numbers = count(CODES + 1)
+        self._fits: WeakSet[DaskFit] = WeakSet()
+        self._codes: DaskFit | None = None
+        self._is_lost = False
+        self._give_out(range(len(holding.n_rows)))
+
+    # ---- what fits ask for --------------------------------------------------------------------
+
+    def executor(self, asked: FitRows) -> DaskFit:
+        """The executor of one fit."""
+        fit = DaskFit(self, next(self._numbers), asked)
+        self._fits.add(fit)
+        for address in self._hosts:
+            self._begin(fit, address, self.blocks_of(address))
+        return fit
+
+    def over_codes(self) -> DaskFit:
+        """The executor of what the hosts hold for all fits."""
+        self._codes = self._codes or DaskFit(self, CODES, None)
+        return self._codes
+
+    def blocks_of(self, address: str) -> list[int]:
+        """The blocks that a worker has, by number."""
+        return [number for number, owner in self._owner.items() if owner == address]
+
+    def send(self, order: Order) -> Any:
+        """Have an order done by all hosts, and give their answer."""
+        with self._executor.client.as_current():
+            trees = trees_of(list(self._hosts.values()), self._executor.fan_in)
+            futures = [host.run(order, below) for host, below in trees]
+            answers = [future.result() for future in futures]
+        return joined(order.calls[-1].verb, answers)
+
+    def end(self, fit: DaskFit) -> None:
+        """Have all hosts forget a fit; those that are gone have."""
+        self._fits.discard(fit)
+        if self._is_lost:
+            return  # nobody is left to forget it
+        for address in self._hosts:
+            with suppress(OSError, RuntimeError):  # who is lost has forgotten it
+                self._ask(address, lambda host: host.end(fit.number))
+
+    @property
+    def n_hosts(self) -> int:
+        """How many workers have blocks."""
+        return len(self._hosts)
+
+    def n_fits(self) -> list[int]:
+        """How many fits each host has blocks of."""
+        return [self._ask(address, lambda host: host.n_fits()) for address in self._hosts]
+
+    # ---- giving out blocks --------------------------------------------------------------------
+
+    def _give_out(self, numbers: Iterable[int]) -> None:
+        """Give blocks to workers, those with few rows first."""
+        workers = self._workers()
+        for address in [*self._hosts]:
+            if address not in workers:
+                del self._hosts[address]
+        n_rows = self._holding.n_rows
+        load = dict.fromkeys(workers, 0)
+        for number, owner in self._owner.items():
+            if owner in load:
+                load[owner] += n_rows[number]
+        new: dict[int, str] = {}
+        for number in numbers:
+            address = min(load, key=lambda each: (load[each], each))
+            load[address] += n_rows[number]
+            new[number] = address
+        self._make_hosts({address: workers[address] for address in new.values()})
+        self._hold(new)
+        self._owner.update(new)
+
+    def _workers(self) -> dict[str, int]:
+        try:
+            return self._executor.workers.there()
+        except ClusterError:
+            self._is_lost = True
+            raise
+
+    def _make_hosts(self, workers: dict[str, int]) -> None:
+        client = self._executor.client
+        futures = {
+            address: client.submit(
+                RowHost,
+                n_threads,
+                actor=True,
+                workers=[address],
+                pure=False,
+                key=f"secateur {self._holding.name}-{address}-{time.monotonic_ns()}",
+            )
+            for address, n_threads in workers.items()
+            if address not in self._hosts
+        }
+        with client.as_current():
+            for address, future in futures.items():
+                self._hosts[address] = future.result()
+
+    def _hold(self, new: dict[int, str]) -> None:
+        """Have hosts get their blocks, a few at a time."""
+        holding, waiting = self._holding, deque[Any]()
+        try:
+            with self._executor.client.as_current():
+                for address in dict.fromkeys(new.values()):
+                    self._hosts[address].learn(holding.make, holding.shared).result()
+                for number, recipe in holding.recipes(new):
+                    waiting.append(self._hosts[new[number]].hold(number, recipe))
+                    if len(waiting) > AHEAD * len(self._hosts):
+                        waiting.popleft().result()
+                while waiting:
+                    waiting.popleft().result()
+        except FileNotFoundError as error:
+            msg = (
+                "The folder of a stored table must be one that all workers see. Got none at "
+                f"{error.filename!r} on a worker. Give open_table a shared 'cache'."
+            )
+            raise ClusterError(msg) from error
+
+    def _begin(self, fit: DaskFit, address: str, numbers: Sequence[int]) -> None:
+        first, n_rows = self._holding.first_row, self._holding.n_rows
+        assert fit.asked is not None  # noqa: S101  # of rows, not of codes
+        asked = {n: fit.asked.cut(first[n], n_rows[n]) for n in numbers}
+        self._ask(address, lambda host: host.begin(fit.number, asked))
+
+    def _ask(self, address: str, ask: Callable[[Any], Any]) -> Any:
+        with self._executor.client.as_current():
+            return ask(self._hosts[address]).result()
+
+    # ---- losing workers -----------------------------------------------------------------------
+
+    def repair(self) -> bool:
+        """Give the blocks of lost workers to others, which catch up; False if none was lost."""
+        there = self._workers()
+        lost = [number for number, owner in self._owner.items() if owner not in there]
+        if not lost:
+            return False
+        self._give_out(lost)
+        for address in self._hosts:
+            numbers = [number for number in lost if self._owner[number] == address]
+            if numbers:
+                self._bring_up(address, numbers)
+        return True
+
+    def _bring_up(self, address: str, numbers: Sequence[int]) -> None:
+        """Have a host do to new blocks what was done to the lost ones."""
+        fits = [self._codes] if self._codes is not None else []
+        for fit in [*fits, *self._fits]:
+            if fit.asked is not None:
+                self._begin(fit, address, numbers)
+            with self._executor.client.as_current():
+                host = self._hosts[address]
+                host.catch_up(fit.number, numbers, *fit.history()).result()
+
+
+MOST_IN_VAIN = 50
+"""How often a worker that the scheduler has still is asked before it counts as lost."""
+
+
+class DaskFit:
+    """The executor of one fit on a cluster.
+
+    What wants no answer waits for the next call that does, and goes with it.
+    """
+
+    one_pass = True
+
+    def __init__(self, place: DaskPlace, number: int, asked: FitRows | None) -> None:
+        self._place = place
+        self.number = number
+        self.asked = asked
+        self._serial = 0
+        self._waiting: list[Call] = []
+        self._told: list[Call] = []
+        self._pending: Order | None = None
+        self._is_open = True
+
+    def sum(self, function: Callable[..., Any], *small: Any, finish: Finish | None = None) -> Any:
+        """The sum of ``function(block, *small)`` over all blocks, ``finish`` done on each host."""
+        return self._ask(Call("sum", function, small, finish))
+
+    def each(self, function: Callable[..., Result], *small: Any) -> list[Result]:
+        """``function(block, *small)`` of every block, in their order."""
+        found = self._ask(Call("each", function, small))
+        return [found[number] for number in sorted(found)]
+
+    def walk(self, function: Callable[..., Result], *small: Any) -> Iterator[Result]:
+        """What `each` gives, one after the other."""
+        return iter(self.each(function, *small))
+
+    def tell(self, function: Callable[..., None], *small: Any) -> None:
+        """Have ``function(block, *small)`` done to every block, before the next call."""
+        self._waiting.append(Call("tell", function, small))
+
+    def settle(self, function: Callable[..., None], *small: Any) -> None:
+        """Say how a new block is brought to where the others are, once they did what waits."""
+        if self._waiting:
+            self._ask(self._waiting.pop())
+        self._told = [Call("tell", function, small)]
+
+    def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]:
+        """``function(task)`` of every task."""
+        return [function(task) for task in tasks]
+
+    def close(self) -> None:
+        """The fit is over: hosts forget it."""
+        if self._is_open:
+            self._is_open = False
+            self._place.end(self)
+
+    def history(self) -> tuple[list[Call], Order | None]:
+        """What was done to all blocks, and what some of them may have done already."""
+        return self._told, self._pending
+
+    def _ask(self, call: Call) -> Any:
+        calls, self._waiting = [*self._waiting, call], []
+        self._serial += 1
+        self._pending = Order(self.number, self._serial, calls)
+        answer = self._until_answered(self._pending)
+        self._told.extend(calls)
+        self._pending = None
+        return answer
+
+    def _until_answered(self, order: Order) -> Any:
+        """Send an order; where workers are lost on the way, have others take over and ask again."""
+        n_in_vain = 0
+        while True:
+            try:
+                return self._place.send(order)
+            except (OSError, RuntimeError) as error:
+                if not _is_loss(error):
+                    raise
+                n_in_vain = 0 if self._repair() else n_in_vain + 1
+                if n_in_vain > MOST_IN_VAIN:
+                    msg = (
+                        "A worker of the cluster must answer. Got none, though the scheduler has "
+                        f"it still: {error}. Restart that worker, and go on with resume=."
+                    )
+                    raise ClusterError(msg) from error
+                time.sleep(0.1 if n_in_vain else 0.0)
+
+    def _repair(self) -> bool:
+        try:
+            return self._place.repair()
+        except ClusterError:
+            raise
+        except (OSError, RuntimeError) as error:
+            if not _is_loss(error):
+                raise
+            return False  # one more went while the others caught up: ask again
+
+
+def _is_loss(error: BaseException) -> bool:
+    """Whether an error says that somebody is gone; any other is of the computation itself."""
+    if isinstance(error, RuntimeError):
+        return "Actor was lost" in str(error) or "cannot schedule" in str(error)
+    return isinstance(error, OSError) and not isinstance(error, FileNotFoundError)

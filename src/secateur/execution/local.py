@@ -1,0 +1,358 @@
+"""Places where the rows of a table are, each with an executor for every fit on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from secateur._kernels.threads import Threads
+from secateur.data.binning import BinnedColumns, Category, with_category, with_joined
+from secateur.data.memory import resident_memory
+from secateur.data.table import Table
+from secateur.execution.blocks import Heap, Rooms, RowBlock, Scratch, Space, fetch_soon, give_back
+from secateur.storage.stored_rows import StoredRows
+from secateur.storage.stored_table import StoredBlock, StoredTable, read_together
+from secateur.typing import CodeArray, Executor, Finish, FloatArray, IntArray, Result
+
+Block = TypeVar("Block")
+
+
+class LocalExecutor(Generic[Block]):
+    """Runs functions over blocks of rows in this process.
+
+    ``sum`` adds what a function returns for each block (arrays or tuples of them), ``each`` gives
+    the list, ``tell`` wants no answer, ``map`` runs independent tasks. A function must not keep a
+    reference to what it is given. With ``is_frugal`` a block gives its memory back after each call.
+
+    >>> LocalExecutor([1, 2, 3]).sum(lambda block, factor: block * factor, 10)
+    60
+    >>> LocalExecutor([1, 2, 3]).each(lambda block: -block)
+    [-1, -2, -3]
+    """
+
+    def __init__(self, blocks: Sequence[Block], *, is_frugal: bool = False) -> None:
+        self.blocks = list(blocks)
+        self.one_pass = is_frugal
+
+    def _visit(self, function: Callable[..., Any], small: tuple[Any, ...]) -> Iterator[Any]:
+        for number, block in enumerate(self.blocks):
+            if self.one_pass and number + 1 < len(self.blocks):
+                self.blocks[number + 1].wake()  # type: ignore[attr-defined]  # blocks of rows
+            yield function(block, *small)
+            if self.one_pass:
+                block.rest()  # type: ignore[attr-defined]  # likewise
+
+    def sum(self, function: Callable[..., Any], *small: Any, finish: Finish | None = None) -> Any:
+        """The sum of ``function(block, *small)`` over the blocks; ``finish`` is done to it."""
+        visited = self._visit(function, small)
+        total = next(visited) if len(self.blocks) == 1 else added(visited)
+        return total if finish is None else finish(total)
+
+    def each(self, function: Callable[..., Result], *small: Any) -> list[Result]:
+        """``function(block, *small)`` of every block."""
+        return list(self._visit(function, small))
+
+    def walk(self, function: Callable[..., Result], *small: Any) -> Iterator[Result]:
+        """What `each` gives, one after the other: a block is asked when its turn comes."""
+        return self._visit(function, small)
+
+    def tell(self, function: Callable[..., None], *small: Any) -> None:
+        """Have ``function(block, *small)`` done to every block."""
+        for _ in self._visit(function, small):
+            pass
+
+    def settle(self, function: Callable[..., None], *small: Any) -> None:
+        """Nothing: a block of this process is not lost, and need not be made again."""
+
+    def close(self) -> None:
+        """Nothing: blocks of this process go when nobody needs them."""
+
+    def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]:
+        """``function(task)`` of every task."""
+        return [function(task) for task in tasks]
+
+
+def only_block(executor: Executor) -> Any | None:
+    """The block that has all rows, in the memory of this process; None where there is no such.
+
+    >>> only_block(LocalExecutor(["all rows"]))
+    'all rows'
+    """
+    if not isinstance(executor, LocalExecutor) or executor.one_pass or len(executor.blocks) != 1:
+        return None
+    return executor.blocks[0]
+
+
+def added(results: Iterable[Any]) -> Any:
+    """The sum of arrays, numbers, or tuples of these.
+
+    A result may be overwritten when the next one is made: the first is copied, others are added.
+
+    >>> added([(1, np.ones(2)), (2, np.ones(2))])
+    (3, array([2., 2.]))
+    """
+    total: Any = None
+    for result in results:
+        total = _copied(result) if total is None else _add(total, result)
+    return total
+
+
+def _copied(result: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple(_copied(part) for part in result)
+    return result.copy() if isinstance(result, np.ndarray) else result
+
+
+def _add(total: Any, result: Any) -> Any:
+    """Add to what is ours alone."""
+    if isinstance(total, tuple):
+        return tuple(_add(a, b) for a, b in zip(total, result, strict=True))
+    if isinstance(total, np.ndarray):
+        return np.add(total, result, out=total)
+    return total + result
+
+
+ROW_BYTES = 48
+"""What a row takes beside its codes, target and weight: place in the tree, packed sums ..."""
+
+OUTPUT_BYTES = 24
+"""... and for each output: prediction, gradient, hessian."""
+
+USABLE = 0.95
+"""Of the limit; the rest is for joined columns and what comes and goes: sums, histograms."""
+
+STATE_SHARE = 0.6
+"""What moves with the rows stays in memory if it takes no more than such a share of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRows:
+    """What a fit asks of the rows: target and weight of all, and which of them train or judge.
+
+    ``category`` is one more column, which only this fit has.
+    """
+
+    target: FloatArray
+    weight: FloatArray
+    train: IntArray
+    test: IntArray
+    n_outputs: int
+    category: Category | None = None
+
+    def cut(self, first: int, n_rows: int) -> FitRows:
+        """The part of some rows that follow each other, numbered from 0."""
+        rows = slice(first, first + n_rows)
+        return FitRows(
+            self.target[rows],
+            self.weight[rows],
+            _inside(self.train, first, n_rows),
+            _inside(self.test, first, n_rows),
+            self.n_outputs,
+            None if self.category is None else self.category.cut(rows),
+        )
+
+
+def _inside(rows: IntArray, first: int, n_rows: int) -> IntArray:
+    """Those of some sorted rows that are in a block, numbered from its first."""
+    start, stop = np.searchsorted(rows, [first, first + n_rows])
+    return rows[start:stop] - first
+
+
+def make_block(
+    columns: BinnedColumns, first_row: int, asked: FitRows, threads: Threads, **more: Any
+) -> RowBlock:
+    """The block of rows of a fit, not yet begun; ``asked`` is the part of these rows."""
+    if asked.category is not None:
+        columns = with_category(columns, asked.category)
+    return RowBlock(
+        columns,
+        asked.target,
+        asked.weight,
+        asked.train.astype(np.uint32),
+        asked.test.astype(np.uint32),
+        asked.n_outputs,
+        threads,
+        first_row=first_row,
+        **more,
+    )
+
+
+class Place(Protocol):
+    """Where rows are."""
+
+    def executor(self, asked: FitRows) -> Executor:
+        """Who computes on the rows for one fit."""
+
+    def over_codes(self) -> Executor:
+        """Who computes on the codes alone, for all fits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryPlace:
+    """All rows in the memory of this process, in one block."""
+
+    columns: BinnedColumns
+    threads: Threads
+    pooled: CodeArray | None = None
+
+    def executor(self, asked: FitRows) -> Executor:
+        """One block, that threads work inside."""
+        return LocalExecutor([make_block(self.columns, 0, asked, self.threads, pooled=self.pooled)])
+
+    def over_codes(self) -> Executor:
+        """The codes as one block."""
+        return LocalExecutor([HeldBlock(self.columns, 0, self.threads)])
+
+
+@dataclass(slots=True, eq=False)
+class HeldBlock:
+    """Codes of some rows, held for all fits: columns, first row, and the sums of groups."""
+
+    columns: BinnedColumns
+    first_row: int
+    threads: Threads
+    mapped: Any = None
+    space: Space = field(default_factory=Heap)
+    pooled: CodeArray | None = None
+
+    def wake(self) -> None:
+        """Have the codes read ahead, where they are in a file."""
+        if self.mapped is not None:
+            fetch_soon(self.mapped)
+
+    def rest(self) -> None:
+        """Give back what memory can be had again from files."""
+        self.space.release()
+        if self.mapped is not None:
+            give_back(self.mapped)
+
+    def rows_of(self, asked: FitRows, space: Space, rooms: Rooms) -> RowBlock:
+        """The same rows as one fit sees them; ``asked`` is of these rows."""
+        return make_block(
+            self.columns,
+            self.first_row,
+            asked,
+            self.threads,
+            pooled=self.pooled,
+            space=space,
+            rooms=rooms,
+            mapped=self.mapped,
+        )
+
+
+def _runs(
+    blocks: Sequence[StoredBlock], room: int, *, together: bool
+) -> list[tuple[list[StoredBlock], bool]]:
+    """Blocks that are held as one, and whether they are read for good: as many as there is room.
+
+    Fewer and longer blocks are asked in fewer calls. Those of stored cells stay as they are, and
+    all do where what moves with the rows is given back block by block.
+    """
+    runs: list[tuple[list[StoredBlock], bool]] = []
+    for block in blocks:
+        stays = block.n_bytes <= room
+        room -= block.n_bytes if stays else 0
+        if together and stays and runs and runs[-1][1] and block.n_cells is None:
+            runs[-1][0].append(block)
+        else:
+            runs.append(([block], stays))
+    return runs
+
+
+class StoredPlace:
+    """Rows on disk: as many blocks as memory allows are read for good, the others are mapped.
+
+    Parameters
+    ----------
+    table : StoredTable
+    threads : Threads
+    n_outputs : int
+        Of the loss.
+    n_fits : int
+        How many fits there are at a time.
+    """
+
+    def __init__(
+        self, table: StoredTable, threads: Threads, n_outputs: int = 1, n_fits: int = 1
+    ) -> None:
+        self._threads = threads
+        self._folder = table.folder
+        budget = max(0, int(USABLE * table.memory_limit) - resident_memory())
+        state = n_fits * table.n_rows * (ROW_BYTES + OUTPUT_BYTES * n_outputs)
+        self._in_memory = state <= STATE_SHARE * budget
+        left = budget - state if self._in_memory else int((1.0 - STATE_SHARE) * budget)
+        self.held: list[HeldBlock] = []
+        for blocks, stays in _runs(table.blocks, left, together=self._in_memory):
+            mapped = None
+            if stays:
+                columns = read_together(blocks, table.bins)
+            else:
+                room, mapped = blocks[0].map()
+                columns = blocks[0].columns(room, table.bins)
+            columns = with_joined(columns, threads)
+            held = HeldBlock(columns, blocks[0].first_row, threads, mapped, self._space())
+            held.rest()
+            self.held.append(held)
+
+    @property
+    def is_frugal(self) -> bool:
+        """Whether anything must be given back on the way."""
+        return not self._in_memory or any(each.mapped is not None for each in self.held)
+
+    def executor(self, asked: FitRows) -> LocalExecutor[RowBlock]:
+        """The blocks one after the other."""
+        rooms = Rooms()
+        blocks = [
+            each.rows_of(asked.cut(each.first_row, each.columns.n_rows), self._space(), rooms)
+            for each in self.held
+        ]
+        return LocalExecutor(blocks, is_frugal=self.is_frugal)
+
+    def _space(self) -> Space:
+        return Heap() if self._in_memory else Scratch(self._folder)
+
+    def over_codes(self) -> LocalExecutor[HeldBlock]:
+        """The codes, block after block."""
+        return LocalExecutor(self.held, is_frugal=self.is_frugal)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SomeRowsPlace:
+    """Some rows of a place: fits are asked of all, and only these train and judge."""
+
+    place: Place
+    rows: IntArray
+    n_rows: int
+
+    def executor(self, asked: FitRows) -> Executor:
+        """That of the whole place, for the rows that are meant."""
+        target, weight = np.zeros(self.n_rows), np.ones(self.n_rows)
+        target[self.rows], weight[self.rows] = asked.target, asked.weight
+        train, test = self.rows[asked.train], self.rows[asked.test]
+        category = asked.category
+        if category is not None:
+            codes = np.zeros(self.n_rows, np.uint8)
+            codes[self.rows] = category.codes
+            category = category._replace(codes=codes)
+        return self.place.executor(FitRows(target, weight, train, test, asked.n_outputs, category))
+
+    def over_codes(self) -> Executor:
+        """The codes of all rows: what is made of them has no say in what is learnt."""
+        return self.place.over_codes()
+
+
+def place_of(table: Table, threads: Threads, n_outputs: int, n_fits: int) -> Place | None:
+    """Where the rows of a table are; None where they are in the memory of this process."""
+    if not isinstance(table, StoredTable):
+        return None
+    if isinstance(table, StoredRows):
+        whole = place_of(table.root, threads, n_outputs, n_fits)
+        assert whole is not None  # noqa: S101  # it is stored
+        return SomeRowsPlace(whole, table.rows, table.root.n_rows)
+    if table.executor is not None:
+        found: Place = table.executor.place(table)
+        return found
+    return StoredPlace(table, threads, n_outputs, max(1, n_fits))

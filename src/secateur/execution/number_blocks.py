@@ -1,0 +1,319 @@
+"""Blocks of numbers that stay in a file: read anew for every call, put on the scale on the way.
+
+A block begins with the numbers as they came. It is looked at (`raw_moments`), put on the scale of
+all rows (`put_on_scale`), and then asked for sums. What comes back of each block is added by
+whoever asks, in the order of the blocks, so that sums do not depend on who holds which.
+
+What a block takes of memory is gone when the next one is read; whether the system keeps the pages
+of the file is its own business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from secateur._kernels.columns import (
+    FLAT,
+    DenseColumns,
+    SparseColumns,
+    present_moments,
+    scale_by,
+    transpose_block,
+)
+from secateur._kernels.threads import Threads
+from secateur.data.standardize import StandardColumns
+from secateur.execution.local import LocalExecutor
+from secateur.storage.numbers import NumberPiece, StoredNumbers, rows_of
+from secateur.typing import FloatArray, IntArray
+
+GRAIN = 16
+"""Columns that are worth a thread."""
+
+
+class Numbers(NamedTuple):
+    """Rows as they came: an array of floats, or a CSC matrix; and the number of the first."""
+
+    first_row: int
+    cells: Any
+
+
+@dataclass(slots=True, eq=False)
+class NumberBlock:
+    """Some rows of a table, feature-major or as stored cells."""
+
+    first_row: int
+    columns: StandardColumns
+    threads: Threads
+
+    @property
+    def rows(self) -> slice:
+        """Where its rows are in a vector over all rows."""
+        return slice(self.first_row, self.first_row + self.columns.n_rows)
+
+    def put_on_scale(self, scale: Scale) -> None:
+        """Fill, centre and scale the numbers in place."""
+        columns = self.columns.columns
+        bring_to_scale(columns, scale, self.threads)
+        self.columns = StandardColumns(
+            columns, self.columns.n_rows, scale.fill, scale.shift, scale.factor
+        )
+
+    def some(self, features: IntArray) -> FloatArray:
+        """A few columns as they are, shape (n_features, n_rows)."""
+        zero = np.zeros(self.columns.n_features)
+        return self.columns.gather(features, np.arange(self.columns.n_rows), zero, zero + 1.0)
+
+
+class AnyBlock(Protocol):
+    """What is asked of a block, wherever its numbers are."""
+
+    threads: Threads
+
+    @property
+    def columns(self) -> StandardColumns:
+        """Its columns, on the scale that it was put on; to be asked for once in a call."""
+        ...
+
+    @property
+    def rows(self) -> slice:
+        """Where its rows are in a vector over all rows."""
+        ...
+
+    def put_on_scale(self, scale: Scale) -> None:
+        """Have the numbers filled, centred and scaled from now on."""
+        ...
+
+    def some(self, features: IntArray) -> FloatArray:
+        """A few columns as they are, shape (n_features, n_rows)."""
+        ...
+
+
+class RawMoments(NamedTuple):
+    """Weight, mean, squares about it and the largest, of the cells that are there."""
+
+    weight: FloatArray
+    mean: FloatArray
+    square: FloatArray
+    top: FloatArray
+
+    def joined(self, other: RawMoments) -> RawMoments:
+        """Those of both blocks together (Chan, Golub and LeVeque); cells may be missing in one.
+
+        >>> one = RawMoments(np.array([2.0]), np.array([1.0]), np.array([0.0]), np.array([1.0]))
+        >>> none = RawMoments(*np.zeros((4, 1)))
+        >>> float(one.joined(none).mean[0]), float(none.joined(one).mean[0])
+        (1.0, 1.0)
+        """
+        total = self.weight + other.weight
+        share = np.divide(other.weight, total, out=np.zeros_like(total), where=total > 0.0)
+        apart = other.mean - self.mean
+        square = self.square + other.square + apart * apart * (self.weight * share)
+        return RawMoments(total, self.mean + apart * share, square, np.maximum(self.top, other.top))
+
+
+class Scale(NamedTuple):
+    """What missing cells count as; what is taken off; what is divided by; what becomes zero."""
+
+    fill: FloatArray
+    shift: FloatArray
+    factor: FloatArray
+    is_zero: Any
+
+
+def scale_of(found: RawMoments, *, is_sparse: bool, centre: bool, scale: bool) -> Scale:
+    """The scale of a table from the moments of all its rows, as `standardize_table` has it.
+
+    The weights have the sum one. Sparse columns stay as they are.
+    """
+    zero = np.zeros(len(found.mean))
+    if is_sparse:
+        return Scale(found.mean, zero, zero + 1.0, zero > 0.0)
+    spread = np.sqrt(found.square)
+    is_flat = spread <= FLAT * found.top
+    return Scale(
+        found.mean,
+        found.mean if centre else zero,
+        np.where(is_flat, 1.0, spread) if scale else zero + 1.0,
+        is_flat if centre else zero > 0.0,
+    )
+
+
+# ---- what is done where they are -----------------------------------------------------------------
+
+
+def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
+    """Rows as columns that are not on any scale yet."""
+    cells = numbers.cells
+    n_rows, n_features = cells.shape
+    if hasattr(cells, "indptr"):
+        columns: Any = SparseColumns(
+            cells.indptr.astype(np.int64), cells.indices.astype(np.int32), cells.data.copy()
+        )
+    else:
+        values = np.empty((n_features, n_rows))
+        cells = np.ascontiguousarray(cells)
+        threads.run(lambda a, b: transpose_block(cells, a, b, values), n_features, GRAIN)
+        columns = DenseColumns(values)
+    zero = np.zeros(n_features)
+    held = StandardColumns(columns, n_rows, zero, zero, zero + 1.0)
+    return NumberBlock(numbers.first_row, held, threads)
+
+
+def raw_moments(block: AnyBlock, weight: FloatArray) -> RawMoments:
+    """Moments of the numbers as they came; sparse columns need no more than their means."""
+    here, held = weight[block.rows], block.columns
+    columns = held.columns
+    if isinstance(columns, SparseColumns):
+        return _sparse_moments(columns, here)
+    out = RawMoments(*np.empty((4, held.n_features)))
+    block.threads.run(
+        lambda a, b: present_moments(columns.values, here, a, b, *out), len(out.mean), GRAIN
+    )
+    return out
+
+
+def _sparse_moments(columns: SparseColumns, weight: FloatArray) -> RawMoments:
+    """Weight and mean of what is there; cells that are not stored are zero, and are there."""
+    n_features = len(columns.indptr) - 1
+    column = np.repeat(np.arange(n_features), np.diff(columns.indptr))
+    heavy, missing = weight[columns.indices], np.isnan(columns.values)
+    gone = np.bincount(column[missing], heavy[missing], minlength=n_features)
+    total = np.bincount(column[~missing], (heavy * columns.values)[~missing], minlength=n_features)
+    present = np.maximum(float(weight.sum()) - gone, 0.0)
+    mean = np.divide(total, present, out=np.zeros(n_features), where=present > 0.0)
+    return RawMoments(present, mean, np.zeros(n_features), np.zeros(n_features))
+
+
+def put_on_scale(block: AnyBlock, scale: Scale) -> None:
+    """Fill, centre and scale the numbers of a block."""
+    block.put_on_scale(scale)
+
+
+def bring_to_scale(columns: DenseColumns | SparseColumns, scale: Scale, threads: Threads) -> None:
+    """Fill, centre and scale columns in place; sparse ones are filled only."""
+    if isinstance(columns, SparseColumns):
+        missing = np.flatnonzero(np.isnan(columns.values))
+        column = np.searchsorted(columns.indptr, missing, side="right") - 1
+        columns.values[missing] = scale.fill[column]
+        return
+    threads.run(lambda a, b: scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN)
+
+
+def column_dots(block: AnyBlock, vectors: FloatArray) -> FloatArray:
+    """X'g of the rows of a block, for each vector."""
+    return block.columns.dots(np.ascontiguousarray(vectors[:, block.rows]), block.threads)
+
+
+def column_moments(block: AnyBlock, weight: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """Weight of the rows of a block; means and standard deviations of its columns."""
+    here, held = np.ascontiguousarray(weight[block.rows]), block.columns
+    total = float(here.sum())
+    if total == 0.0:
+        nothing = np.zeros(held.n_features)
+        return total, nothing, nothing
+    return total, *held.moments(here / total, block.threads)
+
+
+def some_columns(block: AnyBlock, features: IntArray) -> FloatArray:
+    """A few columns as they are stored, shape (n_features, n_rows)."""
+    return block.some(features)
+
+
+@dataclass(slots=True, eq=False)
+class Desk:
+    """Where blocks that are read one after the other lie."""
+
+    _room: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def cleared(self, n_features: int, n_rows: int) -> FloatArray:
+        """Room for a block, feature-major; what lay there is gone."""
+        size = n_features * n_rows
+        if self._room.size < size:
+            self._room = np.empty(size)
+        return self._room[:size].reshape(n_features, n_rows)
+
+
+@dataclass(slots=True, eq=False)
+class FiledBlock:
+    """Some rows of a table in a file.
+
+    ``kept`` are those rows of the piece that count, None for all; ``first_row`` is the number of
+    the first of them among all that count.
+    """
+
+    piece: NumberPiece
+    kept: IntArray | None
+    first_row: int
+    n_rows: int
+    threads: Threads
+    desk: Desk
+    scale: Scale | None = None
+
+    @property
+    def rows(self) -> slice:
+        """Where its rows are in a vector over all rows."""
+        return slice(self.first_row, self.first_row + self.n_rows)
+
+    @property
+    def columns(self) -> StandardColumns:
+        """Its columns, read now; they last until the next block is read."""
+        columns = self._dense() if self.piece.n_cells is None else self._sparse()
+        if self.scale is None:
+            zero = np.zeros(self.piece.n_features)
+            return StandardColumns(columns, self.n_rows, zero, zero, zero + 1.0)
+        fill, shift, factor, _ = self.scale
+        return StandardColumns(columns, self.n_rows, fill, shift, factor)
+
+    def put_on_scale(self, scale: Scale) -> None:
+        """Have the numbers filled, centred and scaled whenever they are read."""
+        self.scale = scale
+
+    def some(self, features: IntArray) -> FloatArray:
+        """A few columns as they are, shape (n_features, n_rows)."""
+        if self.piece.n_cells is not None:
+            held = self.columns
+            zero = np.zeros(held.n_features)
+            return held.gather(features, np.arange(self.n_rows), zero, zero + 1.0)
+        stored = self.piece.some(features)
+        cells: FloatArray = np.array(
+            stored if self.kept is None else stored[:, self.kept], np.float64, order="C"
+        )
+        if self.scale is not None:
+            scale_by(cells, *(each[features] for each in self.scale), 0, len(features))
+        return cells
+
+    def _dense(self) -> DenseColumns:
+        stored = self.piece.dense()
+        cells = self.desk.cleared(self.piece.n_features, self.n_rows)
+
+        def bring(start: int, stop: int) -> None:
+            some = stored[start:stop]
+            cells[start:stop] = some if self.kept is None else some[:, self.kept]
+            if self.scale is not None:
+                scale_by(cells, *self.scale, start, stop)
+
+        self.threads.run(bring, self.piece.n_features, GRAIN)
+        return DenseColumns(cells)
+
+    def _sparse(self) -> SparseColumns:
+        matrix = self.piece.sparse()
+        if self.kept is not None:
+            matrix = rows_of(matrix, self.kept)
+        columns = SparseColumns(
+            matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
+        )
+        if self.scale is not None:
+            bring_to_scale(columns, self.scale, self.threads)
+        return columns
+
+
+def filed_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor[FiledBlock]:
+    """All blocks of a table in a file, one after the other."""
+    desk, first, blocks = Desk(), 0, []
+    for piece, kept, n_rows in zip(table.pieces, table.kept, table.lengths, strict=True):
+        blocks.append(FiledBlock(piece, kept, first, n_rows, threads, desk))
+        first += n_rows
+    return LocalExecutor(blocks)

@@ -1,0 +1,289 @@
+"""What the hosts of a cluster hold: blocks of rows, and how a host comes by each of them.
+
+A host holds blocks for all fits (codes, or numbers), and for every fit blocks of rows made from
+them. Calls come with a serial number. A call that was done already, but whose answer was lost on
+the way, is not done again: its answer is kept until the next one comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from secateur._kernels.threads import Threads
+from secateur.data.binning import BinnedColumns, with_joined
+from secateur.data.standardize import stays_sparse
+from secateur.data.table import Table
+from secateur.execution.blocks import Heap, Rooms
+from secateur.execution.local import FitRows, HeldBlock, LocalExecutor, added
+from secateur.execution.number_blocks import NumberBlock, Numbers, read_numbers
+from secateur.storage.dask_table import LazyTable
+from secateur.storage.numbers import StoredNumbers
+from secateur.storage.stored_table import StoredBlock, StoredTable
+from secateur.typing import Finish
+
+CODES = 0
+"""The number of the fit that is none: calls on the codes themselves."""
+
+
+class Call(NamedTuple):
+    """A function and what it is given beside a block; ``verb`` is sum, each or tell.
+
+    ``finish`` is done to the sum over the blocks of a host.
+    """
+
+    verb: str
+    function: Any
+    small: tuple[Any, ...]
+    finish: Finish | None = None
+
+
+class Order(NamedTuple):
+    """Calls on the blocks of one fit, the last of which is answered."""
+
+    fit: int
+    serial: int
+    calls: Sequence[Call]
+
+
+@dataclass(slots=True, eq=False)
+class _Fit:
+    """The blocks of one fit by number, and the last answer."""
+
+    blocks: dict[int, Any] = field(default_factory=dict)
+    serial: int = -1
+    answer: Any = None
+
+
+class RowHost:
+    """Blocks of rows of one table in one process; lives as a dask actor, or anywhere else.
+
+    Parameters
+    ----------
+    n_threads : int
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self._threads = Threads(n_threads)
+        self._rooms = Rooms()
+        self._held: dict[int, Any] = {}
+        self._make: Any = None
+        self._shared: Any = None
+        self._fits: dict[int, _Fit] = {CODES: _Fit()}
+
+    # ---- coming and going ---------------------------------------------------------------------
+
+    def learn(self, make: Any, shared: Any) -> None:
+        """Know how blocks are made: by ``make(recipe, shared, threads)``."""
+        self._make, self._shared = make, shared
+
+    def hold(self, number: int, recipe: Any) -> None:
+        """Make a block, for good."""
+        self._held[number] = self._make(recipe, self._shared, self._threads)
+        self._fits[CODES].blocks[number] = self._held[number]
+
+    def begin(self, fit: int, asked: dict[int, FitRows]) -> None:
+        """Make the blocks of a fit; ``asked`` are the parts of these blocks."""
+        found = self._fits.setdefault(fit, _Fit())
+        for number, part in asked.items():
+            found.blocks[number] = self._held[number].rows_of(part, Heap(), self._rooms)
+
+    def catch_up(
+        self, fit: int, numbers: Sequence[int], told: Sequence[Call], pending: Order | None
+    ) -> None:
+        """Do to new blocks what was done to the others.
+
+        Where this host has answered the pending order already, the new blocks join its answer.
+        """
+        found = self._fits[fit]
+        blocks = {number: found.blocks[number] for number in numbers}
+        for call in told:
+            for block in blocks.values():
+                call.function(block, *call.small)
+        if pending is not None and found.serial == pending.serial:
+            verb = pending.calls[-1].verb
+            found.answer = joined(verb, [found.answer, _run(blocks, pending.calls)])
+
+    def end(self, fit: int) -> None:
+        """Forget a fit."""
+        self._fits.pop(fit, None)
+
+    def n_fits(self) -> int:
+        """How many fits there are blocks of."""
+        return len(self._fits) - 1
+
+    # ---- working ------------------------------------------------------------------------------
+
+    def run(self, order: Order, below: Sequence[Any] = ()) -> Any:
+        """Do the calls here and on the hosts below, and give the answer of all of them.
+
+        ``below`` are trees of hosts: (host, what is below it).
+        """
+        waiting = [host.run(order, its_below) for host, its_below in below]
+        found = self._fits[order.fit]
+        if found.serial != order.serial:
+            found.answer = _run(found.blocks, order.calls)
+            found.serial = order.serial
+        if not waiting:
+            return found.answer
+        answers = [found.answer, *(future.result() for future in waiting)]
+        return joined(order.calls[-1].verb, answers)
+
+
+def _run(blocks: dict[int, Any], calls: Sequence[Call]) -> Any:
+    """All calls on all blocks; the answer of the last one."""
+    for call in calls[:-1]:
+        for block in blocks.values():
+            call.function(block, *call.small)
+    last = calls[-1]
+    answers = ((number, last.function(block, *last.small)) for number, block in blocks.items())
+    if last.verb == "sum":
+        total = added(answer for _, answer in answers)
+        return total if last.finish is None or not blocks else last.finish(total)
+    found = dict(answers)
+    return found if last.verb == "each" else None
+
+
+def joined(verb: str, answers: Sequence[Any]) -> Any:
+    """Several answers as one: added up, or listed by block; hosts without blocks have none."""
+    told = [answer for answer in answers if answer is not None]
+    if verb == "sum":
+        return added(told)
+    if verb == "each":
+        return {number: value for answer in told for number, value in answer.items()}
+    return None
+
+
+BLOCK_CELLS = 1 << 22
+"""Cells of a block of numbers, about: 32 MB of a dense one."""
+
+MOST_BLOCKS = 64
+"""A table is cut into no more blocks than that: each has an answer of its own to every question."""
+
+Make = Callable[[Any, Any, Threads], Any]
+"""From a recipe, and what all blocks share, to a block."""
+
+
+class Holding(Protocol):
+    """Blocks of rows that can be given out again and again."""
+
+    name: str
+    make: Make
+    shared: Any
+
+    @property
+    def n_rows(self) -> Sequence[int]:
+        """The rows of each block."""
+
+    @property
+    def first_row(self) -> Sequence[int]:
+        """The number of the first row of each block."""
+
+    def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        """What a host needs to make each of these blocks, with its number."""
+
+
+class CodeHolding:
+    """The blocks of a stored table: hosts read them from its folder."""
+
+    name = "codes"
+
+    def __init__(self, table: StoredTable) -> None:
+        self._blocks = table.blocks
+        self.n_rows = [block.n_rows for block in table.blocks]
+        self.first_row = [block.first_row for block in table.blocks]
+        self.make: Make = read_codes
+        self.shared = table.bins
+
+    def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, StoredBlock]]:
+        """The pieces of the file."""
+        return ((number, self._blocks[number]) for number in numbers)
+
+
+def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> HeldBlock:
+    """Codes, read for good."""
+    columns = with_joined(stored.columns(stored.read(), bins), threads)
+    return HeldBlock(columns, stored.first_row, threads)
+
+
+class CopyHolding:
+    """The same rows several times, one copy for each worker; a copy knows which of them it is.
+
+    ``make`` is given (number, number of copies) and what was shared.
+    """
+
+    name = "copies"
+
+    def __init__(self, make: Make, shared: Any, n_copies: int) -> None:
+        self.make, self.shared = make, shared
+        self.n_rows = [1] * n_copies  # each as heavy as the next: one for every worker
+        self.first_row = [0] * n_copies
+
+    def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Which of the copies it is."""
+        return ((number, (number, len(self.n_rows))) for number in numbers)
+
+
+class NumberHolding:
+    """The rows of a table as blocks of numbers, sent from here.
+
+    How a table is cut depends on its shape alone; a dask collection, and rows on disk, are cut as
+    they come: sums over blocks, added in their order, are the same for any number of workers.
+    """
+
+    name = "numbers"
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        in_parts = isinstance(table, LazyTable | StoredNumbers)
+        self.is_sparse = table.is_sparse if in_parts else stays_sparse(table)
+        self._joined = _joined(table) if isinstance(table, StoredNumbers) else []
+        self.n_rows = self._lengths(table)
+        ends = np.cumsum([0, *self.n_rows])
+        self.first_row: Sequence[int] = ends[:-1].tolist()
+        self.make: Make = read_numbers
+        self.shared = None
+
+    def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, Numbers]]:
+        """The rows themselves."""
+        return ((number, self._numbers(number)) for number in numbers)
+
+    def _numbers(self, number: int) -> Numbers:
+        first = self.first_row[number]
+        if isinstance(self._table, LazyTable):
+            part = self._table.part(number)
+        elif isinstance(self._table, StoredNumbers):
+            part = self._table.part(self._joined[number])
+        else:
+            part = self._table.take(np.arange(first, first + self.n_rows[number]))
+        every = np.arange(part.n_features)
+        return Numbers(first, part.csc if self.is_sparse else part.columns(every))
+
+    def _lengths(self, table: Table) -> list[int]:
+        """The rows of each block."""
+        if isinstance(table, LazyTable):
+            return list(table.lengths)
+        if isinstance(table, StoredNumbers):
+            return [sum(table.lengths[piece] for piece in pieces) for pieces in self._joined]
+        n_rows, width = table.n_rows, table.n_features
+        size = max(-(-n_rows // MOST_BLOCKS), BLOCK_CELLS // width, 1)
+        return [min(size, n_rows - first) for first in range(0, n_rows, size)]
+
+    def here(self, threads: Threads) -> LocalExecutor[NumberBlock]:
+        """All blocks in this process."""
+        return LocalExecutor(
+            [
+                read_numbers(recipe, None, threads)
+                for _, recipe in self.recipes(range(len(self.n_rows)))
+            ]
+        )
+
+
+def _joined(table: StoredNumbers) -> list[range]:
+    """Which blocks of a file are one here: as few as there may be, that follow each other."""
+    n_pieces = len(table.pieces)
+    size = -(-n_pieces // MOST_BLOCKS)
+    return [range(first, min(first + size, n_pieces)) for first in range(0, n_pieces, size)]

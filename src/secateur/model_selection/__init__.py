@@ -1,0 +1,1 @@
+"""Folds, scorers, held-out scores, stability and the comparison of methods."""

@@ -1,0 +1,341 @@
+"""What others would do with a model: L1 penalties, elimination, Boruta, and LightGBM that pays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_selection import (
+    RFE,
+    RFECV,
+    f_classif,
+    f_regression,
+    mutual_info_classif,
+    mutual_info_regression,
+)
+from sklearn.linear_model import LassoCV, LogisticRegression, Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.svm import LinearSVC, l1_min_c
+
+from secateur.exceptions import MissingDependencyError
+from secateur.model_selection.encoding import Matrix, as_matrix
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+FALSE_DISCOVERIES = 0.05
+"""The share of false features that the F test accepts among those it chooses by itself."""
+
+
+class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
+    """Puts the features in an order, the best first.
+
+    Attributes
+    ----------
+    order_ : array of int
+        Perhaps not of all features.
+    n_own_ : int or None
+        How many of them are the method's own choice; None if it makes none.
+    """
+
+    _is_dense = False
+    _takes_categories = False
+
+    def __init__(self, task: str = "classification", random_state: Any = None) -> None:
+        self.task = task
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn the order."""
+        order, n_own = self._rank(as_matrix(X, dense=self._is_dense), np.asarray(y))
+        self.order_: IntArray = np.asarray(order, np.int64)
+        self.n_own_ = n_own
+        self.n_features_in_ = X.shape[1] if hasattr(X, "shape") else len(X[0])
+        return self
+
+    def get_support(self) -> BoolArray:
+        """The mask of its own choice; of all that it has put in order, if it makes none."""
+        mask = np.zeros(self.n_features_in_, np.bool_)
+        mask[self.order_[: self.n_own_]] = True
+        return mask
+
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[Any, int | None]:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = self._takes_categories
+        return tags
+
+    @property
+    def _is_classes(self) -> bool:
+        return self.task == "classification"
+
+
+class FTest(Ranking):
+    """One column at a time by its F statistic; its own choice is that of Benjamini and Hochberg."""
+
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
+        with np.errstate(all="ignore"):
+            scores, p = (f_classif if self._is_classes else f_regression)(X.values, y)
+        return _falling(scores), max(1, _accepted(np.where(np.isnan(p), 1.0, p)))
+
+
+class MutualInformation(Ranking):
+    """One column at a time by its mutual information with the target.
+
+    Of a sparse table it counts whether a cell is there, as of a word in a text.
+    """
+
+    _takes_categories = True
+
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:
+        measure = mutual_info_classif if self._is_classes else mutual_info_regression
+        values: Any = X.values
+        kinds: Any = X.is_category
+        if hasattr(values, "indptr"):
+            values, kinds = (values != 0).astype(np.float64), True
+        scores = measure(values, y, discrete_features=kinds, random_state=self.random_state)
+        return _falling(scores), None
+
+
+class Chance(Ranking):
+    """Features drawn at random: what any method must beat."""
+
+    _takes_categories = True
+
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:  # noqa: ARG002 - by chance
+        return np.random.default_rng(self.random_state).permutation(X.n_features), None
+
+
+class Everything(BaseEstimator):  # type: ignore[misc]  # untyped base
+    """All columns."""
+
+    def fit(self, X: Any, y: Any) -> Any:  # noqa: ARG002 - whatever the target
+        """Count the columns."""
+        self.support_: BoolArray = np.ones(
+            X.shape[1] if hasattr(X, "shape") else len(X[0]), np.bool_
+        )
+        return self
+
+    def get_support(self) -> BoolArray:
+        """The mask of all columns."""
+        return self.support_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+
+class MRMR(Ranking):
+    """Least redundancy, most relevance, as in mRMR's quotient of F statistics and correlations.
+
+    The next feature is that with the largest F_j / mean |corr(j, chosen)| (FCQ of Zhao, Anand and
+    Wang, 2019).
+
+    Parameters
+    ----------
+    n_features : int, default=50
+        How many are put in order.
+    """
+
+    def __init__(
+        self, task: str = "classification", random_state: Any = None, n_features: int = 50
+    ) -> None:
+        super().__init__(task, random_state)
+        self.n_features = n_features
+
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[list[int], None]:
+        with np.errstate(all="ignore"):
+            scores, _ = (f_classif if self._is_classes else f_regression)(X.values, y)
+        relevance = np.nan_to_num(scores, nan=0.0, posinf=np.finfo(float).max)
+        order = [int(relevance.argmax())]
+        redundancy = np.zeros(X.n_features)
+        while len(order) < min(self.n_features, X.n_features):
+            redundancy += np.abs(_correlations(X.values, order[-1]))
+            quotient = relevance / np.maximum(redundancy / len(order), 1e-3)
+            quotient[order] = -np.inf
+            order.append(int(quotient.argmax()))
+        return order, None
+
+
+def _correlations(values: Any, feature: int) -> FloatArray:
+    """With one column; columns have standard deviation one."""
+    one = values[:, [feature]]
+    one = np.asarray(one.todense() if hasattr(one, "todense") else one).ravel()
+    found: FloatArray = np.asarray(values.T @ (one - one.mean())).ravel() / len(one)
+    return found
+
+
+def _falling(scores: Any) -> IntArray:
+    clean = np.where(np.isnan(scores), -np.inf, scores)
+    return np.argsort(-clean, kind="stable").astype(np.int64)
+
+
+def _accepted(p: FloatArray) -> int:
+    """How many hypotheses Benjamini and Hochberg reject."""
+    ladder = FALSE_DISCOVERIES * np.arange(1, len(p) + 1) / len(p)
+    below = np.flatnonzero(np.sort(p) <= ladder)
+    return int(below[-1]) + 1 if len(below) else 0
+
+
+L1_GRID = np.logspace(0.05, 2.5, 12)
+"""Times the smallest C at which any feature enters."""
+
+ELIMINATED_SINGLY = 50
+"""Recursive elimination goes feature by feature from here on."""
+
+CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
+"""Times the gain of the best first split."""
+
+
+class L1(Ranking):
+    """Columns in the order in which a falling L1 penalty lets them in.
+
+    Lasso for numbers, a linear support vector machine for classes; its own choice is the penalty
+    that is best in three folds.
+    """
+
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
+        sizes, own = self._classes(X, y) if self._is_classes else self._numbers(X, y)
+        order = entry_order(sizes)
+        entered = set(np.flatnonzero(own))
+        order = [j for j in order if j in entered] + [j for j in order if j not in entered]
+        return np.array(order, np.int64), len(entered)
+
+    def _classes(self, X: Matrix, y: AnyArray) -> tuple[list[FloatArray], FloatArray]:
+        values = X.values.tocsr() if hasattr(X.values, "indptr") else X.values
+        grid = l1_min_c(values, y, loss="squared_hinge") * L1_GRID
+        machines = [
+            LinearSVC(penalty="l1", dual=False, C=C, random_state=self.random_state) for C in grid
+        ]
+        scores = [cross_val_score(machine, values, y, cv=3).mean() for machine in machines]
+        sizes = [np.abs(machine.fit(values, y).coef_).sum(axis=0) for machine in machines]
+        return sizes, sizes[int(np.argmax(scores))]
+
+    def _numbers(self, X: Matrix, y: AnyArray) -> tuple[list[FloatArray], FloatArray]:
+        model = LassoCV(cv=3, random_state=self.random_state).fit(X.values, y)
+        _, coefficients, _ = model.path(X.values, y - np.mean(y), alphas=model.alphas_)
+        return list(np.abs(coefficients.T)), np.abs(model.coef_)
+
+
+class Elimination(Ranking):
+    """Recursive elimination by a linear model, its own choice by RFECV in three folds.
+
+    In tenths of the columns down to fifty, then one by one.
+    """
+
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
+        model = LogisticRegression(max_iter=300) if self._is_classes else Ridge()
+        values = X.values.tocsr() if hasattr(X.values, "indptr") else X.values
+        left = np.arange(X.n_features)
+        dropped: IntArray = left[:0]
+        if len(left) > ELIMINATED_SINGLY:
+            coarse = RFE(model, n_features_to_select=ELIMINATED_SINGLY, step=0.1).fit(values, y)
+            by_rank = np.argsort(coarse.ranking_, kind="stable")
+            left, dropped = np.sort(by_rank[:ELIMINATED_SINGLY]), by_rank[ELIMINATED_SINGLY:]
+        fine = RFE(model, n_features_to_select=1).fit(values[:, left], y)
+        order = left[np.argsort(fine.ranking_, kind="stable")]
+        n_own = int(RFECV(model, cv=3).fit(values[:, left], y).n_features_)
+        return np.concatenate([order, dropped]), n_own
+
+
+class BorutaChoice(Ranking):
+    """Boruta's own choice, and its ranking behind it."""
+
+    _is_dense = True
+
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
+        boruta = needs("boruta", "Boruta")
+        forest = RandomForestClassifier if self._is_classes else RandomForestRegressor
+        trees = forest(max_depth=5, n_jobs=-1, random_state=self.random_state)
+        chooser = boruta.BorutaPy(trees, n_estimators="auto", random_state=self.random_state)
+        chooser.fit(X.values, y)
+        history = np.nan_to_num(np.asarray(chooser.importance_history_)[1:]).mean(axis=0)
+        return np.lexsort([-history, chooser.ranking_]), int(chooser.support_.sum())
+
+
+class CoupledCEGB(Ranking):
+    """LightGBM in which the first use of a feature costs something, from dear to cheap.
+
+    Its own choice is the penalty that is best on a fifth of the rows that it holds out itself.
+    """
+
+    _takes_categories = True
+
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[list[int], int]:
+        lightgbm = needs("lightgbm", "LightGBM")
+        values = X.values.tocsr() if hasattr(X.values, "indptr") else X.values
+        codes = np.unique(y, return_inverse=True)[1] if self._is_classes else y
+        n_classes = int(codes.max()) + 1 if self._is_classes else 0
+        told = _cegb_parameters(n_classes, X.n_features, len(y), self.random_state)
+        judges = np.random.default_rng(self.random_state).permutation(len(y)) < len(y) // 5
+        train = lightgbm.Dataset(
+            values[~judges],
+            codes[~judges],
+            categorical_feature=np.flatnonzero(X.is_category).tolist(),
+            params=told,
+            free_raw_data=False,
+        )
+        test = train.create_valid(values[judges], codes[judges])
+        scale = _first_gain(lightgbm, told, train)
+        gains, losses = [], []
+        for share in CEGB_GRID:
+            asked = {**told, "cegb_tradeoff": max(scale * share, 1e-12)}
+            model = lightgbm.train(asked, train, 100, valid_sets=[test])
+            gains.append(np.asarray(model.feature_importance("gain"), np.float64))
+            losses.append(next(iter(model.best_score["valid_0"].values())))
+        own = set(np.flatnonzero(gains[int(np.argmin(losses))]))
+        order = entry_order(gains)
+        used = [j for j in order if any(gain[j] > 0 for gain in gains)]
+        return [j for j in used if j in own] + [j for j in used if j not in own], len(own)
+
+
+def _cegb_parameters(n_classes: int, n_features: int, n_rows: int, seed: Any) -> dict[str, Any]:
+    objective = "regression" if n_classes == 0 else "binary" if n_classes == 2 else "multiclass"
+    told = {
+        "objective": objective,
+        "verbosity": -1,
+        "learning_rate": 0.1,
+        "num_leaves": 15,
+        "min_data_in_leaf": min(20, max(1, n_rows // 50)),
+        "min_data_in_bin": 1,
+        "seed": seed,
+        "deterministic": True,
+        "cegb_penalty_feature_coupled": [1.0] * n_features,
+        "cegb_tradeoff": 0.0,
+    }
+    return told | ({"num_class": n_classes} if n_classes > 2 else {})
+
+
+def _first_gain(lightgbm: Any, told: dict[str, Any], train: Any) -> float:
+    """What the best first split gains where features cost nothing."""
+    free = {name: value for name, value in told.items() if not name.startswith("cegb")}
+    trees = lightgbm.train(free, train, 1).dump_model()["tree_info"]
+    return max((tree["tree_structure"].get("split_gain", 0.0) for tree in trees), default=0.0)
+
+
+def entry_order(sizes: list[FloatArray]) -> list[int]:
+    """Features by the first of the models that uses them, the largest first; others last.
+
+    >>> entry_order([np.array([0.0, 2.0, 0.0]), np.array([3.0, 1.0, 0.0])])
+    [1, 0, 2]
+    """
+    table = np.array(sizes)
+    first = np.where((table > 0).any(axis=0), (table > 0).argmax(axis=0), len(table))
+    at_entry = table[np.minimum(first, len(table) - 1), np.arange(table.shape[1])]
+    return [int(j) for j in np.lexsort([-at_entry, first])]
+
+
+def needs(module: str, package: str) -> Any:
+    """Import an optional package, or say what to install."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"This method needs {package}. Got no such package. Install it with "
+            f"'pip install {package}', or leave the method out."
+        ) from error

@@ -1,0 +1,333 @@
+"""Methods that know numbers only, on tables with categories: columns there, features back."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from secateur.data.costs import FeatureCosts, Prices, as_costs
+from secateur.data.frames import read_table
+from secateur.data.table import Table
+from secateur.exceptions import InputError, UnknownCategoryWarning
+from secateur.model_selection.fitting import fit_anew
+from secateur.model_selection.rows import Rows
+from secateur.path import SelectionPath, Step
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+
+class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """A table of any kind as floats: missing cells NaN, a column for each value of a category.
+
+    Sparse matrices stay sparse.
+
+    Attributes
+    ----------
+    sources_ : array of int
+        The column of X that each column of the result is made of.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"size": [1.5, None], "sex": pd.Categorical(["f", "m"])})
+    >>> numbers = AsNumbers().fit(X)
+    >>> numbers.transform(X)
+    array([[1.5, 1. , 0. ],
+           [nan, 0. , 1. ]])
+    >>> numbers.sources_, numbers.get_feature_names_out().tolist()
+    (array([0, 1, 1]), ['size', 'sex=f', 'sex=m'])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002 - scikit-learn hands it over
+        """Learn names and categories."""
+        table = read_table(X, categorical_features="from_dtype")
+        self.schema_ = table.schema
+        n_values = [_n_columns(values) for values in table.categories.values()]
+        categories = np.repeat(np.array(list(table.categories), np.int64), n_values)
+        self.sources_: IntArray = np.concatenate([_plain(table), categories])
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The numbers; a value that was not there at fit time has no column."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownCategoryWarning)
+            table = read_table(X, like=self.schema_)
+            return sp.csr_matrix(table.csc) if table.is_sparse else _with_categories(table)
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:  # noqa: ARG002
+        """Names of the columns, as ``sex=f`` for those of a category."""
+        schema = self.schema_
+        n_plain = schema.n_features - len(schema.encoders)
+        names = [schema.names[source] for source in self.sources_[:n_plain]]
+        for feature, values in schema.categories.items():
+            told = values.tolist() or [""]
+            names += [f"{schema.names[feature]}={value}" for value in told]
+        return np.array(names, dtype=object)
+
+
+def _plain(table: Table) -> IntArray:
+    return np.setdiff1d(np.arange(table.n_features), list(table.categories)).astype(np.int64)
+
+
+def _n_columns(values: AnyArray) -> int:
+    """A category whose cells are all missing has one column, of zeros: it is a feature too."""
+    return max(1, len(values))
+
+
+def _with_categories(table: Table) -> FloatArray:
+    numbers = table.columns(np.arange(table.n_features))
+    if not table.categories:
+        return numbers
+    parts = [numbers[:, _plain(table)]]
+    for feature, values in table.categories.items():
+        codes = np.arange(_n_columns(values))
+        parts.append((numbers[:, [feature]] == codes).astype(np.float64))
+    return np.hstack(parts)
+
+
+def takes_categories(estimator: Any) -> bool:
+    """Whether an estimator can do something with columns of categories or text.
+
+    It says so by a parameter ``categorical_features`` or by its tags; a pipeline takes what its
+    first step does.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> pipeline = make_pipeline(OneHotEncoder(), LogisticRegression())
+    >>> takes_categories(LogisticRegression()), takes_categories(pipeline)
+    (False, True)
+    """
+    inner = getattr(estimator, "estimator", None)  # of a search for parameters, for instance
+    if isinstance(inner, Pipeline):
+        return takes_categories(inner)
+    if isinstance(estimator, Pipeline):
+        return takes_categories(estimator.steps[0][1])
+    if isinstance(estimator, AsNumbers | ColumnTransformer | FunctionTransformer):
+        return True
+    known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    if "categorical_features" in known:
+        return True
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return False
+    tags = estimator.__sklearn_tags__().input_tags
+    return bool(tags.categorical or tags.string)
+
+
+def reading_text(estimator: Any) -> Any:
+    """The same selector of secateur, told that text is categories, where nothing was said of it.
+
+    >>> from secateur import AGBMClassifier
+    >>> reading_text(AGBMClassifier()).categorical_features
+    'from_dtype'
+    """
+    if not hasattr(estimator, "with_cut"):
+        return estimator
+    known = estimator.get_params(deep=False)
+    if "categorical_features" not in known or known["categorical_features"] is not None:
+        return estimator
+    return clone(estimator).set_params(categorical_features="from_dtype")
+
+
+def on_numbers(estimator: Any, *, has_categories: bool) -> Any:
+    """An estimator that can be fitted to a table with categories: it gets numbers if it needs them.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> [name for name, _ in on_numbers(Ridge(), has_categories=True).steps]
+    ['asnumbers', 'ridge']
+    """
+    if not has_categories:
+        return estimator
+    if takes_categories(estimator):
+        return reading_text(estimator)
+    if isinstance(estimator, Pipeline):  # not a pipeline in another: weights go to the last step
+        return Pipeline([("asnumbers", AsNumbers()), *estimator.steps])
+    return make_pipeline(AsNumbers(), estimator)
+
+
+MOST_DENSE_CELLS = 200_000_000
+"""Sparse tables with more cells than this are not made dense: 1.6 GB."""
+
+
+class Matrix(NamedTuple):
+    """Columns of standard deviation one, and which of them are codes of categories instead."""
+
+    values: Any
+    is_category: BoolArray
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.values.shape[1])
+
+
+def as_matrix(X: Any, *, dense: bool = False) -> Matrix:
+    """Missing cells get the mean of their column; categories are numbered, -1 for missing.
+
+    Sparse tables stay sparse, and are then not centred, unless ``dense``.
+
+    Examples
+    --------
+    >>> as_matrix([[0.0, 5.0], [2.0, None]]).values
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+    table = read_table(X, categorical_features="from_dtype")
+    is_category = np.zeros(table.n_features, np.bool_)
+    is_category[list(table.categories)] = True
+    if table.is_sparse and not dense:
+        return Matrix(_scaled_sparse(table.csc), is_category)
+    if table.is_sparse and table.n_rows * table.n_features > MOST_DENSE_CELLS:
+        raise InputError(
+            f"A table must have at most {MOST_DENSE_CELLS:,} cells to be made dense. Got "
+            f"{table.n_rows:,} rows and {table.n_features:,} columns. Leave this method out."
+        )
+    raw = table.columns(np.arange(table.n_features))
+    missing = np.isnan(raw)
+    count = np.maximum((~missing).sum(axis=0), 1)
+    mean = np.where(missing, 0.0, raw).sum(axis=0) / count
+    values = np.where(missing, 0.0, raw - mean)
+    values /= _or_one(np.sqrt((values * values).mean(axis=0)))
+    values[:, is_category] = np.nan_to_num(raw[:, is_category], nan=-1.0)
+    return Matrix(values, is_category)
+
+
+def _scaled_sparse(csc: Any) -> Any:
+    clean = sp.csc_matrix(csc, copy=True)
+    clean.data = np.nan_to_num(clean.data)
+    mean = np.asarray(clean.mean(axis=0)).ravel()
+    square = np.asarray(clean.multiply(clean).mean(axis=0)).ravel()
+    spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
+    return sp.csc_matrix(clean @ sp.diags(1.0 / _or_one(spread)))
+
+
+def _or_one(spread: Any) -> Any:
+    return np.where(spread > 0.0, spread, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """The feature that each column was made of: choices of columns as choices of features.
+
+    Parameters
+    ----------
+    of_columns : array of int
+    names : tuple of str
+        Of the features.
+
+    Examples
+    --------
+    >>> sources = Sources(np.array([0, 1, 1, 2]), ("size", "sex", "age"))
+    >>> sources.order(np.array([2, 3, 1]))
+    array([1, 2])
+    >>> sources.worth(np.array([0.5, 0.1, 0.4, 0.2]))
+    array([0.5, 0.4, 0.2])
+    """
+
+    of_columns: IntArray
+    names: tuple[str, ...]
+
+    def order(self, columns: IntArray) -> IntArray:
+        """Columns in some order as features: each where the first of its columns is."""
+        features = self.of_columns[np.asarray(columns, np.int64)]
+        _, first = np.unique(features, return_index=True)
+        return features[np.sort(first)]
+
+    def worth(self, worth: Any) -> FloatArray:
+        """That of the best of its columns."""
+        found = np.full(len(self.names), np.nan)
+        np.fmax.at(found, self.of_columns, np.asarray(worth, np.float64))
+        return found
+
+    def path(self, path: SelectionPath) -> SelectionPath:
+        """The same steps in terms of features, which weigh what their columns do together."""
+        steps = tuple(self._step(step) for step in path)
+        return replace(path, steps=steps, feature_names=self.names)
+
+    def _step(self, step: Step) -> Step:
+        order = self.order(step.order)
+        support = np.sort(order)
+        weight = np.zeros(len(self.names))
+        np.add.at(weight, self.of_columns[step.support], step.weight)
+        return replace(step, support=support, order=order, weight=weight[support], supports={})
+
+
+def fit_method(
+    method: Any, rows: Rows, seed: int, n_jobs: int | None
+) -> tuple[Any, Sources | None]:
+    """A method fitted to some rows in a form that it can use.
+
+    Where there are categories, those that take them get them. The others get a column of 0 and 1
+    for each value that is among these rows; if they have prices, the columns of one category are
+    bought as one. Feature Gradients switches groups as a whole, which is something else: a category
+    of many values would have to be worth all of its columns. There columns stand alone.
+
+    Returns
+    -------
+    fitted : estimator
+    sources : Sources or None
+        The features that its columns were made of; None where they are the features.
+    """
+    if not rows.has_categories:
+        return fit_anew(method, rows, seed, n_jobs), None
+    if takes_categories(method):
+        return fit_anew(reading_text(method), rows, seed, n_jobs), None
+    numbers = AsNumbers().fit(rows.X)
+    sources = Sources(numbers.sources_, rows.names)
+    columns = replace(
+        rows,
+        X=numbers.transform(rows.X),
+        names=tuple(numbers.get_feature_names_out()),
+        has_categories=False,
+    )
+    return fit_anew(_priced(method, sources), columns, seed, n_jobs), sources
+
+
+def _priced(method: Any, sources: Sources) -> Any:
+    """The method with the prices of features told for columns, if it has prices."""
+    known = method.get_params(deep=False) if hasattr(method, "with_cut") else {}
+    if "costs" not in known:
+        return method
+    costs = as_costs(known["costs"], known.get("groups"), known.get("keep"))
+    if costs.neighbours is not None or costs.rule is not None:
+        msg = (
+            "Prices of tables with categories must be costs and groups for a method that knows "
+            "numbers only. Got neighbours, or a rule. Encode the categories beforehand."
+        )
+        raise InputError(msg)
+    prices = costs.bind(sources.names)
+    of_columns = sources.of_columns
+    told = FeatureCosts(
+        prices.cost[of_columns],
+        groups=_bags(prices, of_columns, are_prices="group_mode" not in known),
+        keep=prices.keep[of_columns],
+        unit=costs.unit,
+    )
+    free = {name: None for name in ("groups", "keep") if name in known}
+    return clone(method).set_params(costs=told, **free)
+
+
+def _bags(prices: Prices, of_columns: IntArray, *, are_prices: bool) -> Any:
+    """The bags of columns: those of their features, or one for a category that is in none."""
+    n_columns = np.bincount(of_columns, minlength=prices.n_features)
+    alone = (n_columns > 1) & are_prices
+    parts = []
+    if prices.bags is not None:
+        alone &= np.diff(prices.bags.indptr) == 0
+        parts.append(prices.bags[of_columns])
+    if not parts and not alone.any():
+        return None
+    place = np.cumsum(alone) - 1
+    rows = np.flatnonzero(alone[of_columns])
+    shape = (len(of_columns), int(alone.sum()))
+    ones = np.ones(len(rows), np.int32)
+    parts.append(sp.csr_array((ones, (rows, place[of_columns[rows]])), shape=shape))
+    return sp.csr_array(sp.hstack(parts))

@@ -1,0 +1,274 @@
+"""How much a selection depends on its rows, and on the order of its columns."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from secateur.data.frames import select_columns
+from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
+from secateur.model_selection.agreement import Agreement, jaccard, nogueira, selection_frequency
+from secateur.model_selection.fitting import fit_anew
+from secateur.model_selection.rows import Rows, read_rows, task_of
+from secateur.model_selection.scorers import read_seed
+from secateur.path import StopReason
+from secateur.path.values import whole_number
+from secateur.typing import FloatArray, IntArray
+
+BY_COLUMN = ("costs", "groups", "keep", "init", "categorical_features")
+"""Parameters that may speak of columns by their place."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stability:
+    """How steady a selection is.
+
+    Parameters
+    ----------
+    feature_names : tuple of str
+    support : array of int
+        What is selected from all rows.
+    supports : tuple of array of int
+        What is selected from each part of the rows.
+    agreement : Agreement
+        Nogueira's index of `supports`, with its interval.
+    permuted : tuple of float
+        For each new order of the columns, how much of the selection from all rows stays the same:
+        Jaccard's index of the two.
+
+    Examples
+    --------
+    >>> from secateur import GraftingClassifier
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = stability(GraftingClassifier(l1=0.1), X, y, n_resamples=5, random_state=0)
+    >>> found.frequency.shape, found.permuted_agreement
+    ((30,), 1.0)
+    """
+
+    feature_names: tuple[str, ...]
+    support: IntArray
+    supports: tuple[IntArray, ...]
+    agreement: Agreement
+    permuted: tuple[float, ...]
+
+    @property
+    def frequency(self) -> FloatArray:
+        """In what share of the parts each feature was selected."""
+        return selection_frequency(self.supports, len(self.feature_names))
+
+    @property
+    def index(self) -> float:
+        """Nogueira's index."""
+        return self.agreement.index
+
+    @property
+    def permuted_agreement(self) -> float:
+        """The mean of `permuted`; 1 if the order of the columns has no say, NaN if not asked."""
+        return float(np.mean(self.permuted)) if self.permuted else math.nan
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One plain dict for each feature that was ever selected, the steadiest first."""
+        share = self.frequency
+        chosen = set(self.support.tolist())
+        ever = [j for j in np.argsort(-share, kind="stable").tolist() if share[j] or j in chosen]
+        return [
+            {"feature": self.feature_names[j], "frequency": share[j], "selected": j in chosen}
+            for j in ever
+        ]
+
+    def __str__(self) -> str:
+        share = self.frequency
+        always = int((share == 1.0).sum())
+        told = (
+            f"{len(self.support)} of {len(self.feature_names)} features are selected. Over "
+            f"{len(self.supports)} parts of the rows Nogueira's index is {self.agreement}; "
+            f"{always} features are selected every time, {int((share > 0).sum())} at least once."
+        )
+        if self.permuted:
+            told += (
+                f"\nWith the columns in another order {self.permuted_agreement:.0%} of the "
+                "selection is the same."
+            )
+        return told
+
+
+def stability(
+    selector: Any,
+    X: Any,
+    y: Any,
+    n_resamples: int = 20,
+    *,
+    fraction: float = 0.8,
+    n_permutations: int = 2,
+    groups: Any = None,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    on_fit: Callable[[int, int], None] | None = None,
+) -> Stability:
+    """Repeat a selection on parts of the rows and with the columns in another order.
+
+    Parts are drawn without putting rows back: a row that came twice would be in the training rows
+    and in the judging rows of the selector's own folds. Ctrl-C keeps what was done.
+
+    Parameters
+    ----------
+    selector : estimator
+        With ``get_support``. It is cloned, never fitted.
+    X : array, sparse matrix or data frame of shape (n_rows, n_features)
+    y : array or series of shape (n_rows,)
+    n_resamples : int, default=20
+        How many parts, at least two.
+    fraction : float, default=0.8
+        The share of the rows (of the groups, where there are any) in a part; classes in proportion.
+    n_permutations : int, default=2
+        How many new orders of the columns. None are tried where parameters of the selector speak
+        of columns by their place.
+    groups : array of shape (n_rows,), default=None
+        Which rows belong together.
+    sample_weight : array of shape (n_rows,), default=None
+    confidence : float, default=0.95
+        Of the interval of Nogueira's index.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int, default=None
+        Threads of a selector that has no number of its own.
+    on_fit : callable, default=None
+        Called with (done, total) after each fit.
+
+    Returns
+    -------
+    Stability
+    """
+    n_parts = whole_number("n_resamples", n_resamples, least=2, advice="Use 20 for a start.")
+    n_orders = whole_number("n_permutations", n_permutations, least=0, advice="Use 0 for none.")
+    _check(selector, fraction)
+    nogueira([], 1, confidence=confidence)  # complains before any work
+    seed = read_seed(random_state)
+    rows = read_rows(X, y, task=task_of(selector), sample_weight=sample_weight, groups=groups)
+    rng = np.random.default_rng(seed)
+    parts = [_part(rows, fraction, rng) for _ in range(n_parts)]
+    orders = [rng.permutation(rows.n_features) for _ in range(n_orders)]
+    if not _may_permute(selector):
+        orders = []
+    total = 1 + len(parts) + len(orders)
+    run = _Run(selector, seed, n_jobs, on_fit, total)
+    whole = run.support(rows)
+    supports = run.all_of([rows.take(part) for part in parts])
+    shuffled = run.all_of([_with_columns(rows, order) for order in orders])
+    return Stability(
+        feature_names=rows.names,
+        support=whole,
+        supports=tuple(supports),
+        agreement=nogueira(supports, rows.n_features, confidence=confidence),
+        permuted=tuple(
+            jaccard(whole, order[found]) for order, found in zip(orders, shuffled, strict=False)
+        ),
+    )
+
+
+class _Run:
+    """Fits one after another, up to an interruption."""
+
+    def __init__(
+        self,
+        selector: Any,
+        seed: int,
+        n_jobs: int | None,
+        listener: Callable[[int, int], None] | None,
+        total: int,
+    ) -> None:
+        self._selector = selector
+        self._seed = seed
+        self._n_jobs = n_jobs
+        self._listener = listener
+        self._total = total
+        self._done = 0
+
+    def support(self, rows: Rows) -> IntArray:
+        """What is selected from some rows."""
+        fitted = fit_anew(self._selector, rows, self._seed, self._n_jobs)
+        path = getattr(fitted, "path_", None)
+        if path is not None and path.stop_reason is StopReason.INTERRUPTED:
+            raise KeyboardInterrupt
+        self._done += 1
+        if self._listener is not None:
+            self._listener(self._done, self._total)
+        return np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64)
+
+    def all_of(self, tables: list[Rows]) -> list[IntArray]:
+        """What is selected from each of some tables."""
+        found: list[IntArray] = []
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SecateurWarning)  # the first fit has said it
+                found.extend(self.support(table) for table in tables)
+        except KeyboardInterrupt:
+            warnings.warn(
+                f"stability was interrupted. It keeps the {self._done} of {self._total} fits that "
+                "were done.",
+                InterruptedWarning,
+                stacklevel=3,
+            )
+        return found
+
+
+def _part(rows: Rows, fraction: float, rng: np.random.Generator) -> IntArray:
+    """Some of the rows, class by class, or some of the groups; rows of weight zero are none."""
+    kept = np.flatnonzero(rows.weight)
+    if rows.groups is not None:
+        return kept[np.isin(rows.groups[kept], _some(np.unique(rows.groups), fraction, rng))]
+    if rows.target.classes is None:
+        return np.sort(_some(kept, fraction, rng))
+    codes = rows.target.values[kept]
+    return np.sort(
+        np.concatenate([_some(kept[codes == code], fraction, rng) for code in np.unique(codes)])
+    )
+
+
+def _some(values: IntArray, fraction: float, rng: np.random.Generator) -> IntArray:
+    count = max(1, round(fraction * len(values)))
+    return rng.permutation(values)[:count]
+
+
+def _with_columns(rows: Rows, order: IntArray) -> Rows:
+    return replace(
+        rows,
+        X=select_columns(rows.X, order),
+        names=tuple(rows.names[j] for j in order),
+    )
+
+
+def _may_permute(selector: Any) -> bool:
+    """Whether no parameter may speak of columns by their place."""
+    given = selector.get_params(deep=False)
+    return all(_is_placeless(given.get(name)) for name in BY_COLUMN)
+
+
+def _is_placeless(value: Any) -> bool:
+    if value is None or isinstance(value, str | int | float):
+        return True
+    if isinstance(value, dict):
+        return all(isinstance(key, str) for key in value)
+    is_list = isinstance(value, list | tuple)
+    return is_list and all(isinstance(item, str) for item in value) and bool(value)
+
+
+def _check(selector: Any, fraction: Any) -> None:
+    if isinstance(selector, type) or not (
+        hasattr(selector, "fit") and hasattr(selector, "get_support")
+    ):
+        raise ParameterError(
+            f"'selector' must be an estimator with fit and get_support. Got {selector!r}. "
+            "Use for instance AGBMClassifier()."
+        )
+    if not isinstance(fraction, int | float) or not 0.0 < fraction < 1.0:
+        raise ParameterError(
+            f"'fraction' must be a number > 0 and < 1. Got {fraction!r}. Use 0.8 for a start."
+        )

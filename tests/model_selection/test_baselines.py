@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from sklearn.feature_selection import SelectFdr, f_classif
+
+from secateur.exceptions import MissingDependencyError
+from secateur.model_selection.baselines import L1, MRMR, Elimination, FTest, needs
+from secateur.model_selection.encoding import as_matrix
+from secateur.model_selection.trials import choices_of, within
+from secateur.path import SelectionPath, Step, StopReason
+
+
+def problem(n_rows=80, n_features=10, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features))
+    return X, (X[:, 2] + X[:, 7] + 0.3 * rng.normal(size=n_rows) > 0).astype(int)
+
+
+def naive_mrmr(X, y, k):
+    F = f_classif(X, y)[0]
+    chosen = [int(F.argmax())]
+    while len(chosen) < k:
+        best, best_worth = -1, -np.inf
+        for j in range(X.shape[1]):
+            if j not in chosen:
+                doubled = np.mean([abs(np.corrcoef(X[:, j], X[:, s])[0, 1]) for s in chosen])
+                if F[j] / max(doubled, 1e-3) > best_worth:
+                    best, best_worth = j, F[j] / max(doubled, 1e-3)
+        chosen.append(best)
+    return chosen
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6))
+def test_mrmr_is_the_greedy_quotient(seed):
+    X, y = problem(n_rows=40, n_features=8, seed=seed)
+    assert MRMR(n_features=6).fit(X, y).order_.tolist() == naive_mrmr(X, y, 6)
+
+
+def test_mrmr_is_the_same_for_sparse_tables():
+    X, y = problem()
+    X = np.where(np.abs(X) < 0.7, 0.0, X)
+    dense, sparse = (MRMR().fit(table, y).order_ for table in (X, csr_matrix(X)))
+    assert dense.tolist() == sparse.tolist()
+
+
+def test_the_f_test_chooses_like_scikit_learns_false_discovery_rate():
+    X, y = problem()
+    found = FTest().fit(X, y)
+    known = SelectFdr(alpha=0.05).fit(X, y).get_support(indices=True)
+    assert sorted(found.order_[: found.n_own_]) == sorted(known)
+    assert found.order_[0] in {2, 7}
+
+
+def test_constant_columns_come_last():
+    X, y = problem()
+    X[:, 2] = 1.0
+    assert FTest().fit(X, y).order_[-1] == 2
+
+
+@pytest.mark.parametrize("method", [L1(), Elimination()])
+def test_models_find_what_matters(method):
+    X, y = problem()
+    assert sorted(method.fit(X, y).order_[:2]) == [2, 7]
+    assert 1 <= method.n_own_ <= 10
+
+
+@pytest.mark.slow
+def test_elimination_of_many_columns_ends_one_by_one():
+    X, y = problem(n_features=54)
+    order = Elimination().fit(X, y).order_
+    assert sorted(order) == list(range(54))
+    assert {2, 7} <= set(order[:5])
+
+
+def test_a_path_is_filled_up_with_what_enters_next():
+    path = SelectionPath(
+        [Step.of([3]), Step.of([3, 1, 0]), Step.of([4, 3, 1, 0, 2])],
+        StopReason.FINISHED,
+        list("abcde"),
+        "demo",
+    )
+    assert within(path, 2).tolist() == [3, 1]
+    assert within(path, 4).tolist() == [3, 1, 0, 4]
+    assert within(path, 9).tolist() == [4, 3, 1, 0, 2]
+    large = SelectionPath([Step.of([4, 2, 0])], StopReason.FINISHED, list("abcde"), "demo")
+    assert within(large, 2).tolist() == [4, 2]
+
+
+def test_a_support_without_a_ranking_gives_only_what_fits():
+    class Mask:
+        def get_support(self):
+            return np.array([True, False, True])
+
+    assert [(s.size, s.order.tolist()) for s in choices_of(Mask(), [1, 2])] == [
+        (2, [0, 2]),
+        (None, [0, 2]),
+    ]
+
+
+def test_matrices_are_of_one_scale_without_gaps():
+    X, _ = problem()
+    X[::5, 0] = np.nan
+    X[:, 1] = 3.0
+    values = as_matrix(X).values
+    assert np.isfinite(values).all()
+    assert values[:, 2:].std(axis=0) == pytest.approx(1.0)
+    assert (values[:, 1] == 0.0).all()
+    sparse = as_matrix(csr_matrix(np.abs(problem()[0]))).values
+    assert sparse.toarray().std(axis=0) == pytest.approx(1.0)
+
+
+def test_a_missing_package_is_named():
+    with pytest.raises(MissingDependencyError, match="pip install Nothing"):
+        needs("no_such_package_at_all", "Nothing")

@@ -1,0 +1,126 @@
+"""Rows of a table on disk train and judge as they do in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import secateur
+from secateur.exceptions import InputError, InputTypeError
+from secateur.storage import open_table as opening
+from secateur.storage.stored_rows import StoredRows, sample_stored
+
+N_ROWS = 700
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    monkeypatch.setattr(opening, "BLOCK_ROWS", 150)
+    monkeypatch.setattr(opening, "LEAST_BLOCK", 100)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Few different values: bins are the same whichever rows there are."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 7, size=(N_ROWS, 6)).astype(float)
+    y = (X[:, 1] - X[:, 3] + rng.normal(size=N_ROWS) > 0).astype(int)
+    return X, y
+
+
+def selector(**more):
+    told = {"penalty": 0.005, "max_iter": 8, "early_stopping": False, "random_state": 0}
+    return secateur.AGBMClassifier(**{**told, **more})
+
+
+def test_some_rows_give_the_model_of_these_rows(problem):
+    X, y = problem
+    rows = np.flatnonzero(np.arange(N_ROWS) % 3)
+    part = secateur.open_table(X, y).take(rows)
+    assert isinstance(part, StoredRows)
+    assert part.n_rows == len(rows)
+    np.testing.assert_array_equal(part.target(), y[rows])
+    there, here = selector().fit(part), selector().fit(X[rows], y[rows])
+    np.testing.assert_array_equal(there.predict_proba(X), here.predict_proba(X))
+    fewer = part.take(np.arange(0, part.n_rows, 2))
+    np.testing.assert_array_equal(fewer.rows, rows[::2])
+
+
+def test_held_out_scores_are_those_of_memory(problem):
+    X, y = problem
+    told = {"cv": 3, "random_state": 0}
+    for one in (selector(), selector(penalty=[0.02, 0.002], early_stopping="auto")):
+        here = secateur.held_out(one, X, y, **told)
+        there = secateur.held_out(one, secateur.open_table(X, y), None, **told)
+        assert [step.score for step in there.path] == [step.score for step in here.path]
+        assert there.all_features == here.all_features
+        assert there.selector.selection_.names == here.selector.selection_.names
+
+
+def test_a_sample_judges_where_not_all_rows_fit(problem, monkeypatch):
+    from secateur.storage import stored_rows
+
+    monkeypatch.setattr(stored_rows, "SAMPLE_ROWS", 200)
+    X, y = problem
+    table = secateur.open_table(X, y)
+    sample = sample_stored(table, seed=1)
+    assert len(sample.rows) == 200
+    np.testing.assert_array_equal(sample.X, X[sample.rows])
+    held = secateur.held_out(selector(), table, None, cv=3, random_state=0)
+    whole = secateur.held_out(selector(), X, y, cv=3, random_state=0)
+    one, other = held.path[-1].score, whole.path[-1].score
+    assert one.origin == "held_out"
+    assert one.spread > other.spread  # fewer rows know less
+    assert abs(one.mean - other.mean) < 4 * one.spread
+
+
+def test_held_out_scores_of_several_tasks_are_those_of_memory(problem):
+    pd = pytest.importorskip("pandas")
+    X, y = problem
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    task = np.random.default_rng(1).choice(["one", "two"], N_ROWS)
+    number = y * (1 + 9 * (task == "two")) + X[:, 5] / 9  # another unit in each task
+    table = secateur.open_table(frame.assign(y=number, t=task), "y", task="t")
+    told = {"cv": 2, "random_state": 0}
+    for ways in (True, False):
+        one = secateur.MultitaskAGBMRegressor(
+            group_penalty=0.005, common_trees=ways, max_iter=4, random_state=0
+        )
+        here = secateur.held_out(one, frame, number, task=task, **told)
+        there = secateur.held_out(one, table, None, **told)
+        assert there.path[-1].score.metric == "relative squared_error"
+        assert [step.score for step in there.path] == [step.score for step in here.path]
+        assert there.all_features == here.all_features
+    # who knows of no tasks is judged as if there were none
+    plain = secateur.AGBMRegressor(penalty=0.005, max_iter=5, random_state=0)
+    there = secateur.held_out(plain, table, None, **told)
+    here = secateur.held_out(plain, frame, number, **told)
+    assert [step.score for step in there.path] == [step.score for step in here.path]
+
+
+def test_groups_stay_together(problem):
+    X, y = problem
+    groups = np.arange(N_ROWS) // 20
+    table = secateur.open_table(X, y)
+    held = secateur.held_out(selector(), table, None, groups=groups, cv=3, random_state=0)
+    for fold in held.folds:
+        assert not set(groups[fold.train]) & set(groups[fold.test])
+
+
+def test_what_cannot_be_is_said(problem, tmp_path):
+    X, y = problem
+    table = secateur.open_table(X, y, cache=tmp_path)
+    with pytest.raises(InputError, match="brings its target"):
+        secateur.held_out(selector(), table, y)
+    again = secateur.open_table(table.folder)
+    with pytest.raises(InputTypeError, match="opened from its folder"):
+        secateur.held_out(selector(), again, None)
+    pd = pytest.importorskip("pandas")
+    both = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, z=1 - y)
+    several = secateur.open_table(both, ["y", "z"])
+    with pytest.raises(InputError, match=r"must have one target. Got 'y', 'z'"):
+        secateur.held_out(secateur.MultitaskAGBMClassifier(), several, None)
+    with pytest.raises(InputError, match="brings the tasks of its rows"):
+        secateur.held_out(secateur.MultitaskAGBMClassifier(), table, None, task=y)
+    with pytest.raises(InputTypeError, match=r"rows of a race must be in memory.*held_out"):
+        secateur.compare(table, None, "agbm")
