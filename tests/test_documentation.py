@@ -1,4 +1,4 @@
-"""The documentation as a whole: nothing public is missing, notes are gathered, it builds."""
+"""The documentation as a whole: nothing public is missing, it builds."""
 
 from __future__ import annotations
 
@@ -60,26 +60,12 @@ def test_every_page_is_in_a_toctree():
     assert named - pages == {Path("auto_examples/index")}  # the gallery is written by the build
 
 
-def test_all_notes_of_changes_are_gathered(tmp_path, monkeypatch):
-    pytest.importorskip("sphinx", reason="needs sphinx: pip install 'secateur[docs]'")
-    monkeypatch.syspath_prepend(DOCS / "_ext")
-    gathered = importlib.import_module("changes").gathered
-    (tmp_path / "README.md").write_text("how to")
-    (tmp_path / "b.fix.md").write_text("mended\n")
-    (tmp_path / "a.feature.md").write_text("made\n")
-    text = gathered(tmp_path)
-    assert text.index("## What is new") < text.index("made") < text.index("mended")
-    assert "how to" not in text
-    whole = gathered()
-    for file in (ROOT / "changes").glob("*.md"):
-        assert file.name == "README.md" or file.read_text(encoding="utf-8") in whole
-
-
 @pytest.mark.slow
 def test_the_documentation_builds_without_a_warning(tmp_path):
     for module in ("sphinx", "myst_parser", "numpydoc", "sphinx_gallery", "pydata_sphinx_theme"):
         pytest.importorskip(module, reason="pip install 'secateur[docs]'")
-    for folder in ("docs", "examples", "changes"):  # a build writes beside the pages
+    shutil.copy(ROOT / "CHANGELOG.md", tmp_path)
+    for folder in ("docs", "examples", "changes", "tools"):  # a build writes beside the pages
         ignored = shutil.ignore_patterns("_build", "auto_examples", "generated", "__pycache__")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     done = subprocess.run(

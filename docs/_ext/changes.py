@@ -1,7 +1,8 @@
-"""The notes in ``changes/``, gathered by kind: what the changelog is until the next release."""
+"""A directive that shows the notes in ``changes/``: what the next release will bring."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -9,24 +10,8 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-NOTES = Path(__file__).resolve().parents[2] / "changes"
-KINDS = {
-    "breaking": "What you must change in your code",
-    "feature": "What is new",
-    "fix": "What was wrong and is right now",
-    "speed": "What is quicker or smaller",
-    "docs": "What is told better",
-}
-
-
-def gathered(folder: Path = NOTES) -> str:
-    """The notes of a folder as one text, under a heading for each kind."""
-    parts = []
-    for kind, title in KINDS.items():
-        notes = [file.read_text(encoding="utf-8") for file in sorted(folder.glob(f"*.{kind}.md"))]
-        if notes:
-            parts += [f"## {title}", *notes]
-    return "\n\n".join(parts)
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from change_notes import FOLDER, gather
 
 
 class Changes(SphinxDirective):
@@ -34,11 +19,12 @@ class Changes(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The notes as parts of the document."""
-        for file in NOTES.glob("*.md"):
+        for file in FOLDER.glob("*.md"):
             self.env.note_dependency(str(file))
-        text = StringList(gathered().splitlines(), source=str(NOTES))
+        text = gather(level=3) or "Nothing yet."
         holder = nodes.Element()
-        self.state.nested_parse(text, self.content_offset, holder, match_titles=True)
+        lines = StringList(text.splitlines(), source=str(FOLDER))
+        self.state.nested_parse(lines, self.content_offset, holder, match_titles=True)
         return holder.children
 
 

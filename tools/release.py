@@ -1,0 +1,224 @@
+"""Make a release: ``./dev release X.Y.Z [--dry-run]``.
+
+Moves the notes of ``changes/`` into CHANGELOG.md, sets the version, builds the packages into
+``dist/X.Y.Z``, checks them, commits and tags. If a step fails, the files are as they were before.
+Publishing is not part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from change_notes import gather, note_files
+
+ROOT = Path(__file__).resolve().parents[1]
+FORM = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+VERSION_LINE = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
+MARKER = "<!-- releases: ./dev release adds the next one below this line -->"
+
+
+class ReleaseError(Exception):
+    """The release cannot be made; the message says why and what to do."""
+
+
+# ---- checks before anything is changed ----------------------------------------------------------
+
+
+def check(root: Path, version: str) -> None:
+    """Refuse a release that should not be made."""
+    if not FORM.fullmatch(version):
+        msg = f"The version must be three numbers, X.Y.Z. Got {version!r}. Write 1.2.0, say."
+        raise ReleaseError(msg)
+    changed = run(root, "git", "status", "--porcelain").strip()
+    if changed:
+        msg = f"All changes must be committed first. Not committed:\n{changed}"
+        raise ReleaseError(msg)
+    check_is_newer(root, version)
+    if not note_files(root / "changes"):
+        msg = "A release must have notes in changes/. There are none: add one for each change."
+        raise ReleaseError(msg)
+
+
+def check_is_newer(root: Path, version: str) -> None:
+    """The version must be newer than all released ones, and not older than that of the source."""
+    released = [tag.removeprefix("v") for tag in run(root, "git", "tag", "--list", "v*").split()]
+    if version in released:
+        msg = f"The tag v{version} exists already. Give the next version."
+        raise ReleaseError(msg)
+    newest = max((tag for tag in released if FORM.fullmatch(tag)), key=numbers, default=None)
+    if newest is not None and numbers(version) < numbers(newest):
+        msg = f"The version must be newer than the newest release, {newest}. Got {version}."
+        raise ReleaseError(msg)
+    current = current_version(root)
+    if numbers(version) < numbers(current):
+        msg = f"The version must not be older than __version__, {current}. Got {version}."
+        raise ReleaseError(msg)
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """``"1.10.0"`` as ``(1, 10, 0)``."""
+    return tuple(int(part) for part in version.split("."))
+
+
+# ---- the files that change ----------------------------------------------------------------------
+
+
+def current_version(root: Path) -> str:
+    """The version in the source."""
+    found = VERSION_LINE.search(version_file(root).read_text(encoding="utf-8"))
+    if found is None:
+        msg = f'{version_file(root)} must have a line __version__ = "X.Y.Z". It has none.'
+        raise ReleaseError(msg)
+    return found[1]
+
+
+def version_file(root: Path) -> Path:
+    """The file that holds the version."""
+    return root / "src" / "secateur" / "__init__.py"
+
+
+def set_version(root: Path, version: str) -> None:
+    """Write the version into the source."""
+    file = version_file(root)
+    text = VERSION_LINE.sub(f'__version__ = "{version}"', file.read_text(encoding="utf-8"))
+    file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def release_notes(root: Path, version: str) -> str:
+    """The section of a version for CHANGELOG.md."""
+    today = datetime.now(tz=UTC).date()
+    notes = gather(root / "changes", level=3).replace("](../", "](")  # links of the upper folder
+    return f"## {version} ({today})\n\n{notes}\n"
+
+
+def move_notes(root: Path, version: str) -> None:
+    """Put the notes into CHANGELOG.md, above those of older versions, and delete their files."""
+    file = root / "CHANGELOG.md"
+    text = file.read_text(encoding="utf-8")
+    if MARKER not in text:
+        msg = f"CHANGELOG.md must hold the line {MARKER!r}. Put it above the newest version."
+        raise ReleaseError(msg)
+    before, _, after = text.partition(MARKER)
+    new = f"{before}{MARKER}\n\n{release_notes(root, version)}{after}"
+    file.write_text(new.rstrip("\n") + "\n", encoding="utf-8", newline="\n")
+    for note in note_files(root / "changes"):
+        note.unlink()
+
+
+# ---- the packages -------------------------------------------------------------------------------
+
+
+def build_and_check(root: Path, version: str) -> None:
+    """Build sdist and wheel into ``dist/X.Y.Z``, check their metadata, try the wheel."""
+    folder = root / "dist" / version
+    shutil.rmtree(folder, ignore_errors=True)
+    run(root, sys.executable, "-m", "build", "--outdir", str(folder))
+    packages = sorted(map(str, folder.iterdir()))
+    run(root, sys.executable, "-m", "twine", "check", "--strict", *packages)
+    (wheel,) = folder.glob("*.whl")
+    with tempfile.TemporaryDirectory() as empty:
+        check_wheel(wheel, version, Path(empty))
+
+
+def check_wheel(wheel: Path, version: str, folder: Path) -> None:
+    """Install a wheel into an empty environment, import the library and run the command."""
+    venv.create(folder, with_pip=True)
+    programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    pip = [str(programs / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    run(folder, *pip, str(wheel))
+    show = "import secateur; print(secateur.__version__)"
+    check_answer(run(folder, str(programs / "python"), "-c", show), version)
+    run(folder, *pip, f"{wheel}[cli]")
+    check_answer(run(folder, str(programs / "secateur"), "--version"), version)
+    run(folder, str(programs / "secateur"), "--help")
+
+
+def check_answer(answer: str, version: str) -> None:
+    """The installed package must name the version that is released."""
+    if version not in answer.split():
+        msg = f"The installed wheel must say version {version}. It says {answer.strip()!r}."
+        raise ReleaseError(msg)
+
+
+# ---- the whole ----------------------------------------------------------------------------------
+
+
+def release(
+    root: Path, version: str, make_packages: Callable[[Path, str], None] = build_and_check
+) -> None:
+    """Make a release in a repository: files, packages, commit and tag."""
+    check(root, version)
+    try:
+        move_notes(root, version)
+        set_version(root, version)
+        make_packages(root, version)
+        run(root, "git", "add", "--all")
+        run(root, "git", "commit", "-q", "-m", f"Release {version}")
+    except BaseException:
+        run(root, "git", "reset", "-q", "--hard")  # the tree was clean: only our edits are lost
+        raise
+    run(root, "git", "tag", "-a", f"v{version}", "-m", f"secateur {version}")
+
+
+def try_release(
+    root: Path, version: str, make_packages: Callable[[Path, str], None] = build_and_check
+) -> str:
+    """Make the release in a temporary clone and give its notes; here nothing changes."""
+    check(root, version)
+    with tempfile.TemporaryDirectory() as folder:
+        clone = Path(folder) / "clone"
+        run(root, "git", "clone", "-q", str(root), str(clone))
+        for setting in ("user.name", "user.email"):
+            run(clone, "git", "config", setting, run(root, "git", "config", setting).strip())
+        notes = release_notes(clone, version)
+        release(clone, version, make_packages)
+    return notes
+
+
+def run(folder: Path, *command: str) -> str:
+    """The output of a command; if it fails, its messages are those of the error."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = "\n".join(text for text in (done.stdout.strip(), done.stderr.strip()) if text)
+        msg = f"'{' '.join(command)}' failed with exit code {done.returncode}:\n{said}"
+        raise ReleaseError(msg)
+    return done.stdout
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="./dev release", description="Make a release.")
+    parser.add_argument("version", help="three numbers, X.Y.Z")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="do all of it in a temporary clone, and show the notes",
+    )
+    options = parser.parse_args(arguments)
+    try:
+        if options.dry_run:
+            print(try_release(ROOT, options.version))
+            print(f"{options.version} can be released. Nothing was changed.")
+        else:
+            release(ROOT, options.version)
+            print(
+                f"Released {options.version}: a commit, the tag v{options.version}, and packages."
+            )
+            print(f"To publish: git push --follow-tags; twine upload dist/{options.version}/*")
+    except (ReleaseError, ValueError) as error:
+        print(f"release: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
