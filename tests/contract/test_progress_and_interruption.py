@@ -99,7 +99,7 @@ def test_an_interrupted_fit_keeps_what_was_done(cls, penalty, how, tmp_path):
     np.testing.assert_array_equal(predictions(again, small.X_new), expected)
     whole = clone(selector).fit(small.X, small.y)
     for a, b in zip(selector.path_, whole.path_, strict=False):
-        assert a.control == b.control
+        assert a.penalty == b.penalty
 
 
 @pytest.mark.parametrize("cls", having("penalty", "set_callbacks"))

@@ -25,10 +25,10 @@ from secateur.path import (
 NAMES = [f"f{j}" for j in range(20)]
 
 
-def rounds(sizes, *, controls=None):
+def rounds(sizes, *, penalties=None):
     for number, size in enumerate(sizes):
-        control = 0.1 if controls is None else controls[number]
-        yield Step.of(range(size), control=control, model=number, details={"round": number})
+        penalty = 0.1 if penalties is None else penalties[number]
+        yield Step.of(range(size), penalty=penalty, model=number, details={"round": number})
 
 
 def run(trace, **changes):
@@ -101,7 +101,7 @@ def test_equal_sizes_are_not_equal_supports():
 
 
 def test_another_control_is_another_step_and_nan_equals_nan():
-    path = run(rounds([2, 2, 2, 2, 2], controls=[0.1, 0.2, 0.2, math.nan, math.nan]))
+    path = run(rounds([2, 2, 2, 2, 2], penalties=[0.1, 0.2, 0.2, math.nan, math.nan]))
     assert kept_rounds(path) == [0, 2, 4]
 
 
@@ -126,7 +126,7 @@ def test_costs_are_booked_and_asked_only_when_the_order_changes():
 
 
 def test_costs_may_depend_on_the_order_of_entry():
-    trace = iter([Step.of([0, 1], control=0.1), Step.of([1, 0], control=0.2)])
+    trace = iter([Step.of([0, 1], penalty=0.1), Step.of([1, 0], penalty=0.2)])
     assert run(trace, costs=lambda order: float(order[0])).costs.tolist() == [0.0, 1.0]
 
 
@@ -157,11 +157,11 @@ def test_seconds_run_from_the_start(monkeypatch):
 
 
 def test_facts_of_the_run_are_kept():
-    path = run(rounds([1]), parameters={"depth": 3}, control_name="alpha")
+    path = run(rounds([1]), parameters={"depth": 3}, penalty_name="alpha")
     assert path.algorithm == "demo"
     assert path.feature_names == tuple(NAMES)
     assert dict(path.parameters) == {"depth": 3}
-    assert path.control_name == "alpha"
+    assert path.penalty_name == "alpha"
     assert path.versions["secateur"] == secateur.__version__
 
 
@@ -190,7 +190,7 @@ def test_on_step_sees_every_booked_raw_step():
 def endless():
     number = 0
     while True:
-        yield Step.of(range(1 + number // 3), control=0.1, details={"round": number})
+        yield Step.of(range(1 + number // 3), penalty=0.1, details={"round": number})
         number += 1
 
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from secateur.engines.fold_losses import Verdict, pool
+from secateur.engines.fold_losses import FoldLosses, pool
 
 
 def test_pooled_mean_and_spread_are_those_of_all_rows():
     rng = np.random.default_rng(0)
     losses = rng.random(60)
     parts = [losses[:10], losses[10:35], losses[35:]]
-    score = pool([Verdict(p, np.ones(len(p))) for p in parts], origin="held_out", metric="loss")
+    score = pool([FoldLosses(p, np.ones(len(p))) for p in parts], origin="held_out", metric="loss")
     assert score.mean == pytest.approx(losses.mean())
     assert score.spread == pytest.approx(losses.std() / np.sqrt(60))
     assert score.folds == pytest.approx(tuple(p.mean() for p in parts))
@@ -20,22 +20,22 @@ def test_pooled_mean_and_spread_are_those_of_all_rows():
 def test_weighted_spread_by_hand():
     losses, weight = np.array([1.0, 2.0, 4.0]), np.array([0.5, 1.5, 1.0])
     mean = (weight * losses).sum() / 3.0
-    score = pool([Verdict(losses, weight)], origin="inner", metric="loss")
+    score = pool([FoldLosses(losses, weight)], origin="inner", metric="loss")
     assert score.mean == pytest.approx(mean)
     assert score.spread == pytest.approx(np.sqrt((weight**2 * (losses - mean) ** 2).sum()) / 3.0)
 
 
 def test_counted_rows_say_as_much_as_rows_that_are_there():
     losses, counts = np.array([1.0, 2.0, 4.0]), np.array([3.0, 1.0, 2.0])
-    counted = pool([Verdict(losses, counts, counts=True)], origin="inner", metric="loss")
+    counted = pool([FoldLosses(losses, counts, counts=True)], origin="inner", metric="loss")
     repeated = np.repeat(losses, counts.astype(int))
-    plain = pool([Verdict(repeated, np.ones(6))], origin="inner", metric="loss")
+    plain = pool([FoldLosses(repeated, np.ones(6))], origin="inner", metric="loss")
     assert counted.mean == pytest.approx(plain.mean)
     assert counted.spread == pytest.approx(plain.spread)
-    relative = pool([Verdict(losses, counts)], origin="inner", metric="loss")
+    relative = pool([FoldLosses(losses, counts)], origin="inner", metric="loss")
     assert relative.spread > counted.spread
 
 
 def test_equal_losses_have_no_spread():
-    score = pool([Verdict(np.full(9, 0.1), np.ones(9))] * 3, origin="inner", metric="loss")
+    score = pool([FoldLosses(np.full(9, 0.1), np.ones(9))] * 3, origin="inner", metric="loss")
     assert score.spread == pytest.approx(0.0, abs=1e-8)

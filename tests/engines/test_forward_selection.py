@@ -72,7 +72,7 @@ def test_the_best_of_the_best_ranked_is_accepted():
     path = path_of(Ranker([0, 1, 2, 4]), evaluator, n_candidates=3)
     assert path[-1].order.tolist() == [1, 2, 0]  # the fourth feature is never ranked
     assert evaluator.asked[0] == [0, 1, 2]
-    assert [step.control for step in path] == [2.0, 3.0, 1.0]
+    assert [step.penalty for step in path] == [2.0, 3.0, 1.0]
     assert path.stop_reason is StopReason.NO_GAIN
 
 

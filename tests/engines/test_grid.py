@@ -43,7 +43,7 @@ def pooled_curve(data, folds, params):
     curves = []
     for fold in folds:
         run = data.run(fold, params)
-        curves.append([run.verdict(step) for step in run.steps])
+        curves.append([run.fold_losses(step) for step in run.steps])
     return [pool(each, origin="held_out", metric="log_loss") for each in zip(*curves, strict=True)]
 
 
@@ -80,7 +80,7 @@ def test_a_single_held_out_part_is_never_trained_on(data, folds):
 
 def test_without_folds_nothing_is_scored(data):
     steps = list(trace_grid(data, PARAMS, Grid([0.1, 0.01], [], patience=3)))
-    assert [step.control for step in steps] == [0.1, 0.01]
+    assert [step.penalty for step in steps] == [0.1, 0.01]
     assert [step.score for step in steps] == [None, None]
     assert [step.details["round"] for step in steps] == [25, 25]
 

@@ -81,7 +81,9 @@ def test_a_ladder_leads_from_the_constant_to_the_model(n_classes):
         y = np.digitize(y, [0.0, 1.0][: n_classes - 1]).astype(float)
     judge = LinearJudge(read_table(X), read_table(X), y, np.ones(60), n_classes)
     support = np.array([0, 3])
-    ladder = judge.ladder(support, y, np.array([0.0, 0.5, 1.0]))
-    np.testing.assert_allclose(ladder[0], judge.losses(np.empty(0, np.int64), y))
-    np.testing.assert_allclose(ladder[2], judge.losses(support, y))
-    assert ladder[0].mean() > ladder[1].mean() > ladder[2].mean()  # the rows that trained
+    by_shrinkage = judge.losses_by_shrinkage(support, y, np.array([0.0, 0.5, 1.0]))
+    np.testing.assert_allclose(by_shrinkage[0], judge.losses(np.empty(0, np.int64), y))
+    np.testing.assert_allclose(by_shrinkage[2], judge.losses(support, y))
+    assert (
+        by_shrinkage[0].mean() > by_shrinkage[1].mean() > by_shrinkage[2].mean()
+    )  # the rows that trained

@@ -29,7 +29,7 @@ from secateur.engines.boosted.grid import BoostedData
 from secateur.engines.boosted.multitask import TaskData
 from secateur.engines.boosted.node_costs import NodeLedger
 from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.fold_losses import Verdict, first_near_best
+from secateur.engines.fold_losses import FoldLosses, first_near_best
 from secateur.model_selection.folds import draw_folds
 from secateur.model_selection.scorers import read_seed
 
@@ -92,7 +92,7 @@ def fit_common(case, toll, *, sparse=False, is_lazy=True):
         )
         run = replace(data, toll=toll).run(fold, params)
         steps = list(run.steps)
-        verdict = run.verdict(steps[-1]) if len(fold.test) else None
+        verdict = run.fold_losses(steps[-1]) if len(fold.test) else None
     return steps, verdict
 
 
@@ -209,7 +209,8 @@ def test_the_choice_equals_twin(seed, n_ways, n_rows, noise):
     cuts = np.sort(rng.integers(0, n_rows + 1, 2))
     parts = [part for part in np.split(np.arange(n_rows), cuts) if len(part)]
     verdicts = [
-        [Verdict(losses[part], weight[part], counts=counts) for part in parts] for losses in judged
+        [FoldLosses(losses[part], weight[part], counts=counts) for part in parts]
+        for losses in judged
     ]
     assert first_near_best(verdicts) == choose(judged, weight)
 
@@ -273,7 +274,7 @@ def test_the_default_equals_twin(seed, is_classes, whole_weights, sparse, costs)
     way, paths = default(tasks)
     assert model.common_trees_ == (way > 0)
     steps = paths[way]
-    np.testing.assert_allclose([step.control for step in model.path_], [s[0] for s in steps])
+    np.testing.assert_allclose([step.penalty for step in model.path_], [s[0] for s in steps])
     for step, (_, n_rounds, losses, sets) in zip(model.path_, steps, strict=True):
         assert step.details["round"] == n_rounds
         np.testing.assert_allclose(step.score.mean, np.average(losses, weights=tasks.weight))

@@ -15,7 +15,7 @@ TASK_OF_ROWS = "task"
 
 STEP = {
     "order": "order",
-    "penalty": "control",
+    "penalty": "penalty",
     "objective": "objective",
     "cost": "cost",
     "weight": "weight",

@@ -26,7 +26,7 @@ def make(*steps, **changes):
 
 def one(mean=0.5, **changes):
     score = Score(mean, 0.1, (0.4, 0.6), "held_out", "log_loss")
-    values = {"control": 0.1, "objective": 0.3, "cost": 1.0, "score": score}
+    values = {"penalty": 0.1, "objective": 0.3, "cost": 1.0, "score": score}
     return Step.of([2, 0], [1.0, 0.0, 2.0], **{**values, **changes})
 
 
@@ -51,7 +51,7 @@ def test_nan_equals_nan_and_the_order_of_keys_does_not_count():
     ("b", "difference"),
     [
         (make(one(), algorithm="other"), 'algorithm: "demo" against "other"'),
-        (make(one(), control_name="alpha"), 'control_name: "penalty" against "alpha"'),
+        (make(one(), penalty_name="alpha"), 'penalty_name: "penalty" against "alpha"'),
         (make(one(), cost_unit="ms"), 'cost_unit: "" against "ms"'),
         (make(one(), feature_names="abcd"), "number of features: 3 against 4"),
         (make(one(), feature_names="aXc"), 'name of feature 1: "b" against "X"'),
@@ -61,7 +61,7 @@ def test_nan_equals_nan_and_the_order_of_keys_does_not_count():
         (make(Step.of([2])), "step 0, order: [2 0] against [2]"),
         (make(Step.of([0, 2])), "step 0, order: [2 0] against [0 2]"),
         (make(Step.of([2, 0], [1, 0, 3])), "step 0, weight[1]: 2.0 against 3.0"),
-        (make(one(control=0.2)), "step 0, control: 0.1 against 0.2"),
+        (make(one(penalty=0.2)), "step 0, penalty: 0.1 against 0.2"),
         (make(one(objective=math.nan)), "step 0, objective: 0.3 against nan"),
         (make(one(cost=2.0)), "step 0, cost: 1.0 against 2.0"),
         (make(one(0.25)), "step 0, score mean: 0.5 against 0.25"),

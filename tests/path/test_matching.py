@@ -7,11 +7,11 @@ from secateur.path import Score, SelectionPath, Step, StopReason
 from secateur.path.comparing import matched_steps, step_of_size
 
 
-def path_of(sizes, controls=None, scores=None):
+def path_of(sizes, penalties=None, scores=None):
     steps = [
         Step.of(
             range(size),
-            control=float("nan") if controls is None else controls[k],
+            penalty=float("nan") if penalties is None else penalties[k],
             score=None if scores is None else Score.of([scores[k]], origin="inner"),
         )
         for k, size in enumerate(sizes)
@@ -20,20 +20,20 @@ def path_of(sizes, controls=None, scores=None):
 
 
 def test_a_grid_that_both_went_through_matches_by_control():
-    path = path_of([1, 4, 9], controls=[0.3, 0.2, 0.1])
-    other = path_of([2, 2, 30, 31], controls=[0.3, 0.2, 0.1, 0.05])
+    path = path_of([1, 4, 9], penalties=[0.3, 0.2, 0.1])
+    other = path_of([2, 2, 30, 31], penalties=[0.3, 0.2, 0.1, 0.05])
     assert matched_steps(path, other) == (0, 1, 2)
 
 
 def test_grids_of_different_values_match_by_size():
-    path = path_of([1, 4, 9], controls=[0.3, 0.2, 0.1])
-    other = path_of([1, 3, 6, 10], controls=[0.4, 0.21, 0.11, 0.05])
+    path = path_of([1, 4, 9], penalties=[0.3, 0.2, 0.1])
+    other = path_of([1, 3, 6, 10], penalties=[0.4, 0.21, 0.11, 0.05])
     assert matched_steps(path, other) == (0, 1, 3)
 
 
 def test_one_penalty_for_all_steps_is_no_grid():
-    path = path_of([1, 2, 3], controls=[0.1] * 3)
-    other = path_of([2, 3, 4], controls=[0.1] * 3)
+    path = path_of([1, 2, 3], penalties=[0.1] * 3)
+    other = path_of([2, 3, 4], penalties=[0.1] * 3)
     assert matched_steps(path, other) == (0, 0, 1)
 
 

@@ -93,7 +93,7 @@ def test_cut_gives_the_step_and_its_names(make_path):
 
 def test_rows_are_plain():
     score = Score(0.5, 0.1, (0.4, 0.6), "held_out", "log_loss")
-    step = Step.of([1, 0], control=0.2, objective=0.3, cost=2.0, score=score, details={"round": 7})
+    step = Step.of([1, 0], penalty=0.2, objective=0.3, cost=2.0, score=score, details={"round": 7})
     path = SelectionPath([step, Step.of([1])], StopReason.FINISHED, ["a", "b"], "demo")
     first, second = path.to_rows()
     assert first == {
@@ -104,7 +104,7 @@ def test_rows_are_plain():
         "spread": 0.1,
         "metric": "log_loss",
         "origin": "held_out",
-        "control": 0.2,
+        "penalty": 0.2,
         "objective": 0.3,
         "seconds": 0.0,
         "entered": ["b", "a"],

@@ -16,7 +16,7 @@ from secateur.path import Score, Step
 
 def make_step(**changes):
     values = {"support": [1, 4], "order": [4, 1], "weight": [0.5, 2.0]}
-    return Step(**{**values, "control": 0.1, "objective": 0.7, **changes})
+    return Step(**{**values, "penalty": 0.1, "objective": 0.7, **changes})
 
 
 def test_step_holds_typed_read_only_arrays():
@@ -87,12 +87,12 @@ def test_bad_steps_are_refused(changes, message):
 
 
 def test_of_sorts_the_order_and_picks_the_weights():
-    step = Step.of(np.array([3, 0]), np.array([10.0, 11.0, 12.0, 13.0]), control=0.2)
+    step = Step.of(np.array([3, 0]), np.array([10.0, 11.0, 12.0, 13.0]), penalty=0.2)
     assert step.order.tolist() == [3, 0]
     assert step.support.tolist() == [0, 3]
     assert step.weight.tolist() == [10.0, 13.0]
     assert step.n_features == 2
-    assert step.control == 0.2
+    assert step.penalty == 0.2
 
 
 def test_of_without_weights_weighs_all_alike():
@@ -117,8 +117,8 @@ def test_steps_survive_copying_and_stay_frozen(through):
 
 def test_repr_is_short_and_leaves_the_arrays_out():
     score = Score(0.25, 0.1, (), "inner", "log_loss")
-    step = Step.of(range(500), control=0.5, score=score)
-    assert repr(step) == "Step(n_features=500, control=0.5, log_loss=0.25)"
+    step = Step.of(range(500), penalty=0.5, score=score)
+    assert repr(step) == "Step(n_features=500, penalty=0.5, log_loss=0.25)"
 
 
 def test_score_of_folds_has_the_standard_error_of_the_mean():

@@ -38,7 +38,7 @@ def steps(draw):
     return Step.of(
         order,
         weight,
-        control=draw(ANY_FLOAT),
+        penalty=draw(ANY_FLOAT),
         objective=draw(ANY_FLOAT),
         cost=draw(ANY_FLOAT),
         score=draw(st.one_of(st.none(), scores())),
@@ -239,9 +239,9 @@ def golden_path():
     folds = (0.25, 0.125, 0.1)
     score = Score(0.15833333333333333, 0.046398036, folds, "held_out", "log_loss", False)
     steps = [
-        Step.of([2], [0, 0, 3.5, 0], control=0.1, objective=0.5, details={"round": 3}),
-        Step.of([2, 0], [0.1, 0, 4.25, 0], control=0.1, objective=1 / 3, cost=2.5, score=score),
-        Step.of([], control=math.inf, objective=-0.0, details={"gain": math.nan, "note": "ä"}),
+        Step.of([2], [0, 0, 3.5, 0], penalty=0.1, objective=0.5, details={"round": 3}),
+        Step.of([2, 0], [0.1, 0, 4.25, 0], penalty=0.1, objective=1 / 3, cost=2.5, score=score),
+        Step.of([], penalty=math.inf, objective=-0.0, details={"gain": math.nan, "note": "ä"}),
     ]
     parameters = {"penalty": 0.1, "depth": [1, 2], "loss": {"name": None}, "limit": math.inf}
     versions = {"secateur": "0.1.0", "numpy": "2.0.0", "python": "3.11.0"}

@@ -56,7 +56,7 @@ def test_it_draws_into_the_axes_that_it_is_given_and_again():
     assert right.get_xlabel() == "cost (ms)"
     assert display.line_.get_xdata().tolist() == [2, 3, 5, 9]
     assert display.line_.get_color() == "k"
-    assert display.plot(x="control").ax_.get_xlabel() == "penalty"
+    assert display.plot(x="penalty").ax_.get_xlabel() == "penalty"
 
 
 def test_a_path_without_scores_shows_its_objective():

@@ -59,7 +59,7 @@ def test_steps_are_ordered_by_size_whichever_way_the_path_went():
 
 
 def test_steps_of_one_size_are_told_apart_by_their_control():
-    steps = [Step.of([0], control=0.5), Step.of([1], control=0.25), Step.of([0, 1], control=0.1)]
+    steps = [Step.of([0], penalty=0.5), Step.of([1], penalty=0.25), Step.of([0, 1], penalty=0.1)]
     path = SelectionPath(steps, StopReason.FINISHED, "abc", "demo", "l1")
     labels = [step.label for step in entry_facts(Entry("demo", path)).steps]
     assert labels == ["1 feature, l1 0.5", "1 feature, l1 0.25", "2 features"]

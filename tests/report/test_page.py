@@ -55,7 +55,7 @@ def facts_in(text):
 @pytest.fixture(scope="module")
 def hostile():
     names = [HOSTILE, *(f"f{feature}" for feature in range(1, 6))]
-    path = make_path(names=names, costs=[1.0, 3.0, 5.0, 9.0], unit=HOSTILE, control_name=HOSTILE)
+    path = make_path(names=names, costs=[1.0, 3.0, 5.0, 9.0], unit=HOSTILE, penalty_name=HOSTILE)
     evidence = make_evidence(path, costs=[1, 2, 2, 4, 1, 1], groups={HOSTILE: [0, 1]})
     entry = Entry(HOSTILE, path, None, evidence)
     return page([entry], comparison=make_comparison(), about={HOSTILE: HOSTILE, "title": HOSTILE})
@@ -151,7 +151,7 @@ def test_large_paths_stay_under_the_limit(tmp_path):
     names = [f"a rather long name of a feature, number {feature}" for feature in range(20_000)]
     order = rng.permutation(20_000)
     steps = [
-        Step.of(order[: 20 * size], rng.random(20_000), control=1.0 / size, cost=3.0 * size)
+        Step.of(order[: 20 * size], rng.random(20_000), penalty=1.0 / size, cost=3.0 * size)
         for size in range(1, 251)
     ]
     path = SelectionPath(steps, StopReason.FINISHED, names, "demo")
@@ -235,7 +235,7 @@ def test_the_level_of_all_features_is_named_above_the_figure():
 
 def test_the_line_goes_through_the_best_step_of_each_size():
     steps = [make_path()[at] for at in (0, 1, 1)]
-    worse = Step.of([1, 0], control=9.0, score=make_path([0.7])[0].score)
+    worse = Step.of([1, 0], penalty=9.0, score=make_path([0.7])[0].score)
     path = SelectionPath([*steps[:2], worse], StopReason.FINISHED, "abcdef", "demo")
     points, _, _, line = score_by_size(entry_facts(Entry("demo", path)))["data"]
     assert sorted(points["y"]) == [0.4, 0.5, 0.7]

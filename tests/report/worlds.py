@@ -26,7 +26,7 @@ def make_path(losses=(0.5, 0.4, 0.35, 0.345), *, names=None, costs=None, unit=""
         Step.of(
             list(range(size, -1, -1)),
             np.arange(1.0, n_features + 1),
-            control=1.0 / (size + 1),
+            penalty=1.0 / (size + 1),
             cost=cost,
             score=score(loss),
         )

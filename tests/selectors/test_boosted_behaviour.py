@@ -77,12 +77,12 @@ def test_a_grid_of_ones_own(cls):
     X, y = load_diabetes(return_X_y=True)
     given = np.array([0.01, 0.1, 0.03])
     selector = cls(penalty=given, max_iter=30, cv=3, random_state=0).fit(X, y)
-    controls = [step.control for step in selector.path_]
-    assert controls == [c for c in (0.1, 0.03, 0.01) if c in controls]
+    penalties = [step.penalty for step in selector.path_]
+    assert penalties == [c for c in (0.1, 0.03, 0.01) if c in penalties]
     assert selector.path_.has_scores
     assert given.tolist() == [0.01, 0.1, 0.03]
     alone = cls(penalty=[0.03], max_iter=30, cv=3, random_state=0).fit(X, y)
-    index = controls.index(0.03)
+    index = penalties.index(0.03)
     assert alone.path_[0].score.mean == selector.path_[index].score.mean
 
 
@@ -94,7 +94,7 @@ def test_one_penalty_is_one_fit_whose_steps_are_its_supports(cls):
     assert path.stop_reason is StopReason.FINISHED
     assert (np.diff(path.n_features) > 0).all()
     assert not path.has_scores
-    assert {step.control for step in path} == {0.01}
+    assert {step.penalty for step in path} == {0.01}
     assert selector.selection_.index == len(path) - 1
     assert selector.n_iter_ == 20
     for earlier, later in pairwise(path):

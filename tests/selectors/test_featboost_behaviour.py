@@ -166,7 +166,7 @@ def test_candidates_and_weights_are_told():
     assert step.order[0] == features[step.details["rank"] - 1]
     assert scores.max() == pytest.approx(step.score.mean, abs=1e-5)
     assert step.details["effective_rows"] == pytest.approx(len(y))
-    assert step.control == step.details["rank"]
+    assert step.penalty == step.details["rank"]
     if len(selector.path_) > 1:
         assert selector.path_[1].details["effective_rows"] < len(y)
         gained = selector.path_.scores[1] - selector.path_.scores[0]

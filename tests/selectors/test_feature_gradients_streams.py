@@ -120,7 +120,7 @@ def test_a_saved_stream_goes_on_as_if_nothing_had_happened(tmp_path, kind, n):
     for X, y in list(blocks(9, n=n, kind=kind))[4:]:
         second.partial_fit(X, y)
     np.testing.assert_array_equal(second.scores_, whole.scores_)
-    assert second.path_[-1].control == whole.path_[-1].control
+    assert second.path_[-1].penalty == whole.path_[-1].penalty
     assert second.classes_.tolist() == ["no", "yes"]
 
 

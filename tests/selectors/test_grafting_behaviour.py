@@ -72,15 +72,15 @@ def test_auto_begins_where_everything_is_out(cancer):
     assert path.n_features[0] == 0
     assert path.n_features[1] >= 1
     assert path[0].score.origin == "held_out"
-    controls = [step.control for step in path]
-    assert controls == sorted(controls, reverse=True)
-    assert path.control_name == "l1"
+    penalties = [step.penalty for step in path]
+    assert penalties == sorted(penalties, reverse=True)
+    assert path.penalty_name == "l1"
 
 
 def test_own_grid_and_single_price(cancer):
     X, y = cancer
     grid = GraftingClassifier(l1=[0.01, 0.1, 0.03], random_state=0).fit(X, y)
-    assert [step.control for step in grid.path_] == [0.1, 0.03, 0.01]
+    assert [step.penalty for step in grid.path_] == [0.1, 0.03, 0.01]
     assert grid.path_.has_scores
     single = GraftingClassifier(l1=0.03).fit(X, y)
     np.testing.assert_array_equal(np.flatnonzero(single.support_), grid.path_[1].support)

@@ -294,8 +294,8 @@ def _asked(model: Any, X: Any, measure: Measure, test: TestRows) -> dict[str, An
     from secateur.model_selection.tasks import TaskModel
 
     asked = model if test.tasks is None else TaskModel(model, test.tasks)
-    verdict = measure.judge(asked, X, test.y, np.ones(len(test.y)))
-    return score_document(measure.score([verdict])) or {}
+    fold_losses = measure.judge(asked, X, test.y, np.ones(len(test.y)))
+    return score_document(measure.score([fold_losses])) or {}
 
 
 def _chosen(outcome: Outcome, train: Rows, test: TestRows) -> tuple[Any, Any]:

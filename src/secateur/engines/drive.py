@@ -28,12 +28,12 @@ def drive(
     rules: Sequence[StoppingRule] = (),
     on_step: Callable[[Step], None] | None = None,
     parameters: Mapping[str, Any] | None = None,
-    control_name: str = "penalty",
+    penalty_name: str = "penalty",
     cost_unit: str = "",
 ) -> SelectionPath:
     """Run an algorithm to its end, or to where a rule ends it, and return its path.
 
-    Raw steps that follow each other with the same support and the same control become one step of
+    Raw steps that follow each other with the same support and the same penalty become one step of
     the path: the lifetime of that support. It is shown at its best score (the earlier one of a
     tie), or at its latest raw step if there are no scores.
 
@@ -61,7 +61,7 @@ def drive(
     on_step : callable, default=None
         Called with each raw step once it is booked and part of the path.
     parameters : mapping of str to JSON value, default=None
-    control_name : str, default="penalty"
+    penalty_name : str, default="penalty"
     cost_unit : str, default=""
 
     Returns
@@ -71,7 +71,7 @@ def drive(
     Examples
     --------
     >>> from secateur.path import MaxFeatures
-    >>> rounds = (Step.of(range(1 + k // 3), control=0.1) for k in range(100))
+    >>> rounds = (Step.of(range(1 + k // 3), penalty=0.1) for k in range(100))
     >>> drive(rounds, feature_names=list("abcdef"), algorithm="demo", rules=[MaxFeatures(4)])
     SelectionPath('demo', 4 steps, 1 to 4 of 6 features, max_features)
     """
@@ -79,7 +79,7 @@ def drive(
     told = {
         "feature_names": tuple(feature_names),
         "algorithm": algorithm,
-        "control_name": control_name,
+        "penalty_name": penalty_name,
         "cost_unit": cost_unit,
         "parameters": parameters or {},
     }
@@ -199,8 +199,8 @@ class _Run:
 
 
 def _same_lifetime(a: Step, b: Step) -> bool:
-    same_control = a.control == b.control or (math.isnan(a.control) and math.isnan(b.control))
-    return same_control and np.array_equal(a.support, b.support) and _same_supports(a, b)
+    same_penalty = a.penalty == b.penalty or (math.isnan(a.penalty) and math.isnan(b.penalty))
+    return same_penalty and np.array_equal(a.support, b.support) and _same_supports(a, b)
 
 
 def _same_supports(a: Step, b: Step) -> bool:

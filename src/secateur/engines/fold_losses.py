@@ -1,8 +1,4 @@
-"""How far a model is trusted: as far as the other rows that judge it bear it out.
-
-A model whose columns were chosen on the rows that trained it is too sure of itself. How much too
-sure cannot be told from these rows, only from others.
-"""
+"""Losses of validation rows: mean over folds, paired differences, shrunken predictions."""
 
 from __future__ import annotations
 
@@ -15,38 +11,38 @@ from secateur.path.step import Origin, Score
 from secateur.typing import FloatArray
 
 
-class Verdict:
-    """What some rows say of one state: enough for the mean of all folds and its spread.
+class FoldLosses:
+    """The losses of the validation rows of one fold, with the sums that a pooled score needs.
 
     Parameters
     ----------
     losses : array of shape (n_rows,)
     weight : array of shape (n_rows,)
     counts : bool, default=False
-        Whether a weight of 2 means two rows, which say more than one row that counts twice.
+        Whether a weight of 2 stands for two rows rather than for one row that counts twice.
 
     Examples
     --------
-    >>> Verdict(np.array([1.0, 3.0]), np.ones(2)).mean
+    >>> FoldLosses(np.array([1.0, 3.0]), np.ones(2)).mean
     2.0
     """
 
-    __slots__ = ("heavy", "losses", "mean", "moments", "weight", "weights")
+    __slots__ = ("losses", "mean", "moments", "squared_weights", "weight", "weights")
 
     def __init__(self, losses: FloatArray, weight: FloatArray, *, counts: bool = False) -> None:
         self.losses, self.weights = losses, weight
         self.weight = float(weight.sum())
         self.mean = float(weight @ losses) / self.weight
         # For the sum of w^2 (loss - m)^2 at a mean m that is known only later; w of counted rows.
-        heavy = self.heavy = weight if counts else weight * weight
-        self.moments = np.array([heavy @ (losses * losses), heavy @ losses, heavy.sum()])
+        squared = self.squared_weights = weight if counts else weight * weight
+        self.moments = np.array([squared @ (losses * losses), squared @ losses, squared.sum()])
 
     @classmethod
-    def joined(cls, parts: Sequence[Verdict], units: Sequence[float]) -> Verdict:
-        """The verdict of all rows of some parts, the losses of each divided by a unit of its own.
+    def joined(cls, parts: Sequence[FoldLosses], units: Sequence[float]) -> FoldLosses:
+        """The losses of all parts, those of each part divided by its unit.
 
-        >>> parts = [Verdict(np.array([1.0]), np.ones(1)), Verdict(np.array([6.0]), np.ones(1))]
-        >>> Verdict.joined(parts, [1.0, 2.0]).mean
+        >>> parts = [FoldLosses(np.array([loss]), np.ones(1)) for loss in (1.0, 6.0)]
+        >>> FoldLosses.joined(parts, [1.0, 2.0]).mean
         2.0
         """
         whole = cls.__new__(cls)
@@ -57,94 +53,94 @@ class Verdict:
         whole.moments = np.sum(scaled, axis=0)
         whole.losses = np.concatenate([part.losses / unit for part, unit in pairs])
         whole.weights = np.concatenate([part.weights for part in parts])
-        whole.heavy = np.concatenate([part.heavy for part in parts])
+        whole.squared_weights = np.concatenate([part.squared_weights for part in parts])
         return whole
 
 
-def pool(verdicts: Sequence[Verdict], *, origin: Origin, metric: str) -> Score:
-    """One score of the verdicts of all folds.
+def pool(folds: Sequence[FoldLosses], *, origin: Origin, metric: str) -> Score:
+    """The mean loss over all folds, with its standard error over rows.
 
-    The spread is the standard error of the mean over rows: folds are few, and share their training
-    rows.
+    Over rows, not over folds: folds are few, and share their training rows.
 
     Examples
     --------
-    >>> folds = [Verdict(np.array([1.0, 3.0]), np.ones(2)), Verdict(np.array([4.0]), np.ones(1))]
+    >>> folds = [FoldLosses(np.array(each), np.ones(len(each))) for each in ([1.0, 3.0], [4.0])]
     >>> score = pool(folds, origin="held_out", metric="loss")
     >>> score.folds, round(score.mean, 4)
     ((2.0, 4.0), 2.6667)
     """
-    total = sum(verdict.weight for verdict in verdicts)
-    mean = sum(verdict.mean * verdict.weight for verdict in verdicts) / total
-    squares, firsts, heavies = np.sum([verdict.moments for verdict in verdicts], axis=0)
-    variance = max(0.0, squares - 2.0 * mean * firsts + mean * mean * heavies)
-    folds = tuple(verdict.mean for verdict in verdicts)
-    return Score(mean, math.sqrt(variance) / total, folds, origin, metric)
+    total = sum(fold.weight for fold in folds)
+    mean = sum(fold.mean * fold.weight for fold in folds) / total
+    squares, firsts, weights = np.sum([fold.moments for fold in folds], axis=0)
+    variance = max(0.0, squares - 2.0 * mean * firsts + mean * mean * weights)
+    means = tuple(fold.mean for fold in folds)
+    return Score(mean, math.sqrt(variance) / total, means, origin, metric)
 
 
-def difference(verdicts: Sequence[Verdict], others: Sequence[Verdict]) -> tuple[float, float]:
-    """How much more the same rows lose by one model than by another, and its standard error.
+def difference(folds: Sequence[FoldLosses], others: Sequence[FoldLosses]) -> tuple[float, float]:
+    """The mean paired difference of two models' losses on the same rows, and its standard error.
 
-    Row by row: what is hard to predict is so for both, and much of the spread of their losses is
-    none of their difference.
+    Paired by row: rows that are hard to predict are hard for both models.
 
     Examples
     --------
-    >>> one = Verdict(np.array([1.0, 5.0, 9.0]), np.ones(3))
-    >>> other = Verdict(np.array([0.0, 4.0, 8.5]), np.ones(3))
-    >>> mean, spread = difference([one], [other])
-    >>> round(mean, 4), round(spread, 4)
+    >>> one = FoldLosses(np.array([1.0, 5.0, 9.0]), np.ones(3))
+    >>> other = FoldLosses(np.array([0.0, 4.0, 8.5]), np.ones(3))
+    >>> mean, standard_error = difference([one], [other])
+    >>> round(mean, 4), round(standard_error, 4)
     (0.8333, 0.1361)
     """
-    pairs = list(zip(verdicts, others, strict=True))
-    total = sum(one.weight for one in verdicts)
+    pairs = list(zip(folds, others, strict=True))
+    total = sum(one.weight for one in folds)
     mean = sum((one.mean - other.mean) * one.weight for one, other in pairs) / total
     variance = sum(
-        float(one.heavy @ (one.losses - other.losses - mean) ** 2) for one, other in pairs
+        float(one.squared_weights @ (one.losses - other.losses - mean) ** 2) for one, other in pairs
     )
     return mean, math.sqrt(variance) / total
 
 
-def first_near_best(judged: Sequence[Sequence[Verdict]], multiple: float = 1.0) -> int:
-    """The first of some models that the same rows have judged, but for those clearly worse.
+def first_near_best(models: Sequence[Sequence[FoldLosses]], multiple: float = 1.0) -> int:
+    """The first model that is not clearly worse than the best one on the same rows.
 
-    Clearly worse is what loses more than the best by more than ``multiple`` standard errors of the
-    difference between the two.
+    Clearly worse: its loss exceeds the best one's by more than ``multiple`` standard errors of
+    their paired difference.
 
     Examples
     --------
     >>> losses = [[2.0, 6.0, 9.9], [1.0, 5.0, 9.0], [0.9, 5.2, 8.7]]
-    >>> first_near_best([[Verdict(np.array(each), np.ones(3))] for each in losses])
+    >>> first_near_best([[FoldLosses(np.array(each), np.ones(3))] for each in losses])
     1
     """
-    means = [pool(each, origin="held_out", metric="loss").mean for each in judged]
+    means = [pool(each, origin="held_out", metric="loss").mean for each in models]
     usable = [number for number, mean in enumerate(means) if math.isfinite(mean)]
     if not usable:
         return 0
     best = min(usable, key=lambda number: means[number])
 
     def is_near(number: int) -> bool:
-        lost, spread = difference(judged[number], judged[best])
-        return number == best or lost <= multiple * spread
+        worse, standard_error = difference(models[number], models[best])
+        return number == best or worse <= multiple * standard_error
 
     return next(number for number in usable if is_near(number))
 
 
-SHARES: FloatArray = np.concatenate([[0.0], 2.0 ** (np.arange(-10, 1) / 2.0)])
-"""Ways from the constant, 0, to what the model says, 1, that are tried."""
+SHRINKAGES: FloatArray = np.concatenate([[0.0], 2.0 ** (np.arange(-10, 1) / 2.0)])
+"""Factors on a model's predictions that are tried, from 0, the constant, to 1, no shrinkage."""
 
 
-def trusted(ladders: Sequence[FloatArray], weights: Sequence[FloatArray]) -> list[FloatArray]:
-    """The loss of each row where the model is trusted as far as the other rows advise.
+def shrunken_losses(
+    by_shrinkage: Sequence[FloatArray], weights: Sequence[FloatArray]
+) -> list[FloatArray]:
+    """The loss of each row, predictions shrunk as the other validation rows suggest.
 
-    A row is judged at the share that loses least on all rows but itself, those of all folds
-    together: a fold that was predicted badly and with confidence lowers the trust in all of them,
-    and no row has a say in how it is judged.
+    A model of columns that were chosen on its own training rows is overconfident. The factor for a
+    row is the one with the least loss on all other rows of all folds, so no row takes part in the
+    choice of its own factor.
 
     Parameters
     ----------
-    ladders : sequence of arrays of shape (n_shares, n_rows)
-        Of each fold, the losses of its rows at each share, from the least trust to the most.
+    by_shrinkage : sequence of arrays of shape (n_factors, n_rows)
+        Of each fold, the losses of its rows at each factor, from the smallest factor to 1.
     weights : sequence of arrays of shape (n_rows,)
 
     Returns
@@ -154,19 +150,19 @@ def trusted(ladders: Sequence[FloatArray], weights: Sequence[FloatArray]) -> lis
 
     Examples
     --------
-    A model that is always sure, and wrong for two rows in ten, is worse than the constant; with an
-    eighth of the trust it is better.
+    A model that is always certain, and wrong for two rows in ten, is worse than the constant;
+    shrunk to an eighth it is better.
 
     >>> margin = np.repeat([8.0, -8.0], [8, 2])
-    >>> ladder = np.logaddexp(0.0, -np.outer([0.0, 0.125, 1.0], margin))
-    >>> ladder.mean(axis=1).round(3)
+    >>> by_shrinkage = np.logaddexp(0.0, -np.outer([0.0, 0.125, 1.0], margin))
+    >>> by_shrinkage.mean(axis=1).round(3)
     array([0.693, 0.513, 1.6  ])
-    >>> (losses,) = trusted([ladder], [np.ones(10)])
+    >>> (losses,) = shrunken_losses([by_shrinkage], [np.ones(10)])
     >>> round(float(losses.mean()), 3)
     0.513
     """
-    ladder, weight = np.concatenate(ladders, axis=1), np.concatenate(weights)
-    lost = ladder * weight
-    share = np.argmin(lost.sum(axis=1, keepdims=True) - lost, axis=0)
-    losses = ladder[share, np.arange(ladder.shape[1])]
-    return np.split(losses, np.cumsum([each.shape[1] for each in ladders])[:-1])
+    table, weight = np.concatenate(by_shrinkage, axis=1), np.concatenate(weights)
+    weighted = table * weight
+    factor = np.argmin(weighted.sum(axis=1, keepdims=True) - weighted, axis=0)
+    losses = table[factor, np.arange(table.shape[1])]
+    return np.split(losses, np.cumsum([each.shape[1] for each in by_shrinkage])[:-1])

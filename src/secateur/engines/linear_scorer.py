@@ -61,10 +61,12 @@ class LinearJudge:
 
     def losses(self, support: IntArray, target: FloatArray) -> FloatArray:
         """The loss of each row that judges, of a model on these columns."""
-        whole: FloatArray = self.ladder(support, target, np.ones(1))[0]
+        whole: FloatArray = self.losses_by_shrinkage(support, target, np.ones(1))[0]
         return whole
 
-    def ladder(self, support: IntArray, target: FloatArray, shares: FloatArray) -> FloatArray:
+    def losses_by_shrinkage(
+        self, support: IntArray, target: FloatArray, shares: FloatArray
+    ) -> FloatArray:
         """The same, of shape (n_shares, n_test), where the model is trusted by some shares only.
 
         A share of 0 is the constant, 1 what the model says, all others lie between.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from secateur.data.folds import Fold
-from secateur.engines.fold_losses import Verdict
+from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.model_selection.fitting import fit_anew, n_processes, results_of, single_threaded
 from secateur.model_selection.folds import is_drawn
@@ -256,12 +256,12 @@ class _Work:
         Up to an interruption, which keeps the folds that were done.
         """
         fits: list[Any] = []
-        verdicts: list[Verdict] = []
+        fold_losses: list[FoldLosses] = []
         try:
             with _said_before(), closing(results_of(self._tasks(fit), processes)) as results:
                 for result in results:
                     if len(fits) == len(self.folds):
-                        verdicts.append(result)
+                        fold_losses.append(result)
                     elif _is_interrupted(result):
                         break
                     else:
@@ -269,11 +269,11 @@ class _Work:
                     self.tell.one_more()
         except KeyboardInterrupt:
             self._warn_of_interruption(len(fits))
-        is_whole = len(verdicts) == len(self.folds)
-        return fits, self.judge.measure.score(verdicts) if is_whole else None
+        is_whole = len(fold_losses) == len(self.folds)
+        return fits, self.judge.measure.score(fold_losses) if is_whole else None
 
     def _tasks(self, fit: Callable[[Rows], Any]) -> Iterator[Callable[[], Any]]:
-        """First the fits, then the verdicts on all columns."""
+        """First the fits, then the fold_losses on all columns."""
         for fold in self.folds:
             yield partial(fit, self.rows.take(fold.train))
         for fold in self.folds:
@@ -291,13 +291,13 @@ class _Work:
         """The path with a held-out score for each step."""
         if not fits:
             return path
-        verdicts = []
+        fold_losses = []
         for fold, fit, match in zip(self.folds, fits, matches, strict=False):
             train, test = self.rows.take(fold.train), self.rows.take(fold.test)
             told = {at: self.judge.judge(fit, at, train, test) for at in sorted(set(match))}
-            verdicts.append([told[at] for at in match])
+            fold_losses.append([told[at] for at in match])
         measure = self.judge.measure
-        scores = [measure.score(of_step) for of_step in zip(*verdicts, strict=True)]
+        scores = [measure.score(of_step) for of_step in zip(*fold_losses, strict=True)]
         steps = [replace(step, score=s) for step, s in zip(path, scores, strict=True)]
         return replace(path, steps=tuple(steps))
 

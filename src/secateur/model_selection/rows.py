@@ -11,7 +11,7 @@ from secateur.data.frames import read_table, select_columns, select_rows
 from secateur.data.messages import some_of
 from secateur.data.target import Target, Task, guess_task, read_target
 from secateur.data.weights import read_weights
-from secateur.engines.fold_losses import Verdict
+from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InputError, ParameterError
 from secateur.model_selection.outer_folds import labels_of, read_groups
 from secateur.model_selection.scorers import Measure, prepared
@@ -100,7 +100,7 @@ class Rows:
             return fit_weighted(estimator, X, self.y, weight, task=self.tasks.tolist())
         return fit_weighted(estimator, X, self.y, weight)
 
-    def judge(self, model: Any, measure: Measure, support: IntArray | None = None) -> Verdict:
+    def judge(self, model: Any, measure: Measure, support: IntArray | None = None) -> FoldLosses:
         """What these rows say of a fitted model on some of the columns.
 
         Of rows on disk those say it that are kept in memory.
@@ -192,7 +192,7 @@ def _read_stored(X: StoredTable, y: Any, task: Task, sample_weight: Any, groups:
 
 def verdict_on(
     support: IntArray, validator: Any, train: Rows, test: Rows, measure: Measure, seed: int
-) -> Verdict:
+) -> FoldLosses:
     """What the rows of `test` say of a validator fitted to some columns of `train`."""
     from secateur.model_selection.validators import constant_model
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from secateur.data.weights import are_counts
-from secateur.engines.fold_losses import Verdict, pool
+from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.exceptions import ParameterError
 from secateur.path.step import Score
 from secateur.typing import AnyArray, FloatArray
@@ -107,21 +107,21 @@ class Measure:
     scorer: Scorer | None
     greater_is_better: bool
 
-    def judge(self, model: Any, X: Any, y: AnyArray, weight: FloatArray) -> Verdict:
+    def judge(self, model: Any, X: Any, y: AnyArray, weight: FloatArray) -> FoldLosses:
         """The verdict of some rows on a fitted model."""
         if self.of_rows is not None:
-            return Verdict(self.of_rows(model, X, y), weight, counts=are_counts(weight))
+            return FoldLosses(self.of_rows(model, X, y), weight, counts=are_counts(weight))
         assert self.scorer is not None  # noqa: S101 - one or the other
         even = bool((weight == weight[0]).all())
         more = {} if even or not takes_weight(self.scorer) else {"sample_weight": weight}
-        return Verdict(np.array([float(self.scorer(model, X, y, **more))]), np.ones(1))
+        return FoldLosses(np.array([float(self.scorer(model, X, y, **more))]), np.ones(1))
 
-    def score(self, verdicts: Sequence[Verdict]) -> Score:
-        """One held-out score of the verdicts of all folds."""
+    def score(self, fold_losses: Sequence[FoldLosses]) -> Score:
+        """One held-out score of the fold_losses of all folds."""
         if self.of_rows is not None:
-            pooled = pool(verdicts, origin="held_out", metric=self.name)
+            pooled = pool(fold_losses, origin="held_out", metric=self.name)
             return replace(pooled, greater_is_better=self.greater_is_better)
-        folds = [verdict.mean for verdict in verdicts]
+        folds = [each.mean for each in fold_losses]
         return Score.of(folds, origin="held_out", metric=self.name, greater_is_better=True)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.engines.fold_losses import Verdict
+from secateur.engines.fold_losses import FoldLosses
 from secateur.model_selection.rows import Rows, verdict_on
 from secateur.model_selection.scorers import Measure, prepared
 from secateur.path import SelectionPath
@@ -68,14 +68,14 @@ class StepJudge:
         last = getattr(self._of_all, "steps", [("", self._of_all)])[-1][1]
         return type(last).__name__
 
-    def judge(self, fitted: Any, index: int, train: Rows, test: Rows) -> Verdict:
+    def judge(self, fitted: Any, index: int, train: Rows, test: Rows) -> FoldLosses:
         """What the rows of `test` say of a step of a selector fitted to those of `train`."""
         if self._uses_own:
             return test.judge(fitted.with_cut(AtIndex(index)), self.measure)
         support = fitted.path_[index].support
         return verdict_on(support, self._validator, train, test, self.measure, self._seed)
 
-    def judge_all(self, train: Rows, test: Rows) -> Verdict:
+    def judge_all(self, train: Rows, test: Rows) -> FoldLosses:
         """The same for a model on all columns."""
         return test.judge(self.fit_all(train), self.measure)
 

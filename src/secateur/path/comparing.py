@@ -20,8 +20,8 @@ from secateur.typing import IntArray
 def matched_steps(path: SelectionPath, other: SelectionPath) -> tuple[int, ...]:
     """For each step of `path` the index of the step of `other` that stands for it.
 
-    Where every step of `path` has a control of its own and `other` has been through the same, as
-    along a grid of penalties that was given, steps of equal control match. Otherwise, and where the
+    Where every step of `path` has a penalty of its own and `other` has been through the same, as
+    along a grid of penalties that was given, steps of equal penalty match. Otherwise, and where the
     grid was made from the rows, steps match by their number of features, the nearest there is;
     steps of one size match by their place among each other.
 
@@ -39,8 +39,8 @@ def matched_steps(path: SelectionPath, other: SelectionPath) -> tuple[int, ...]:
         return ()
     require_steps(other)
     if _have_same_controls(path, other):
-        place = {step.control: index for index, step in enumerate(other)}
-        return tuple(place[step.control] for step in path)
+        place = {step.penalty: index for index, step in enumerate(other)}
+        return tuple(place[step.penalty] for step in path)
     return tuple(_by_size(path, index, other) for index in range(len(path)))
 
 
@@ -77,10 +77,10 @@ def better_of(path: SelectionPath, indices: IntArray) -> int:
 
 
 def _have_same_controls(path: SelectionPath, other: SelectionPath) -> bool:
-    controls = [step.control for step in path]
-    others = [step.control for step in other]
-    is_grid = len(set(controls)) == len(controls) and len(set(others)) == len(others)
-    return is_grid and bool(np.isfinite(controls).all()) and set(controls) <= set(others)
+    penalties = [step.penalty for step in path]
+    others = [step.penalty for step in other]
+    is_grid = len(set(penalties)) == len(penalties) and len(set(others)) == len(others)
+    return is_grid and bool(np.isfinite(penalties).all()) and set(penalties) <= set(others)
 
 
 def paths_equal(a: SelectionPath, b: SelectionPath, *, rtol: float | None = None) -> bool:
@@ -143,7 +143,7 @@ def _in_words(score: Score) -> str:
 
 def _differences(a: SelectionPath, b: SelectionPath, rtol: float | None) -> Iterator[str]:
     # The steps come before the length: where two runs part says more than which went on longer.
-    for name in ("algorithm", "control_name", "cost_unit"):
+    for name in ("algorithm", "penalty_name", "cost_unit"):
         yield from _unlike(name, getattr(a, name), getattr(b, name))
     yield from _unlike("number of features", a.n_features_in, b.n_features_in)
     for index, names in enumerate(zip(a.feature_names, b.feature_names, strict=False)):
@@ -160,7 +160,7 @@ def _step_differences(where: str, a: Step, b: Step, rtol: float | None) -> Itera
     if not np.array_equal(a.order, b.order):
         yield f"{where}, order: {a.order} against {b.order}"
         return  # weights of other features cannot be set against these
-    for name in ("weight", "control", "objective", "cost"):
+    for name in ("weight", "penalty", "objective", "cost"):
         yield from _unlike_floats(f"{where}, {name}", getattr(a, name), getattr(b, name), rtol)
     yield from _score_differences(f"{where}, score", a.score, b.score, rtol)
     yield from _unlike(f"{where}, details", a.details, b.details)

@@ -51,8 +51,8 @@ class SelectionPath(Refrozen):
     feature_names : sequence of str
         A name for every feature of the problem, used or not.
     algorithm : str
-    control_name : str, default="penalty"
-        What ``Step.control`` is called.
+    penalty_name : str, default="penalty"
+        What ``Step.penalty`` is called.
     cost_unit : str, default=""
     parameters : mapping of str to JSON value, default={}
     versions : mapping of str to str, default={}
@@ -73,7 +73,7 @@ class SelectionPath(Refrozen):
     stop_reason: StopReason
     feature_names: tuple[str, ...]
     algorithm: str
-    control_name: str = "penalty"
+    penalty_name: str = "penalty"
     cost_unit: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -88,7 +88,7 @@ def row_of(path: SelectionPath, index: int) -> dict[str, Any]:
         "spread": math.nan if score is None else score.spread,
         "metric": None if score is None else score.metric,
         "origin": None if score is None else score.origin,
-        "control": step.control,
+        "penalty": step.penalty,
         "objective": step.objective,
         "seconds": step.seconds,
         "entered": list(path.entered(index)),
@@ -113,7 +113,7 @@ def header(path: SelectionPath) -> tuple[str, ...]:
     score = next((step.score for step in path if step.score is not None), None)
     cost = f"cost ({path.cost_unit})" if path.cost_unit else "cost"
     heads = ("step", "features", cost, "score" if score is None else wording.kind(score))
-    return (*heads, path.control_name, "entered")
+    return (*heads, path.penalty_name, "entered")
 
 
 def cells(path: SelectionPath, index: int) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def cells(path: SelectionPath, index: int) -> tuple[str, ...]:
         str(step.n_features),
         wording.amount(step.cost),
         wording.score_with_spread(step.score),
-        wording.amount(step.control),
+        wording.amount(step.penalty),
         _changes(path, index),
     )
 

@@ -109,7 +109,7 @@ class Step(Refrozen):
         The same features in order of entry.
     weight : array of float, shape (n_features,)
         Importance of each feature, aligned with `support`, for instance the total gain.
-    control : float
+    penalty : float
         What steers the algorithm at this step, for instance the penalty.
     objective : float
         Training loss.
@@ -127,7 +127,7 @@ class Step(Refrozen):
 
     Examples
     --------
-    >>> step = Step.of([7, 2], [0, 0, 1.5, 0, 0, 0, 0, 3.0], control=0.1)
+    >>> step = Step.of([7, 2], [0, 0, 1.5, 0, 0, 0, 0, 3.0], penalty=0.1)
     >>> step.support, step.weight
     (array([2, 7]), array([1.5, 3. ]))
     """
@@ -135,7 +135,7 @@ class Step(Refrozen):
     support: IntArray
     order: IntArray
     weight: FloatArray
-    control: float
+    penalty: float
     objective: float
     cost: float = math.nan
     score: Score | None = None
@@ -148,7 +148,7 @@ class Step(Refrozen):
         object.__setattr__(self, "support", frozen_integers("support", self.support))
         object.__setattr__(self, "order", frozen_integers("order", self.order))
         object.__setattr__(self, "weight", frozen_floats("weight", self.weight))
-        for name in ("control", "objective", "cost", "seconds"):
+        for name in ("penalty", "objective", "cost", "seconds"):
             object.__setattr__(self, name, float(getattr(self, name)))
         object.__setattr__(self, "details", _frozen_details(self.details))
         object.__setattr__(self, "supports", _frozen_supports(self.supports))
@@ -161,7 +161,7 @@ class Step(Refrozen):
         order: npt.ArrayLike,
         weight_by_feature: npt.ArrayLike | None = None,
         *,
-        control: float = math.nan,
+        penalty: float = math.nan,
         objective: float = math.nan,
         cost: float = math.nan,
         score: Score | None = None,
@@ -179,7 +179,7 @@ class Step(Refrozen):
             weight = np.ones(support.size)
         else:
             weight = np.asarray(weight_by_feature, dtype=np.float64)[support]
-        kept = (control, objective, cost, score, 0.0, model, details or {}, supports or {})
+        kept = (penalty, objective, cost, score, 0.0, model, details or {}, supports or {})
         return cls(support, entered, weight, *kept)
 
     @property
@@ -189,7 +189,7 @@ class Step(Refrozen):
 
     def __repr__(self) -> str:
         score = "" if self.score is None else f", {self.score.metric}={self.score.mean:.6g}"
-        return f"Step(n_features={self.n_features}, control={self.control:.6g}{score})"
+        return f"Step(n_features={self.n_features}, penalty={self.penalty:.6g}{score})"
 
 
 def _frozen_details(details: Mapping[str, Any]) -> Any:

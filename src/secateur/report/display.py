@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-AXES = ("n_features", "cost", "control")
+AXES = ("n_features", "cost", "penalty")
 
 
 class SelectionPathDisplay:
@@ -125,7 +125,7 @@ class SelectionPathDisplay:
         ----------
         ax : matplotlib Axes, default=None
             A new figure by default.
-        x : {"n_features", "cost", "control"}, default="n_features"
+        x : {"n_features", "cost", "penalty"}, default="n_features"
             What the score is set against.
         name : str, default=None
             For the legend; that of the algorithm by default.
@@ -162,8 +162,8 @@ class SelectionPathDisplay:
             raise ParameterError(f"'x' must be one of {AXES}. Got {x!r}. Use 'n_features'.")
         if x == "cost":
             places = self.path.costs
-        elif x == "control":
-            places = np.array([step.control for step in self.path])
+        elif x == "penalty":
+            places = np.array([step.penalty for step in self.path])
         else:
             places = self.path.n_features.astype(np.float64)
         if not np.isfinite(places).any():
@@ -187,7 +187,7 @@ class SelectionPathDisplay:
         return {
             "n_features": "number of features",
             "cost": f"cost{unit}",
-            "control": self.path.control_name,
+            "penalty": self.path.penalty_name,
         }[x]
 
     def _draw_band(self, x: FloatArray, y: FloatArray, at: IntArray, colour: Any) -> Any:

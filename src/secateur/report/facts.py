@@ -110,7 +110,7 @@ class StepFacts:
     cost: float
     score: float
     spread: float
-    control: float
+    penalty: float
     label: str
     answer: str
     reason: str
@@ -151,7 +151,7 @@ class EntryFacts:
     n_steps: int
     score_kind: str
     greater_is_better: bool
-    control_name: str
+    penalty_name: str
     cost_unit: str
     has_costs: bool
     stop_reason: str
@@ -207,7 +207,7 @@ def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
         n_steps=len(path),
         score_kind="" if score is None else kind_words(score),
         greater_is_better=bool(score and score.greater_is_better),
-        control_name=path.control_name,
+        penalty_name=path.penalty_name,
         cost_unit=path.cost_unit,
         has_costs=has_costs(path),
         stop_reason=str(path.stop_reason),
@@ -278,7 +278,7 @@ def _step_facts(
         cost=step.cost,
         score=math.nan if step.score is None else step.score.mean,
         spread=math.nan if step.score is None else step.score.spread,
-        control=step.control,
+        penalty=step.penalty,
         label=_label(path, index),
         answer=_answer(path, index, evidence),
         reason=reasons.get(index, f"Step {index + 1} of {len(path)}, chosen by hand."),
@@ -306,13 +306,13 @@ def _instead(
 
 
 def _label(path: SelectionPath, index: int) -> str:
-    """What a step is called: its size, and its control where several have that size."""
+    """What a step is called: its size, and its penalty where several have that size."""
     step = path[index]
     size = wording.features(step.n_features)
     is_single = int((path.n_features == step.n_features).sum()) == 1
-    if is_single or not math.isfinite(step.control):
+    if is_single or not math.isfinite(step.penalty):
         return size
-    return f"{size}, {path.control_name} {step.control:.3g}"
+    return f"{size}, {path.penalty_name} {step.penalty:.3g}"
 
 
 def _answer(path: SelectionPath, index: int, evidence: Evidence | None) -> str:

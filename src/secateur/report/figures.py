@@ -168,8 +168,8 @@ def _hover(facts: EntryFacts, step: StepFacts) -> str:
     lines = [f"<b>{wording.features(step.n_features)}</b>", f"{facts.score_kind} {score}{spread}"]
     if facts.has_costs:
         lines.append(f"cost {wording.amount(step.cost)} {facts.cost_unit}".rstrip())
-    if math.isfinite(step.control):
-        lines.append(f"{facts.control_name} {wording.amount(step.control)}")
+    if math.isfinite(step.penalty):
+        lines.append(f"{facts.penalty_name} {wording.amount(step.penalty)}")
     for sign, names in (("+", step.entered), ("-", step.left)):
         if names:
             lines.append(f"{sign} {few(names)}")

@@ -196,7 +196,7 @@ class BoostedSelector(PathPredictor):
         told: dict[str, Any],
     ) -> SelectionPath:
         """A fit at each of some penalties, judged by folds; each is a step."""
-        done = {step.control: step for step in job.resume or ()}
+        done = {step.penalty: step for step in job.resume or ()}
         note = None if way.judged is None else way.judged.__setitem__
         patience = self.n_iter_no_change
         grid = Grid(way.penalties, job.folds, patience, progress.round, done, note)

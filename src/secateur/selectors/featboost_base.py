@@ -190,7 +190,7 @@ class ForwardSelector(StepPredictor):
                 return drive(
                     self._trace(job, ranker, evaluator),
                     on_step=tell,
-                    control_name="rank",
+                    penalty_name="rank",
                     **self._told(problem.table.schema, problem.prices),
                 )
 

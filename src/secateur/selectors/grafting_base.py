@@ -140,7 +140,7 @@ class GraftingSelector(PathPredictor):
             target, weight = problem.target.values, problem.weight
             unit = self._target_unit(problem)
             data = GraftingData(columns, target, weight, job.loss, problem.prices, threads, unit)
-            told = self._told(problem.table.schema, problem.prices) | {"control_name": "l1"}
+            told = self._told(problem.table.schema, problem.prices) | {"penalty_name": "l1"}
             if params.one_by_one:
                 return self._trace_grafts(data, params, job, told, X, y)
             return self._trace_grid(data, params, job, told, X, y)

@@ -16,7 +16,7 @@ from secateur.engines.boosted.grid import BoostedData, BoostedRun, best_gain
 from secateur.engines.boosted.multitask import CommonModel, TaskData, TasksModel
 from secateur.engines.boosted.node_costs import NodeLedger
 from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.fold_losses import Verdict, pool
+from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.path.step import Score, Step
 from secateur.typing import FloatArray, IntArray
 
@@ -132,20 +132,20 @@ class CommonRun:
             models = (CommonModel(step.model, column, int(code)) for code in self._data.code)
             yield replace(
                 step,
-                control=self._penalty,
+                penalty=self._penalty,
                 model=TasksModel(tuple(models)),
                 supports=self._ledger.supports(self._names),
             )
 
-    def verdict(self, step: Step) -> Verdict:
+    def fold_losses(self, step: Step) -> FoldLosses:
         """What the rows that judge say of the latest step, task after task."""
-        seen = self._run.verdict(step)
+        seen = self._run.fold_losses(step)
         losses, weight = seen.losses[self._judges], seen.weights[self._judges]
-        return Verdict(losses / self._unit, weight, counts=are_counts(self._data.data.weight))
+        return FoldLosses(losses / self._unit, weight, counts=are_counts(self._data.data.weight))
 
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
-        return pool([self.verdict(step)], origin="inner", metric=self._data.metric)
+        return pool([self.fold_losses(step)], origin="inner", metric=self._data.metric)
 
 
 def _judges(data: CommonData, fold: Fold) -> tuple[IntArray, FloatArray]:

@@ -20,7 +20,7 @@ from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trace import trace_boosted
 from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
-from secateur.engines.fold_losses import Verdict, pool
+from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.execution.local import FitRows, MemoryPlace, Place
 from secateur.path.step import Score, Step
 from secateur.typing import Executor, FloatArray, IntArray, Loss
@@ -120,7 +120,7 @@ class GivenRows:
         self._n_rounds = 0
         self._raw: FloatArray = np.empty((0, 0))
 
-    def verdict(self, step: Step, loss: Loss, threads: Threads) -> Verdict:
+    def fold_losses(self, step: Step, loss: Loss, threads: Threads) -> FoldLosses:
         """What these rows say of a step; trees that were added before are not added again."""
         model: BoostedModel = step.model
         if model.ensemble is not self._ensemble:
@@ -132,7 +132,7 @@ class GivenRows:
         self._raw += newest.at(len(fresh)).raw(self._table, threads)
         self._n_rounds = model.n_rounds
         losses = loss.pointwise(self._target, self._raw)
-        return Verdict(losses, self._weight, counts=self._counts)
+        return FoldLosses(losses, self._weight, counts=self._counts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,16 +226,16 @@ class BoostedRun:
         )
         self.steps: Iterator[Step] = _closing(steps, self._executor)
 
-    def verdict(self, step: Step) -> Verdict:
+    def fold_losses(self, step: Step) -> FoldLosses:
         """What the rows that judge say of the latest step."""
         if self._data.given is not None:
-            return self._data.given.verdict(step, self._data.loss, self._data.threads)
+            return self._data.given.fold_losses(step, self._data.loss, self._data.threads)
         losses = np.concatenate(self._executor.each(rows.held_losses, self._data.loss))
-        return Verdict(losses, self._weight, counts=self._counts)
+        return FoldLosses(losses, self._weight, counts=self._counts)
 
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
-        return pool([self.verdict(step)], origin="inner", metric=self._data.loss.name)
+        return pool([self.fold_losses(step)], origin="inner", metric=self._data.loss.name)
 
 
 def _closing(steps: Iterator[Step], executor: Executor) -> Iterator[Step]:
@@ -251,7 +251,7 @@ class AnyRun(Protocol):
 
     steps: Iterator[Step]
 
-    def verdict(self, step: Step) -> Verdict:
+    def fold_losses(self, step: Step) -> FoldLosses:
         """What the rows that judge say of the latest step."""
 
 
@@ -283,7 +283,7 @@ class Grid:
     patience: int
     on_round: Callable[[], None] = lambda: None
     done: Mapping[float, Step] = field(default_factory=dict)
-    on_judged: Callable[[float, Sequence[Verdict]], None] | None = None
+    on_judged: Callable[[float, Sequence[FoldLosses]], None] | None = None
 
 
 def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
@@ -321,7 +321,9 @@ class _Round:
     score: Score
 
 
-def _judge(data: AnyData, params: BoostingParams, grid: Grid) -> tuple[list[_Round], list[Verdict]]:
+def _judge(
+    data: AnyData, params: BoostingParams, grid: Grid
+) -> tuple[list[_Round], list[FoldLosses]]:
     """Trace all folds side by side, until together they have not improved for a while.
 
     The verdicts are those of the best round, if somebody wants them: they hold the losses of rows.
@@ -329,9 +331,9 @@ def _judge(data: AnyData, params: BoostingParams, grid: Grid) -> tuple[list[_Rou
     runs = [data.run(fold, params) for fold in grid.folds]
     rounds: list[_Round] = []
     best = 0
-    kept: list[Verdict] = []
+    kept: list[FoldLosses] = []
     for steps in zip(*(run.steps for run in runs), strict=True):
-        verdicts = [run.verdict(step) for run, step in zip(runs, steps, strict=True)]
+        verdicts = [run.fold_losses(step) for run, step in zip(runs, steps, strict=True)]
         score = pool(verdicts, origin="held_out", metric=data.metric)
         rounds.append(_Round(steps, score))
         for _ in runs:

@@ -19,7 +19,7 @@ from secateur.engines.boosted.feature_use import Ledger, TaskLedger
 from secateur.engines.boosted.grid import BoostedData, best_gain
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trees import BoostedModel
-from secateur.engines.fold_losses import Verdict, pool
+from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.path.step import Score, Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -130,7 +130,7 @@ class TasksRun:
             yield Step.of(
                 self._common.entered,
                 _importances(steps, weight, self._data.prices.n_features),
-                control=self._params.penalty,
+                penalty=self._params.penalty,
                 objective=float(np.average([step.objective for step in steps], weights=weight)),
                 cost=self._common.spent,
                 model=TasksModel(tuple(step.model for step in steps)),
@@ -145,16 +145,16 @@ class TasksRun:
             for task, ledger in zip(self._data.tasks, self._ledgers, strict=True)
         }
 
-    def verdict(self, step: Step) -> Verdict:
+    def fold_losses(self, step: Step) -> FoldLosses:
         """What the rows that judge say of the latest step, all tasks together."""
         del step  # runs remember the latest
         judging = [t for t, fold in enumerate(self._folds) if len(fold.test)]
-        parts = [self._runs[t].verdict(self._latest[t]) for t in judging]
-        return Verdict.joined(parts, [self._data.tasks[t].unit for t in judging])
+        parts = [self._runs[t].fold_losses(self._latest[t]) for t in judging]
+        return FoldLosses.joined(parts, [self._data.tasks[t].unit for t in judging])
 
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
-        return pool([self.verdict(step)], origin="inner", metric=self._data.metric)
+        return pool([self.fold_losses(step)], origin="inner", metric=self._data.metric)
 
 
 def _mask(rows: IntArray, n_rows: int) -> BoolArray:

@@ -101,7 +101,7 @@ def trace_boosted(
         yield Step.of(
             ledger.entered,
             importances,
-            control=params.penalty,
+            penalty=params.penalty,
             objective=objective.now(),
             cost=ledger.spent,
             model=ensemble.at(n_rounds),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur.engines.boosted.grid import AnyData
-from secateur.engines.fold_losses import Verdict, first_near_best
+from secateur.engines.fold_losses import FoldLosses, first_near_best
 from secateur.path.cutting import Best
 from secateur.path.path import SelectionPath
 from secateur.path.step import Step
@@ -26,7 +26,7 @@ class Way:
 
     data: AnyData
     penalties: Sequence[float]
-    judged: dict[float, Sequence[Verdict]] | None = None
+    judged: dict[float, Sequence[FoldLosses]] | None = None
 
 
 def choose_way(ways: Sequence[Way], paths: Sequence[SelectionPath]) -> int:
@@ -37,7 +37,7 @@ def choose_way(ways: Sequence[Way], paths: Sequence[SelectionPath]) -> int:
     if any(not way.judged for way in ways[: len(paths)]):
         return 0
     steps = [_best_step(path) for path in paths]
-    judged = [(way.judged or {})[step.control] for way, step in zip(ways, steps, strict=False)]
+    judged = [(way.judged or {})[step.penalty] for way, step in zip(ways, steps, strict=False)]
     return first_near_best(judged, ERRORS)
 
 

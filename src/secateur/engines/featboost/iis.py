@@ -134,7 +134,7 @@ class _Run:
         return Step.of(
             self.selected.features,
             self._importance,
-            control=float(tried.rank),
+            penalty=float(tried.rank),
             cost=self.selected.spent,
             score=self._evaluator.score(folds),
             model=self._evaluator.model(),

@@ -207,7 +207,7 @@ class _Run:
         return Step.of(
             self.selected.features,
             self._importance,
-            control=float(details.get("rank", math.nan)),
+            penalty=float(details.get("rank", math.nan)),
             cost=self.selected.spent,
             score=score,
             model=self._evaluator.model(),

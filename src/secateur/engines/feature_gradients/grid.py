@@ -15,7 +15,7 @@ from secateur.data.weights import are_counts
 from secateur.engines.feature_gradients.rows import Field, make_field
 from secateur.engines.feature_gradients.search import Found, State, descend, step_of
 from secateur.engines.feature_gradients.targets import SearchParams, Task
-from secateur.engines.fold_losses import SHARES, Verdict, pool, trusted
+from secateur.engines.fold_losses import SHRINKAGES, FoldLosses, pool, shrunken_losses
 from secateur.engines.linear_scorer import LinearJudge
 from secateur.execution.dask import DaskExecutor
 from secateur.path.path import StopReason
@@ -80,7 +80,7 @@ def _exactly(field: Field, step: Step, n_features: int) -> Step:
     found: Found = step.model
     v = field.units.shifted(found.v, n_features)
     state = State(v, step.objective, int(step.details["epoch"]))
-    exact = step_of(field.units, state, step.control, found.n_features)
+    exact = step_of(field.units, state, step.penalty, found.n_features)
     return replace(exact, model=found)
 
 
@@ -173,15 +173,17 @@ def _judged(ground: Ground, courts: Sequence[_Court], step: Step) -> Step:
     if len(courts) == 1 or step.n_features == 0:  # no features are the constant, in every fold
         trials = [step] * len(courts)
     else:
-        trials = [ground.settle(court.field, step.control) for court in courts]
-    ladders = [court.ladder(trial) for court, trial in zip(courts, trials, strict=True)]
-    losses = trusted(ladders, [court.weight for court in courts])
+        trials = [ground.settle(court.field, step.penalty) for court in courts]
+    by_shrinkage = [
+        court.losses_by_shrinkage(trial) for court, trial in zip(courts, trials, strict=True)
+    ]
+    losses = shrunken_losses(by_shrinkage, [court.weight for court in courts])
     counts = are_counts(ground.problem.weight)
-    verdicts = [
-        Verdict(each, court.weight, counts=counts)
+    fold_losses = [
+        FoldLosses(each, court.weight, counts=counts)
         for each, court in zip(losses, courts, strict=True)
     ]
-    return replace(step, score=pool(verdicts, origin="held_out", metric=courts[0].metric))
+    return replace(step, score=pool(fold_losses, origin="held_out", metric=courts[0].metric))
 
 
 def _steps_within(
@@ -230,9 +232,9 @@ class _Court:
         self._target, self.weight = test.target.values, test.weight
         self.metric = self._judge.metric
 
-    def ladder(self, step: Step) -> FloatArray:
+    def losses_by_shrinkage(self, step: Step) -> FloatArray:
         """The losses of the rows that judge, from no trust in a model of the step to all."""
-        return self._judge.ladder(step.support, self._target, SHARES)
+        return self._judge.losses_by_shrinkage(step.support, self._target, SHRINKAGES)
 
 
 def with_estimate(field: Field, params: SearchParams, step: Step) -> Step:

@@ -170,7 +170,7 @@ def step_of(units: Units, state: State, penalty: float, n_features: int) -> Step
     return Step.of(
         units.order(state.v),
         found.inclusion,
-        control=penalty,
+        penalty=penalty,
         objective=state.objective,
         model=found,
         details={"epoch": state.epoch},

@@ -12,7 +12,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.costs import Prices
 from secateur.data.folds import Fold, all_rows
 from secateur.data.weights import are_counts
-from secateur.engines.fold_losses import Verdict
+from secateur.engines.fold_losses import FoldLosses
 from secateur.typing import FloatArray, IntArray, Loss
 
 
@@ -304,12 +304,12 @@ class GraftingData:
             scale=params.standardize,
         )
 
-    def verdict(self, fold: Fold, raw: FloatArray) -> Verdict:
+    def fold_losses(self, fold: Fold, raw: FloatArray) -> FoldLosses:
         """What the rows that do not train say of raw predictions of all rows."""
         offset, scale = self.unit
         here = raw[:, fold.test] * scale + offset
         losses = self.loss.pointwise(self.target[fold.test], here)
-        return Verdict(losses, self.weight[fold.test], counts=are_counts(self.weight))
+        return FoldLosses(losses, self.weight[fold.test], counts=are_counts(self.weight))
 
     def alpha(self, used: IntArray) -> FloatArray:
         """The alphas of Eq. 7: prices of the features, given those in use.

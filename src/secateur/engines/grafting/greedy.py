@@ -260,7 +260,7 @@ class GraftRun:
         return Step.of(
             order,
             self.growing.importances(),
-            control=self._params.l1,
+            penalty=self._params.l1,
             objective=graft.criterion,
             model=self.growing.model(),
             details={
@@ -297,5 +297,5 @@ def trace_grafts(
 def _judge(data: GraftingData, runs: Sequence[GraftRun]) -> Score | None:
     if not runs:
         return None
-    verdicts = [data.verdict(run.fold, run.growing.raw) for run in runs]
-    return pool(verdicts, origin="held_out", metric=data.loss.name)
+    fold_losses = [data.fold_losses(run.fold, run.growing.raw) for run in runs]
+    return pool(fold_losses, origin="held_out", metric=data.loss.name)

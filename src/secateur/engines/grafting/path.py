@@ -79,7 +79,7 @@ class LinearRun:
         return Step.of(
             order,
             np.abs(core.state.weight).sum(axis=0),
-            control=l1,
+            penalty=l1,
             objective=core.value(l1),
             model=core.model(),
             details={
@@ -115,13 +115,13 @@ class GridTrace:
         for l1 in prices:
             runs = [*self._runs, self._whole]
             *_, certificate = together([run.advancing(l1) for run in runs])
-            verdicts = []
+            fold_losses = []
             for run in self._runs:
-                verdicts.append(self._data.verdict(run.fold, run.core.state.raw))
+                fold_losses.append(self._data.fold_losses(run.fold, run.core.state.raw))
                 on_round()
             score = None
-            if verdicts:
-                score = pool(verdicts, origin="held_out", metric=self._data.loss.name)
+            if fold_losses:
+                score = pool(fold_losses, origin="held_out", metric=self._data.loss.name)
             step = self._whole.step(l1, certificate)
             on_round()
             yield replace(step, score=score)
