@@ -33,8 +33,8 @@ figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for curve in found.curves("logistic"):
     sizes = [point.n_features for point in curve.points]
     means = [point.score.mean for point in curve.points]
-    spreads = [point.score.spread for point in curve.points]
-    ax.errorbar(sizes, means, spreads, marker="o", capsize=3, label=curve.method)
+    standard_errors = [point.score.standard_error for point in curve.points]
+    ax.errorbar(sizes, means, standard_errors, marker="o", capsize=3, label=curve.method)
 ax.set_xlabel("number of features")
 ax.set_ylabel(f"held-out {found.curves('logistic')[0].points[0].score.metric}")
 ax.legend()

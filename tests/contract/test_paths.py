@@ -50,7 +50,7 @@ def test_sentence_names_the_right_numbers(fitted):
             return
         best = selector.path_.cut("best")
         assert f"{best.score.mean:.4f}, at {best.n_features} feature" in str(chosen)
-        assert f"{best.score.spread:.4f}" in str(chosen)
+        assert f"{best.score.standard_error:.4f}" in str(chosen)
 
 
 def test_ranking_begins_with_the_selected(fitted):

@@ -12,7 +12,7 @@ def test_pooled_mean_and_spread_are_those_of_all_rows():
     parts = [losses[:10], losses[10:35], losses[35:]]
     score = pool([FoldLosses(p, np.ones(len(p))) for p in parts], origin="held_out", metric="loss")
     assert score.mean == pytest.approx(losses.mean())
-    assert score.spread == pytest.approx(losses.std() / np.sqrt(60))
+    assert score.standard_error == pytest.approx(losses.std() / np.sqrt(60))
     assert score.folds == pytest.approx(tuple(p.mean() for p in parts))
     assert (score.origin, score.metric) == ("held_out", "loss")
 
@@ -22,7 +22,9 @@ def test_weighted_spread_by_hand():
     mean = (weight * losses).sum() / 3.0
     score = pool([FoldLosses(losses, weight)], origin="inner", metric="loss")
     assert score.mean == pytest.approx(mean)
-    assert score.spread == pytest.approx(np.sqrt((weight**2 * (losses - mean) ** 2).sum()) / 3.0)
+    assert score.standard_error == pytest.approx(
+        np.sqrt((weight**2 * (losses - mean) ** 2).sum()) / 3.0
+    )
 
 
 def test_counted_rows_say_as_much_as_rows_that_are_there():
@@ -31,11 +33,11 @@ def test_counted_rows_say_as_much_as_rows_that_are_there():
     repeated = np.repeat(losses, counts.astype(int))
     plain = pool([FoldLosses(repeated, np.ones(6))], origin="inner", metric="loss")
     assert counted.mean == pytest.approx(plain.mean)
-    assert counted.spread == pytest.approx(plain.spread)
+    assert counted.standard_error == pytest.approx(plain.standard_error)
     relative = pool([FoldLosses(losses, counts)], origin="inner", metric="loss")
-    assert relative.spread > counted.spread
+    assert relative.standard_error > counted.standard_error
 
 
 def test_equal_losses_have_no_spread():
     score = pool([FoldLosses(np.full(9, 0.1), np.ones(9))] * 3, origin="inner", metric="loss")
-    assert score.spread == pytest.approx(0.0, abs=1e-8)
+    assert score.standard_error == pytest.approx(0.0, abs=1e-8)

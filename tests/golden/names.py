@@ -23,7 +23,7 @@ STEP = {
 }
 """Attributes of a step of a path, by the name in the golden files."""
 
-SCORE = {"mean": "mean", "standard_error": "spread", "metric": "metric", "origin": "origin"}
+SCORE = {"mean": "mean", "standard_error": "standard_error", "metric": "metric", "origin": "origin"}
 """Attributes of a score, by the name in the golden files."""
 
 DOCUMENT: dict[str, str] = {}

@@ -65,7 +65,9 @@ def test_curves_have_the_folds_and_their_spread():
     curve = next(c for c in made().curves("knn") if c.method == "wise")
     assert [point.size for point in curve.points] == [1, 5]
     assert curve.points[1].score.folds == (0.9, 0.8, 0.9)
-    assert curve.points[1].score.spread == pytest.approx(np.std([0.9, 0.8, 0.9], ddof=1) / 3**0.5)
+    assert curve.points[1].score.standard_error == pytest.approx(
+        np.std([0.9, 0.8, 0.9], ddof=1) / 3**0.5
+    )
     assert curve.points[1].score.origin == "held_out"
     assert curve.points[1].n_features == 4.0
     assert curve.own.n_features == 3.0
@@ -108,9 +110,9 @@ def test_paired_tests_are_corrected_twice():
         ("lucky", "all"),
     ]
     first = tests[0]
-    spread, _, _ = corrected_t(np.array([0.1, 0.1, 0.1]), 0.5)
+    standard_error, _, _ = corrected_t(np.array([0.1, 0.1, 0.1]), 0.5)
     assert (first.difference, first.n_folds) == (pytest.approx(0.1), 3)
-    assert first.spread == pytest.approx(spread, abs=1e-12)
+    assert first.standard_error == pytest.approx(standard_error, abs=1e-12)
     assert all(test.p_adjusted >= test.p for test in tests)
     against = made().paired_tests("knn", 5, against="wise")
     assert [(t.method, t.other, t.size) for t in against] == [("lucky", "wise", 5)]

@@ -66,7 +66,7 @@ def test_a_validator_is_fitted_on_the_chosen_columns_of_the_training_rows():
         by_all.append(roc_auc_score(y[test], model.predict_proba(X[test])[:, 1]))
     assert held.path[-1].score.folds == pytest.approx(by_hand)
     assert held.path[-1].score.greater_is_better
-    assert held.path[-1].score.spread == pytest.approx(np.std(by_hand, ddof=1) / np.sqrt(3))
+    assert held.path[-1].score.standard_error == pytest.approx(np.std(by_hand, ddof=1) / np.sqrt(3))
     assert held.all_features.folds == pytest.approx(by_all)
     assert held.all_features_model == "LogisticRegression"
 
@@ -192,7 +192,7 @@ def test_rows_of_weight_zero_are_no_rows():
     kept = [(t[t >= 30] - 30, j[j >= 30] - 30) for t, j in cv]
     without = held_out(selector, X[30:], y[30:], cv=kept, random_state=0)
     assert held.path.scores == pytest.approx(without.path.scores)
-    assert held.path.spreads == pytest.approx(without.path.spreads)
+    assert held.path.standard_errors == pytest.approx(without.path.standard_errors)
 
 
 def test_groups_stay_together_outside_and_inside():

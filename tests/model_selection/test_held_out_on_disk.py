@@ -70,8 +70,8 @@ def test_a_sample_judges_where_not_all_rows_fit(problem, monkeypatch):
     whole = secateur.held_out(selector(), X, y, cv=3, random_state=0)
     one, other = held.path[-1].score, whole.path[-1].score
     assert one.origin == "held_out"
-    assert one.spread > other.spread  # fewer rows know less
-    assert abs(one.mean - other.mean) < 4 * one.spread
+    assert one.standard_error > other.standard_error  # fewer rows know less
+    assert abs(one.mean - other.mean) < 4 * one.standard_error
 
 
 def test_held_out_scores_of_several_tasks_are_those_of_memory(problem):

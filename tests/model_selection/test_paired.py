@@ -26,9 +26,9 @@ def test_without_the_correction_it_is_the_paired_t_test():
 
 def test_the_correction_widens_by_the_share_of_rows_that_judge():
     d = np.array([0.01, 0.03, 0.02, 0.05, 0.01])
-    spread, t, _ = corrected_t(d, test_share=0.25)
-    assert spread == pytest.approx(math.sqrt((1 / 5 + 0.25) * d.var(ddof=1)))
-    assert t == pytest.approx(d.mean() / spread)
+    standard_error, t, _ = corrected_t(d, test_share=0.25)
+    assert standard_error == pytest.approx(math.sqrt((1 / 5 + 0.25) * d.var(ddof=1)))
+    assert t == pytest.approx(d.mean() / standard_error)
 
 
 def test_the_corrected_test_raises_few_false_alarms_on_folds_that_overlap():

@@ -13,11 +13,11 @@ from secateur.path import Score, SelectionPath, Step, StopReason
 def make_path():
     """Give a function that makes a path of given sizes and losses; step k uses features 0..k-1."""
 
-    def make(sizes, losses=None, *, spread=0.1, costs=None, n_features=10, **changes):
+    def make(sizes, losses=None, *, standard_error=0.1, costs=None, n_features=10, **changes):
         losses = [None] * len(sizes) if losses is None else losses
         costs = [math.nan] * len(sizes) if costs is None else costs
         steps = [
-            Step.of(range(size), cost=cost, score=_score(loss, spread))
+            Step.of(range(size), cost=cost, score=_score(loss, standard_error))
             for size, loss, cost in zip(sizes, losses, costs, strict=True)
         ]
         facts = {
@@ -30,5 +30,5 @@ def make_path():
     return make
 
 
-def _score(loss, spread):
-    return None if loss is None else Score(loss, spread, (), "held_out", "log_loss")
+def _score(loss, standard_error):
+    return None if loss is None else Score(loss, standard_error, (), "held_out", "log_loss")

@@ -70,7 +70,7 @@ def test_a_path_of_nan_scores_is_refused(make_path, rule):
 
 
 def test_one_standard_error_takes_the_fewest_within_reach(make_path):
-    path = make_path([1, 2, 3, 4], [0.50, 0.30, 0.25, 0.22], spread=0.1)
+    path = make_path([1, 2, 3, 4], [0.50, 0.30, 0.25, 0.22], standard_error=0.1)
     assert OneStandardError().choose(path) == 1
     assert OneStandardError(0).choose(path) == 3
     assert OneStandardError(0.5).choose(path) == 2
@@ -78,9 +78,10 @@ def test_one_standard_error_takes_the_fewest_within_reach(make_path):
 
 
 def test_one_standard_error_uses_the_spread_of_the_best():
-    spreads, losses = (9.0, 9.0, 0.01), (0.9, 0.205, 0.2)
+    standard_errors, losses = (9.0, 9.0, 0.01), (0.9, 0.205, 0.2)
     scores = [
-        Score(loss, spread, (), "inner") for loss, spread in zip(losses, spreads, strict=True)
+        Score(loss, standard_error, (), "inner")
+        for loss, standard_error in zip(losses, standard_errors, strict=True)
     ]
     steps = [Step.of(range(k + 1), score=score) for k, score in enumerate(scores)]
     path = SelectionPath(steps, StopReason.FINISHED, list("abc"), "demo")
@@ -95,7 +96,7 @@ def test_one_standard_error_breaks_ties_by_cost_then_score(make_path):
 
 
 def test_one_standard_error_tells_its_reason(make_path):
-    path = make_path([1, 2, 5], [0.5, 0.231, 0.2292], spread=0.0041, n_features=300)
+    path = make_path([1, 2, 5], [0.5, 0.231, 0.2292], standard_error=0.0041, n_features=300)
     assert path.cut("one_se").sentence == (
         "2 of 300 features: the fewest whose held-out log_loss (0.2310) is within "
         "one standard error (0.0041) of the best (0.2292, at 5 features)."
@@ -104,7 +105,7 @@ def test_one_standard_error_tells_its_reason(make_path):
 
 
 def test_one_standard_error_without_a_spread_is_best_and_says_so(make_path):
-    path = make_path([1, 2], [0.25, 0.2], spread=NAN)
+    path = make_path([1, 2], [0.25, 0.2], standard_error=NAN)
     chosen = path.cut()
     assert chosen.index == 1
     assert "standard error is unknown" in chosen.sentence
@@ -117,7 +118,7 @@ def test_one_standard_error_without_scores_is_the_last_step(make_path):
 
 
 def test_one_standard_error_never_trades_all_features_for_an_error_as_large_as_the_gain(make_path):
-    path = make_path([0, 1, 3, 9], [0.69, 0.68, 0.55, 0.50], spread=0.3, n_features=300)
+    path = make_path([0, 1, 3, 9], [0.69, 0.68, 0.55, 0.50], standard_error=0.3, n_features=300)
     chosen = path.cut("one_se")
     assert chosen.n_features == 3  # 1 feature keeps little of the gain
     assert chosen.sentence == (
@@ -129,7 +130,9 @@ def test_one_standard_error_never_trades_all_features_for_an_error_as_large_as_t
 
 
 def test_one_standard_error_takes_no_features_where_none_are_better(make_path):
-    assert make_path([0, 1, 3], [0.69, 0.69, 0.70], spread=0.3).cut("one_se").n_features == 0
+    assert (
+        make_path([0, 1, 3], [0.69, 0.69, 0.70], standard_error=0.3).cut("one_se").n_features == 0
+    )
 
 
 @given(
@@ -146,18 +149,18 @@ def test_one_standard_error_takes_no_features_where_none_are_better(make_path):
 )
 def test_one_standard_error_keeps_its_promise(rows, multiple):
     steps = [
-        Step.of(range(k), score=None if loss is None else Score(loss, spread, (), "inner"))
-        for k, loss, spread in rows
+        Step.of(range(k), score=None if loss is None else Score(loss, standard_error, (), "inner"))
+        for k, loss, standard_error in rows
     ]
     path = SelectionPath(steps, StopReason.FINISHED, list("abcdefgh"), "demo")
     if path.has_scores and not np.isfinite(path.scores).any():
         return
     best, index = Best().choose(path), OneStandardError(multiple).choose(path)
     assert OneStandardError(multiple).sentence(path, index).endswith(".")
-    if not path.has_scores or math.isnan(path.spreads[best]):
+    if not path.has_scores or math.isnan(path.standard_errors[best]):
         assert index == best
         return
-    within = path.scores <= path.scores[best] + multiple * path.spreads[best] + 1e-12
+    within = path.scores <= path.scores[best] + multiple * path.standard_errors[best] + 1e-12
     assert within[index]
     assert path.n_features[index] <= path.n_features[best]
     assert (path.n_features[index] == 0) == (path.n_features[best] == 0)

@@ -32,11 +32,11 @@ def test_a_path_is_a_sequence_of_steps(make_path):
 
 
 def test_arrays_have_nan_where_nothing_is_known(make_path):
-    path = make_path([1, 2], [0.5, None], spread=0.1, costs=[math.nan, 2.0])
+    path = make_path([1, 2], [0.5, None], standard_error=0.1, costs=[math.nan, 2.0])
     np.testing.assert_array_equal(path.n_features, [1, 2])
     np.testing.assert_array_equal(path.costs, [math.nan, 2.0])
     np.testing.assert_array_equal(path.scores, [0.5, math.nan])
-    np.testing.assert_array_equal(path.spreads, [0.1, math.nan])
+    np.testing.assert_array_equal(path.standard_errors, [0.1, math.nan])
     np.testing.assert_array_equal(path.utilities, [-0.5, math.nan])
 
 
@@ -101,7 +101,7 @@ def test_rows_are_plain():
         "n_features": 2,
         "cost": 2.0,
         "score": 0.5,
-        "spread": 0.1,
+        "standard_error": 0.1,
         "metric": "log_loss",
         "origin": "held_out",
         "penalty": 0.2,
@@ -146,7 +146,7 @@ def test_the_console_table_shows_what_happened(make_path):
 
 def test_what_is_not_known_is_left_blank(make_path):
     assert "nan" not in make_path([1, 2])._repr_html_()
-    assert "nan" not in make_path([1], [0.5], spread=math.nan)._repr_html_()
+    assert "nan" not in make_path([1], [0.5], standard_error=math.nan)._repr_html_()
 
 
 def test_features_that_left_are_shown_with_a_minus(make_path):

@@ -125,12 +125,12 @@ def test_score_of_folds_has_the_standard_error_of_the_mean():
     folds = [0.2, 0.4, 0.9]
     score = Score.of(folds, origin="held_out", metric="log_loss")
     assert score.mean == pytest.approx(0.5)
-    assert score.spread == pytest.approx(np.std(folds, ddof=1) / math.sqrt(3))
+    assert score.standard_error == pytest.approx(np.std(folds, ddof=1) / math.sqrt(3))
     assert score.folds == (0.2, 0.4, 0.9)
 
 
 def test_one_fold_says_nothing_about_the_spread():
-    assert math.isnan(Score.of([0.2], origin="inner").spread)
+    assert math.isnan(Score.of([0.2], origin="inner").standard_error)
 
 
 def test_utility_is_larger_for_the_better_score():

@@ -25,7 +25,7 @@ def test_methods_come_by_rank_with_what_the_comparison_says(comparison, facts):
     assert best.rank == comparison.ranks()[0].mean == 1.0
     assert best.n_features == 4
     own = next(c for c in comparison.curves("knn") if c.method == "agbm").own
-    assert best.scores["knn"] == (own.score.mean, own.score.spread)
+    assert best.scores["knn"] == (own.score.mean, own.score.standard_error)
     assert best.agreement == comparison.stability()["agbm"]
     assert [each.timing.median for each in facts.methods] == [0.5, 1.5, 4.5, 13.5]
 
@@ -58,7 +58,9 @@ def test_curves_have_every_point_once(comparison, facts):
     curve = next(c for c in comparison.curves("logistic") if c.method == "agbm")
     assert lines[0]["x"] == [1.0, 2.0, 5.0]
     assert lines[0]["y"] == pytest.approx([point.score.mean for point in curve.points])
-    assert lines[0]["error_y"]["array"] == pytest.approx([p.score.spread for p in curve.points])
+    assert lines[0]["error_y"]["array"] == pytest.approx(
+        [p.score.standard_error for p in curve.points]
+    )
     assert stars[0]["x"] == [4.0]
     assert "&lt;script&gt;" in lines[3]["name"]
 

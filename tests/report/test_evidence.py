@@ -295,14 +295,14 @@ def test_evidence_comes_back_from_json_and_from_the_file_of_a_path(tmp_path):
         groups={"lab": [0, 1]},
         grid_shape=(2, 3),
         fold_paths=[path],
-        all_features=score(0.3, spread=math.nan),
+        all_features=score(0.3, standard_error=math.nan),
         all_features_model="boosted trees",
     )
     assert np.isnan(np.array(told.association)).any()
     again = Evidence.from_json(told.to_json())
     assert again.to_json() == told.to_json()
     assert again.all_features_model == "boosted trees"
-    assert math.isnan(again.all_features.spread)
+    assert math.isnan(again.all_features.standard_error)
     file = tmp_path / "path.json"
     path.save(file, evidence=told.to_json())
     assert load_evidence(file).to_json() == told.to_json()

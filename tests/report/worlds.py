@@ -14,8 +14,8 @@ from secateur.report import gather_evidence
 HOSTILE = '<script>alert("x")</script> & <b>bold</b>'
 
 
-def score(loss, spread=0.01, origin="held_out"):
-    return None if loss is None else Score(loss, spread, (), origin, "log_loss")
+def score(loss, standard_error=0.01, origin="held_out"):
+    return None if loss is None else Score(loss, standard_error, (), origin, "log_loss")
 
 
 def make_path(losses=(0.5, 0.4, 0.35, 0.345), *, names=None, costs=None, unit="", **changes):

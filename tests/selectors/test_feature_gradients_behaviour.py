@@ -100,7 +100,9 @@ def test_rows_of_chowdary_that_once_selected_nothing(load_set):
     assert 1 <= selector.support_.sum() <= len(train) // 2
     assert selector.path_[0].n_features == 0
     score, constant = selector.selection_.score, selector.path_[0].score
-    assert score.mean + score.spread < constant.mean  # the gain is more than one standard error
+    assert (
+        score.mean + score.standard_error < constant.mean
+    )  # the gain is more than one standard error
 
 
 def test_what_costs_nothing_and_what_comes_in_groups_does_not_count():

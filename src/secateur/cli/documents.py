@@ -144,7 +144,7 @@ def score_document(score: Score | None) -> dict[str, Any] | None:
     return {
         "metric": score.metric,
         "mean": finite(score.mean),
-        "standard_error": finite(score.spread),
+        "standard_error": finite(score.standard_error),
         "origin": score.origin,
         "greater_is_better": score.greater_is_better,
         "folds": [finite(value) for value in score.folds],

@@ -88,7 +88,7 @@ def _selected_beside(file: Path, traced: Any) -> Any:
 
 def _is_comparison(path: Path) -> bool:
     file = path / "comparison.json" if path.is_dir() else path
-    return file.is_file() and b'"secateur.model_selection"' in file.read_bytes()[:1000]
+    return file.is_file() and b'"secateur.comparison"' in file.read_bytes()[:1000]
 
 
 def _comparison(path: Path) -> Any:

@@ -86,8 +86,8 @@ def nogueira(
         return Agreement(*none, confidence, len(sets), mean_size)
     frequency = selection_frequency(sets, n_features)
     index = _index(frequency, len(sets), share)
-    spread = math.sqrt(_variance(sets, frequency, sizes / n_features, share, index))
-    reach = NormalDist().inv_cdf(0.5 + confidence / 2.0) * spread
+    standard_error = math.sqrt(_variance(sets, frequency, sizes / n_features, share, index))
+    reach = NormalDist().inv_cdf(0.5 + confidence / 2.0) * standard_error
     return Agreement(index, index - reach, index + reach, confidence, len(sets), mean_size)
 
 

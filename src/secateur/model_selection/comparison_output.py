@@ -73,7 +73,7 @@ def _of_validator(comparison: Comparison, validator: str) -> str:
     if not found:
         return f"By {validator}: no scores."
     method, best = max(found, key=lambda pair: pair[1].score.utility)
-    slack = 0.0 if math.isnan(best.score.spread) else best.score.spread
+    slack = 0.0 if math.isnan(best.score.standard_error) else best.score.standard_error
     near = [pair for pair in found if pair[1].score.utility >= best.score.utility - slack]
     thrifty, small = min(near, key=lambda pair: (pair[1].n_features, -pair[1].score.utility))
     told = f"By {validator}: best is {method}, {_told(best)}"
@@ -85,7 +85,7 @@ def _of_validator(comparison: Comparison, validator: str) -> str:
 def _told(point: Point) -> str:
     count = f"{point.n_features:.0f}" if point.n_features == 1 else f"{point.n_features:.3g}"
     noun = "feature" if point.n_features == 1 else "features"
-    return f"{wording.score_with_spread(point.score)} with {count} {noun}"
+    return f"{wording.score_with_error(point.score)} with {count} {noun}"
 
 
 def _not_done(comparison: Comparison) -> list[str]:
@@ -137,8 +137,8 @@ def _cells(comparison: Comparison, method: str, rank: float) -> tuple[str, ...]:
         method,
         "" if math.isnan(rank) else f"{rank:.1f}",
         count,
-        *(wording.score_with_spread(point.score if point else None) for point in own),
-        *(wording.score_with_spread(point.score if point else None) for point in sized),
+        *(wording.score_with_error(point.score if point else None) for point in own),
+        *(wording.score_with_error(point.score if point else None) for point in sized),
         "" if math.isnan(agreement.index) else str(agreement),
         "" if math.isnan(timing.median) else f"{timing.median:.3g}",
         f"{timing.n_done} of {comparison.n_folds}",
@@ -165,7 +165,7 @@ def _count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-FORMAT = "secateur.model_selection"
+FORMAT = "secateur.comparison"
 VERSION = 1
 
 

@@ -30,7 +30,7 @@ class PairedTest:
     difference : float
         Mean over the folds of the score of `method` less that of `other`, signed so that above
         zero `method` is the better one.
-    spread : float
+    standard_error : float
         Its corrected standard error.
     t, p : float
         Of the test that the difference is zero, two-sided.
@@ -46,7 +46,7 @@ class PairedTest:
     method: str
     other: str
     difference: float
-    spread: float
+    standard_error: float
     t: float
     p: float
     p_adjusted: float
@@ -72,19 +72,21 @@ def corrected_t(differences: npt.ArrayLike, test_share: float) -> tuple[float, f
 
     Examples
     --------
-    >>> spread, t, p = corrected_t([0.02, 0.03, 0.01, 0.02, 0.04], test_share=0.25)
-    >>> round(spread, 4), round(t, 2), round(p, 3)
+    >>> standard_error, t, p = corrected_t([0.02, 0.03, 0.01, 0.02, 0.04], test_share=0.25)
+    >>> round(standard_error, 4), round(t, 2), round(p, 3)
     (0.0076, 3.14, 0.035)
     """
     d = np.asarray(differences, np.float64)
     if len(d) < 2:
         return math.nan, math.nan, math.nan
     mean = float(d.mean())
-    spread = math.sqrt((1.0 / len(d) + test_share) * float(d.var(ddof=1)))
-    if spread <= 1e-15 * abs(mean) or spread == 0.0:  # the same difference in every fold
+    standard_error = math.sqrt((1.0 / len(d) + test_share) * float(d.var(ddof=1)))
+    if (
+        standard_error <= 1e-15 * abs(mean) or standard_error == 0.0
+    ):  # the same difference in every fold
         return 0.0, math.copysign(math.inf, mean) if mean else 0.0, 0.0 if mean else 1.0
-    t = mean / spread
-    return spread, t, student_tails(t, len(d) - 1)
+    t = mean / standard_error
+    return standard_error, t, student_tails(t, len(d) - 1)
 
 
 def student_tails(t: float, freedom: int) -> float:
@@ -166,7 +168,7 @@ class Point:
     n_features : float
         How many it took, mean over folds.
     score : Score
-        Held-out, over the folds that have one; the spread is the standard error of their mean.
+        Held-out, over the folds that have one; with the standard error of their mean.
     """
 
     size: int | None
@@ -312,9 +314,9 @@ def _test(
     sign = 1.0 if comparison.greater_is_better else -1.0
     d = sign * (left - right)[both]
     train, test = np.array(comparison.fold_sizes, np.float64)[both].sum(axis=0)
-    spread, t, p = corrected_t(d, float(test / train) if train else math.nan)
+    standard_error, t, p = corrected_t(d, float(test / train) if train else math.nan)
     mean = float(d.mean()) if len(d) else math.nan
-    return PairedTest(*pair, mean, spread, t, p, p, len(d), validator, size)
+    return PairedTest(*pair, mean, standard_error, t, p, p, len(d), validator, size)
 
 
 def agreement_of(

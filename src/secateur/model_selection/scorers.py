@@ -95,10 +95,10 @@ class Measure:
     ----------
     name : str
     of_rows : callable or None
-        From a fitted model, X and y to one value per row. The spread of a score is then that of
-        the mean over rows.
+        From a fitted model, X and y to one value per row. The standard error of a score is then
+        that of the mean over rows.
     scorer : callable or None
-        Any scorer of scikit-learn. The spread is then that of the mean over folds.
+        Any scorer of scikit-learn. The standard error is then that of the mean over folds.
     greater_is_better : bool
     """
 

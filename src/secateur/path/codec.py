@@ -317,7 +317,7 @@ def score_to_document(score: Score) -> dict[str, Any]:
     """Return a score as plain JSON values."""
     return {
         "mean": float_out(score.mean),
-        "spread": float_out(score.spread),
+        "spread": float_out(score.standard_error),
         "folds": [float_out(fold) for fold in score.folds],
         "origin": score.origin,
         "metric": score.metric,
@@ -329,7 +329,7 @@ def score_from_document(document: Mapping[str, Any]) -> Score:
     """Read what `score_to_document` returned."""
     return Score(
         mean=float(document["mean"]),
-        spread=float(document["spread"]),
+        standard_error=float(document["spread"]),
         folds=tuple(float(fold) for fold in document["folds"]),
         origin=document["origin"],
         metric=str(document["metric"]),

@@ -175,7 +175,7 @@ def _score_differences(
         return
     for item in fields(Score):
         left, right = getattr(a, item.name), getattr(b, item.name)
-        if item.name in ("mean", "spread", "folds"):
+        if item.name in ("mean", "standard_error", "folds"):
             yield from _unlike_floats(f"{where} {item.name}", left, right, rtol)
         else:
             yield from _unlike(f"{where} {item.name}", left, right)

@@ -61,8 +61,8 @@ class Best:
 class OneStandardError:
     """The fewest features whose score is within a standard error of the best.
 
-    Ties go to the lower cost, then to the better score. Where the spread of the best score is
-    unknown, this is `Best`.
+    Ties go to the lower cost, then to the better score. Where the standard error of the best
+    score is unknown, this is `Best`.
 
     While some features are better than none, some are chosen: where a step without features would
     be within reach, a step has to keep half of what the best gains over it.
@@ -120,7 +120,7 @@ class OneStandardError:
 
     def _slack(self, path: SelectionPath, best: int) -> float:
         score = path[best].score
-        return self.multiple * score.spread if score else math.nan
+        return self.multiple * score.standard_error if score else math.nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,9 +121,11 @@ class SelectionPath(Refrozen):
         return np.array([s.score.mean if s.score else math.nan for s in self.steps], dtype=float)
 
     @property
-    def spreads(self) -> FloatArray:
+    def standard_errors(self) -> FloatArray:
         """The standard error of each score, NaN where it is unknown."""
-        return np.array([s.score.spread if s.score else math.nan for s in self.steps], dtype=float)
+        return np.array(
+            [s.score.standard_error if s.score else math.nan for s in self.steps], dtype=float
+        )
 
     @property
     def utilities(self) -> FloatArray:

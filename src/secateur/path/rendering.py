@@ -85,7 +85,7 @@ def row_of(path: SelectionPath, index: int) -> dict[str, Any]:
         "n_features": step.n_features,
         "cost": step.cost,
         "score": math.nan if score is None else score.mean,
-        "spread": math.nan if score is None else score.spread,
+        "standard_error": math.nan if score is None else score.standard_error,
         "metric": None if score is None else score.metric,
         "origin": None if score is None else score.origin,
         "penalty": step.penalty,
@@ -123,7 +123,7 @@ def cells(path: SelectionPath, index: int) -> tuple[str, ...]:
         str(index),
         str(step.n_features),
         wording.amount(step.cost),
-        wording.score_with_spread(step.score),
+        wording.score_with_error(step.score),
         wording.amount(step.penalty),
         _changes(path, index),
     )

@@ -31,7 +31,7 @@ class Score:
     ----------
     mean : float
         The score.
-    spread : float
+    standard_error : float
         Standard error of the mean; NaN if unknown.
     folds : tuple of float
         The score of each fold; empty if there were none.
@@ -44,12 +44,12 @@ class Score:
     Examples
     --------
     >>> score = Score.of([0.25, 0.75], origin="held_out", metric="log_loss")
-    >>> score.mean, score.spread, score.utility
+    >>> score.mean, score.standard_error, score.utility
     (0.5, 0.25, -0.5)
     """
 
     mean: float
-    spread: float
+    standard_error: float
     folds: tuple[float, ...]
     origin: Origin
     metric: str = "loss"
@@ -62,7 +62,7 @@ class Score:
                 "Use 'held_out' only for rows that took no part in the selection."
             )
         object.__setattr__(self, "mean", float(self.mean))
-        object.__setattr__(self, "spread", float(self.spread))
+        object.__setattr__(self, "standard_error", float(self.standard_error))
         object.__setattr__(self, "folds", tuple(float(fold) for fold in self.folds))
         object.__setattr__(self, "greater_is_better", bool(self.greater_is_better))
 
@@ -81,10 +81,12 @@ class Score:
             raise ParameterError(
                 "'folds' must not be empty. Got no folds. Use None where there is no score."
             )
-        # One fold says nothing about the spread.
+        # One fold says nothing about the standard error.
         n = values.size
-        spread = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-        return cls(float(values.mean()), spread, tuple(values), origin, metric, greater_is_better)
+        standard_error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+        return cls(
+            float(values.mean()), standard_error, tuple(values), origin, metric, greater_is_better
+        )
 
     @property
     def utility(self) -> float:

@@ -61,9 +61,9 @@ def measured(score: Score) -> str:
     return f"{kind(score)} ({number(score.mean)})"
 
 
-def score_with_spread(score: Score | None) -> str:
+def score_with_error(score: Score | None) -> str:
     """Write a score for a table: '0.2310 ± 0.0041'."""
     if score is None:
         return ""
-    spread = "" if math.isnan(score.spread) else f" ± {number(score.spread)}"
-    return f"{number(score.mean)}{spread}"
+    error = "" if math.isnan(score.standard_error) else f" ± {number(score.standard_error)}"
+    return f"{number(score.mean)}{error}"

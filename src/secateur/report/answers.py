@@ -296,8 +296,9 @@ def _against(score: Score, reference: Score, against: str) -> str:
         return f"as good as {against}."
     way = "worse" if worse > 0 else "better"
     words = f"{wording.number(abs(worse))} {way} than {against}"
-    spread = score.spread if math.isfinite(score.spread) else reference.spread
-    if not math.isfinite(spread):
+    own, other = score.standard_error, reference.standard_error
+    standard_error = own if math.isfinite(own) else other
+    if not math.isfinite(standard_error):
         return f"{words}."
-    side = "within" if abs(worse) <= spread else "more than"
-    return f"{words}, which is {side} one standard error ({wording.number(spread)})."
+    side = "within" if abs(worse) <= standard_error else "more than"
+    return f"{words}, which is {side} one standard error ({wording.number(standard_error)})."

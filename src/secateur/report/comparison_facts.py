@@ -14,7 +14,7 @@ from secateur.model_selection.comparison_statistics import Curve, PairedTest, Ti
 
 @dataclass(frozen=True, slots=True)
 class MethodFacts:
-    """One method: `scores` are those of its own choice, by validator, as (mean, spread)."""
+    """One method: `scores` are those of its own choice, by validator, as (mean, standard_error)."""
 
     name: str
     rank: float
@@ -90,7 +90,7 @@ def _methods(comparison: Comparison) -> tuple[MethodFacts, ...]:
     found = []
     for name in comparison.methods:
         own = {c.validator: c.own for c in curves if c.method == name and c.own is not None}
-        scores = {v: (point.score.mean, point.score.spread) for v, point in own.items()}
+        scores = {v: (point.score.mean, point.score.standard_error) for v, point in own.items()}
         count = next((point.n_features for point in own.values()), math.nan)
         rank = rank_of.get(name, math.nan)
         found.append(MethodFacts(name, rank, count, scores, agreement[name], seconds[name]))

@@ -98,7 +98,7 @@ def _values(facts: ContestFacts, method: str, points: tuple[Point, ...]) -> dict
         "y": [number(point.score.mean) for point in points],
         "error_y": {
             "type": "data",
-            "array": [number(point.score.spread) or 0.0 for point in points],
+            "array": [number(point.score.standard_error) or 0.0 for point in points],
             "thickness": 1,
             "width": 2,
         },
@@ -110,7 +110,7 @@ def _hover(facts: ContestFacts, method: str, point: Point) -> str:
     asked = "its own choice" if point.size is None else f"at most {point.size}"
     lines = [
         f"{point.n_features:.4g} features ({asked})",
-        f"{facts.score_kind} {wording.score_with_spread(point.score)}",
+        f"{facts.score_kind} {wording.score_with_error(point.score)}",
     ]
     return "<br>".join([f"<b>{as_text(short(method))}</b>", *map(as_text, lines)])
 
@@ -205,8 +205,8 @@ def _cell(value: float, text: str) -> Cell:
 def _score_cell(score: tuple[float, float] | None) -> Cell:
     if score is None:
         return NONE, math.inf
-    mean, spread = score
-    error = "" if math.isnan(spread) else f" ± {wording.number(spread)}"
+    mean, standard_error = score
+    error = "" if math.isnan(standard_error) else f" ± {wording.number(standard_error)}"
     return f"{wording.number(mean)}{error}", mean
 
 
@@ -219,7 +219,9 @@ def _tests(facts: ContestFacts) -> str:
             (test.validator, test.validator),
             (test.method, test.method),
             (test.other, test.other),
-            _cell(test.difference, f"{test.difference:+.4f} ± {wording.number(test.spread)}"),
+            _cell(
+                test.difference, f"{test.difference:+.4f} ± {wording.number(test.standard_error)}"
+            ),
             _cell(test.p, f"{test.p:.2g}"),
             _cell(test.p_adjusted, f"{test.p_adjusted:.2g}"),
         ]

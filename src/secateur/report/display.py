@@ -191,10 +191,10 @@ class SelectionPathDisplay:
         }[x]
 
     def _draw_band(self, x: FloatArray, y: FloatArray, at: IntArray, colour: Any) -> Any:
-        spreads = self.path.spreads[at]
-        if not np.isfinite(spreads).any():
+        standard_errors = self.path.standard_errors[at]
+        if not np.isfinite(standard_errors).any():
             return None
-        low, high = y[at] - spreads, y[at] + spreads
+        low, high = y[at] - standard_errors, y[at] + standard_errors
         return self.ax_.fill_between(x[at], low, high, color=colour, alpha=0.18, lw=0, zorder=1)
 
     def _draw_cut(self, x: FloatArray, y: FloatArray, options: dict[str, Any] | None) -> Any:

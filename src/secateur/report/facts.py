@@ -109,7 +109,7 @@ class StepFacts:
     n_unlisted: int
     cost: float
     score: float
-    spread: float
+    standard_error: float
     penalty: float
     label: str
     answer: str
@@ -277,7 +277,7 @@ def _step_facts(
         n_unlisted=step.n_features - len(at),
         cost=step.cost,
         score=math.nan if step.score is None else step.score.mean,
-        spread=math.nan if step.score is None else step.score.spread,
+        standard_error=math.nan if step.score is None else step.score.standard_error,
         penalty=step.penalty,
         label=_label(path, index),
         answer=_answer(path, index, evidence),

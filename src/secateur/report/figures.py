@@ -115,9 +115,11 @@ def _line(facts: EntryFacts, x: Sequence[float], at: Sequence[int]) -> dict[str,
 
 def _band(facts: EntryFacts, x: Sequence[float], at: Sequence[int]) -> dict[str, Any]:
     """One standard error to either side, as one area: there along the top, back below."""
-    known = [each for each in at if math.isfinite(facts.steps[each].spread)]
-    there = [(x[each], facts.steps[each].score + facts.steps[each].spread) for each in known]
-    back = [(x[each], facts.steps[each].score - facts.steps[each].spread) for each in known]
+    known = [each for each in at if math.isfinite(facts.steps[each].standard_error)]
+    there = [
+        (x[each], facts.steps[each].score + facts.steps[each].standard_error) for each in known
+    ]
+    back = [(x[each], facts.steps[each].score - facts.steps[each].standard_error) for each in known]
     outline = [*there, *reversed(back)]
     return {
         "type": "scatter",
@@ -164,8 +166,8 @@ def _name_level(drawn: dict[str, Any], label: str) -> None:
 
 def _hover(facts: EntryFacts, step: StepFacts) -> str:
     score = "no score" if math.isnan(step.score) else wording.number(step.score)
-    spread = "" if math.isnan(step.spread) else f" ± {wording.number(step.spread)}"
-    lines = [f"<b>{wording.features(step.n_features)}</b>", f"{facts.score_kind} {score}{spread}"]
+    error = "" if math.isnan(step.standard_error) else f" ± {wording.number(step.standard_error)}"
+    lines = [f"<b>{wording.features(step.n_features)}</b>", f"{facts.score_kind} {score}{error}"]
     if facts.has_costs:
         lines.append(f"cost {wording.amount(step.cost)} {facts.cost_unit}".rstrip())
     if math.isfinite(step.penalty):

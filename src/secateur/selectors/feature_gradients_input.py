@@ -37,7 +37,7 @@ class Learnability:
     value : float
         The residual variance of a linear model on them, as a share of the target's, or its error
         rate, averaged over classes (one against the rest) or thresholds.
-    spread : float
+    standard_error : float
         Standard error over batches; NaN with a single batch.
     kind : {"residual variance", "error rate"}
 
@@ -48,7 +48,7 @@ class Learnability:
     """
 
     value: float
-    spread: float
+    standard_error: float
     kind: Kind
     is_estimate: bool = True
 
@@ -56,17 +56,17 @@ class Learnability:
         return self.value
 
     def __str__(self) -> str:
-        around = "" if np.isnan(self.spread) else f" ± {self.spread:.3f}"
+        around = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.3f}"
         return f"estimated {self.kind} {self.value:.3f}{around}"
 
 
 def learnability_of(step: Step) -> Learnability:
     """The estimate that a step carries; NaN where its search was interrupted before it."""
     told = step.details
-    spread = told.get("estimate_spread")
+    standard_error = told.get("estimate_spread")
     return Learnability(
         float(told.get("estimate", np.nan)),
-        np.nan if spread is None else float(spread),
+        np.nan if standard_error is None else float(standard_error),
         told.get("estimate_of", "error rate"),
     )
 
