@@ -1,4 +1,4 @@
-"""How tests run the engine of boosted trees: on one block of rows or many, and beside its twin."""
+"""How tests run the engine of boosted trees: on one block of rows or many, and its naive twin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference.boosted import MISSING, Boosted, boost
 
 from secateur._kernels.records import DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
-from secateur.data.binning import BinnedColumns, bin_table, with_joined
+from secateur.data.binning import BinnedColumns, bin_table, with_bundles
 from secateur.data.categories import Categories
 from secateur.data.costs import FeatureCosts
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
@@ -102,7 +102,7 @@ def pool_blocks(task, columns, blocks, told, threads) -> GroupPlan:
     groups = pool_groups(columns, task.weight, told, threads)
     for block in blocks:
         rows = slice(block.first_row, block.first_row + block.columns.n_rows)
-        block.pooled = np.ascontiguousarray(groups.codes[:, rows])
+        block.group_sums = np.ascontiguousarray(groups.codes[:, rows])
     return groups.plan
 
 
@@ -147,8 +147,8 @@ def cut_columns(columns: BinnedColumns, start: int, stop: int) -> BinnedColumns:
             codes.row_start[start : stop + 1] - codes.row_start[start],
             codes.row_bins[codes.row_start[start] : codes.row_start[stop]],
         )
-    cut = columns._replace(codes=part, n_rows=stop - start, joined=None)
-    return cut if columns.joined is None else with_joined(cut, Threads(1))
+    cut = columns._replace(codes=part, n_rows=stop - start, bundles=None)
+    return cut if columns.bundles is None else with_bundles(cut, Threads(1))
 
 
 # ---------------------------------------------------------------------------- the twin

@@ -27,7 +27,7 @@ from secateur.engines.boosted import lazy
 from secateur.engines.boosted.common_trees import CommonData
 from secateur.engines.boosted.grid import BoostedData
 from secateur.engines.boosted.multitask import TaskData
-from secateur.engines.boosted.node_costs import NodeLedger
+from secateur.engines.boosted.node_costs import NodeFeatureUse
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.fold_losses import FoldLosses, first_near_best
 from secateur.model_selection.folds import draw_folds
@@ -76,7 +76,7 @@ def together(draw):
     return task, rows_of, Fold(np.flatnonzero(~held), np.flatnonzero(held)), group, own, told_all
 
 
-def fit_common(case, toll, *, sparse=False, is_lazy=True):
+def fit_common(case, task_split_penalty, *, sparse=False, is_lazy=True):
     task, rows_of, fold, group, own, told_all = case
     prices = task.costs.bind(task.names)
     with Threads(1) as threads:
@@ -90,7 +90,7 @@ def fit_common(case, toll, *, sparse=False, is_lazy=True):
         params = BoostingParams(
             penalty=group, n_rounds=N_ROUNDS, learning_rate=RATE, lazy=is_lazy, **told_all
         )
-        run = replace(data, toll=toll).run(fold, params)
+        run = replace(data, task_split_penalty=task_split_penalty).run(fold, params)
         steps = list(run.steps)
         verdict = run.fold_losses(steps[-1]) if len(fold.test) else None
     return steps, verdict
@@ -98,11 +98,11 @@ def fit_common(case, toll, *, sparse=False, is_lazy=True):
 
 @settings(max_examples=100)
 @given(together(), st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
-def test_common_trees_equal_twin(case, toll, sparse):
+def test_common_trees_equal_twin(case, task_split_penalty, sparse):
     task, rows_of, fold, group, own, told_all = case
     prices = task.costs.bind(task.names)
     table = (*naive_codes(task), np.zeros(4, bool), task.target, task.weight)
-    steps, _ = fit_common(case, toll, sparse=sparse)
+    steps, _ = fit_common(case, task_split_penalty, sparse=sparse)
     twin, sets = boost_common(
         table,
         rows_of,
@@ -112,8 +112,8 @@ def test_common_trees_equal_twin(case, toll, sparse):
         group,
         own,
         fold.train,
-        toll=toll,
-        told={"n_rounds": N_ROUNDS, "learning_rate": RATE, **told_all},
+        task_split_penalty=task_split_penalty,
+        params={"n_rounds": N_ROUNDS, "learning_rate": RATE, **told_all},
     )
     last = steps[-1]
     assert last.order.tolist() == np.flatnonzero(prices.keep).tolist() + twin.purchases
@@ -131,10 +131,10 @@ def test_common_trees_equal_twin(case, toll, sparse):
 
 @settings(max_examples=40)
 @given(together(), st.sampled_from([0.0, 1.0]))
-def test_drafts_of_common_trees_are_the_full_search(case, toll):
+def test_drafts_of_common_trees_are_the_full_search(case, task_split_penalty):
     with mock.patch.multiple(lazy, LEAST_LEFT_OUT=1, N_PROMISING=1, LEAST_PASSES=0.0):
-        drafted, _ = fit_common(case, toll)
-    full, _ = fit_common(case, toll, is_lazy=False)
+        drafted, _ = fit_common(case, task_split_penalty)
+    full, _ = fit_common(case, task_split_penalty, is_lazy=False)
     for step, same in zip(drafted, full, strict=True):
         assert step.order.tolist() == same.order.tolist()
         rounds = [each.model.models[0].common.ensemble.rounds for each in (step, same)]
@@ -147,22 +147,22 @@ def test_drafts_of_common_trees_are_the_full_search(case, toll):
 def test_the_task_is_bought_once_and_given_back():
     prices = FeatureCosts().bind(["a", "b"])
     own, codes, column = np.array([0.05, 0.05]), np.arange(2), 2
-    ledger = NodeLedger(prices, (None, None), 0.1, own, codes, 0.0, 0.1)
-    np.testing.assert_allclose(ledger.at(0).prices, [0.2, 0.2, 0.1])
-    account = ledger.mark()
-    ledger.at(0).use(column)
-    np.testing.assert_allclose(ledger.at(0).prices, [0.2, 0.2, 0.0])
-    assert ledger.entered.tolist() == []  # it is no feature
-    assert ledger.spent == 0.0
-    ledger.rewind(account)
-    np.testing.assert_allclose(ledger.at(0).prices, [0.2, 0.2, 0.1])
+    feature_use = NodeFeatureUse(prices, (None, None), 0.1, own, codes, 0.0, 0.1)
+    np.testing.assert_allclose(feature_use.at(0).prices, [0.2, 0.2, 0.1])
+    account = feature_use.mark()
+    feature_use.at(0).use(column)
+    np.testing.assert_allclose(feature_use.at(0).prices, [0.2, 0.2, 0.0])
+    assert feature_use.entered.tolist() == []  # it is no feature
+    assert feature_use.spent == 0.0
+    feature_use.rewind(account)
+    np.testing.assert_allclose(feature_use.at(0).prices, [0.2, 0.2, 0.1])
 
 
 @settings(max_examples=25)
 @given(together(), st.sampled_from([0.0, 1.0]))
-def test_supports_grow_and_are_what_the_trees_ask_of_a_task(case, toll):
+def test_supports_grow_and_are_what_the_trees_ask_of_a_task(case, task_split_penalty):
     task = case[0]
-    steps, _ = fit_common(case, toll)
+    steps, _ = fit_common(case, task_split_penalty)
     for before, after in pairwise(steps):
         for name, features in before.supports.items():
             assert set(features) <= set(after.supports[name]) <= set(after.support)

@@ -237,7 +237,7 @@ class Tree:
         H = fixed_point_sum(self.wh[rows], fixed_point_exponent(self.wh)) + self.params.l2
         return B / H if H > 1e-300 else 0.0
 
-    # ---------------------------------------------------------------- breadth-first growth
+    # ---------------------------------------------------------------- breadth-first builder
 
     def grow(self, market):
         """Nodes in breadth-first order, and the step of each row."""

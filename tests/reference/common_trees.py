@@ -1,6 +1,6 @@
 """Naive trees that several tasks have in common: one table, whose last column is the task.
 
-What docs/multitask.md says, and no more. A split by task costs a toll, every time; or, where there
+What docs/multitask.md says, and no more. A split by task costs a penalty each time; or, where there
 is none, what a feature that is new to all costs, once. A split of a node on feature j costs what is
 new to all, and for every task that may come to the node what is new to that task, by its share of
 the rows:
@@ -26,7 +26,7 @@ class NodeMarket:
     mu_tasks: list
     shares: list
     codes: list  # the category of each task
-    toll: float
+    task_split_penalty: float
     here: list
     has_entered: list  # whether there was a split by task: one answer for all nodes
 
@@ -49,14 +49,15 @@ class NodeMarket:
 
     def price(self, j):
         if j == self.column:
-            return self.toll if self.toll > 0 or self.has_entered[0] else self.mu_group
+            is_free = self.task_split_penalty > 0 or self.has_entered[0]
+            return self.task_split_penalty if is_free else self.mu_group
         total = self.mu_group * self.common.price(j)
         for t in self.here:
             total += self.shares[t] * self.mu_tasks[t] * self.own[t].price(j)
         return total
 
     def may_use(self, j):
-        return self.toll < 1 if j == self.column else self.common.may_use(j)
+        return self.task_split_penalty < 1 if j == self.column else self.common.may_use(j)
 
     def take(self, j):
         if j == self.column:
@@ -80,21 +81,24 @@ def categories(rows_of):
     return [min(order.index(t), 254) for t in range(len(rows_of))]
 
 
-def boost_common(table, rows_of, loss, prices, keep, mu_group, mu_tasks, train, *, toll, told):
+def boost_common(
+    table, rows_of, loss, prices, keep, mu_group, mu_tasks, train, *, task_split_penalty, params
+):
     """Boosted trees of all tasks, and the features of each.
 
     table is (codes, n_bins, is_categorical, target, weight) of all rows, rows_of[t] are those of
-    task t, train those that train; toll is a share of T / n; told are the parameters of the trees.
+    task t, train those that train; task_split_penalty is a share of T / n; params are those of the
+    trees.
     """
     codes, n_bins, is_categorical, target, weight = table
-    told = dict(told)
+    params = dict(params)
     of_task, task = categories(rows_of), np.zeros(len(target), int)
     for t, rows in enumerate(rows_of):
         task[rows] = of_task[t]
     trains = np.isin(np.arange(len(target)), train)
     rows_that_train = [[i for i in rows if trains[i]] for rows in rows_of]
     counted = [weight[rows].sum() for rows in rows_that_train]
-    budgets = [told.pop(name) for name in ("max_features", "cost_budget")]
+    budgets = [params.pop(name) for name in ("max_features", "cost_budget")]
     limits = [np.inf if budget is None else budget for budget in budgets]
 
     def market(*limits):
@@ -107,7 +111,7 @@ def boost_common(table, rows_of, loss, prices, keep, mu_group, mu_tasks, train, 
         mu_tasks,
         [w / sum(counted) for w in counted],
         of_task,
-        toll * len(rows_of) / sum(counted),
+        task_split_penalty * len(rows_of) / sum(counted),
         list(range(len(rows_of))),
         [False],
     )
@@ -120,7 +124,7 @@ def boost_common(table, rows_of, loss, prices, keep, mu_group, mu_tasks, train, 
         loss,
         penalty=1.0,
         market=node,
-        **told,
+        **params,
     )
     everyone = set(np.flatnonzero(node.common.used).tolist())
     sets = [

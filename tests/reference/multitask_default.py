@@ -1,7 +1,7 @@
 """Naive default of several tasks: three ways, each along its grid, of which held-out rows keep one.
 
 The ways are trees of each task's own (Eq. 2), and trees in common in which the task is bought once,
-or there is a toll on splits by task. Every one is judged on the same rows; what loses more than the
+or splits by task have a penalty. Every one is judged on the same rows; what loses more than the
 best by more than a standard error of the difference, row by row, is out; of the others the first is
 kept.
 """
@@ -114,7 +114,7 @@ def own_trees(tasks, penalty, n_rounds):
     ]
 
 
-def common_trees(toll):
+def common_trees(task_split_penalty):
     """One model of all tasks: the same of it."""
 
     def way(tasks, penalty, n_rounds):
@@ -129,8 +129,8 @@ def common_trees(toll):
             penalty,
             [penalty] * len(tasks.rows_of),
             tasks.train,
-            toll=toll,
-            told=told,
+            task_split_penalty=task_split_penalty,
+            params=told,
         )
         baseline = tasks.loss.baseline(target[tasks.train], weight[tasks.train])
         losses = []

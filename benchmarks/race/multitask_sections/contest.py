@@ -2,10 +2,10 @@
 
 The protocol. A split gives half of each task's rows, class by class, to training, and the other
 half to judging; nobody is told anything of these. Splits have the numbers 3000, 3001 ...: all that
-is behind the defaults (penalties, tolls, the rule that keeps one of the ways) was chosen on splits
-and made problems with numbers below 2000. Of the scores of a split, the mean over tasks counts, and
-that by rows; over splits, their mean. Aimed at is a mean no lower than that of the better of the
-other two, whichever that is.
+is behind the defaults (penalties, task-split penalties, the rule that keeps one of the ways) was
+chosen on splits and made problems with numbers below 2000. Of the scores of a split, the mean over
+tasks counts, and that by rows; over splits, their mean. Aimed at is a mean no lower than that of
+the better of the other two, whichever that is.
 """
 
 from __future__ import annotations

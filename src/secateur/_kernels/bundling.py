@@ -1,6 +1,6 @@
 """Several columns of codes as one, whose codes are the combinations that occur.
 
-Notation: ``i`` row, ``a`` code of what is joined so far, ``b`` code of the next column. A pair of
+Notation: ``i`` row, ``a`` code of what is bundled so far, ``b`` code of the next column. A pair of
 codes is the number ``256 a + b``; pairs that occur are numbered in their order.
 """
 
@@ -13,17 +13,17 @@ from secateur._kernels.records import N_CODES
 
 
 @njit(cache=True, nogil=True)
-def mark_pairs(joined, codes, seen_out):
+def mark_pairs(bundled, codes, seen_out):
     """Mark the pairs that occur."""
     seen_out[:] = 0
-    for i in range(joined.shape[0]):
-        seen_out[(np.uint32(joined[i]) << np.uint32(8)) + np.uint32(codes[i])] = 1
+    for i in range(bundled.shape[0]):
+        seen_out[(np.uint32(bundled[i]) << np.uint32(8)) + np.uint32(codes[i])] = 1
 
 
 @njit(cache=True, nogil=True)
-def count_pairs(joined, codes, seen_out):
+def count_pairs(bundled, codes, seen_out):
     """How many pairs occur."""
-    mark_pairs(joined, codes, seen_out)
+    mark_pairs(bundled, codes, seen_out)
     n = 0
     for pair in range(seen_out.shape[0]):
         n += seen_out[pair]
@@ -45,18 +45,18 @@ def number_pairs(seen, number_out, pair_out):
 
 
 @njit(cache=True, nogil=True)
-def join_pairs(codes, number, joined_out):
+def bundle_pairs(codes, number, bundled_out):
     """Each row's code becomes the number of its pair."""
-    for i in range(joined_out.shape[0]):
-        pair = (np.uint32(joined_out[i]) << np.uint32(8)) + np.uint32(codes[i])
-        joined_out[i] = number[pair]
+    for i in range(bundled_out.shape[0]):
+        pair = (np.uint32(bundled_out[i]) << np.uint32(8)) + np.uint32(codes[i])
+        bundled_out[i] = number[pair]
 
 
 @njit(cache=True, nogil=True)
-def spread_bins(joined, column, own, features, offset, n_bins, start, stop, histogram_out):
-    """Histograms of the features start .. stop of a list from those of the joined columns.
+def spread_bins(bundled, column, own, features, offset, n_bins, start, stop, histogram_out):
+    """Histograms of the features start .. stop of a list from those of the bundled columns.
 
-    ``joined[k, code]`` are packed sums of the joined column k, ``own[j, code]`` is the code of
+    ``bundled[k, code]`` are packed sums of the bundled column k, ``own[j, code]`` is the code of
     feature j in it.
     """
     for f in range(start, stop):
@@ -67,12 +67,12 @@ def spread_bins(joined, column, own, features, offset, n_bins, start, stop, hist
         for b in range(first, first + n + 1):
             histogram_out[b] = 0
         for c in range(N_CODES):
-            histogram_out[first + min(np.int64(own[j, c]), n)] += joined[k, c]
+            histogram_out[first + min(np.int64(own[j, c]), n)] += bundled[k, c]
 
 
 @njit(cache=True, nogil=True)
-def spread_cells(joined, column, own, features, places, histogram_out):
-    """``histogram[places[f], cell * 256 + code]`` of features from those of the joined columns."""
+def spread_cells(bundled, column, own, features, places, histogram_out):
+    """``histogram[places[f], cell * 256 + code]`` of features from those of the bundled columns."""
     for f in range(features.shape[0]):
         j = features[f]
         k = column[j]
@@ -80,4 +80,4 @@ def spread_cells(joined, column, own, features, places, histogram_out):
         out[:] = 0
         for first in range(0, out.shape[0], N_CODES):
             for c in range(N_CODES):
-                out[first + own[j, c]] += joined[k, first + c]
+                out[first + own[j, c]] += bundled[k, first + c]

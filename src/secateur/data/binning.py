@@ -10,7 +10,7 @@ from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorte
 from secateur._kernels.partition import sparse_column
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
-from secateur.data.bundles import JoinedCodes, join_columns
+from secateur.data.bundles import BundledCodes, bundle_columns
 from secateur.data.sampling import sample_rows
 from secateur.data.table import Table
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
@@ -27,8 +27,8 @@ class BinnedColumns(NamedTuple):
 
     Feature j has ``n_bins[j]`` bins and one more for missing values; in histograms it begins at
     ``offset[j]``. The cuts of a feature are ``cuts[j]``: bin b holds values up to ``cuts[j][b]``.
-    ``joined`` has columns of few values together, for those who add up rows.
-    A last column may lie beside the codes of the others, in ``beside``.
+    ``bundles`` are columns of few values, bundled for the histograms.
+    ``extra`` holds the codes of a last column that is not in ``codes``.
     """
 
     codes: DenseCodes | SparseCodes
@@ -38,8 +38,8 @@ class BinnedColumns(NamedTuple):
     cuts: tuple[FloatArray, ...]
     is_categorical: BoolArray
     has_missing: BoolArray
-    joined: JoinedCodes | None = None
-    beside: CodeArray | None = None
+    bundles: BundledCodes | None = None
+    extra: CodeArray | None = None
 
     @property
     def n_features(self) -> int:
@@ -113,16 +113,16 @@ def bin_table(
         is_categorical,
         cells.has_missing,
     )
-    return with_joined(columns, threads)
+    return with_bundles(columns, threads)
 
 
-def with_joined(columns: BinnedColumns, threads: Threads) -> BinnedColumns:
-    """The same with columns of few values joined, where these are dense and that saves work."""
+def with_bundles(columns: BinnedColumns, threads: Threads) -> BinnedColumns:
+    """Bundle columns of few values, where the codes are dense and it saves work."""
     held = columns.codes
     if not isinstance(held, DenseCodes):
         return columns
-    joined = join_columns(held.codes, columns.n_bins, columns.varying, threads)
-    return columns._replace(joined=joined)
+    bundles = bundle_columns(held.codes, columns.n_bins, columns.varying, threads)
+    return columns._replace(bundles=bundles)
 
 
 def _bin_dense(
@@ -332,17 +332,17 @@ class Category(NamedTuple):
 def with_category(columns: BinnedColumns, category: Category) -> BinnedColumns:
     """The same columns and one more, last: a category of each row.
 
-    It lies beside the codes of the others, which are where they were: in memory, in a file that is
-    mapped, shared with other fits.
+    The codes of the others stay where they are: in memory, in a mapped file, or shared with other
+    fits.
     """
     n_bins = np.append(columns.n_bins, category.n)
     # What came from another process may be read only, for which kernels would be compiled anew.
-    beside = np.require(category.codes, requirements=["C", "W"])
+    extra = np.require(category.codes, requirements=["C", "W"])
     return columns._replace(
         n_bins=n_bins,
         offset=offset_of(n_bins),
         cuts=(*columns.cuts, np.empty(0)),
         is_categorical=np.append(columns.is_categorical, True),
         has_missing=np.append(columns.has_missing, False),
-        beside=beside,
+        extra=extra,
     )

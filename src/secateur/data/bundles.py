@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secateur._kernels.bundling import count_pairs, join_pairs, mark_pairs, number_pairs
+from secateur._kernels.bundling import bundle_pairs, count_pairs, mark_pairs, number_pairs
 from secateur._kernels.records import N_CODES
 from secateur._kernels.threads import Threads
 from secateur.typing import AnyArray, BoolArray, CodeArray, IntArray
 
 LEAST_ROWS = 50_000
-"""Fewer rows are added up before the columns are joined."""
+"""Fewer rows are added up before the columns are bundled."""
 
 SAMPLE_ROWS = 10_000
 """Rows, at equal distances, by which it is tried out what goes together..."""
@@ -36,11 +36,11 @@ LEAST_SAVED = 0.25
 """The share of the columns that must be saved..."""
 
 MOST_ADDED = 0.1
-"""... by joined columns that are no more than such a share of all, or one: they take memory."""
+"""... by bundled columns that are no more than such a share of all, or one: they take memory."""
 
 
-class JoinedCodes(NamedTuple):
-    """The joined columns: ``codes[k, i]`` of joined column k and row i.
+class BundledCodes(NamedTuple):
+    """The bundled columns: ``codes[k, i]`` of bundled column k and row i.
 
     Feature j is in ``column[j]``, -1 if it is in none; there, ``own[j, code]`` is its own code.
     """
@@ -50,30 +50,30 @@ class JoinedCodes(NamedTuple):
     own: CodeArray
 
     def parted(self, features: IntArray) -> tuple[BoolArray, IntArray]:
-        """Which of some features are in joined columns, and these columns."""
+        """Which of some features are in bundled columns, and these columns."""
         column = self.column[features]
         return column >= 0, np.unique(column[column >= 0])
 
 
-def join_columns(
+def bundle_columns(
     codes: CodeArray, n_bins: IntArray, varying: IntArray, threads: Threads
-) -> JoinedCodes | None:
+) -> BundledCodes | None:
     """Join what goes together; None where that saves little."""
     if codes.shape[1] < LEAST_ROWS:
         return None
     groups = _plan(codes, n_bins, varying)
     if sum(len(group) - 1 for group in groups) < LEAST_SAVED * len(varying):
         return None
-    joined: CodeArray = np.zeros((len(groups), codes.shape[1]), np.uint8)
+    bundled: CodeArray = np.zeros((len(groups), codes.shape[1]), np.uint8)
     column = np.full(len(n_bins), -1)
     own: CodeArray = np.zeros((len(n_bins), N_CODES), np.uint8)
 
     def join(_: int, k: int) -> None:
-        members = _join(codes, groups[k], joined[k], own)
+        members = _join(codes, groups[k], bundled[k], own)
         column[members] = k if len(members) > 1 else -1
 
     threads.share(join, len(groups))
-    return JoinedCodes(joined, column, own)
+    return BundledCodes(bundled, column, own)
 
 
 def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[int]]:
@@ -99,24 +99,24 @@ def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[in
     return groups[: max(1, int(MOST_ADDED * len(varying)))]
 
 
-def _add(column: CodeArray, joined: CodeArray, seen: AnyArray) -> IntArray | None:
+def _add(column: CodeArray, bundled: CodeArray, seen: AnyArray) -> IntArray | None:
     """Join one more column; gives the pair that each new code is, None if they are too many."""
     number = np.zeros(len(seen), np.uint8)
     pair = np.zeros(N_CODES, np.int64)
-    mark_pairs(joined, column, seen)
+    mark_pairs(bundled, column, seen)
     n = number_pairs(seen, number, pair)
     if n < 0:
         return None
-    join_pairs(column, number, joined)
+    bundle_pairs(column, number, bundled)
     return pair
 
 
-def _join(codes: CodeArray, group: list[int], joined: CodeArray, own: CodeArray) -> list[int]:
+def _join(codes: CodeArray, group: list[int], bundled: CodeArray, own: CodeArray) -> list[int]:
     """Join the columns of a group, all rows; those that do not go with the others stay out."""
     seen = np.zeros(N_CODES * N_CODES, np.uint8)
     members: list[int] = []
     for j in group:
-        pair = _add(codes[j], joined, seen)
+        pair = _add(codes[j], bundled, seen)
         if pair is None:
             continue
         own[members] = own[members][:, pair >> 8]

@@ -68,4 +68,4 @@ def without_rows(columns: BinnedColumns, n_rows: int) -> BinnedColumns:
             np.zeros(1, np.int64),
             np.empty(0, np.uint32),
         )
-    return columns._replace(codes=empty, n_rows=n_rows, joined=None)
+    return columns._replace(codes=empty, n_rows=n_rows, bundles=None)

@@ -104,7 +104,7 @@ def fetch_soon(mapped: mmap.mmap) -> None:
 ROWS_PER_THREAD = 8192
 """Loops over fewer rows than this are not worth a second thread."""
 
-HISTOGRAM_ROOM = 1 << 20
+HISTOGRAM_BYTES = 1 << 20
 """Bytes that the histograms of nodes that are built together may take..."""
 
 NODES_AT_ONCE = 8
@@ -120,10 +120,10 @@ def nodes_at_once(width: int) -> int:
     >>> nodes_at_once(100), nodes_at_once(10**6)
     (8, 1)
     """
-    return min(NODES_AT_ONCE, max(1, HISTOGRAM_ROOM // (8 * width + 1)))
+    return min(NODES_AT_ONCE, max(1, HISTOGRAM_BYTES // (8 * width + 1)))
 
 
-class Rooms:
+class HistogramBuffers:
     """Where blocks that are computed one after the other put what they add up.
 
     Histograms of nodes, and of cells for each thread; made when they are first asked for.
@@ -154,10 +154,10 @@ class RowBlock:
     ``rows`` are the block's rows that train, ``held`` those that only get predictions.
     ``first_row`` is the number of the block's first row in the whole table. ``order`` lists the
     rows of the growing tree, node after node; ``packed`` goes with it, position by position, for
-    the nodes that are ``gathered``, and ``packed_by_row`` with the rows themselves. ``pooled`` are
-    the codes of sums of features, by group and row, where newcomers are found by group tests.
-    ``space`` is where arrays of rows are, ``rooms`` what a block shares with others of its process,
-    ``mapped`` the file that the codes are in.
+    the nodes that are ``gathered``, and ``packed_by_row`` with the rows themselves. ``group_sums``
+    are the codes of sums of features, by group and row, for the search by group tests. ``space`` is
+    where arrays of rows are, ``buffers`` what a block shares with others of its process, ``mapped``
+    the file that the codes are in.
 
         order = [c e f | a b d g h]        one run of rows per node
     """
@@ -170,9 +170,9 @@ class RowBlock:
     n_outputs: int
     threads: Threads
     first_row: int = 0
-    pooled: CodeArray | None = None
+    group_sums: CodeArray | None = None
     space: Space = field(default_factory=Heap)
-    rooms: Rooms = field(default_factory=Rooms)
+    buffers: HistogramBuffers = field(default_factory=HistogramBuffers)
     mapped: mmap.mmap | None = None
     raw: FloatArray = field(init=False)
     gradient: FloatArray = field(init=False)
@@ -185,8 +185,8 @@ class RowBlock:
     histograms: PackedArray = field(init=False)
     tree_rows: RowArray = field(init=False)
     cell_start: RowArray = field(init=False)
-    joined_cells: PackedArray = field(init=False)
-    told_rows: RowArray = field(init=False)
+    bundle_cells: PackedArray = field(init=False)
+    objective_rows: RowArray = field(init=False)
     bounds: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
     gathered: set[int] = field(init=False, default_factory=set)
     expanded: dict[int, CodeArray] = field(init=False, default_factory=dict)
@@ -203,16 +203,16 @@ class RowBlock:
         self.packed_by_row = zeros(n, np.int64)
         self.packed = zeros(0 if self.is_sparse else len(self.rows), np.int64)
         self.tree_rows = self.rows
-        self.told_rows = self.rows
+        self.objective_rows = self.rows
         self.cell_start = np.empty(0, np.uint32)
-        self.joined_cells = np.empty((0, 0), np.int64)
+        self.bundle_cells = np.empty((0, 0), np.int64)
         self.quantised_weight = zeros(n, np.uint32)
         self.quantised_weight += np.uint32(1)
-        self.make_room()
+        self.make_buffers()
 
-    def make_room(self) -> None:
+    def make_buffers(self) -> None:
         """Room for the histograms of as many nodes as are built together."""
-        self.histograms = self.rooms.nodes(int(self.columns.offset[-1]))
+        self.histograms = self.buffers.nodes(int(self.columns.offset[-1]))
 
     def wake(self) -> None:
         """Have the codes read ahead, where they are in a file."""
@@ -255,9 +255,9 @@ class RowBlock:
 
     def codes_of(self, feature: int) -> CodeArray:
         """One feature's codes of all rows; a sparse column is written out once and kept."""
-        codes, beside = self.columns.codes, self.columns.beside
-        if beside is not None and feature == self.columns.n_coded:
-            return beside
+        codes, extra = self.columns.codes, self.columns.extra
+        if extra is not None and feature == self.columns.n_coded:
+            return extra
         if isinstance(codes, DenseCodes):
             column: CodeArray = codes.codes[feature]
             return column

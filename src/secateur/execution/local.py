@@ -9,10 +9,18 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.binning import BinnedColumns, Category, with_category, with_joined
+from secateur.data.binning import BinnedColumns, Category, with_bundles, with_category
 from secateur.data.memory import resident_memory
 from secateur.data.table import Table
-from secateur.execution.blocks import Heap, Rooms, RowBlock, Scratch, Space, fetch_soon, give_back
+from secateur.execution.blocks import (
+    Heap,
+    HistogramBuffers,
+    RowBlock,
+    Scratch,
+    Space,
+    fetch_soon,
+    give_back,
+)
 from secateur.storage.stored_rows import StoredRows
 from secateur.storage.stored_table import StoredBlock, StoredTable, read_together
 from secateur.typing import CodeArray, Executor, Finish, FloatArray, IntArray, Result
@@ -122,7 +130,7 @@ OUTPUT_BYTES = 24
 """... and for each output: prediction, gradient, hessian."""
 
 USABLE = 0.95
-"""Of the limit; the rest is for joined columns and what comes and goes: sums, histograms."""
+"""Of the limit; the rest is for bundled columns and what comes and goes: sums, histograms."""
 
 STATE_SHARE = 0.6
 """What moves with the rows stays in memory if it takes no more than such a share of it."""
@@ -196,11 +204,13 @@ class MemoryPlace:
 
     columns: BinnedColumns
     threads: Threads
-    pooled: CodeArray | None = None
+    group_sums: CodeArray | None = None
 
     def executor(self, asked: FitRows) -> Executor:
         """One block, that threads work inside."""
-        return LocalExecutor([make_block(self.columns, 0, asked, self.threads, pooled=self.pooled)])
+        return LocalExecutor(
+            [make_block(self.columns, 0, asked, self.threads, group_sums=self.group_sums)]
+        )
 
     def over_codes(self) -> Executor:
         """The codes as one block."""
@@ -216,7 +226,7 @@ class HeldBlock:
     threads: Threads
     mapped: Any = None
     space: Space = field(default_factory=Heap)
-    pooled: CodeArray | None = None
+    group_sums: CodeArray | None = None
 
     def wake(self) -> None:
         """Have the codes read ahead, where they are in a file."""
@@ -229,16 +239,16 @@ class HeldBlock:
         if self.mapped is not None:
             give_back(self.mapped)
 
-    def rows_of(self, asked: FitRows, space: Space, rooms: Rooms) -> RowBlock:
+    def rows_of(self, asked: FitRows, space: Space, buffers: HistogramBuffers) -> RowBlock:
         """The same rows as one fit sees them; ``asked`` is of these rows."""
         return make_block(
             self.columns,
             self.first_row,
             asked,
             self.threads,
-            pooled=self.pooled,
+            group_sums=self.group_sums,
             space=space,
-            rooms=rooms,
+            buffers=buffers,
             mapped=self.mapped,
         )
 
@@ -292,7 +302,7 @@ class StoredPlace:
             else:
                 room, mapped = blocks[0].map()
                 columns = blocks[0].columns(room, table.bins)
-            columns = with_joined(columns, threads)
+            columns = with_bundles(columns, threads)
             held = HeldBlock(columns, blocks[0].first_row, threads, mapped, self._space())
             held.rest()
             self.held.append(held)
@@ -304,9 +314,9 @@ class StoredPlace:
 
     def executor(self, asked: FitRows) -> LocalExecutor[RowBlock]:
         """The blocks one after the other."""
-        rooms = Rooms()
+        buffers = HistogramBuffers()
         blocks = [
-            each.rows_of(asked.cut(each.first_row, each.columns.n_rows), self._space(), rooms)
+            each.rows_of(asked.cut(each.first_row, each.columns.n_rows), self._space(), buffers)
             for each in self.held
         ]
         return LocalExecutor(blocks, is_frugal=self.is_frugal)

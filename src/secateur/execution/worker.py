@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.binning import BinnedColumns, with_joined
+from secateur.data.binning import BinnedColumns, with_bundles
 from secateur.data.standardize import stays_sparse
 from secateur.data.table import Table
-from secateur.execution.blocks import Heap, Rooms
+from secateur.execution.blocks import Heap, HistogramBuffers
 from secateur.execution.local import FitRows, HeldBlock, LocalExecutor, added
 from secateur.execution.number_blocks import NumberBlock, Numbers, read_numbers
 from secateur.storage.dask_table import LazyTable
@@ -68,7 +68,7 @@ class RowHost:
 
     def __init__(self, n_threads: int) -> None:
         self._threads = Threads(n_threads)
-        self._rooms = Rooms()
+        self._buffers = HistogramBuffers()
         self._held: dict[int, Any] = {}
         self._make: Any = None
         self._shared: Any = None
@@ -89,7 +89,7 @@ class RowHost:
         """Make the blocks of a fit; ``asked`` are the parts of these blocks."""
         found = self._fits.setdefault(fit, _Fit())
         for number, part in asked.items():
-            found.blocks[number] = self._held[number].rows_of(part, Heap(), self._rooms)
+            found.blocks[number] = self._held[number].rows_of(part, Heap(), self._buffers)
 
     def catch_up(
         self, fit: int, numbers: Sequence[int], told: Sequence[Call], pending: Order | None
@@ -205,7 +205,7 @@ class CodeHolding:
 
 def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> HeldBlock:
     """Codes, read for good."""
-    columns = with_joined(stored.columns(stored.read(), bins), threads)
+    columns = with_bundles(stored.columns(stored.read(), bins), threads)
     return HeldBlock(columns, stored.first_row, threads)
 
 

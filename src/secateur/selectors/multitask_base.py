@@ -11,7 +11,7 @@ from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import BinnedColumns
 from secateur.data.folds import Fold, all_rows
 from secateur.data.target import Target
-from secateur.engines.boosted.common_trees import TOLLS, CommonData
+from secateur.engines.boosted.common_trees import TASK_SPLIT_PENALTIES, CommonData
 from secateur.engines.boosted.grid import BoostedData, falling_from
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.multitask import TaskData, TasksData
@@ -167,18 +167,19 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
     # ---- working ------------------------------------------------------------------------------
 
     def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
-        """Trees of each task's own, or trees in common, where the task is bought or has a toll.
+        """Trees of each task's own, or trees in common, without or with a task-split penalty.
 
         All that is asked for, in the order in which they are liked, where held-out rows can choose;
-        else common trees have the toll.
+        else common trees have the task-split penalty.
         """
         assert isinstance(job, MultitaskJob)  # noqa: S101  # as _read_tasks made it
         own = self._data(job, threads)
         if not job.has_common:
             return [own]
         common = self._common(job, own, threads)
-        tolls = TOLLS if job.folds and job.penalty is None else TOLLS[-1:]
-        shared = [replace(common, toll=toll) for toll in tolls]
+        every = job.folds and job.penalty is None
+        penalties = TASK_SPLIT_PENALTIES if every else TASK_SPLIT_PENALTIES[-1:]
+        shared = [replace(common, task_split_penalty=each) for each in penalties]
         return [own, *shared] if self.common_trees == "auto" else shared
 
     def _data(self, job: BoostedJob, threads: Threads) -> Any:

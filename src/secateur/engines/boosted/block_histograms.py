@@ -12,7 +12,7 @@ from secateur._kernels.histogram import (
 )
 from secateur._kernels.records import N_CODES, DenseCodes, SparseCodes
 from secateur._kernels.splitting import search_rows
-from secateur.data.bundles import JoinedCodes
+from secateur.data.bundles import BundledCodes
 from secateur.execution.blocks import PackedArray, RowArray, RowBlock
 from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
 
@@ -32,13 +32,13 @@ def histograms_of(block: RowBlock, nodes: list[int], features: list[IntArray]) -
     held, n_coded = block.columns.codes, block.columns.n_coded
     out = block.histograms[: len(nodes)]
     for node, asked, room in zip(nodes, features, out, strict=True):
-        coded = asked if block.columns.beside is None else asked[asked < n_coded]
+        coded = asked if block.columns.extra is None else asked[asked < n_coded]
         if isinstance(held, DenseCodes):
             _dense_node(block, held, node, coded, room)
         else:
             _sparse_node(block, held, node, coded, room)
         if len(coded) < len(asked):
-            _beside_node(block, node, room)
+            _extra_node(block, node, room)
     return out
 
 
@@ -97,29 +97,29 @@ def _dense_node(
 ) -> None:
     columns = block.columns
     shape = (columns.offset, columns.n_bins)
-    if columns.joined is None:
+    if columns.bundles is None:
         _add_up(block, held.codes, node, features, shape, out)
         return
-    is_joined, needed = columns.joined.parted(features)
-    _add_up(block, held.codes, node, features[~is_joined], shape, out)
+    is_bundled, needed = columns.bundles.parted(features)
+    _add_up(block, held.codes, node, features[~is_bundled], shape, out)
     if len(needed):
-        _joined_node(block, columns.joined, node, features[is_joined], needed, out)
+        _bundle_node(block, columns.bundles, node, features[is_bundled], needed, out)
 
 
-def _joined_node(
+def _bundle_node(
     block: RowBlock,
-    joined: JoinedCodes,
+    bundles: BundledCodes,
     node: int,
     features: IntArray,
     needed: IntArray,
     out: IntArray,
 ) -> None:
-    """Add up the joined columns, and part their sums by the codes of the features in them."""
-    columns, n_joined = block.columns, len(joined.codes)
-    built = np.empty((n_joined, N_CODES), np.int64)
-    places = (N_CODES * np.arange(n_joined), np.full(n_joined, N_CODES - 1))
-    _add_up(block, joined.codes, node, needed, places, built.reshape(-1))
-    own = (joined.column, joined.own)
+    """Histograms of the bundles, split up by the codes of the features in them."""
+    columns, n_bundles = block.columns, len(bundles.codes)
+    built = np.empty((n_bundles, N_CODES), np.int64)
+    places = (N_CODES * np.arange(n_bundles), np.full(n_bundles, N_CODES - 1))
+    _add_up(block, bundles.codes, node, needed, places, built.reshape(-1))
+    own = (bundles.column, bundles.own)
     shape = (columns.offset, columns.n_bins)
     spread_bins(built, *own, features, *shape, 0, len(features), out)
 
@@ -171,8 +171,8 @@ def _sparse_node(
         )
 
 
-def _beside_node(block: RowBlock, node: int, out: IntArray) -> None:
-    """The column that lies beside the codes; last, since sparse ones clear the room of all."""
+def _extra_node(block: RowBlock, node: int, out: IntArray) -> None:
+    """The extra column; last, since sparse histograms clear all bins."""
     columns = block.columns
     start, stop = block.bounds[node]
     rows = block.order[start:stop]
@@ -184,7 +184,7 @@ def _beside_node(block: RowBlock, node: int, out: IntArray) -> None:
 
 
 def _has_few_cells(held: SparseCodes, features: IntArray, share: float) -> bool:
-    """Whether the features have few stored cells beside those of a share of the rows."""
+    """Whether the features have few stored cells compared with those of a share of the rows."""
     if len(features) > FEW_FEATURES * len(held.zero_code):
         return False
     n_by_column = int((held.indptr[features + 1] - held.indptr[features]).sum())

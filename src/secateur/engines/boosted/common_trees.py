@@ -14,15 +14,15 @@ from secateur.data.folds import Fold, all_rows
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.grid import BoostedData, BoostedRun, best_gain
 from secateur.engines.boosted.multitask import CommonModel, TaskData, TasksModel
-from secateur.engines.boosted.node_costs import NodeLedger
+from secateur.engines.boosted.node_costs import NodeFeatureUse
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.path.step import Score, Step
 from secateur.typing import FloatArray, IntArray
 
-TOLLS = (0.0, 1.0)
+TASK_SPLIT_PENALTIES = (0.0, 1.0)
 """What a split by task may cost, as shares of T / n: T tasks without any difference explain about
-so much of the squared error of n rows. Without a toll the task is bought once, as a feature is.
+so much of the squared error of n rows. At 0 the task costs as much as a feature, once.
 Tasks that come in kinds are then told apart at any node for nothing; those that differ at random
 would be fitted too well."""
 
@@ -44,7 +44,7 @@ class CommonData:
     metric : str
     share : float
         What a task's own penalty is of the group penalty, where it is not given.
-    toll : float
+    task_split_penalty : float
         What a split by task costs, as a share of T / n; with 0 only the first costs something, the
         group penalty.
     """
@@ -55,7 +55,7 @@ class CommonData:
     plain: BoostedData
     metric: str
     share: float
-    toll: float = TOLLS[-1]
+    task_split_penalty: float = TASK_SPLIT_PENALTIES[-1]
 
     @classmethod
     def of(
@@ -75,7 +75,7 @@ class CommonData:
         data = replace(
             plain,
             columns=with_category(plain.columns, category),
-            groups=None if plain.groups is None else plain.groups.with_one_alone(),
+            groups=None if plain.groups is None else plain.groups.with_extra_column(),
             place=plain.where,
             category=category,
         )
@@ -99,7 +99,7 @@ class CommonData:
         """The best gain of one split of all rows at the start."""
         return best_gain(self.plain, params)
 
-    def ledger(self, fold: Fold, params: BoostingParams) -> NodeLedger:
+    def feature_use(self, fold: Fold, params: BoostingParams) -> NodeFeatureUse:
         """The account of a fit: a task counts as much as its rows that train."""
         trains = np.zeros(len(self.data.weight))
         trains[fold.train] = self.data.weight[fold.train]
@@ -108,8 +108,9 @@ class CommonData:
         own = np.array([task.own_penalty(params.penalty, self.share) for task in self.tasks])
         limits = params.max_features, params.cost_budget
         told = params.penalty, own * weight / total, self.code
-        toll, entry = self.toll * len(self.tasks) / total, 0.0 if self.toll else params.penalty
-        return NodeLedger(self.prices, limits, *told, toll, entry)
+        split_penalty = self.task_split_penalty * len(self.tasks) / total
+        first_penalty = 0.0 if self.task_split_penalty else params.penalty
+        return NodeFeatureUse(self.prices, limits, *told, split_penalty, first_penalty)
 
 
 class CommonRun:
@@ -119,9 +120,9 @@ class CommonRun:
         self._data = data
         self._penalty = params.penalty
         self._names = [task.name for task in data.tasks]
-        self._ledger = data.ledger(fold, params)
+        self._feature_use = data.feature_use(fold, params)
         told = replace(params, penalty=1.0)
-        self._run: BoostedRun = data.data.run(fold, told, self._ledger)
+        self._run: BoostedRun = data.data.run(fold, told, self._feature_use)
         self._judges, self._unit = _judges(data, fold)
         self.steps: Iterator[Step] = self._trace()
 
@@ -134,7 +135,7 @@ class CommonRun:
                 step,
                 penalty=self._penalty,
                 model=TasksModel(tuple(models)),
-                supports=self._ledger.supports(self._names),
+                supports=self._feature_use.supports(self._names),
             )
 
     def fold_losses(self, step: Step) -> FoldLosses:

@@ -14,20 +14,20 @@ ROUNDING = 1e-12
 """A purchase may pass the budget by the rounding of a sum of prices."""
 
 
-class Account(NamedTuple):
-    """What a ledger held at some moment; ``common`` that of an account shared with others.
+class FeatureUseState(NamedTuple):
+    """What a feature_use held at some moment; ``common`` that of an account shared with others.
 
-    ``books`` says which book each task had, where a ledger keeps several.
+    ``supports`` says which book each task had, where a feature_use keeps several.
     """
 
     used: BoolArray
     n_bought: int
     spent: float
-    common: Account | None = None
-    books: IntArray | None = None
+    common: FeatureUseState | None = None
+    supports: IntArray | None = None
 
 
-class Purse(Protocol):
+class NodeCosts(Protocol):
     """What a node pays from: what is free there, what the rest costs, and how it is bought."""
 
     @property
@@ -42,7 +42,7 @@ class Purse(Protocol):
         """Buy the feature if it is new; returns whether it was."""
 
 
-class Ledger:
+class FeatureUse:
     """Books purchases; a feature is free from the moment it is bought (F_ft of GBFS is binary)."""
 
     def __init__(
@@ -95,18 +95,18 @@ class Ledger:
     def begin_tree(self) -> None:
         """A tree is begun; who tells its nodes apart, forgets those of the last."""
 
-    def at(self, node: int) -> Purse:  # noqa: ARG002  # others tell nodes apart
+    def at(self, node: int) -> NodeCosts:  # noqa: ARG002  # others tell nodes apart
         """What a node of the tree pays from: the same for all of them."""
         return self
 
     def note_split(self, node: int, left: int, feature: int, words: WordArray) -> None:
         """A node was parted into ``left`` and the next number, by codes that go left."""
 
-    def mark(self) -> Account:
+    def mark(self) -> FeatureUseState:
         """The state of the account, to come back to."""
-        return Account(self.used.copy(), len(self.order), self.spent)
+        return FeatureUseState(self.used.copy(), len(self.order), self.spent)
 
-    def rewind(self, account: Account) -> None:
+    def rewind(self, account: FeatureUseState) -> None:
         """Take back all purchases since the mark."""
         if len(self.order) > account.n_bought:
             self.used = account.used.copy()
@@ -120,7 +120,7 @@ class Ledger:
         return np.array(self.order, dtype=np.int64)
 
 
-class TaskLedger(Ledger):
+class TaskFeatureUse(FeatureUse):
     """Books the purchases of one task, and through it those of all tasks together.
 
     A feature costs the task (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
@@ -133,7 +133,7 @@ class TaskLedger(Ledger):
     Parameters
     ----------
     prices : Prices
-    common : Ledger
+    common : FeatureUse
         The account of all tasks.
     group_penalty, task_penalty : float
     """
@@ -141,7 +141,7 @@ class TaskLedger(Ledger):
     def __init__(
         self,
         prices: Prices,
-        common: Ledger,
+        common: FeatureUse,
         group_penalty: float,
         task_penalty: float,
     ) -> None:
@@ -200,11 +200,11 @@ class TaskLedger(Ledger):
         self._refresh()
         return True
 
-    def mark(self) -> Account:
+    def mark(self) -> FeatureUseState:
         """The state of this account and the common one, to come back to."""
         return super().mark()._replace(common=self._common.mark())
 
-    def rewind(self, account: Account) -> None:
+    def rewind(self, account: FeatureUseState) -> None:
         """Take back all purchases since the mark."""
         super().rewind(account)
         if account.common is not None:

@@ -15,7 +15,7 @@ from secateur.data.folds import Fold, all_rows
 from secateur.data.table import Table
 from secateur.data.weights import are_counts
 from secateur.engines.boosted import rows
-from secateur.engines.boosted.feature_use import Ledger
+from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trace import trace_boosted
@@ -160,8 +160,8 @@ class BoostedData:
         """Where the rows are: in ``columns`` if nothing else is said."""
         if self.place is not None:
             return self.place
-        pooled = None if self.groups is None else self.groups.codes
-        return MemoryPlace(self.columns, self.threads, pooled)
+        group_sums = None if self.groups is None else self.groups.codes
+        return MemoryPlace(self.columns, self.threads, group_sums)
 
     def executor(self, fold: Fold) -> Executor:
         """Who computes on the rows for one fit."""
@@ -186,15 +186,15 @@ class BoostedData:
         self,
         fold: Fold,
         params: BoostingParams,
-        ledger: Ledger | None = None,
+        feature_use: FeatureUse | None = None,
         *,
         done: Sequence[list[Tree]] = (),
     ) -> BoostedRun:
-        """A fit on one fold, not yet begun; purchases go to the ledger, if there is one.
+        """A fit on one fold, not yet begun; purchases go to the feature_use, if there is one.
 
         ``done`` are rounds that are there already.
         """
-        return BoostedRun(self, fold, params, ledger, done=done)
+        return BoostedRun(self, fold, params, feature_use, done=done)
 
 
 class BoostedRun:
@@ -205,7 +205,7 @@ class BoostedRun:
         data: BoostedData,
         fold: Fold,
         params: BoostingParams,
-        ledger: Ledger | None = None,
+        feature_use: FeatureUse | None = None,
         *,
         done: Sequence[list[Tree]] = (),
     ) -> None:
@@ -221,7 +221,7 @@ class BoostedRun:
             params,
             data.threads,
             None if data.groups is None else data.groups.plan,
-            ledger,
+            feature_use,
             done=done,
         )
         self.steps: Iterator[Step] = _closing(steps, self._executor)

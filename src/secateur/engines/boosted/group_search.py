@@ -26,7 +26,7 @@ from secateur._kernels.group_tests import (
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
-from secateur.engines.boosted.feature_use import Ledger
+from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.groups import (
     GroupPlan,
     Groups,
@@ -35,7 +35,7 @@ from secateur.engines.boosted.groups import (
     make_plan,
     whole_weights,
 )
-from secateur.engines.boosted.nodes import Family, Node, NodeHistograms
+from secateur.engines.boosted.nodes import Node, NodeHistograms, Siblings
 from secateur.engines.boosted.search import ExactSearch, TreeScale
 from secateur.execution.blocks import RowBlock
 from secateur.execution.local import HeldBlock, Place
@@ -133,9 +133,9 @@ def code_rows(
     block: HeldBlock, walk: _Walk, low: AnyArray, high: AnyArray, code: CodeArray
 ) -> None:
     """Write the codes of all sums, and keep them beside the block."""
-    block.pooled = block.space.zeros((len(low), block.columns.n_rows), np.uint8)
+    block.group_sums = block.space.zeros((len(low), block.columns.n_rows), np.uint8)
     tops = range(walk.n_tops)
-    _visit(block, walk, CODES, tops, low=low, high=high, code=code, codes_out=block.pooled)
+    _visit(block, walk, CODES, tops, low=low, high=high, code=code, codes_out=block.group_sums)
 
 
 def _visit(
@@ -190,7 +190,7 @@ def group_histogram(block: RowBlock, node: int, groups: IntArray) -> IntArray:
     grain = max(4, CELLS_PER_THREAD // max(1, len(rows)) // 4 * 4)
     block.threads.run(
         lambda first, last: pooled_histograms(
-            block.pooled, rows, packed, in_order, groups, first, last, out
+            block.group_sums, rows, packed, in_order, groups, first, last, out
         ),
         len(groups),
         grain,
@@ -221,12 +221,12 @@ class GroupTests:
         self._gains = {}
 
     def winners(
-        self, family: Family, node: Node, unit: tuple[float, float], least: np.int64
+        self, siblings: Siblings, node: Node, unit: tuple[float, float], least: np.int64
     ) -> IntArray:
         """The features of the groups that won, the same number of each subset; sorted."""
         design, plan = self._plan.design, self._plan
         if node.number not in self._gains:
-            self._test_first(family, unit, least)
+            self._test_first(siblings, unit, least)
         gains = self._gains.pop(node.number)
         self.n_tested = gains.size
         best = self._turn * gains.size + self._best(gains)
@@ -254,24 +254,24 @@ class GroupTests:
         better: IntArray = left + (gains[:, 1] > gains[:, 0])
         return better
 
-    def _test_first(self, family: Family, unit: tuple[float, float], least: np.int64) -> None:
-        """Test the groups of the first level in all nodes of a family."""
-        for node, built in zip(family.nodes, self._histograms(family), strict=True):
+    def _test_first(self, siblings: Siblings, unit: tuple[float, float], least: np.int64) -> None:
+        """Test the groups of the first level in all nodes of a siblings."""
+        for node, built in zip(siblings.nodes, self._histograms(siblings), strict=True):
             self._kept[node.number] = (node, built)
             self._gains[node.number] = self._search(built, node, unit, least)
 
-    def _histograms(self, family: Family) -> list[IntArray]:
-        parent = self._parent_of(family)
+    def _histograms(self, siblings: Siblings) -> list[IntArray]:
+        parent = self._parent_of(siblings)
         if parent is None:
-            return [self._build(node) for node in family.nodes]
-        smaller = self._build(family.smaller)
+            return [self._build(node) for node in siblings.nodes]
+        smaller = self._build(siblings.smaller)
         larger = self._kept.pop(parent)[1]
         np.subtract(larger, smaller, out=larger)  # nobody needs the parent after this
-        return [smaller if node is family.smaller else larger for node in family.nodes]
+        return [smaller if node is siblings.smaller else larger for node in siblings.nodes]
 
-    def _parent_of(self, family: Family) -> int | None:
-        """The number of the node that was split into this family, if its histogram is there."""
-        left = family.nodes[0].number
+    def _parent_of(self, siblings: Siblings) -> int | None:
+        """The number of the node that was split into this siblings, if its histogram is there."""
+        left = siblings.nodes[0].number
         for number, (node, _) in self._kept.items():
             if node.left == left:
                 return number
@@ -305,7 +305,7 @@ class GroupSearch(ExactSearch):
     def __init__(
         self,
         histograms: NodeHistograms,
-        ledger: Ledger,
+        feature_use: FeatureUse,
         divisible: IntArray,
         tests: GroupTests,
         alone: BoolArray,
@@ -313,7 +313,7 @@ class GroupSearch(ExactSearch):
         self._tests = tests
         self._alone = alone
         self._for_sale: BoolArray | None = None
-        super().__init__(histograms, ledger, divisible)
+        super().__init__(histograms, feature_use, divisible)
 
     def begin_tree(self, scale: TreeScale, only: BoolArray | None = None) -> None:
         """A new tree, with its own unit of gain."""
@@ -324,29 +324,31 @@ class GroupSearch(ExactSearch):
         """A tree was grown by somebody else; the next set of partitions has its turn."""
         self._tests.begin_tree()
 
-    def _offered(self) -> BoolArray:
+    def _candidate_mask(self) -> BoolArray:
         """The features that every node evaluates: those in use, and those that no sum has."""
         self._for_sale = None
-        mask: BoolArray = super()._offered() & (self.ledger.used | self._alone)
+        mask: BoolArray = super()._candidate_mask() & (self.feature_use.used | self._alone)
         return mask
 
-    def _choices(self, family: Family, node: Node) -> IntArray:
+    def _choices(self, siblings: Siblings, node: Node) -> IntArray:
         """Those, and the newcomers whose groups won in this node."""
-        known = super()._choices(family, node)
-        newcomers = self._newcomers(family, node)
+        known = super()._choices(siblings, node)
+        newcomers = self._newcomers(siblings, node)
         if len(newcomers) == 0:
             return known
         self.histograms.evaluate_in(node, newcomers)
         return np.union1d(known, newcomers)
 
-    def _newcomers(self, family: Family, node: Node) -> IntArray:
+    def _newcomers(self, siblings: Siblings, node: Node) -> IntArray:
         if self._for_sale is None:
-            ledger = self.ledger
-            self._for_sale = ledger.allowed & self.is_divisible & ~ledger.used & ~self._alone
+            feature_use = self.feature_use
+            self._for_sale = (
+                feature_use.allowed & self.is_divisible & ~feature_use.used & ~self._alone
+            )
         # A node that cannot be split, or a budget that is spent, needs no tests.
         if node.weight < 2 * self.histograms.least or not self._for_sale.any():
             return np.empty(0, np.int64)
         histograms = self.histograms
-        found = self._tests.winners(family, node, histograms.unit, histograms.least)
+        found = self._tests.winners(siblings, node, histograms.unit, histograms.least)
         histograms.count(self._tests.n_tested, node.weight)
         return found[self._for_sale[found]]

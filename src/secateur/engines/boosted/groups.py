@@ -207,7 +207,7 @@ class Groups(NamedTuple):
     plan: GroupPlan
     codes: CodeArray
 
-    def with_one_alone(self) -> Groups:
+    def with_extra_column(self) -> Groups:
         """The same groups where there is one more feature, the last, that is in none."""
         return self._replace(plan=replace(self.plan, alone=np.append(self.plan.alone, True)))
 

@@ -7,9 +7,9 @@ import numpy as np
 from secateur._kernels.splitting import LOW, order_categories
 from secateur.data.binning import BinnedColumns
 from secateur.engines.boosted import rows
-from secateur.engines.boosted.growing_tree import Growth
+from secateur.engines.boosted.growing_tree import TreeBuilder
 from secateur.engines.boosted.lazy import LazySearch
-from secateur.engines.boosted.nodes import Family, Node
+from secateur.engines.boosted.nodes import Node, Siblings
 from secateur.engines.boosted.params import NOISE, ROUNDING, BoostingParams
 from secateur.engines.boosted.partition import RowSplit, partition
 from secateur.engines.boosted.rows import WeightScale, fixed_point_scale, gradient_scale
@@ -82,10 +82,10 @@ class Grower:
         found = self._executor.each(rows.begin_tree, k, self._params.subsample, seed)
         largest = [max(terms) for terms in zip(*(terms for terms, _ in found), strict=True)]
         n_rows = sum(n for _, n in found)
-        growth: Growth | WholeGrowth = Growth(self._columns)
+        builder: TreeBuilder | WholeGrowth = TreeBuilder(self._columns)
         if n_rows > 0 and largest[1] > 0.0:
-            growth = self._split_nodes(k, largest, n_rows)
-        leaves = growth.leaves()
+            builder = self._split_nodes(k, largest, n_rows)
+        leaves = builder.leaves()
         values = leaf_values(
             self._executor,
             loss,
@@ -97,11 +97,11 @@ class Grower:
                 for most in (largest[0], largest[2], self._weights.most)
             ],
         )
-        tree = growth.tree(leaves, self._params.learning_rate * values)
+        tree = builder.tree(leaves, self._params.learning_rate * values)
         self._executor.tell(rows.finish_tree, k, leaves, tree)
         return tree
 
-    def _split_nodes(self, k: int, largest: list[float], n_rows: int) -> Growth | WholeGrowth:
+    def _split_nodes(self, k: int, largest: list[float], n_rows: int) -> TreeBuilder | WholeGrowth:
         """Scale the gradients and grow; lazily where that is likely to do."""
         fixed = [fixed_point_scale(terms, n_rows) for terms in largest[:2]]
         sums = self._executor.sum(rows.term_sums, k, *fixed)
@@ -110,7 +110,7 @@ class Grower:
         total = int(self._executor.sum(rows.pack, k, per_unit))
         sse_root = sum_squares - sum_g * sum_g / self._total_weight(total)
         if not sse_root > NOISE * sum_squares:
-            return Growth(self._columns)  # the gradients are one constant but for rounding
+            return TreeBuilder(self._columns)  # the gradients are one constant but for rounding
         unit_of_gain = sse_root if self._params.criterion == "agbm" else 2.0
         floor = max(NOISE * sse_root, ROUNDING * sum_squares)
         scale = TreeScale(unit_of_gain, self._params.penalty, floor)
@@ -120,27 +120,27 @@ class Grower:
             histograms.begin(unit, self._weights.least(self._params.min_samples_leaf))
             return self._whole.grow(scale, histograms, self._search, total)
         if self._params.lazy and self._lazy.is_worth_it(self._params.max_depth):
-            growth = self._draft(scale, unit, total)
-            if growth is not None:
-                return growth
+            builder = self._draft(scale, unit, total)
+            if builder is not None:
+                return builder
         n_before = self._search.histograms.cells
-        growth = self._grow_levels(scale, unit, total)
+        builder = self._grow_levels(scale, unit, total)
         if self._params.lazy:
             self._lazy.note_full(self._search.histograms.cells - n_before)
-        return growth
+        return builder
 
-    def _draft(self, scale: TreeScale, unit: tuple[float, float], total: int) -> Growth | None:
+    def _draft(self, scale: TreeScale, unit: tuple[float, float], total: int) -> TreeBuilder | None:
         """The tree, if it can be had from few features; see ``lazy``."""
-        account = self._search.ledger.mark()
+        account = self._search.feature_use.mark()
         draft = self._lazy.first_draft()
         for _ in range(self._lazy.n_drafts):
-            growth = self._grow_levels(scale, unit, total, only=draft)
+            builder = self._grow_levels(scale, unit, total, only=draft)
             better = self._lazy.better_than(draft)
             if len(better) == 0:
                 self._lazy.note_draft(holds=True)
-                return growth
+                return builder
             draft[better] = True
-            self._search.ledger.rewind(account)
+            self._search.feature_use.rewind(account)
             self._executor.tell(rows.reset_tree)
         self._lazy.note_draft(holds=False)
         return None
@@ -157,47 +157,47 @@ class Grower:
         unit: tuple[float, float],
         total: int,
         only: BoolArray | None = None,
-    ) -> Growth:
+    ) -> TreeBuilder:
         """Level by level until nothing pays or the depth is reached."""
-        growth = Growth(self._columns)
+        builder = TreeBuilder(self._columns)
         histograms = self._search.histograms
         self._search.begin_tree(scale, only)
         histograms.begin(unit, self._weights.least(self._params.min_samples_leaf))
-        families = [histograms.root(total)]
+        level = [histograms.root(total)]
         for _ in range(self._params.max_depth):
-            families = self._split_level(growth, families)
-            if not families:
+            level = self._split_level(builder, level)
+            if not level:
                 break
-        return growth
+        return builder
 
-    def _split_level(self, growth: Growth, families: list[Family]) -> list[Family]:
+    def _split_level(self, builder: TreeBuilder, level: list[Siblings]) -> list[Siblings]:
         """Search the nodes of one level in their order and part those that split."""
         splits: list[RowSplit] = []
-        parents: list[tuple[Family, Node]] = []
-        self._search.evaluate(families)
-        for family in families:
-            for node in family.nodes:
-                feature = self._search.choose(family, node)
+        parents: list[tuple[Siblings, Node]] = []
+        self._search.evaluate(level)
+        for siblings in level:
+            for node in siblings.nodes:
+                feature = self._search.choose(siblings, node)
                 if feature is None:
                     continue
                 node.feature = feature
                 words = self._left_words(node)
-                splits.append(growth.split(node, words))
-                self._search.ledger.note_split(node.number, node.left, feature, words)
-                parents.append((family, node))
-        self._release(families)
+                splits.append(builder.split(node, words))
+                self._search.feature_use.note_split(node.number, node.left, feature, words)
+                parents.append((siblings, node))
+        self._release(level)
         if splits:
             self._executor.tell(partition, splits)
-        if families[0].nodes[0].depth + 1 == self._params.max_depth:
+        if level[0].nodes[0].depth + 1 == self._params.max_depth:
             return []  # the new nodes are leaves
-        return [self._search.histograms.children(family, node) for family, node in parents]
+        return [self._search.histograms.children(siblings, node) for siblings, node in parents]
 
-    def _release(self, families: list[Family]) -> None:
+    def _release(self, level: list[Siblings]) -> None:
         """Give back the slots of nodes that became leaves and of parents that nobody inherited."""
-        for family in families:
-            if all(node.slot != family.parent_slot for node in family.nodes):
-                self._search.histograms.release(family.parent_slot)
-            for node in family.nodes:
+        for siblings in level:
+            if all(node.slot != siblings.parent_slot for node in siblings.nodes):
+                self._search.histograms.release(siblings.parent_slot)
+            for node in siblings.nodes:
                 if node.feature < 0:
                     self._search.histograms.release(node.slot)
                     node.slot = -1

@@ -9,7 +9,7 @@ from secateur.engines.boosted.trees import Tree, WordArray
 from secateur.typing import FloatArray
 
 
-class Growth:
+class TreeBuilder:
     """The splits of a tree so far; nodes are numbered breadth first, children side by side."""
 
     def __init__(self, columns: BinnedColumns) -> None:

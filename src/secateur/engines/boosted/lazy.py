@@ -22,7 +22,7 @@ from secateur._kernels.records import MAX_BINS, N_CODES, DenseCodes
 from secateur._kernels.splitting import LOW
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
-from secateur.data.bundles import JoinedCodes
+from secateur.data.bundles import BundledCodes
 from secateur.engines.boosted.search import Decision, ExactSearch
 from secateur.execution.blocks import RowBlock
 from secateur.typing import BoolArray, CodeArray, Executor, FloatArray, IntArray
@@ -34,20 +34,20 @@ def begin_cells(block: RowBlock, cells: list[int]) -> None:
         block.cell_start = block.space.zeros(block.columns.n_rows, np.uint32)
     for c, node in enumerate(cells):
         mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), block.cell_start)
-    joined = block.columns.joined
-    if joined is not None:
-        block.joined_cells = _joined_cells(block, joined, N_CODES * len(cells))
+    bundles = block.columns.bundles
+    if bundles is not None:
+        block.bundle_cells = _bundle_cells(block, bundles, N_CODES * len(cells))
 
 
-def _joined_cells(block: RowBlock, joined: JoinedCodes, width: int) -> IntArray:
-    """The histograms of all joined columns in the cells."""
-    columns = np.arange(len(joined.codes))
+def _bundle_cells(block: RowBlock, bundles: BundledCodes, width: int) -> IntArray:
+    """Histograms of all bundles in the cells."""
+    columns = np.arange(len(bundles.codes))
     all_codes = np.full(len(columns), MAX_BINS)
     out: IntArray = np.empty((len(columns), width), np.int64)
 
     def part(start: int, stop: int) -> None:
         some = columns[start:stop]
-        _add_up(block, joined.codes, some, all_codes, some, out)
+        _add_up(block, bundles.codes, some, all_codes, some, out)
 
     block.threads.run(part, len(columns), 2)
     return out
@@ -59,7 +59,7 @@ def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: i
     Several threads may ask at once, each as a worker with a number of its own.
     """
     shape = (len(features), N_CODES * n_cells)
-    out: IntArray = block.rooms.cells(worker, shape[0] * shape[1]).reshape(shape)
+    out: IntArray = block.buffers.cells(worker, shape[0] * shape[1]).reshape(shape)
     _fill(block, features, out)
     return out
 
@@ -67,7 +67,7 @@ def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: i
 def all_cell_histograms(block: RowBlock, n_cells: int, features: IntArray) -> IntArray:
     """As ``cell_histograms`` of very many features, by all threads of the block."""
     shape = (len(features), N_CODES * n_cells)
-    out: IntArray = block.rooms.cells(-1, shape[0] * shape[1]).reshape(shape)
+    out: IntArray = block.buffers.cells(-1, shape[0] * shape[1]).reshape(shape)
     block.threads.run(
         lambda start, stop: _fill(block, features[start:stop], out[start:stop]), len(features), 2
     )
@@ -88,15 +88,15 @@ def cell_bounds(
 
 
 def _fill(block: RowBlock, features: IntArray, out: IntArray) -> None:
-    held, n_bins, joined = block.columns.codes, block.columns.n_bins, block.columns.joined
+    held, n_bins, bundles = block.columns.codes, block.columns.n_bins, block.columns.bundles
     places = np.arange(len(features))
-    if joined is None:
+    if bundles is None:
         _add_up(block, held.codes, features, n_bins, places, out)
         return
-    is_joined = joined.column[features] >= 0
-    _add_up(block, held.codes, features[~is_joined], n_bins, places[~is_joined], out)
-    own = (joined.column, joined.own)
-    spread_cells(block.joined_cells, *own, features[is_joined], places[is_joined], out)
+    is_bundled = bundles.column[features] >= 0
+    _add_up(block, held.codes, features[~is_bundled], n_bins, places[~is_bundled], out)
+    own = (bundles.column, bundles.own)
+    spread_cells(block.bundle_cells, *own, features[is_bundled], places[is_bundled], out)
 
 
 def _add_up(
@@ -176,7 +176,7 @@ class LazySearch:
         if not isinstance(self._columns.codes, DenseCodes):
             return False  # a full search goes over the stored cells alone already
         self._wait = max(0, self._wait - 1)
-        n_in = int(np.count_nonzero(self._search.ledger.used)) + N_PROMISING
+        n_in = int(np.count_nonzero(self._search.feature_use.used)) + N_PROMISING
         n_out = int(np.count_nonzero(self._for_sale())) - N_PROMISING
         few_cells = 2 ** (max_depth - 1) <= MOST_CELLS
         return (
@@ -196,9 +196,9 @@ class LazySearch:
         """The features of a first draft: those in use and the most promising others."""
         others = np.flatnonzero(self._for_sale())
         best = others[np.argsort(-self._promise[others], kind="stable")[:N_PROMISING]]
-        draft = self._search.ledger.used.copy()
+        draft = self._search.feature_use.used.copy()
         draft[best] = True
-        draft[self._columns.n_coded :] = True  # a column beside the codes has no place in cells
+        draft[self._columns.n_coded :] = True  # the extra column has no cell histograms
         return draft
 
     def note_draft(self, *, holds: bool) -> None:
@@ -210,14 +210,16 @@ class LazySearch:
         """Remember what a full search cost, and how near each feature came to being bought."""
         n_candidates = max(1, int(np.count_nonzero(self._search.is_divisible)))
         self._passes = n_cells / (self._columns.n_rows * n_candidates)
-        self._n_bought = sum(decision.is_purchase for decision in self._search.decisions)
+        self._n_bought = sum(decision.is_first_use for decision in self._search.decisions)
         gains = [decision.node.gain for decision in self._search.decisions]
         if gains:
             np.max(gains, axis=0, out=self._promise)
 
     def _for_sale(self) -> BoolArray:
         search = self._search
-        for_sale: BoolArray = search.ledger.allowed & search.is_divisible & ~search.ledger.used
+        for_sale: BoolArray = (
+            search.feature_use.allowed & search.is_divisible & ~search.feature_use.used
+        )
         return for_sale
 
     def better_than(self, draft: BoolArray) -> IntArray:
@@ -319,7 +321,7 @@ class LazySearch:
             columns.is_categorical,
             shape,
             np.array([decision.priced_gain for decision in decisions]),
-            np.array([decision.feature if decision.is_purchase else -1 for decision in decisions]),
+            np.array([decision.feature if decision.is_first_use else -1 for decision in decisions]),
             _prices(decisions, features, search.scale.penalty),
             (search.scale.unit, search.scale.floor),
             search.histograms.unit,

@@ -15,7 +15,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.costs import Prices
 from secateur.data.folds import Fold, all_rows
 from secateur.data.table import Table
-from secateur.engines.boosted.feature_use import Ledger, TaskLedger
+from secateur.engines.boosted.feature_use import FeatureUse, TaskFeatureUse
 from secateur.engines.boosted.grid import BoostedData, best_gain
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trees import BoostedModel
@@ -57,7 +57,7 @@ class TaskData:
     unit: float = 1.0
 
     def params(self, params: BoostingParams) -> BoostingParams:
-        """What a fit of this task is told: prices of its ledger have the penalties in them."""
+        """What a fit of this task is told: prices of its feature_use have the penalties in them."""
         return replace(params, penalty=1.0, min_samples_leaf=self.least)
 
     def own_penalty(self, group: float, share: float) -> float:
@@ -105,21 +105,23 @@ class TasksRun:
     def __init__(self, data: TasksData, fold: Fold, params: BoostingParams) -> None:
         self._data = data
         self._params = params
-        self._common = Ledger(data.prices, params.max_features, params.cost_budget)
+        self._common = FeatureUse(data.prices, params.max_features, params.cost_budget)
         is_train, is_test = (_mask(part, data.n_rows) for part in fold)
         self._folds = [task.fold(is_train, is_test) for task in data.tasks]
-        self._ledgers = [self._ledger(task) for task in data.tasks]
+        self._feature_uses = [self._feature_use(task) for task in data.tasks]
         self._runs = [
-            task.data.run(its_fold, task.params(params), ledger)
-            for task, its_fold, ledger in zip(data.tasks, self._folds, self._ledgers, strict=True)
+            task.data.run(its_fold, task.params(params), feature_use)
+            for task, its_fold, feature_use in zip(
+                data.tasks, self._folds, self._feature_uses, strict=True
+            )
         ]
         self._latest: tuple[Step, ...] = ()
         self.steps: Iterator[Step] = self._trace()
 
-    def _ledger(self, task: TaskData) -> TaskLedger:
+    def _feature_use(self, task: TaskData) -> TaskFeatureUse:
         group = self._params.penalty
         own = task.own_penalty(group, self._data.share)
-        return TaskLedger(self._data.prices, self._common, group, own)
+        return TaskFeatureUse(self._data.prices, self._common, group, own)
 
     def _trace(self) -> Iterator[Step]:
         """A round of each task in turn, then the state of all of them."""
@@ -141,8 +143,8 @@ class TasksRun:
     def _supports(self) -> dict[str, IntArray]:
         """The features of each task, now that all have had their turn."""
         return {
-            task.name: np.sort(ledger.entered)
-            for task, ledger in zip(self._data.tasks, self._ledgers, strict=True)
+            task.name: np.sort(feature_use.entered)
+            for task, feature_use in zip(self._data.tasks, self._feature_uses, strict=True)
         }
 
     def fold_losses(self, step: Step) -> FoldLosses:

@@ -8,15 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from secateur.data.costs import Prices
-from secateur.engines.boosted.feature_use import Account, Ledger, Purse
+from secateur.engines.boosted.feature_use import FeatureUse, FeatureUseState, NodeCosts
 from secateur.engines.boosted.trees import WordArray
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-MOST_PURSES = 64
+MAX_CACHED_NODES = 64
 """Nodes whose prices are remembered while nothing is bought: those of a few trees."""
 
 
-class Book(NamedTuple):
+class TaskSupport(NamedTuple):
     """The features of some tasks, and what the others cost these."""
 
     used: BoolArray
@@ -24,7 +24,7 @@ class Book(NamedTuple):
     features: IntArray
 
 
-class NodeLedger(Ledger):
+class NodeFeatureUse(FeatureUse):
     """Books the purchases of all tasks, and of each task those of the nodes that it can come to.
 
     The task is one more column of the table, after the features. A split of a node v on feature j
@@ -35,7 +35,7 @@ class NodeLedger(Ledger):
     over the tasks t that the splits by task above v let through: Eq. 2 of Han, Rao, Sorokina and
     Subbian (AISTATS 2020), for a node with rows of several tasks. ``own_t`` is the task's own
     penalty times its share of the rows, for a share of the squared error of all rows. A split by
-    task costs the toll, every time; and the entry, as long as none was paid for.
+    task costs ``task_split_penalty`` each time, and ``first_penalty`` more the first time.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class NodeLedger(Ledger):
     own : array of shape (n_tasks,)
     codes : array of int of shape (n_tasks,)
         The category of each task; several may have one.
-    toll, entry : float
+    task_split_penalty, first_penalty : float
     """
 
     def __init__(
@@ -56,20 +56,20 @@ class NodeLedger(Ledger):
         group_penalty: float,
         own: FloatArray,
         codes: IntArray,
-        toll: float,
-        entry: float = 0.0,
+        task_split_penalty: float,
+        first_penalty: float = 0.0,
     ) -> None:
         self._group_penalty = group_penalty
         self._own = own
         self._code = codes.astype(np.uint64)
-        self._toll, self._entry = toll, entry
+        self._task_split_penalty, self._first_penalty = task_split_penalty, first_penalty
         self._column = prices.n_features
-        self._books: list[Book] = []
+        self._supports: list[TaskSupport] = []
         self._numbers: dict[bytes, int] = {}
-        self._purses: dict[bytes, Purse] = {}
+        self._cached_costs: dict[bytes, NodeCosts] = {}
         super().__init__(prices, *limits)
         self.used = np.append(self.used, False)
-        self._book: IntArray = np.full(len(own), self._book_of(prices.keep))
+        self._support: IntArray = np.full(len(own), self._support_number(prices.keep))
         self.begin_tree()
 
     def _refresh(self) -> None:
@@ -77,8 +77,8 @@ class NodeLedger(Ledger):
         everything, self.used = self.used, self.used[: self._column]
         super()._refresh()
         self.used = everything
-        self.allowed = np.append(self.allowed, self._toll < 1.0)
-        self._purses.clear()
+        self.allowed = np.append(self.allowed, self._task_split_penalty < 1.0)
+        self._cached_costs.clear()
 
     @property
     def has_own_prices(self) -> bool:
@@ -100,86 +100,86 @@ class NodeLedger(Ledger):
             to_left, to_right = to_left & is_left, to_right & ~is_left
         self._here[left], self._here[left + 1] = to_left, to_right
 
-    def at(self, node: int) -> Purse:
+    def at(self, node: int) -> NodeCosts:
         """What a node pays from."""
         here = self._here[node]
         key = here.tobytes()
-        purse = self._purses.get(key)
-        if purse is None:
-            if len(self._purses) >= MOST_PURSES:
-                self._purses.clear()
-            purse = self._purses[key] = self._purse(here)
-        return purse
+        node_costs = self._cached_costs.get(key)
+        if node_costs is None:
+            if len(self._cached_costs) >= MAX_CACHED_NODES:
+                self._cached_costs.clear()
+            node_costs = self._cached_costs[key] = self._node_costs(here)
+        return node_costs
 
-    def _purse(self, here: BoolArray) -> Purse:
-        counts = np.bincount(self._book[here], self._own[here], len(self._books))
+    def _node_costs(self, here: BoolArray) -> NodeCosts:
+        counts = np.bincount(self._support[here], self._own[here], len(self._supports))
         price, used = self._group_penalty * self.prices, np.ones(self._column, np.bool_)
-        for number in np.unique(self._book[here]):
-            price = price + counts[number] * self._books[number].prices
-            used &= self._books[number].used
-        asked = self._toll + (0.0 if self.used[-1] else self._entry)
-        return NodePurse(self, here, np.append(used, False), np.append(price, asked))
+        for number in np.unique(self._support[here]):
+            price = price + counts[number] * self._supports[number].prices
+            used &= self._supports[number].used
+        asked = self._task_split_penalty + (0.0 if self.used[-1] else self._first_penalty)
+        return TaskNodeCosts(self, here, np.append(used, False), np.append(price, asked))
 
     # ---- purchases ----------------------------------------------------------------------------
 
     def buy(self, feature: int, here: BoolArray) -> bool:
-        """Book a feature with the tasks of a node; returns whether it was new to any."""
+        """TaskSupport a feature with the tasks of a node; returns whether it was new to any."""
         if feature == self._column:
-            return self._enter()
-        for number in np.unique(self._book[here]):
-            used = self._books[number].used.copy()
+            return self._add_task()
+        for number in np.unique(self._support[here]):
+            used = self._supports[number].used.copy()
             used[feature] = True
-            self._book[here & (self._book == number)] = self._book_of(used)
+            self._support[here & (self._support == number)] = self._support_number(used)
         if not self.use(feature):
-            self._purses.clear()
+            self._cached_costs.clear()
         return True
 
-    def _enter(self) -> bool:
-        """The first split by task is paid for; of those that cost no entry nothing is noted."""
-        if self._entry > 0.0 and not self.used[-1]:
+    def _add_task(self) -> bool:
+        """Note the first split by task, where it costs more than the later ones."""
+        if self._first_penalty > 0.0 and not self.used[-1]:
             self.used[-1] = True
-            self._purses.clear()
+            self._cached_costs.clear()
         return False
 
-    def _book_of(self, used: BoolArray) -> int:
+    def _support_number(self, used: BoolArray) -> int:
         """The number of the book with these features."""
         key = used.tobytes()
         if key not in self._numbers:
-            self._numbers[key] = len(self._books)
+            self._numbers[key] = len(self._supports)
             features = np.flatnonzero(used).copy()  # its own, so that steps need not copy it
             features.flags.writeable = False
-            self._books.append(Book(used, self._prices.prices(used), features))
+            self._supports.append(TaskSupport(used, self._prices.prices(used), features))
         return self._numbers[key]
 
-    def mark(self) -> Account:
+    def mark(self) -> FeatureUseState:
         """The state of the account, and which book each task has."""
-        return super().mark()._replace(books=self._book.copy())
+        return super().mark()._replace(supports=self._support.copy())
 
-    def rewind(self, account: Account) -> None:
+    def rewind(self, account: FeatureUseState) -> None:
         """Take back all purchases since the mark."""
         super().rewind(account)
         self.used[-1] = account.used[-1]
-        if account.books is not None:
-            self._book = account.books.copy()
-        self._purses.clear()
+        if account.supports is not None:
+            self._support = account.supports.copy()
+        self._cached_costs.clear()
 
     def supports(self, names: Sequence[str]) -> dict[str, IntArray]:
         """The features of each task, sorted; of one that pays nothing of its own, those of all."""
         everyone = np.sort(self.entered)
         return {
-            name: self._books[number].features if own > 0.0 else everyone
-            for name, number, own in zip(names, self._book, self._own, strict=True)
+            name: self._supports[number].features if own > 0.0 else everyone
+            for name, number, own in zip(names, self._support, self._own, strict=True)
         }
 
 
-class NodePurse(NamedTuple):
+class TaskNodeCosts(NamedTuple):
     """What the tasks of one node have, what the rest costs them, and how they buy."""
 
-    ledger: NodeLedger
+    feature_use: NodeFeatureUse
     here: BoolArray
     used: BoolArray
     prices: FloatArray
 
     def use(self, feature: int) -> bool:
         """Buy the feature for all tasks of the node."""
-        return self.ledger.buy(feature, self.here)
+        return self.feature_use.buy(feature, self.here)

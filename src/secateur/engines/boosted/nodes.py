@@ -26,9 +26,10 @@ class Node:
     """A node while its tree grows: what is known of each feature's best split in it.
 
     ``gain[j]`` is dSSE, ``split[j]`` = (last position of the left side, missing left, packed left
-    sum); both are valid where the family knows feature j. ``divisible[j]`` is whether any split of
-    the node or below it can use feature j. ``total`` is the packed sum of the rows, ``slot`` the
-    place of the histogram in the store, ``left`` the number of the left child, or -1.
+    sum); both are valid where feature j is known to the siblings. ``divisible[j]`` is whether any
+    split of the node or below it can use feature j. ``total`` is the packed sum of the rows,
+    ``slot`` the position of the histogram in the store, ``left`` the number of the left child or
+    -1.
     """
 
     number: int
@@ -48,7 +49,7 @@ class Node:
 
 
 @dataclass(slots=True, eq=False)
-class Family:
+class Siblings:
     """The two children of a split, or the root alone: always evaluated together.
 
     ``known`` are the features evaluated so far, ``listed`` the same without those that no node here
@@ -76,7 +77,7 @@ class Family:
         return right if left.weight <= right.weight else left
 
 
-class Offer(NamedTuple):
+class Candidates(NamedTuple):
     """Features to be evaluated, as a mask and as a list; one and the same while nothing changes."""
 
     mask: BoolArray
@@ -150,22 +151,22 @@ class NodeHistograms:
         self._free = list(range(self._n_slots))
         self._n_nodes = 0
 
-    def root(self, total: int) -> Family:
-        """The family of the root."""
+    def root(self, total: int) -> Siblings:
+        """The siblings of the root."""
         node = self._node(0, 0, total)
         self._root_weight = node.weight
         node.slot = self._take() if self._depth > 1 else -1
-        return Family([node])
+        return Siblings([node])
 
-    def children(self, family: Family, parent: Node) -> Family:
-        """The family of a split node; the parent's slot goes to the larger child."""
+    def children(self, siblings: Siblings, parent: Node) -> Siblings:
+        """The siblings of a split node; the parent's slot goes to the larger child."""
         left = int(parent.split[parent.feature, 2])
         depth = parent.depth + 1
         nodes = [
             self._node(parent.left, depth, left),
             self._node(parent.left + 1, depth, parent.total - left),
         ]
-        young = Family(nodes, None, None, parent, parent.slot, family.known)
+        young = Siblings(nodes, None, None, parent, parent.slot, siblings.known)
         if depth + 1 < self._depth:
             young.larger.slot = parent.slot if parent.slot >= 0 else self._take()
             young.smaller.slot = self._take()
@@ -190,9 +191,9 @@ class NodeHistograms:
         if slot >= 0:
             self._free.append(slot)
 
-    def evaluate(self, families: list[Family], offer: Offer) -> None:
-        """Find the best split of each of the features in each node of the families."""
-        asked = [request for family in families for request in self._requests(family, offer)]
+    def evaluate(self, level: list[Siblings], candidates: Candidates) -> None:
+        """Find the best split of each of the features in each node of the level."""
+        asked = [request for siblings in level for request in self._requests(siblings, candidates)]
         for first in range(0, len(asked), self._n_at_once):
             some = asked[first : first + self._n_at_once]
             built = self._build([node for node, _, _ in some], [fs for _, fs, _ in some])
@@ -204,7 +205,7 @@ class NodeHistograms:
             self._search(searches)
 
     def evaluate_in(self, node: Node, features: IntArray) -> None:
-        """Find the best split of each of the features in one node; its family learns nothing."""
+        """Find the best split of each of the features in one node; its siblings learns nothing."""
         if self._is_near:
             self.count(len(features), node.weight)
             found = (node.gain, node.split, node.divisible)
@@ -215,42 +216,42 @@ class NodeHistograms:
         self._search([_Search(node, features, built, NOWHERE, NOWHERE)])
 
     def _requests(
-        self, family: Family, offer: Offer
+        self, siblings: Siblings, candidates: Candidates
     ) -> list[tuple[Node, IntArray, tuple[Node, int] | None]]:
         """Nodes whose histograms must be built, for which features, and who is had from them.
 
-        Of a family whose parent's histograms are kept, the smaller is built, and the larger is the
-        parent less the smaller.
+        Of siblings whose parent's histograms are kept, the smaller is built, and the larger is the
+        parent minus the smaller.
         """
-        features = self._unknown(family, offer)
+        features = self._unknown(siblings, candidates)
         if len(features) == 0:
             return []
-        if family.parent_slot < 0 or family.inherited is None:
-            return [(node, features, None) for node in family.nodes]
-        larger = (family.larger, family.parent_slot)
-        if family.inherited is offer.mask:
-            return [(family.smaller, features, larger)]
-        is_kept = family.inherited[features]
+        if siblings.parent_slot < 0 or siblings.inherited is None:
+            return [(node, features, None) for node in siblings.nodes]
+        larger = (siblings.larger, siblings.parent_slot)
+        if siblings.inherited is candidates.mask:
+            return [(siblings.smaller, features, larger)]
+        is_kept = siblings.inherited[features]
         kept, new = features[is_kept], features[~is_kept]
-        found = [(family.smaller, kept, larger)] if len(kept) else []
-        return found + [(node, new, None) for node in family.nodes if len(new)]
+        found = [(siblings.smaller, kept, larger)] if len(kept) else []
+        return found + [(node, new, None) for node in siblings.nodes if len(new)]
 
-    def _unknown(self, family: Family, offer: Offer) -> IntArray:
-        """The features that are new to a family and that one of its nodes may be split on."""
-        is_first = family.known is None
-        features = offer.features
-        if family.known is None:
-            family.known = offer.mask
+    def _unknown(self, siblings: Siblings, candidates: Candidates) -> IntArray:
+        """The features that are new to a siblings and that one of its nodes may be split on."""
+        is_first = siblings.known is None
+        features = candidates.features
+        if siblings.known is None:
+            siblings.known = candidates.mask
         else:
-            features = features[~family.known[features]]
-            family.known = family.known | offer.mask
-        if family.parent is not None and family.inherited is not None:
-            divisible = family.parent.divisible
-            if family.inherited is not offer.mask:
+            features = features[~siblings.known[features]]
+            siblings.known = siblings.known | candidates.mask
+        if siblings.parent is not None and siblings.inherited is not None:
+            divisible = siblings.parent.divisible
+            if siblings.inherited is not candidates.mask:
                 # Of what was not for sale when the parent was evaluated nothing is known yet.
-                divisible = divisible | ~family.inherited
+                divisible = divisible | ~siblings.inherited
             features = features[divisible[features]]
-        family.listed = features if is_first else None
+        siblings.listed = features if is_first else None
         return features
 
     def _build(self, nodes: list[Node], features: list[IntArray]) -> IntArray:

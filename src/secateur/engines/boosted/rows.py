@@ -109,7 +109,7 @@ def go_on_from(
 ) -> None:
     """Bring a block that was made anew to where the others are: after so many rounds of trees."""
     set_baseline(block, baseline, weight_scale)
-    choose_told_rows(block, stride)
+    choose_objective_rows(block, stride)
     narrow(block, divisible)
     for trees in rounds:
         add_round(block, trees)
@@ -218,7 +218,7 @@ def bin_weights(block: RowBlock) -> IntArray:
 def narrow(block: RowBlock, features: IntArray) -> None:
     """Keep room in histograms for the features that any split can use."""
     block.columns = narrowed(block.columns, features)
-    block.make_room()
+    block.make_buffers()
 
 
 def leaf_sums(
@@ -297,16 +297,16 @@ def _add_tree(block: RowBlock, k: int, tree: Tree, rows: RowArray) -> None:
     )
 
 
-def choose_told_rows(block: RowBlock, stride: int) -> FloatArray:
+def choose_objective_rows(block: RowBlock, stride: int) -> FloatArray:
     """Every stride-th training row of the whole table tells the objective; gives their weights."""
     place = (block.rows.astype(np.int64) + block.first_row) % stride
-    block.told_rows = block.rows[place == 0]
-    return block.weight[block.told_rows]
+    block.objective_rows = block.rows[place == 0]
+    return block.weight[block.objective_rows]
 
 
 def loss_terms(block: RowBlock, loss: Loss) -> FloatArray:
     """Weighted losses of the rows that tell the objective."""
-    rows = block.told_rows
+    rows = block.objective_rows
     losses = loss.pointwise(block.target[rows], block.raw[:, rows])
     return block.weight[rows] * losses
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._kernels.splitting import pick_feature
-from secateur.engines.boosted.feature_use import Ledger
-from secateur.engines.boosted.nodes import Family, Node, NodeHistograms, Offer
+from secateur.engines.boosted.feature_use import FeatureUse
+from secateur.engines.boosted.nodes import Candidates, Node, NodeHistograms, Siblings
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 
@@ -35,7 +35,7 @@ class Decision:
     node: Node
     feature: int
     priced_gain: float
-    is_purchase: bool
+    is_first_use: bool
     prices: FloatArray
     allowed: BoolArray
 
@@ -47,79 +47,88 @@ class ExactSearch:
     for sale.
     """
 
-    def __init__(self, histograms: NodeHistograms, ledger: Ledger, divisible: IntArray) -> None:
+    def __init__(
+        self, histograms: NodeHistograms, feature_use: FeatureUse, divisible: IntArray
+    ) -> None:
         self.histograms = histograms
-        self.ledger = ledger
-        self.is_divisible: BoolArray = np.zeros(len(ledger.used), np.bool_)
+        self.feature_use = feature_use
+        self.is_divisible: BoolArray = np.zeros(len(feature_use.used), np.bool_)
         self.is_divisible[divisible] = True
         self.scale = TreeScale(1.0, 0.0, 0.0)
         self.decisions: list[Decision] = []
         self._only: BoolArray | None = None
-        self._offer = Offer(np.zeros(0, np.bool_), np.zeros(0, np.int64))
+        self._candidates = Candidates(np.zeros(0, np.bool_), np.zeros(0, np.int64))
 
     def begin_tree(self, scale: TreeScale, only: BoolArray | None = None) -> None:
         """A new tree, with its own unit of gain."""
         self.scale = scale
         self.decisions = []
         self._only = only
-        self.ledger.begin_tree()
-        self._renew_offer()
+        self.feature_use.begin_tree()
+        self._update_candidates()
 
     def skip_tree(self) -> None:
         """A tree was grown by somebody else; nothing to remember."""
 
-    def _renew_offer(self) -> None:
+    def _update_candidates(self) -> None:
         """The features that a split may use now; the same object while they are the same."""
-        mask = self._offered()
-        if not np.array_equal(mask, self._offer.mask):
-            self._offer = Offer(mask, np.flatnonzero(mask))
+        mask = self._candidate_mask()
+        if not np.array_equal(mask, self._candidates.mask):
+            self._candidates = Candidates(mask, np.flatnonzero(mask))
 
-    def _offered(self) -> BoolArray:
+    def _candidate_mask(self) -> BoolArray:
         """The features that are evaluated in every node."""
-        mask: BoolArray = self.ledger.allowed & self.is_divisible
+        mask: BoolArray = self.feature_use.allowed & self.is_divisible
         return mask if self._only is None else mask & self._only
 
-    def evaluate(self, families: list[Family]) -> None:
-        """Evaluate what the nodes of some families need."""
+    def evaluate(self, level: list[Siblings]) -> None:
+        """Evaluate what the nodes of some level need."""
         least = 2 * int(self.histograms.least)
         self.histograms.evaluate(
             [
-                family
-                for family in families
-                if family.known is not self._offer.mask
-                and any(node.weight >= least for node in family.nodes)
+                siblings
+                for siblings in level
+                if siblings.known is not self._candidates.mask
+                and any(node.weight >= least for node in siblings.nodes)
             ],
-            self._offer,
+            self._candidates,
         )
 
-    def _choices(self, family: Family, node: Node) -> IntArray:  # noqa: ARG002  # others need it
+    def _choices(self, siblings: Siblings, node: Node) -> IntArray:  # noqa: ARG002  # others need it
         """The features that a node may choose from, all of them evaluated in it."""
-        if family.known is not self._offer.mask:
+        if siblings.known is not self._candidates.mask:
             # A purchase has changed what is admissible.
-            self.evaluate([family])
-        return self._offer.features if family.listed is None else family.listed
+            self.evaluate([siblings])
+        return self._candidates.features if siblings.listed is None else siblings.listed
 
-    def choose(self, family: Family, node: Node) -> int | None:
+    def choose(self, siblings: Siblings, node: Node) -> int | None:
         """The feature that a node splits on at the prices of this moment, or None for a leaf.
 
         The choice is booked: a new feature is bought.
         """
-        choices = self._choices(family, node)
-        scale, purse = self.scale, self.ledger.at(node.number)
+        choices = self._choices(siblings, node)
+        scale, node_costs = self.scale, self.feature_use.at(node.number)
         feature, priced_gain = pick_feature(
             choices,
             node.gain,
-            purse.used,
-            purse.prices,
+            node_costs.used,
+            node_costs.prices,
             scale.penalty,
             scale.unit,
             scale.floor,
         )
-        is_purchase = feature >= 0 and not purse.used[feature]
+        is_first_use = feature >= 0 and not node_costs.used[feature]
         self.decisions.append(
-            Decision(node, feature, priced_gain, is_purchase, purse.prices, self.ledger.allowed)
+            Decision(
+                node,
+                feature,
+                priced_gain,
+                is_first_use,
+                node_costs.prices,
+                self.feature_use.allowed,
+            )
         )
-        if is_purchase:
-            purse.use(feature)
-            self._renew_offer()
+        if is_first_use:
+            node_costs.use(feature)
+            self._update_candidates()
         return int(feature) if feature >= 0 else None

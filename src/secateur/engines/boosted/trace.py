@@ -14,7 +14,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, narrowed
 from secateur.data.costs import Prices
 from secateur.engines.boosted import rows
-from secateur.engines.boosted.feature_use import Ledger
+from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.group_search import GroupSearch, GroupTests
 from secateur.engines.boosted.groups import GroupPlan
 from secateur.engines.boosted.grower import Grower
@@ -40,7 +40,7 @@ def trace_boosted(
     params: BoostingParams,
     threads: Threads,
     plan: GroupPlan | None = None,
-    ledger: Ledger | None = None,
+    feature_use: FeatureUse | None = None,
     *,
     done: Sequence[list[Tree]] = (),
 ) -> Iterator[Step]:
@@ -59,7 +59,7 @@ def trace_boosted(
     threads : Threads
     plan : GroupPlan, optional
         Groups of features, whose sums the blocks hold: newcomers are then found by group tests.
-    ledger : Ledger, optional
+    feature_use : FeatureUse, optional
         The account that purchases go to, if it is not this fit's alone.
     done : sequence of rounds of trees, default=()
         The first rounds of a fit that was broken off: taken as they are, and gone on from.
@@ -71,7 +71,7 @@ def trace_boosted(
     """
     ensemble, weights, n_rows = _begin(executor, loss)
     executor.tell(rows.set_baseline, ensemble.baseline, weights.scale)
-    ledger = ledger or Ledger(prices, params.max_features, params.cost_budget)
+    feature_use = feature_use or FeatureUse(prices, params.max_features, params.cost_budget)
     has_tests = plan is not None and plan.design.has_tests
     if has_tests:  # most features will never be looked at: none is weighed beforehand
         divisible = columns.varying
@@ -79,7 +79,7 @@ def trace_boosted(
         divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
     executor.tell(rows.narrow, divisible)
     columns = narrowed(columns, divisible)
-    search = _search(executor, columns, ledger, divisible, params, threads, plan)
+    search = _search(executor, columns, feature_use, divisible, params, threads, plan)
     lazy = LazySearch(executor, columns, search, threads)
     if has_tests:
         params = replace(params, lazy=False)
@@ -99,11 +99,11 @@ def trace_boosted(
             split = tree.left >= 0
             np.add.at(importances, tree.feature[split], tree.gain[split])
         yield Step.of(
-            ledger.entered,
+            feature_use.entered,
             importances,
             penalty=params.penalty,
             objective=objective.now(),
-            cost=ledger.spent,
+            cost=feature_use.spent,
             model=ensemble.at(n_rounds),
             details={"round": n_rounds},
         )
@@ -125,7 +125,7 @@ def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> li
     for tree in trees:
         search.skip_tree()
         for feature in tree.feature[tree.left >= 0]:
-            search.ledger.use(int(feature))
+            search.feature_use.use(int(feature))
     executor.tell(rows.add_round, trees)
     return trees
 
@@ -133,7 +133,7 @@ def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> li
 def _search(
     executor: Executor,
     columns: BinnedColumns,
-    ledger: Ledger,
+    feature_use: FeatureUse,
     divisible: IntArray,
     params: BoostingParams,
     threads: Threads,
@@ -142,9 +142,9 @@ def _search(
     """Who finds the features of nodes: by looking at all, or by group tests."""
     histograms = NodeHistograms(executor, columns, params.max_depth, threads)
     if plan is None or not plan.design.has_tests:
-        return ExactSearch(histograms, ledger, divisible)
+        return ExactSearch(histograms, feature_use, divisible)
     tests = GroupTests(executor, plan, threads)
-    return GroupSearch(histograms, ledger, divisible, tests, plan.alone)
+    return GroupSearch(histograms, feature_use, divisible, tests, plan.alone)
 
 
 def _divisible(executor: Executor, columns: BinnedColumns, least: int) -> IntArray:
@@ -180,7 +180,7 @@ class _Objective:
         self._executor = executor
         self._loss = loss
         self.stride = -(-n_rows // OBJECTIVE_ROWS)
-        weights = executor.each(rows.choose_told_rows, self.stride)
+        weights = executor.each(rows.choose_objective_rows, self.stride)
         self._weight = fixed_point_sum(np.concatenate(weights))
 
     def now(self) -> float:

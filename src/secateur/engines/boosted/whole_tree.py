@@ -8,7 +8,7 @@ import numpy as np
 
 from secateur._kernels.whole_tree import grow_whole
 from secateur.data.binning import BinnedColumns
-from secateur.engines.boosted.feature_use import Ledger
+from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.nodes import NodeHistograms
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.search import ExactSearch, TreeScale
@@ -59,7 +59,7 @@ class Grown(NamedTuple):
 
 
 class WholeGrowth:
-    """A tree that is grown already: what ``Growth`` tells of one that is growing."""
+    """A tree that is grown already: what ``TreeBuilder`` tells of one that is growing."""
 
     def __init__(self, columns: BinnedColumns, grown: Grown) -> None:
         self._columns = columns
@@ -112,7 +112,7 @@ class WholeTrees:
         search: ExactSearch,
     ) -> WholeTrees | None:
         """None where trees must be grown level by level, or better are."""
-        if type(search) is not ExactSearch or not search.ledger.has_own_prices:
+        if type(search) is not ExactSearch or not search.feature_use.has_own_prices:
             return None
         block: RowBlock | None = only_block(executor)
         if block is None or not params.whole or params.max_depth > DEEPEST:
@@ -132,15 +132,21 @@ class WholeTrees:
         total: int,
     ) -> WholeGrowth:
         """The tree of the gradients that the block holds; purchases are booked."""
-        ledger = search.ledger
-        features = np.flatnonzero(ledger.allowed & search.is_divisible)
-        deal = (scale.penalty, scale.unit, scale.floor, *ledger.limits)
+        feature_use = search.feature_use
+        features = np.flatnonzero(feature_use.allowed & search.is_divisible)
+        deal = (scale.penalty, scale.unit, scale.floor, *feature_use.limits)
         grown, n_cells = self._executor.each(
-            _grow_here, total, (histograms.unit, histograms.least), features, ledger, deal, self
+            _grow_here,
+            total,
+            (histograms.unit, histograms.least),
+            features,
+            feature_use,
+            deal,
+            self,
         )[0]
         histograms.cells += n_cells
         for j in grown.feature[grown.left >= 0].tolist():
-            ledger.use(j)
+            feature_use.use(j)
         return WholeGrowth(self._columns, grown)
 
     def fill(
@@ -179,9 +185,9 @@ def _grow_here(
     total: int,
     limits: tuple[tuple[float, float], np.int64],
     features: IntArray,
-    ledger: Ledger,
+    feature_use: FeatureUse,
     deal: tuple[float, ...],
     trees: WholeTrees,
 ) -> tuple[Grown, int]:
-    account = (ledger.used.copy(), ledger.prices.copy())
+    account = (feature_use.used.copy(), feature_use.prices.copy())
     return trees.fill(block, total, limits, features, account, deal)

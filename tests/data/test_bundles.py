@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from secateur._kernels.records import MISSING
 from secateur._kernels.threads import Threads
-from secateur.data import bundles as joined
+from secateur.data import bundles
 
 
 def join(codes, n_bins, varying=None, **limits):
     """As a fit would, of however few rows."""
     varying = np.arange(len(n_bins)) if varying is None else varying
     limits = {"LEAST_ROWS": 1, "LEAST_SAVED": 0.0, **limits}
-    with mock.patch.multiple(joined, **limits), Threads(2) as threads:
-        return joined.join_columns(codes, n_bins, varying, threads)
+    with mock.patch.multiple(bundles, **limits), Threads(2) as threads:
+        return bundles.bundle_columns(codes, n_bins, varying, threads)
 
 
 def assert_whole(found, codes):
-    """Every joined feature's own codes are those that it has alone."""
+    """Every bundled feature's own codes are those that it has alone."""
     for j in np.flatnonzero(found.column >= 0):
         np.testing.assert_array_equal(found.own[j][found.codes[found.column[j]]], codes[j])
 
@@ -37,7 +37,7 @@ def test_no_code_is_lost(seed):
     codes[rng.random(codes.shape) < 0.02 * (seed % 3)] = MISSING
     found = join(codes, n_bins, np.flatnonzero(n_bins > 1))
     assert_whole(found, codes)
-    assert (found.column[(n_bins == 1) | (n_bins > joined.MOST_BINS)] == -1).all()
+    assert (found.column[(n_bins == 1) | (n_bins > bundles.MOST_BINS)] == -1).all()
 
 
 def test_columns_of_one_category_are_one_column():
@@ -60,7 +60,7 @@ def test_what_the_sample_did_not_show_stays_out():
     assert_whole(found, codes)
 
 
-def test_nothing_is_joined_where_little_is_saved():
+def test_nothing_is_bundled_where_little_is_saved():
     codes = np.random.default_rng(2).integers(0, 64, (4, 1_000)).astype(np.uint8)
     codes[3] = codes[0]
     n_bins = np.full(4, 64)

@@ -14,14 +14,14 @@ from equivalence.test_boosted_lazy import always_tried
 from equivalence.worlds import make_task
 
 import secateur
-from secateur.data import bundles as joined
+from secateur.data import bundles
 from secateur.engines.boosted import whole_tree as whole
 
 
 @contextmanager
-def always_joined():
+def always_bundled():
     """Join what goes together, however few the rows and however little it saves."""
-    with mock.patch.multiple(joined, LEAST_ROWS=1, LEAST_SAVED=0.0):
+    with mock.patch.multiple(bundles, LEAST_ROWS=1, LEAST_SAVED=0.0):
         yield
 
 
@@ -42,11 +42,11 @@ def test_the_same_model(loss, lazy, cuts):
     task = few_values(loss, n_rounds=12, lazy=lazy, missing_share=0.02, penalty=0.01)
     with always_tried():
         plain = fit_engine(task, cuts=cuts)
-        with always_joined():
+        with always_bundled():
             found = fit_engine(task, cuts=cuts, n_threads=2)
-    assert plain.columns.joined is None
-    assert np.count_nonzero(found.columns.joined.column >= 0) >= 8
-    assert all(block.columns.joined is not None for block in found.blocks)
+    assert plain.columns.bundles is None
+    assert np.count_nonzero(found.columns.bundles.column >= 0) >= 8
+    assert all(block.columns.bundles is not None for block in found.blocks)
     assert_same_fit(found, plain)
 
 
@@ -57,7 +57,7 @@ def test_the_same_model_of_some_rows_and_weights(settings):
     task = few_values(n_rounds=10, lazy=True, penalty=0.01, **settings)
     with always_tried():
         plain = fit_engine(task, held=range(0, 900, 7))
-        with always_joined():
+        with always_bundled():
             found = fit_engine(task, held=range(0, 900, 7))
     assert_same_fit(found, plain)
 
@@ -68,7 +68,7 @@ def test_the_same_model_from_disk(tmp_path, limit):
     frame = pd.DataFrame(task.X, columns=task.names).assign(y=task.target)
     told = {"penalty": 0.01, "max_iter": 8, "random_state": 0, "early_stopping": False}
     plain = secateur.AGBMClassifier(**told).fit(frame[list(task.names)], frame["y"])
-    with always_joined():
+    with always_bundled():
         table = secateur.open_table(frame, "y", cache=tmp_path, memory_limit=limit)
         found = secateur.AGBMClassifier(**told).fit(table)
     X = frame[list(task.names)]
@@ -84,7 +84,7 @@ def test_the_same_common_trees_of_several_tasks(penalty):
     selectors = [secateur.MultitaskAGBMClassifier(early_stopping=False, **told) for _ in range(2)]
     with always_tried(), mock.patch.object(whole, "MOST_DENSE", 0):
         plain = selectors[0].fit(task.X, task.target, task=tasks)
-        with always_joined():
+        with always_bundled():
             found = selectors[1].fit(task.X, task.target, task=tasks)
     np.testing.assert_array_equal(
         found.predict_proba(task.X, task=tasks), plain.predict_proba(task.X, task=tasks)
