@@ -34,6 +34,11 @@ def _has(cls: type, name: str) -> bool:
     return name in inspect.signature(cls).parameters or hasattr(cls, name)
 
 
+def takes_in_fit(cls: type, name: str) -> bool:
+    """Whether ``fit`` of an estimator has this parameter."""
+    return name in inspect.signature(cls.fit).parameters
+
+
 def quick(cls: type, **params: Any) -> Any:
     """An estimator that fits quickly."""
     known = inspect.signature(cls).parameters

@@ -63,10 +63,10 @@ def test_ranking_begins_with_the_selected(fitted):
     assert (selector.ranking_[never] == 2 + len(later)).all()
 
 
-def test_importances_are_shares_of_what_is_used(fitted):
-    selector, _ = fitted
-    if not hasattr(type(selector), "feature_importances_"):
-        pytest.skip("no importances")
+@pytest.mark.parametrize("cls", having("feature_importances_"))
+def test_importances_are_shares_of_the_selected(cls):
+    small = small_problem(cls)
+    selector = quick(cls).fit(small.X, small.y)
     shares = selector.feature_importances_
     assert shares.shape == (selector.n_features_in_,)
     assert (shares >= 0).all()
