@@ -28,7 +28,7 @@ def test_the_main_job(run, table, tmp_path):
     assert {"a", "c"} <= set(chosen)
     document = json.loads((folder / "selection.json").read_text())
     assert {row["name"] for row in document["features"]} == set(chosen)
-    assert document["task"] == "classification"
+    assert document["target_type"] == "classification"
     assert document["score"]["origin"] == document["all_features"]["origin"] == "held_out"
     assert all(0 <= row["frequency"] <= 1 for row in document["features"])
     assert sum(row["gain"] for row in document["features"]) == pytest.approx(1)
@@ -44,7 +44,7 @@ def test_the_main_job(run, table, tmp_path):
 def test_what_was_guessed_is_said_on_stderr_and_kept(run, table, tmp_path):
     done = run("select", table, "-y", "y", "-o", "r", *QUICK)
     document = json.loads((tmp_path / "r" / "selection.json").read_text())
-    for word in ("'who'", "categories: 'colour'", "Task: classification"):
+    for word in ("'who'", "categories: 'colour'", "Target type: classification"):
         assert word in done.err
         assert word in " ".join(document["notes"])
         assert word not in done.out
@@ -260,7 +260,7 @@ WRONG = [
     (("-y", "y", "--drop", "z"), 1, "'z'"),
     (("-y", "y", "--max-features", "0"), 2, "max-features"),
     (("-y", "y", "--max-features", "many"), 2, "max-features"),
-    (("-y", "y", "--task", "ranking"), 2, "ranking"),
+    (("-y", "y", "--target-type", "ranking"), 2, "ranking"),
     (("-y", "y", "--nonsense"), 2, "nonsense"),
     (("-y", "y", "--scoring", "nonsense"), 1, "scoring"),
     (("-y", "y", "--test", "none.csv"), 1, "no such file"),

@@ -147,23 +147,23 @@ def test_rows_without_a_task_and_tasks_too_small_are_refused(run, tmp_path):
 
 def test_every_public_selector_can_be_reached_by_a_name():
     import secateur
-    from secateur.cli.methods import TASKS, selector_class
+    from secateur.cli.methods import TARGET_TYPES, selector_class
     from secateur.model_selection.methods import all_methods
 
     public = {getattr(secateur, name) for name in secateur.__all__}
     selectors = {each for each in public if isinstance(each, type) and hasattr(each, "with_cut")}
-    names = {task: sorted(all_methods(task)) for task in TASKS}
-    reached = {selector_class(name, task) for task in TASKS for name in names[task]}
+    names = {task: sorted(all_methods(task)) for task in TARGET_TYPES}
+    reached = {selector_class(name, task) for task in TARGET_TYPES for name in names[task]}
     assert reached == selectors
     assert len(selectors) >= 14
 
 
 def test_every_method_is_named_in_the_help(run):
-    from secateur.cli.methods import TASKS
+    from secateur.cli.methods import TARGET_TYPES
     from secateur.model_selection.methods import all_methods
 
     told = " ".join(run("select", "--help").out.split())
-    for task in TASKS:
+    for task in TARGET_TYPES:
         for name in all_methods(task):
             assert f" {name}" in told
 

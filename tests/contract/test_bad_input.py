@@ -265,7 +265,7 @@ BAD_PARAMETERS = {
     "weighting": ["hard", 1, True],
     "reset": ["yes", None, 1],
     "gain_per_cost": ["yes", None, 1],
-    "task": ["ranking", None],
+    "target_type": ["ranking", None],
     "order": [0, 13, 2.5],
     "n_features": [0, 2.5, 9, "all"],
     "group_mode": ["firm", None],

@@ -17,10 +17,10 @@ def make(n_weights=3, n_targets=3, costs=("a", "b")):
     table = read_table(pd.DataFrame({"a": [1, 2, 3], "b": [4.0, None, 6.0]}))
     return Problem(
         table=table,
-        target=read_target(np.arange(n_targets) % 2, task="classification"),
+        target=read_target(np.arange(n_targets) % 2, target_type="classification"),
         weight=np.arange(1.0, n_weights + 1),
         prices=FeatureCosts({"a": 5}).bind(costs),
-        task="classification",
+        target_type="classification",
     )
 
 
@@ -39,12 +39,12 @@ def test_take_takes_rows_of_everything_but_prices():
     assert fold.target.n_classes == 2
     np.testing.assert_array_equal(fold.weight, [3, 1])
     assert fold.prices is problem.prices
-    assert fold.task == "classification"
+    assert fold.target_type == "classification"
 
 
 def test_a_problem_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        make().task = "regression"
+        make().target_type = "regression"
 
 
 @pytest.mark.parametrize("sizes", [{"n_weights": 2}, {"n_targets": 4}])

@@ -33,7 +33,7 @@ TEXT = {
 
 @pytest.mark.parametrize("kind", TEXT)
 def test_text_labels_become_sorted_codes(kind):
-    target = read_target(TEXT[kind], task="classification", n_rows=4)
+    target = read_target(TEXT[kind], target_type="classification", n_rows=4)
     np.testing.assert_array_equal(target.values, [1, 2, 1, 0])
     assert target.classes.tolist() == ["maybe", "no", "yes"]
     assert target.n_classes == 3
@@ -53,7 +53,7 @@ def test_text_labels_become_sorted_codes(kind):
     ],
 )
 def test_number_labels_keep_their_type(y, kind):
-    target = read_target(y, task="classification")
+    target = read_target(y, target_type="classification")
     np.testing.assert_array_equal(target.values, [1, 0, 1])
     assert target.values.dtype == np.float64
     assert target.classes.dtype.kind in kind
@@ -61,7 +61,7 @@ def test_number_labels_keep_their_type(y, kind):
 
 @given(st.lists(st.integers(-5, 5), min_size=2, max_size=30).filter(lambda y: len(set(y)) > 1))
 def test_classes_lead_back_to_the_labels(y):
-    target = read_target(y, task="classification")
+    target = read_target(y, target_type="classification")
     assert target.classes[target.values.astype(int)].tolist() == y
     assert target.classes.tolist() == sorted(set(y))
 
@@ -78,7 +78,7 @@ def test_classes_lead_back_to_the_labels(y):
     ],
 )
 def test_numbers_are_read_for_regression(y):
-    target = read_target(y, task="regression", n_rows=3)
+    target = read_target(y, target_type="regression", n_rows=3)
     np.testing.assert_array_equal(target.values, [1.0, 2.0, 3.0])
     assert target.classes is None
     assert target.n_classes == 0
@@ -86,14 +86,14 @@ def test_numbers_are_read_for_regression(y):
 
 def test_the_target_is_a_copy():
     y = np.array([1.0, 2.0])
-    read_target(y, task="regression").values[:] = 0
+    read_target(y, target_type="regression").values[:] = 0
     assert y.tolist() == [1.0, 2.0]
     y.setflags(write=False)
-    assert read_target(y, task="regression").values.flags.writeable
+    assert read_target(y, target_type="regression").values.flags.writeable
 
 
 def test_take_keeps_the_classes():
-    target = read_target(LABELS, task="classification").take(np.array([0, 2]))
+    target = read_target(LABELS, target_type="classification").take(np.array([0, 2]))
     np.testing.assert_array_equal(target.values, [1, 1])
     assert target.n_classes == 3
 
@@ -109,14 +109,14 @@ def test_take_keeps_the_classes():
 )
 def test_a_single_column_is_flattened_with_a_warning(y):
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed when a 1d array"):
-        target = read_target(y, task="classification")
+        target = read_target(y, target_type="classification")
     np.testing.assert_array_equal(target.values, [0, 1])
 
 
 def test_a_vector_draws_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        read_target([0, 1], task="classification")
+        read_target([0, 1], target_type="classification")
 
 
 MISSING = [
@@ -129,20 +129,20 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("target_type", ["classification", "regression"])
 @pytest.mark.parametrize("y", MISSING, ids=lambda y: type(y).__name__)
-def test_missing_targets_are_counted_and_refused(y, task):
+def test_missing_targets_are_counted_and_refused(y, target_type):
     with pytest.raises(InputError, match=r"Input y contains NaN. Got 1 missing of 3"):
-        read_target(y, task=task)
+        read_target(y, target_type=target_type)
 
 
 def test_missing_labels_are_refused():
     for y in (["a", None], pd.Series(["a", None]), pl.Series(["a", None])):
         with pytest.raises(InputError, match="Input y contains NaN"):
-            read_target(y, task="classification")
+            read_target(y, target_type="classification")
 
 
-@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("target_type", ["classification", "regression"])
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -154,14 +154,14 @@ def test_missing_labels_are_refused():
         ([[1], [2, 3]], "y must hold one value per row"),
     ],
 )
-def test_bad_targets_are_refused(y, message, task):
+def test_bad_targets_are_refused(y, message, target_type):
     with pytest.raises(InputError, match=message):
-        read_target(y, task=task)
+        read_target(y, target_type=target_type)
 
 
 def test_wrong_lengths_are_refused():
     with pytest.raises(InputError, match=r"inconsistent numbers of samples: \[3, 2\]"):
-        read_target([0, 1], task="classification", n_rows=3)
+        read_target([0, 1], target_type="classification", n_rows=3)
 
 
 @pytest.mark.parametrize(
@@ -176,12 +176,12 @@ def test_wrong_lengths_are_refused():
 )
 def test_bad_labels_are_refused(y, message):
     with pytest.raises(InputError, match=message):
-        read_target(y, task="classification")
+        read_target(y, target_type="classification")
 
 
 def test_labels_of_another_kind_are_type_errors():
     with pytest.raises(InputTypeError):
-        read_target(np.array([{"a": 1}, {"b": 1}], dtype=object), task="classification")
+        read_target(np.array([{"a": 1}, {"b": 1}], dtype=object), target_type="classification")
 
 
 @pytest.mark.parametrize(
@@ -189,19 +189,19 @@ def test_labels_of_another_kind_are_type_errors():
 )
 def test_text_and_dates_are_refused_for_regression(y):
     with pytest.raises(InputError, match="must hold numbers for regression"):
-        read_target(y, task="regression")
+        read_target(y, target_type="regression")
 
 
 def test_objects_are_refused_for_regression():
     with pytest.raises(InputTypeError, match="must hold numbers"):
-        read_target(np.array([{"a": 1}], dtype=object), task="regression")
+        read_target(np.array([{"a": 1}], dtype=object), target_type="regression")
 
 
 def test_infinite_objects_are_refused_for_regression():
     with pytest.raises(InputError, match="infinity"):
-        read_target(np.array([1, float("inf")], dtype=object), task="regression")
+        read_target(np.array([1, float("inf")], dtype=object), target_type="regression")
 
 
 def test_lazy_targets_are_refused():
     with pytest.raises(InputTypeError, match="collect"):
-        read_target(pl.LazyFrame({"y": [1]}), task="regression")
+        read_target(pl.LazyFrame({"y": [1]}), target_type="regression")

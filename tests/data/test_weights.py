@@ -64,7 +64,7 @@ def test_balanced_weights_give_every_class_the_same_share(rows):
     codes, sample_weight = np.array(rows).T
     if len(set(codes)) < 2:
         return
-    target = read_target(codes, task="classification")
+    target = read_target(codes, target_type="classification")
     weight = combine_weights(target, sample_weight.astype(float), "balanced")
     share = np.bincount(target.values.astype(int), weights=weight)
     np.testing.assert_allclose(share, sample_weight.sum() / target.n_classes)
@@ -73,7 +73,7 @@ def test_balanced_weights_give_every_class_the_same_share(rows):
 
 def test_balanced_agrees_with_scikit_learn():
     y = np.array(["a", "b", "b", "c", "c", "c"])
-    target = read_target(y, task="classification")
+    target = read_target(y, target_type="classification")
     np.testing.assert_allclose(
         class_weights(target, "balanced"),
         compute_class_weight("balanced", classes=np.unique(y), y=y),
@@ -81,21 +81,21 @@ def test_balanced_agrees_with_scikit_learn():
 
 
 def test_a_class_without_weight_does_no_harm():
-    target = read_target([0, 1, 1], task="classification")
+    target = read_target([0, 1, 1], target_type="classification")
     weight = combine_weights(target, np.array([0.0, 1.0, 1.0]), "balanced")
     assert weight[0] == 0
     assert np.isfinite(weight).all()
 
 
 def test_dicts_go_by_label():
-    target = read_target(["a", "b", "c", "a"], task="classification")
+    target = read_target(["a", "b", "c", "a"], target_type="classification")
     np.testing.assert_array_equal(class_weights(target, {"b": 3}), [1, 3, 1])
     weight = combine_weights(target, np.array([1.0, 2.0, 3.0, 4.0]), {"a": 0.5, "b": 2})
     np.testing.assert_array_equal(weight, [0.5, 4, 3, 2])
 
 
 def test_no_class_weight_changes_nothing():
-    target = read_target([0, 1], task="classification")
+    target = read_target([0, 1], target_type="classification")
     weight = np.array([1.0, 2.0])
     np.testing.assert_array_equal(class_weights(target, None), [1, 1])
     assert combine_weights(target, weight, None) is weight
@@ -112,13 +112,13 @@ def test_no_class_weight_changes_nothing():
     ],
 )
 def test_bad_class_weights_are_refused(class_weight, message):
-    target = read_target(["a", "b"], task="classification")
+    target = read_target(["a", "b"], target_type="classification")
     with pytest.raises(ParameterError, match=message):
         class_weights(target, class_weight)
 
 
 def test_class_weights_may_not_leave_nothing():
-    target = read_target(["a", "b"], task="classification")
+    target = read_target(["a", "b"], target_type="classification")
     with pytest.raises(InputError, match="zeros only"):
         combine_weights(target, np.ones(2), {"a": 0, "b": 0})
 

@@ -54,7 +54,7 @@ def test_wide_names_tell_the_roles():
 
 
 def test_relevant_features_tell_the_target_and_the_noise_does_not():
-    problem = make_wide(4000, 30, 6, 4, task="regression")
+    problem = make_wide(4000, 30, 6, 4, target_type="regression")
     noise = np.setdiff1d(np.arange(30), np.r_[problem.relevant, problem.redundant])
     correlation = np.abs(np.corrcoef(problem.X.T, problem.y)[-1, :-1])
     assert correlation[noise].max() < 0.08
@@ -71,7 +71,7 @@ def test_redundant_features_are_mixtures_of_the_relevant_ones():
 
 def test_classes_are_balanced_and_the_regression_target_is_a_number():
     assert make_wide(101, 20, 3, 2).y.mean() == pytest.approx(0.5, abs=0.01)
-    assert make_wide(100, 20, 3, 2, task="regression").y.dtype == np.float64
+    assert make_wide(100, 20, 3, 2, target_type="regression").y.dtype == np.float64
 
 
 def test_all_columns_may_be_informative():
@@ -85,7 +85,7 @@ def test_all_columns_may_be_informative():
         ({"n_informative": 0}, "'n_informative' must be >= 1. Got 0."),
         ({"n_redundant": -1}, "'n_redundant' must be >= 0. Got -1."),
         ({"n_features": 40}, "Got 40 for 15 \\+ 30. Use at least 45."),
-        ({"task": "ranking"}, "Got 'ranking'."),
+        ({"target_type": "ranking"}, "Got 'ranking'."),
     ],
 )
 def test_impossible_problems_are_refused(arguments, message):

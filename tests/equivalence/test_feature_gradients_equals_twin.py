@@ -19,30 +19,30 @@ from secateur.engines.feature_gradients.targets import SearchParams, contrasts, 
 ONE = Threads(1)
 
 
-def make_problem(X, y, task, **costs):
+def make_problem(X, y, target_type, **costs):
     table = read_table(X)
-    kind = "regression" if task == "regression" else "classification"
+    kind = "regression" if target_type == "regression" else "classification"
     prices = as_costs(**costs).bind(table.names)
-    return Problem(table, read_target(y, task=kind), np.ones(len(y)), prices, kind)
+    return Problem(table, read_target(y, target_type=kind), np.ones(len(y)), prices, kind)
 
 
-def table_and_target(task, n=60):
+def table_and_target(target_type, n=60):
     rng = np.random.default_rng(11)
     X = rng.normal(size=(n, 7)) * (rng.random((n, 7)) < 0.6)
     signal = X[:, 1] - X[:, 4] + 0.3 * rng.normal(size=n)
-    y = signal if task == "regression" else np.digitize(signal, [-0.7, 0.7])
+    y = signal if target_type == "regression" else np.digitize(signal, [-0.7, 0.7])
     return X, y
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("task", ["regression", "classification", "ordinal"])
+@pytest.mark.parametrize("target_type", ["regression", "classification", "ordinal"])
 @pytest.mark.parametrize("order", [1, 3, 8])
-def test_search_follows_the_twin(kind, task, order):
-    X, y = table_and_target(task)
+def test_search_follows_the_twin(kind, target_type, order):
+    X, y = table_and_target(target_type)
     price = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 3.0])
-    problem = make_problem(kind(X), y, task, value=price)
+    problem = make_problem(kind(X), y, target_type, value=price)
     params = SearchParams(order=order, batch_size=30, seed=3)
-    field = make_field(problem, task, params, standardize=True, threads=ONE)
+    field = make_field(problem, target_type, params, standardize=True, threads=ONE)
     descent = Descent.begin(first_v(field.units, 0.0))
     rng = np.random.default_rng(5)
     for _ in range(4):
@@ -50,10 +50,10 @@ def test_search_follows_the_twin(kind, task, order):
 
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     standard /= np.sqrt(field.estimator._scale)
-    questions = standardise(contrasts(problem.target, task), np.ones(len(y)))
+    questions = standardise(contrasts(problem.target, target_type), np.ones(len(y)))
     again = np.random.default_rng(5)
     batches = [batch.rows for _ in range(4) for batch in field.batches(params, again)]
-    curve = twin.residual_variance if task == "regression" else twin.error_rate
+    curve = twin.residual_variance if target_type == "regression" else twin.error_rate
     *_, expected = twin.search(standard, questions, order, 0.7, price, batches, curve)
     np.testing.assert_allclose(descent.v, expected, atol=2e-3 if order < 7 else 1e-4)
 

@@ -179,7 +179,7 @@ FILES = {
     ),
     "parquet": File(_parquet, [*RESULT, *QUICK, "--keep", "grip"]),
     "feather": File(_feather, [*OUTPUT, *QUICK, "--penalty", "0.05"]),
-    "npz dense": File(_npz, ["--target", "y", "--task", "classification", *QUICK]),
+    "npz dense": File(_npz, ["--target", "y", "--target-type", "classification", *QUICK]),
     "npz sparse": File(_sparse_npz, ["--target", "y", *LINEAR]),
     "libsvm": File(_libsvm, QUICK),
     "missing words": File(_csv(_with_missing_words, "missing.csv"), [*RESULT, *QUICK]),

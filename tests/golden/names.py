@@ -7,7 +7,7 @@ from typing import Any
 FEATURE_GROUPS = "groups"
 """Parameter of selectors and of FeatureCosts: features that are paid for together."""
 
-KIND_OF_TARGET = "task"
+KIND_OF_TARGET = "target_type"
 """Parameter of FeatureGradientsSelector: classification, ordinal or regression."""
 
 TASK_OF_ROWS = "task"
@@ -26,7 +26,7 @@ STEP = {
 SCORE = {"mean": "mean", "standard_error": "standard_error", "metric": "metric", "origin": "origin"}
 """Attributes of a score, by the name in the golden files."""
 
-DOCUMENT: dict[str, str] = {}
+DOCUMENT: dict[str, str] = {"target_type": "task"}
 """Keys of ``selection.json`` that were renamed: new name to the name in the golden files."""
 
 NOT_COMPARED = {

@@ -142,16 +142,16 @@ def quickened(methods):
     return methods
 
 
-@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("target_type", ["classification", "regression"])
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_every_default_method_ends_with_a_curve(task, library):
+def test_every_default_method_ends_with_a_curve(target_type, library):
     frame, y = people()
     frame.loc[3:9, "age"] = np.nan
     frame.loc[5:15, "town"] = None
-    if task == "regression":
+    if target_type == "regression":
         y = np.where(y == "yes", 1.5, 0.0) + frame["noise"].to_numpy()
     table = frame if library == "pandas" else pl.DataFrame(frame)
-    methods = quickened(read_methods(None, task))
+    methods = quickened(read_methods(None, target_type))
     found = compare(table, y, methods, validators="linear", cv=2, sizes=[1, 2], random_state=0)
     assert [(trial.method, trial.message) for trial in found.failures] == []
     assert {curve.method for curve in found.curves()} == set(methods)

@@ -113,7 +113,7 @@ def test_regression_is_guessed_and_measured_by_r2():
     X, _ = problem()
     y = X[:, 1] - X[:, 4]
     found = compare(X, y, "grafting,f_regression", cv=2, sizes=[2])
-    assert (found.task, found.metric, found.validators) == (
+    assert (found.target_type, found.metric, found.validators) == (
         "regression",
         "r2",
         ("ridge", "knn", "trees"),
@@ -156,14 +156,14 @@ def test_every_public_selector_has_a_name():
     assert type(classes["agbm"]) is AGBMClassifier
     assert "iis" in own_methods("regression")
     assert not any("multitask" in name for name in classes)
-    assert classes["fg"].task == "classification"
+    assert classes["fg"].target_type == "classification"
 
 
-def mixed_problem(task):
+def mixed_problem(target_type):
     X, y = problem(n_rows=80, n_features=5)
     frame = pd.DataFrame(X, columns=list("abcde"))
     frame.loc[::9, "a"] = None
-    return X, frame, y if task == "classification" else X[:, 1] - X[:, 4]
+    return X, frame, y if target_type == "classification" else X[:, 1] - X[:, 4]
 
 
 def quickened(methods):
@@ -188,8 +188,8 @@ def test_columns_of_text_are_categories():
 SLOW = {"boruta", "rfecv", "cegb", "gtgbm", "gbfs"}
 
 
-def assert_all_choose(task, methods):
-    X, frame, y = mixed_problem(task)
+def assert_all_choose(target_type, methods):
+    X, frame, y = mixed_problem(target_type)
     linear = {"validators": "linear", "cv": 2, "sizes": [2], "random_state": 0}
     for table in (frame, csr_matrix(X)):
         found = compare(table, y, quickened(methods), **linear)
@@ -199,18 +199,18 @@ def assert_all_choose(task, methods):
         assert np.isfinite([found.scores(n, "linear", 2) for n in set(methods) - {"all"}]).all()
 
 
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_methods_choose_from_frames_with_gaps_and_from_sparse_tables(task):
-    methods = {n: m for n, m in known_methods(task).items() if n not in SLOW}
-    assert_all_choose(task, methods)
+@pytest.mark.parametrize("target_type", ["classification", "regression"])
+def test_methods_choose_from_frames_with_gaps_and_from_sparse_tables(target_type):
+    methods = {n: m for n, m in known_methods(target_type).items() if n not in SLOW}
+    assert_all_choose(target_type, methods)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_slower_methods_choose_from_frames_with_gaps_and_from_sparse_tables(task):
+@pytest.mark.parametrize("target_type", ["classification", "regression"])
+def test_slower_methods_choose_from_frames_with_gaps_and_from_sparse_tables(target_type):
     pytest.importorskip("lightgbm")
     pytest.importorskip("boruta")
-    assert_all_choose(task, {n: known_methods(task)[n] for n in SLOW})
+    assert_all_choose(target_type, {n: known_methods(target_type)[n] for n in SLOW})
 
 
 def test_any_selector_of_scikit_learn_takes_part():
@@ -386,7 +386,7 @@ def test_a_file_of_another_comparison_is_refused(tmp_path, change, message):
         ({"validators": [SelectKBest()]}, "'validator' must be an estimator"),
         ({"validators": ""}, "'validators' must name at least one"),
         ({"sizes": [0]}, "'sizes' must be a whole number >= 1"),
-        ({"task": "clustering"}, "'task' must be None"),
+        ({"target_type": "clustering"}, "'target_type' must be None"),
         ({"time_limit": 0}, "'time_limit' must be a number > 0"),
         ({"scoring": "sharpness"}, "'scoring' must be None"),
         ({"cv": 0}, "at least one fold"),

@@ -51,7 +51,7 @@ def made(**changes):
         "sizes": [5, 1],
         "feature_names": [f"f{j}" for j in range(10)],
         "fold_sizes": [(20, 10)] * 3,
-        "task": "classification",
+        "target_type": "classification",
         "metric": "accuracy",
         "greater_is_better": True,
         "seed": 7,

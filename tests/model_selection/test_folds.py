@@ -11,12 +11,12 @@ from secateur.model_selection.folds import draw_folds, hold_out, is_drawn, read_
 
 
 def numbers(n: int) -> Target:
-    return read_target(np.arange(n, dtype=float), task="regression")
+    return read_target(np.arange(n, dtype=float), target_type="regression")
 
 
 def classes(*counts: int) -> Target:
     labels = np.repeat(np.arange(len(counts)), counts)
-    return read_target(np.random.default_rng(0).permutation(labels), task="classification")
+    return read_target(np.random.default_rng(0).permutation(labels), target_type="classification")
 
 
 def assert_parts(fold: Fold, n: int) -> None:
@@ -156,7 +156,7 @@ def test_a_fold_whose_rows_all_weigh_nothing():
 def test_groups_reach_a_splitter_that_asks_for_them():
     from sklearn.model_selection import LeaveOneGroupOut
 
-    target = read_target([0.0, 1.0, 2.0, 3.0], task="regression")
+    target = read_target([0.0, 1.0, 2.0, 3.0], target_type="regression")
     groups = ["a", "a", "b", "b"]
     folds = read_folds(LeaveOneGroupOut(), target, np.arange(4), groups=groups)
     assert [fold.test.tolist() for fold in folds] == [[0, 1], [2, 3]]

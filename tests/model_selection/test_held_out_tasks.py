@@ -83,10 +83,10 @@ def test_drawn_folds_have_their_share_of_every_task_and_class():
 
 
 def test_tasks_are_told_apart_by_class():
-    target = read_target(["a", "b", "b", "c"], task="classification")
+    target = read_target(["a", "b", "b", "c"], target_type="classification")
     mixed = mixed_target(target, np.array(["x", "x", "y", "y"], object))
     assert mixed.values.tolist() == [0, 1, 2, 3]
-    numbers = read_target([1.0, 2.0, 3.0], task="regression")
+    numbers = read_target([1.0, 2.0, 3.0], target_type="regression")
     assert mixed_target(numbers, np.array([7, 8, 7], object)).values.tolist() == [0, 1, 0]
 
 
@@ -128,7 +128,7 @@ def test_nothing_to_pay_means_no_penalty_of_either_kind():
 
 def test_a_model_of_tasks_keeps_its_other_attributes():
     X, y, task = problem()
-    rows = read_rows(X, y > 0, task="classification", tasks=task)
+    rows = read_rows(X, y > 0, target_type="classification", tasks=task)
     model = rows.fit(MultitaskAGBMClassifier(**QUICK))
     asked = rows.asking(model)
     assert isinstance(asked, TaskModel)

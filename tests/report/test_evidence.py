@@ -174,8 +174,8 @@ def test_chosen_features_come_first_and_substitutes_are_found_in_the_whole_table
 def test_all_kinds_of_tables_say_the_same(convert):
     path = make_path()
     X, y = make_table(path)
-    expected = gather_evidence(X, y, path, task="classification")
-    found = gather_evidence(convert(X), y, path, task="classification")
+    expected = gather_evidence(X, y, path, target_type="classification")
+    found = gather_evidence(convert(X), y, path, target_type="classification")
     assert found.distributions == expected.distributions
     assert found.substitutes == expected.substitutes
 
@@ -191,7 +191,7 @@ def test_frames_with_categories_text_and_gaps():
         }
     )
     path = path_over(frame.columns, [0, 2])
-    evidence = gather_evidence(frame, rng.normal(size=90), path, task="regression")
+    evidence = gather_evidence(frame, rng.normal(size=90), path, target_type="regression")
     assert evidence.target_groups[0].startswith("low")
     assert evidence.distributions[0].labels == ("blue", "red")
     assert evidence.substitutes[0] == ((1, 1.0),)
@@ -201,7 +201,9 @@ def test_frames_with_categories_text_and_gaps():
 def test_costs_bags_and_what_was_paid():
     path = path_over(["a", "b", "c"], [1, 0])
     costs = FeatureCosts({"a": 2.0, "b": 5.0}, groups={"lab": ["a", "b"]})
-    evidence = gather_evidence(np.eye(3), [0, 1, 0], path, task="classification", costs=costs)
+    evidence = gather_evidence(
+        np.eye(3), [0, 1, 0], path, target_type="classification", costs=costs
+    )
     assert evidence.costs == {0: 2.0, 1: 5.0}
     assert evidence.groups == {0: ("lab",), 1: ("lab",)}
     assert evidence.steps[0].paid == (5.0, 0.0)
@@ -211,7 +213,7 @@ def test_costs_bags_and_what_was_paid():
 def test_kept_features_are_free():
     path = path_over(["a", "b", "c"], [1, 0])
     evidence = gather_evidence(
-        np.eye(3), [0, 1, 0], path, task="classification", costs=[2, 5, 1], keep=["b"]
+        np.eye(3), [0, 1, 0], path, target_type="classification", costs=[2, 5, 1], keep=["b"]
     )
     assert evidence.steps[0].paid == (0.0, 2.0)
     assert evidence.cost_of_all == 3.0
@@ -220,7 +222,9 @@ def test_kept_features_are_free():
 def test_a_rule_knows_what_was_paid_but_no_cost_alone():
     costs = FeatureCosts(rule=lambda used: np.full(3, 1.0 + used.sum()))
     path = path_over(["a", "b", "c"], [1, 0])
-    evidence = gather_evidence(np.eye(3), [0, 1, 0], path, task="classification", costs=costs)
+    evidence = gather_evidence(
+        np.eye(3), [0, 1, 0], path, target_type="classification", costs=costs
+    )
     assert evidence.costs == {}
     assert evidence.steps[0].paid == (1.0, 2.0)
 
@@ -234,7 +238,10 @@ def test_costs_of_one_each_are_nothing_to_tell():
 def test_rows_are_sampled_and_the_sample_is_the_same_each_time():
     path = make_path()
     X, y = make_table(path, n_rows=1000)
-    found = [gather_evidence(X, y, path, task="classification", sample_limit=100) for _ in range(2)]
+    found = [
+        gather_evidence(X, y, path, target_type="classification", sample_limit=100)
+        for _ in range(2)
+    ]
     assert found[0].n_sampled == 100
     assert found[0].n_rows == 1000
     assert found[0].to_json() == found[1].to_json()
@@ -243,27 +250,31 @@ def test_rows_are_sampled_and_the_sample_is_the_same_each_time():
 def test_the_map_of_a_grid_has_the_mean_of_each_cell():
     X = np.array([[0.0, 1, 2, 3], [0, 3, 4, 5]])
     path = path_over(list("abcd"), [1])
-    told = gather_evidence(X, [0, 1], path, task="classification", grid_shape=(2, 2))
+    told = gather_evidence(X, [0, 1], path, target_type="classification", grid_shape=(2, 2))
     assert told.grid_shape == (2, 2)
     assert told.backdrop == (0.0, 0.5, 0.75, 1.0)
 
 
 def test_several_targets_are_not_told_apart():
     path = path_over(list("ab"), [1])
-    told = gather_evidence(np.eye(2), np.eye(2), path, task="regression")
+    told = gather_evidence(np.eye(2), np.eye(2), path, target_type="regression")
     assert told.target_groups == ("all rows",)
     assert told.target_counts == (2,)
 
 
 def test_a_path_that_ended_before_its_first_step_has_evidence_too():
     path = SelectionPath([], StopReason.MAX_FEATURES, ["a", "b"], "demo")
-    assert gather_evidence(np.eye(2), [0, 1], path, task="classification").features == ()
+    assert gather_evidence(np.eye(2), [0, 1], path, target_type="classification").features == ()
 
 
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"task": "ranking"}, ParameterError, "'task' must be 'classification' or 'regression'"),
+        (
+            {"target_type": "ranking"},
+            ParameterError,
+            "'target_type' must be 'classification' or 'regression'",
+        ),
         ({"grid_shape": (2, 2)}, ParameterError, "'grid_shape' must have .* 6 cells"),
         ({"grid_shape": (1, 1, 2, 3)}, ParameterError, "one to three axes"),
         ({"costs": [1, 2]}, InputError, "'costs' must have one value per feature"),
@@ -276,7 +287,7 @@ def test_bad_words_are_refused(changes, error, words):
 
 def test_another_table_is_refused():
     with pytest.raises(InputError, match="7 columns for a path over 6 features"):
-        gather_evidence(np.ones((3, 7)), [0, 1, 0], make_path(), task="classification")
+        gather_evidence(np.ones((3, 7)), [0, 1, 0], make_path(), target_type="classification")
 
 
 # ---- JSON -------------------------------------------------------------------------------------
@@ -290,7 +301,7 @@ def test_evidence_comes_back_from_json_and_from_the_file_of_a_path(tmp_path):
         X,
         y,
         path,
-        task="classification",
+        target_type="classification",
         costs=[1, 2, 3, 4, 5, 6],
         groups={"lab": [0, 1]},
         grid_shape=(2, 3),

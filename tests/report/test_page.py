@@ -159,7 +159,12 @@ def test_large_paths_stay_under_the_limit(tmp_path):
     from secateur.report import gather_evidence
 
     evidence = gather_evidence(
-        X, rng.integers(0, 2, 60), path, task="classification", costs=1.5, fold_paths=[path] * 5
+        X,
+        rng.integers(0, 2, 60),
+        path,
+        target_type="classification",
+        costs=1.5,
+        fold_paths=[path] * 5,
     )
     file = write_page(tmp_path / "page.html", [Entry("large", path, None, evidence)] * 2)
     assert file.stat().st_size < LIMIT

@@ -106,7 +106,7 @@ def test_categories_stand_for_each_other_too():
     path = one_step([0], frame.columns)
     others = [one_step([1], frame.columns)] * 2
     evidence = gather_evidence(
-        frame, codes == 1, path, task="classification", fold_paths=[path, *others]
+        frame, codes == 1, path, target_type="classification", fold_paths=[path, *others]
     )
     assert evidence.steps[0].stand_ins == (StandIn(0, 1, 1.0, 2),)
 

@@ -49,7 +49,12 @@ def make_table(path, n_rows=200, seed=0):
 def make_evidence(path, **changes):
     X, y = make_table(path)
     folds = [path, path, SelectionPath(path.steps[:1], path.stop_reason, path.feature_names, "a")]
-    told = {"task": "classification", "fold_paths": folds, "all_features": score(0.34), **changes}
+    told = {
+        "target_type": "classification",
+        "fold_paths": folds,
+        "all_features": score(0.34),
+        **changes,
+    }
     return gather_evidence(X, y, path, **told)
 
 

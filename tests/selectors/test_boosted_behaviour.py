@@ -39,7 +39,7 @@ def test_finds_the_nonlinear_pair_of_figure_1(cls, penalty, seed):
 @pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
 def test_defaults_give_a_small_subset_and_a_good_model(cls):
     classify = cls in CLASSIFIERS
-    made = make_wide(900, 40, 6, 4, task="classification" if classify else "regression")
+    made = make_wide(900, 40, 6, 4, target_type="classification" if classify else "regression")
     selector = cls(random_state=0, max_iter=60).fit(made.X[:600], made.y[:600])
     assert 2 <= selector.support_.sum() <= 12
     assert selector.support_[[*made.relevant, *made.redundant]].sum() >= selector.support_.sum() - 3

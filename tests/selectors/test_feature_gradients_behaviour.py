@@ -24,13 +24,15 @@ def quick(**params):
     )
 
 
-@pytest.mark.parametrize("task", ["regression", "classification", "ordinal"])
-def test_no_arguments_find_what_matters_and_nothing_else(task):
+@pytest.mark.parametrize("target_type", ["regression", "classification", "ordinal"])
+def test_no_arguments_find_what_matters_and_nothing_else(target_type):
     X, signal = rows(800)
-    y = signal if task == "regression" else np.digitize(signal, [-1.0, 1.0])
-    selector = FeatureGradientsSelector(task=task, random_state=0, max_epochs=40).fit(X, y)
+    y = signal if target_type == "regression" else np.digitize(signal, [-1.0, 1.0])
+    selector = FeatureGradientsSelector(target_type=target_type, random_state=0, max_epochs=40).fit(
+        X, y
+    )
     assert set(np.flatnonzero(selector.support_)) == {1, 5, 9}
-    assert selector.task_ == task
+    assert selector.target_type_ == target_type
     assert selector.selection_.score.origin == "held_out"
     assert "held-out" in str(selector.selection_)
 

@@ -300,7 +300,7 @@ def test_rows_of_a_fold_are_the_only_ones_that_train(tmp_path):
     )
     seen = list(part.parts(100))
     np.testing.assert_array_equal(np.concatenate([each.targets[0] for each in seen]), y[rows])
-    told = {"random_state": 0, "penalty": 0.5, "task": "regression"}
+    told = {"random_state": 0, "penalty": 0.5, "target_type": "regression"}
     there = FeatureGradientsSelector(**told).fit(part)
     assert there.path_[-1].details["rows"] == len(rows)
 
@@ -321,7 +321,7 @@ def test_feature_gradients_are_judged_on_disk_too(tmp_path):
     X, y = problem("two classes")
     order = np.argsort(y, kind="stable")  # the first block has one class only
     table = secateur.open_table(parquet(tmp_path, X[order], y[order]), "target")
-    one = FeatureGradientsSelector(n_features=4, task="classification", random_state=0)
+    one = FeatureGradientsSelector(n_features=4, target_type="classification", random_state=0)
     held = secateur.held_out(one, table, None, cv=2, random_state=0)
     assert held.path[-1].score.origin == held.all_features.origin == "held_out"
     assert held.selector.classes_.tolist() == ["no", "yes"]

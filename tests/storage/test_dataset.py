@@ -162,7 +162,7 @@ def test_more_values_than_categories_can_be(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("values", "task"),
+    ("values", "target_type"),
     [
         (["a", "b"] * 30, "classification"),
         ([0, 1] * 30, "classification"),
@@ -172,16 +172,16 @@ def test_more_values_than_categories_can_be(tmp_path):
         ([True, False] * 30, "classification"),
     ],
 )
-def test_the_task_is_guessed_and_said(tmp_path, values, task):
+def test_the_type_of_target_is_guessed_and_said(tmp_path, values, target_type):
     dataset = dataset_of(tmp_path, {"y": values})
-    assert dataset.task == task
-    assert "--task" in note_about(dataset, f"Task: {task}")
+    assert dataset.target_type == target_type
+    assert "--target-type" in note_about(dataset, f"Target type: {target_type}")
 
 
 def test_the_task_can_be_overruled(tmp_path):
-    dataset = dataset_of(tmp_path, {"y": [1, 2, 3] * 20}, task="regression")
-    assert dataset.task == "regression"
-    assert not any("Task:" in note for note in dataset.notes)
+    dataset = dataset_of(tmp_path, {"y": [1, 2, 3] * 20}, target_type="regression")
+    assert dataset.target_type == "regression"
+    assert not any("Target type:" in note for note in dataset.notes)
 
 
 def test_rows_without_a_target_are_left_out(tmp_path):

@@ -216,7 +216,7 @@ def test_selectors_say_what_they_cannot_do_with_it(frame, selector, message):
 def test_feature_gradients_stream_the_rows(frame, tmp_path):
     file = written(frame.drop(columns="colour"), tmp_path, "parquet")
     table = secateur.open_table(file, "a", cache=tmp_path / "c")
-    selector = secateur.FeatureGradientsSelector(task="regression", random_state=0)
+    selector = secateur.FeatureGradientsSelector(target_type="regression", random_state=0)
     assert selector.fit(table).support_.shape == (6,)
 
 

@@ -51,7 +51,7 @@ def test_the_same_features_target_and_notes(tmp_path, table, suffix):
     whole, stored = both(file, Roles("y", drop=("w", "site")))
     assert stored.features.names == whole.features.names == ("a", "colour", "day", "ok")
     assert stored.notes == whole.notes
-    assert (stored.task, stored.target) == (whole.task, whole.target)
+    assert (stored.target_type, stored.target) == (whole.target_type, whole.target)
     np.testing.assert_array_equal(stored.y, whole.y)
     np.testing.assert_array_equal(stored.features.X.target(), whole.y)
     sample = sample_stored(stored.features.X, seed=0)

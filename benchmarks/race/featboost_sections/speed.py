@@ -55,13 +55,13 @@ class Evaluations:
         self.folds = [Fold(train, test) for train, test in splits]
 
     def judge(self) -> Judge:
-        target = read_target(self.y, task="classification")
+        target = read_target(self.y, target_type="classification")
         scorer, name = read_scoring(None, "classification")
         return Judge(target, np.ones(len(self.y)), self.folds, scorer, name)
 
     def problem(self) -> Problem:
         table = read_table(self.X)
-        target = read_target(self.y, task="classification")
+        target = read_target(self.y, target_type="classification")
         prices = as_costs(None, None, None).bind(table.names)
         return Problem(table, target, np.ones(len(self.y)), prices, "classification")
 

@@ -92,7 +92,7 @@ def by_gradients(data: Set, sizes: Sequence[int], order: int) -> list[Any]:
     )
     job = read_job(selector, data.X, data.y, None)
     with Threads(job.n_threads) as threads:
-        ground = _Once(job.problem, job.task, job.params, selector.standardize, threads)
+        ground = _Once(job.problem, job.target_type, job.params, selector.standardize, threads)
         return [np.sort(_last(trace_wanted(ground, size)).support) for size in sizes]
 
 

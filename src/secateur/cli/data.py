@@ -20,7 +20,7 @@ from secateur.exceptions import ParameterError
 if TYPE_CHECKING:
     from secateur.cli.console import Talk
     from secateur.cli.job import Outcome
-    from secateur.data.target import Task
+    from secateur.data.target import TargetType
     from secateur.model_selection.rows import Rows
     from secateur.model_selection.scorers import Measure
     from secateur.storage.reading.dataset import Dataset, Roles
@@ -124,7 +124,7 @@ def load_stored(
         request.reading,
         request.roles,
         where,
-        task=request.task,
+        target_type=request.target_type,
         indicators=not takes_categories(method),
     )
     return replace(dataset, notes=(*dataset.notes, *_of_the_store(dataset, method)))
@@ -171,12 +171,12 @@ def _why_on_disk(file: Path, limit: int, executor: Any) -> str | None:
 
 
 def _check_method(method: str, *, on_cluster: bool) -> None:
-    from secateur.cli.methods import TASKS, fits_stored
+    from secateur.cli.methods import TARGET_TYPES, fits_stored
     from secateur.model_selection.methods import own_methods
 
     if fits_stored(method, on_cluster=on_cluster):
         return
-    names = {name for task in TASKS for name in own_methods(task)}
+    names = {name for target_type in TARGET_TYPES for name in own_methods(target_type)}
     able = sorted(name for name in names if fits_stored(name, on_cluster=on_cluster))
     raise ParameterError(
         f"A table on disk must be selected from by {', '.join(able)}. Got {method!r}, which needs "
@@ -191,7 +191,7 @@ class DataRequest:
     file: Path
     roles: Roles
     reading: ReadOptions
-    task: Task | None
+    target_type: TargetType | None
 
     @classmethod
     def of(
@@ -218,7 +218,7 @@ class DataRequest:
             file,
             Roles(target, rows.weight, time, group, keep, split_names(rows.drop), tasks),
             ReadOptions(delimiter, reading.header, reading.encoding),
-            None if rows.task is None else rows.task.value,
+            None if rows.target_type is None else rows.target_type.value,
         )
 
 
@@ -241,7 +241,7 @@ def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) ->
     # data frames are slow in columns, and they are needed for categories only
     is_wide = len(raw.names) > WIDE
     dataset = make_dataset(
-        raw, request.roles, task=request.task, indicators=is_wide or needs_numbers()
+        raw, request.roles, target_type=request.target_type, indicators=is_wide or needs_numbers()
     )
     return told(dataset, request, talk)
 
@@ -269,7 +269,9 @@ def judge_on(
     from secateur.model_selection.step_scores import StepJudge
 
     y, weight, tasks = dataset.beside
-    train = read_rows(dataset.features.X, y, task=dataset.task, sample_weight=weight, tasks=tasks)
+    train = read_rows(
+        dataset.features.X, y, target_type=dataset.target_type, sample_weight=weight, tasks=tasks
+    )
     measure = _measure(outcome, train)
     judge = StepJudge(outcome.selector, None, train, measure, seed)
     talk.note(f"Fitting all features too, for the rows of {test.file}.")
@@ -306,5 +308,5 @@ def _chosen(outcome: Outcome, train: Rows, test: TestRows) -> tuple[Any, Any]:
     if hasattr(outcome.selector, "predict"):
         return outcome.selector, test.X
     support = outcome.selection.support
-    model = train.fit(linear_model(train.task, is_sparse=train.is_sparse), support)
+    model = train.fit(linear_model(train.target_type, is_sparse=train.is_sparse), support)
     return model, select_columns(test.X, support)

@@ -48,7 +48,7 @@ def demo(
     rows, columns = dataset.features.X.shape
     more: dict[str, Any] = {
         "method": "agbm",
-        "task": dataset.task,
+        "target_type": dataset.target_type,
         "target": TARGET,
         "data": {
             "file": "the breast cancer set of scikit-learn",

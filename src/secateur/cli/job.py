@@ -53,13 +53,13 @@ def build_selector(wish: Wish, dataset: Dataset, costs: Any, seed: int, jobs: in
     """
     from secateur.cli.methods import parameters_of, read_settings, selector_class
 
-    kind = selector_class(wish.method, dataset.task)
+    kind = selector_class(wish.method, dataset.target_type)
     _check_tasks(wish.method, kind, dataset)
     known = parameters_of(kind)
     chosen: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "costs": costs}
     chosen["cut"] = read_cut(wish.cut)
-    if "task" in known:
-        chosen["task"] = dataset.task
+    if "target_type" in known:
+        chosen["target_type"] = dataset.target_type
     if dataset.time is not None:
         chosen["cv"] = _time_splitter(TIME_FOLDS)
     if "max_bins" in known and not dataset.is_stored:
@@ -259,7 +259,7 @@ def _evidence(
         X,
         y,
         path,
-        task=dataset.task,
+        target_type=dataset.target_type,
         costs=costs,
         fold_paths=held.fold_paths,
         all_features=held.all_features,

@@ -12,29 +12,29 @@ from secateur.exceptions import ParameterError
 from secateur.model_selection.methods import all_methods, plain_name
 
 if TYPE_CHECKING:
-    from secateur.data.target import Task
+    from secateur.data.target import TargetType
 
 
-TASKS: tuple[Task, ...] = ("classification", "regression")
+TARGET_TYPES: tuple[TargetType, ...] = ("classification", "regression")
 
 
-def selector_class(method: str, task: Task) -> type:
-    """The class of a method for a task.
+def selector_class(method: str, target_type: TargetType) -> type:
+    """The class of a method for a type of target.
 
     >>> selector_class("agbm", "regression").__name__
     'AGBMRegressor'
     """
-    by_task = _classes(method)
-    if task not in by_task:
+    by_type = _classes(method)
+    if target_type not in by_type:
         raise ParameterError(
-            f"{method!r} does not do {task}. Got that task. Use one of "
-            f"{', '.join(sorted(all_methods(task)))}, or another --task."
+            f"{method!r} does not do {target_type}. Got that type of target. Use one of "
+            f"{', '.join(sorted(all_methods(target_type)))}, or another --target-type."
         )
-    return by_task[task]
+    return by_type[target_type]
 
 
 def takes_categories(method: str) -> bool:
-    """Whether a method takes categories as they are, whatever the task."""
+    """Whether a method takes categories as they are, whatever the target."""
     return all("categorical_features" in parameters_of(kind) for kind in _classes(method).values())
 
 
@@ -76,11 +76,15 @@ def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
     return found
 
 
-def _classes(method: str) -> dict[Task, type]:
-    """The class of a method for each task that it does."""
+def _classes(method: str) -> dict[TargetType, type]:
+    """The class of a method for each type of target that it can predict."""
     name = plain_name(method)
-    known = {task: all_methods(task) for task in TASKS}
-    found = {task: type(methods[name]) for task, methods in known.items() if name in methods}
+    known = {target_type: all_methods(target_type) for target_type in TARGET_TYPES}
+    found = {
+        target_type: type(methods[name])
+        for target_type, methods in known.items()
+        if name in methods
+    }
     if not found:
         names = sorted({name for methods in known.values() for name in methods})
         raise ParameterError(

@@ -79,7 +79,7 @@ JUDGING = "How subsets are judged"
 WRITING = "What is written"
 
 
-class TaskOption(StrEnum):
+class TargetTypeOption(StrEnum):
     """What is predicted."""
 
     classification = "classification"
@@ -123,8 +123,8 @@ class RowOptions:
         list[str] | None,
         typer.Option(help="Columns to leave out: a,b,c.", rich_help_panel=ROWS),
     ] = None
-    task: Annotated[
-        TaskOption | None, typer.Option(help="Overrules the guess.", rich_help_panel=ROWS)
+    target_type: Annotated[
+        TargetTypeOption | None, typer.Option(help="Overrules the guess.", rich_help_panel=ROWS)
     ] = None
     time_column: Annotated[
         str | None,

@@ -210,7 +210,7 @@ class _Selecting:
         rows, columns = len(dataset.rows), len(dataset.features.names)
         return {
             "method": self.wish.method,
-            "task": dataset.task,
+            "target_type": dataset.target_type,
             "target": dataset.target,
             "data": {"file": self.request.file.name, "rows": rows, "features": columns},
             "notes": [*dataset.notes, *notes],

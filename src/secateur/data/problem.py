@@ -1,4 +1,4 @@
-"""The question that is put to an algorithm: table, target, weights, prices and task."""
+"""The question that is put to an algorithm: table, target, weights, prices and type of target."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from secateur.data.costs import Prices
 from secateur.data.table import Table
-from secateur.data.target import Target, Task
+from secateur.data.target import Target, TargetType
 from secateur.exceptions import InputError
 from secateur.typing import FloatArray, IntArray
 
@@ -25,7 +25,7 @@ class Problem:
         How much each row counts.
     prices : Prices
         What the features cost.
-    task : {"classification", "regression"}
+    target_type : {"classification", "regression"}
         The kind of target.
 
     Examples
@@ -37,10 +37,10 @@ class Problem:
     >>> table = read_table([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]])
     >>> problem = Problem(
     ...     table=table,
-    ...     target=read_target([0.1, 0.2, 0.3], task="regression"),
+    ...     target=read_target([0.1, 0.2, 0.3], target_type="regression"),
     ...     weight=np.ones(3),
     ...     prices=FeatureCosts().bind(table.names),
-    ...     task="regression",
+    ...     target_type="regression",
     ... )
     >>> problem.take(np.array([0, 2])).target.values
     array([0.1, 0.3])
@@ -50,7 +50,7 @@ class Problem:
     target: Target
     weight: FloatArray
     prices: Prices
-    task: Task
+    target_type: TargetType
 
     def __post_init__(self) -> None:
         rows = (self.table.n_rows, len(self.target.values), len(self.weight))
@@ -87,5 +87,5 @@ class Problem:
             target=self.target.take(rows),
             weight=self.weight[rows],
             prices=self.prices,
-            task=self.task,
+            target_type=self.target_type,
         )

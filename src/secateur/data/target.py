@@ -14,7 +14,7 @@ from secateur.data.vectors import as_array, as_column, check_length
 from secateur.exceptions import InputError, InputTypeError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-Task = Literal["classification", "regression"]
+TargetType = Literal["classification", "regression"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,14 +42,14 @@ class Target:
         return Target(self.values[rows], self.classes)
 
 
-def read_target(y: Any, *, task: Task, n_rows: int | None = None) -> Target:
+def read_target(y: Any, *, target_type: TargetType, n_rows: int | None = None) -> Target:
     """Check y and give it as numbers or codes.
 
     Parameters
     ----------
     y : list, array, series or frame of one column
         One value per row: labels of any kind for classification, numbers for regression.
-    task : {"classification", "regression"}
+    target_type : {"classification", "regression"}
         How y is to be read.
     n_rows : int, optional
         The number of rows of X.
@@ -61,7 +61,7 @@ def read_target(y: Any, *, task: Task, n_rows: int | None = None) -> Target:
 
     Examples
     --------
-    >>> target = read_target(["no", "yes", "no"], task="classification")
+    >>> target = read_target(["no", "yes", "no"], target_type="classification")
     >>> target.values, target.classes
     (array([0., 1., 0.]), array(['no', 'yes'], dtype='<U3'))
     """
@@ -75,7 +75,7 @@ def read_target(y: Any, *, task: Task, n_rows: int | None = None) -> Target:
     array = as_column(array)
     check_length(len(array), n_rows, "y")
     _check_filled(array)
-    return _read_classes(array) if task == "classification" else _read_numbers(array)
+    return _read_classes(array) if target_type == "classification" else _read_numbers(array)
 
 
 def read_target_like(y: Any, like: Target, *, n_rows: int) -> Target:
@@ -83,12 +83,12 @@ def read_target_like(y: Any, like: Target, *, n_rows: int) -> Target:
 
     Examples
     --------
-    >>> known = read_target(["no", "yes"], task="classification")
+    >>> known = read_target(["no", "yes"], target_type="classification")
     >>> read_target_like(["yes", "yes"], known, n_rows=2).values
     array([1., 1.])
     """
     if like.classes is None:
-        return read_target(y, task="regression", n_rows=n_rows)
+        return read_target(y, target_type="regression", n_rows=n_rows)
     array = as_column(as_array(y, "y"))
     check_length(len(array), n_rows, "y")
     _check_filled(array)
@@ -193,14 +193,14 @@ MOST_CLASSES = 20
 """Whole numbers with at most so many different values are classes, if nobody says otherwise."""
 
 
-def guess_task(y: Any) -> Task:
-    """The task as y looks.
+def guess_target_type(y: Any) -> TargetType:
+    """The type of target that y looks like.
 
     Text, booleans, categories, and whole numbers with at most 20 different values are classes,
     the last where there are two rows for each of them.
 
-    >>> guess_task([0.1, 0.2]), guess_task(["a", "b"]), guess_task([3, 1, 3, 1])
-    ('regression', 'classification', 'classification')
+    >>> [guess_target_type(y) for y in ([0.1, 0.2], ["a", "b"], [3, 1, 3, 1])]
+    ['regression', 'classification', 'classification']
     """
     array = as_array(y, "y")
     check_real(array.dtype, "y")

@@ -12,7 +12,7 @@ from secateur.data.categories import is_missing, missing_in
 from secateur.data.frame_table import read_values
 from secateur.data.frames import as_frame
 from secateur.data.messages import some_of
-from secateur.data.target import Target, Task, read_target
+from secateur.data.target import Target, TargetType, read_target
 from secateur.data.vectors import as_array, check_length
 from secateur.exceptions import InputError, InputTypeError, SecateurError
 from secateur.typing import AnyArray, FloatArray, IntArray
@@ -46,16 +46,18 @@ def is_wide(y: Any) -> bool:
     return shape is not None and len(shape) == 2 and shape[1] > 1
 
 
-def read_wide(y: Any, *, task: Task, n_rows: int) -> list[TaskRows]:
+def read_wide(y: Any, *, target_type: TargetType, n_rows: int) -> list[TaskRows]:
     """A task for each column of y; missing labels leave a row out of that task.
 
     Examples
     --------
-    >>> tasks = read_wide(np.array([[1.0, 5.0], [2.0, np.nan]]), task="regression", n_rows=2)
+    >>> tasks = read_wide(np.array([[1.0, 5.0], [2.0, np.nan]]), target_type="regression", n_rows=2)
     >>> [(each.key, each.rows.tolist()) for each in tasks]
     [(0, [0, 1]), (1, [0])]
     """
-    return [_wide_task(key, rows, labels, task) for key, rows, labels in labelled_rows(y, n_rows)]
+    return [
+        _wide_task(key, rows, labels, target_type) for key, rows, labels in labelled_rows(y, n_rows)
+    ]
 
 
 def labelled_rows(y: Any, n_rows: int) -> Iterator[tuple[Any, IntArray, AnyArray]]:
@@ -76,14 +78,14 @@ def labelled_rows(y: Any, n_rows: int) -> Iterator[tuple[Any, IntArray, AnyArray
         yield key, rows, column[rows]
 
 
-def _wide_task(key: Any, rows: IntArray, labels: AnyArray, task: Task) -> TaskRows:
+def _wide_task(key: Any, rows: IntArray, labels: AnyArray, target_type: TargetType) -> TaskRows:
     if len(rows) == 0:
         raise InputError(
             f"Each column of y must have labels. Got none in column {key!r}: all are missing. "
             "Leave that column out."
         )
     try:
-        return TaskRows(key, rows, read_target(labels, task=task))
+        return TaskRows(key, rows, read_target(labels, target_type=target_type))
     except SecateurError as error:
         raise type(error)(f"Column {key!r} of y: {error}") from error
 
@@ -100,7 +102,7 @@ def read_stacked(target: Target, task: Any, n_rows: int) -> list[TaskRows]:
 
     Examples
     --------
-    >>> target = read_target([0, 1, 1, 2], task="classification")
+    >>> target = read_target([0, 1, 1, 2], target_type="classification")
     >>> tasks = read_stacked(target, ["b", "a", "b", "a"], 4)
     >>> [(each.key, each.rows.tolist(), each.target.classes) for each in tasks]
     [('a', [1, 3], array([1, 2])), ('b', [0, 2], array([0, 1]))]

@@ -81,7 +81,7 @@ def class_weights(
     Examples
     --------
     >>> from secateur.data.target import read_target
-    >>> target = read_target(["a", "b", "b", "b"], task="classification")
+    >>> target = read_target(["a", "b", "b", "b"], target_type="classification")
     >>> class_weights(target, "balanced")
     array([2.        , 0.66666667])
     >>> class_weights(target, {"a": 5})
@@ -106,7 +106,7 @@ def combine_weights(target: Target, sample_weight: FloatArray, class_weight: Any
     --------
     >>> import numpy as np
     >>> from secateur.data.target import read_target
-    >>> target = read_target([0, 1, 1], task="classification")
+    >>> target = read_target([0, 1, 1], target_type="classification")
     >>> combine_weights(target, np.ones(3), {1: 0.5})
     array([1. , 0.5, 0.5])
     """

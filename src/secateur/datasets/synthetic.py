@@ -10,7 +10,7 @@ import numpy as np
 from secateur.exceptions import ParameterError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-Task = Literal["classification", "regression"]
+TargetType = Literal["classification", "regression"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +85,7 @@ def make_wide(
     n_informative: int = 15,
     n_redundant: int = 30,
     random_state: int | None = 0,
-    task: Task = "classification",
+    target_type: TargetType = "classification",
 ) -> Generated:
     """Make a wide table of which a few columns matter, some repeat them, and most are noise.
 
@@ -105,7 +105,7 @@ def make_wide(
         Number of columns that are mixtures of the informative ones.
     random_state : int or None, default=0
         Seed; None draws a new problem each time.
-    task : {"classification", "regression"}, default="classification"
+    target_type : {"classification", "regression"}, default="classification"
         Kind of target.
 
     Returns
@@ -120,7 +120,7 @@ def make_wide(
     >>> problem.X.shape, len(problem.relevant), len(problem.redundant)
     ((100, 20), 3, 2)
     """
-    _check_wide(n_rows, n_features, n_informative, n_redundant, task)
+    _check_wide(n_rows, n_features, n_informative, n_redundant, target_type)
     rng = np.random.default_rng(random_state)
     n_noise = n_features - n_informative - n_redundant
     informative = rng.standard_normal((n_rows, n_informative))
@@ -134,7 +134,7 @@ def make_wide(
     )
     return Generated(
         X=X,
-        y=(noisy > np.median(noisy)).astype(np.int64) if task == "classification" else noisy,
+        y=(noisy > np.median(noisy)).astype(np.int64) if target_type == "classification" else noisy,
         feature_names=names,
         relevant=np.sort(place[:n_informative]),
         redundant=np.sort(place[n_informative : n_informative + n_redundant]),
@@ -195,7 +195,7 @@ def _shuffled_names(
 
 
 def _check_wide(
-    n_rows: int, n_features: int, n_informative: int, n_redundant: int, task: Task
+    n_rows: int, n_features: int, n_informative: int, n_redundant: int, target_type: TargetType
 ) -> None:
     require_at_least("n_rows", n_rows, 2)
     require_at_least("n_informative", n_informative, 1)
@@ -207,8 +207,11 @@ def _check_wide(
             f"Use at least {n_informative + n_redundant}."
         )
         raise ParameterError(message)
-    if task not in ("classification", "regression"):
-        message = f"'task' must be 'classification' or 'regression'. Got {task!r}. Use one of them."
+    if target_type not in ("classification", "regression"):
+        message = (
+            f"'target_type' must be 'classification' or 'regression'. Got {target_type!r}. Use one "
+            "of them."
+        )
         raise ParameterError(message)
 
 

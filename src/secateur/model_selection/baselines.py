@@ -41,8 +41,8 @@ class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
     _is_dense = False
     _takes_categories = False
 
-    def __init__(self, task: str = "classification", random_state: Any = None) -> None:
-        self.task = task
+    def __init__(self, target_type: str = "classification", random_state: Any = None) -> None:
+        self.target_type = target_type
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -69,7 +69,7 @@ class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
 
     @property
     def _is_classes(self) -> bool:
-        return self.task == "classification"
+        return self.target_type == "classification"
 
 
 class FTest(Ranking):
@@ -141,9 +141,9 @@ class MRMR(Ranking):
     """
 
     def __init__(
-        self, task: str = "classification", random_state: Any = None, n_features: int = 50
+        self, target_type: str = "classification", random_state: Any = None, n_features: int = 50
     ) -> None:
-        super().__init__(task, random_state)
+        super().__init__(target_type, random_state)
         self.n_features = n_features
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[list[int], None]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.target import Task
+from secateur.data.target import TargetType
 from secateur.exceptions import (
     ClusterError,
     InputTypeError,
@@ -46,7 +46,7 @@ def compare(
     validators: Any = None,
     cv: Any = None,
     sizes: Sequence[int] | None = None,
-    task: Task | None = None,
+    target_type: TargetType | None = None,
     scoring: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
@@ -82,7 +82,7 @@ def compare(
     sizes : sequence of int, default=None
         The most features to ask for. None is 1, 2, 3, 5, 10, 20, 50, 100, as far as there are more
         columns.
-    task : {"classification", "regression"}, default=None
+    target_type : {"classification", "regression"}, default=None
         None guesses from y.
     scoring : None, str or callable, default=None
         Accuracy or r2 by default; "log_loss", "squared_error", "absolute_error", or any scorer of
@@ -127,18 +127,20 @@ def compare(
     limit = _read_limit(time_limit)
     n_jobs = _read_executor(executor, n_jobs)
     _refuse_stored(X)
-    rows = read_rows(X, y, task=_read_task(task), sample_weight=sample_weight, groups=groups)
-    methods = read_methods(selectors, rows.task)
+    rows = read_rows(
+        X, y, target_type=_read_target_type(target_type), sample_weight=sample_weight, groups=groups
+    )
+    methods = read_methods(selectors, rows.target_type)
     course = Course(
         rows=rows,
         folds=outer_folds(rows.target, cv, rows.groups, seed, rows.weight),
         validators={
             name: on_numbers(with_threads(validator, n_jobs), has_categories=rows.has_categories)
             for name, validator in read_validators(
-                validators, rows.task, is_sparse=rows.is_sparse
+                validators, rows.target_type, is_sparse=rows.is_sparse
             ).items()
         },
-        measure=read_measure(scoring or DEFAULT_SCORING[rows.task], rows.task),
+        measure=read_measure(scoring or DEFAULT_SCORING[rows.target_type], rows.target_type),
         sizes=_read_sizes(sizes, rows.n_features),
         seed=seed,
         n_jobs=n_jobs,
@@ -169,7 +171,7 @@ def _plan(course: Course, methods: Mapping[str, Any], limit: float | None) -> Co
         sizes=tuple(course.sizes),
         feature_names=course.rows.names,
         fold_sizes=tuple((len(fold.train), len(fold.test)) for fold in course.folds),
-        task=course.rows.task,
+        target_type=course.rows.target_type,
         metric=course.measure.name,
         greater_is_better=course.measure.greater_is_better,
         seed=course.seed,
@@ -245,13 +247,13 @@ def _refuse_stored(X: Any) -> None:
         )
 
 
-def _read_task(task: Any) -> Task | None:
-    if task not in {None, "classification", "regression"}:
+def _read_target_type(target_type: Any) -> TargetType | None:
+    if target_type not in {None, "classification", "regression"}:
         raise ParameterError(
-            f"'task' must be None, 'classification' or 'regression'. Got {task!r}. Use None to "
-            "have it guessed from y."
+            f"'target_type' must be None, 'classification' or 'regression'. Got {target_type!r}. "
+            "Use None to have it guessed from y."
         )
-    known: Task | None = task
+    known: TargetType | None = target_type
     return known
 
 

@@ -42,7 +42,7 @@ class Comparison(Refrozen):
     feature_names : sequence of str
     fold_sizes : sequence of (int, int)
         Rows that train and rows that judge, by fold.
-    task : {"classification", "regression"}
+    target_type : {"classification", "regression"}
     metric : str
     greater_is_better : bool
     seed : int
@@ -74,7 +74,7 @@ class Comparison(Refrozen):
     sizes: tuple[int, ...]
     feature_names: tuple[str, ...]
     fold_sizes: tuple[tuple[int, int], ...]
-    task: str
+    target_type: str
     metric: str
     greater_is_better: bool
     seed: int

@@ -50,7 +50,7 @@ def draw_folds(
     Examples
     --------
     >>> from secateur.data.target import read_target
-    >>> target = read_target(list(range(100)), task="regression")
+    >>> target = read_target(list(range(100)), target_type="regression")
     >>> [len(fold.test) for fold in draw_folds(target, None, random_state=0)]
     [20, 20, 20, 20, 20]
     """
@@ -138,7 +138,7 @@ def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> l
     Examples
     --------
     >>> from secateur.data.target import read_target
-    >>> target = read_target([1, 2, 3, 4], task="regression")
+    >>> target = read_target([1, 2, 3, 4], target_type="regression")
     >>> read_folds([([0, 1], [2, 3])], target, kept=np.array([0, 2, 3]))
     [Fold(train=array([0]), test=array([1, 2]))]
     """

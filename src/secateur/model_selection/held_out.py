@@ -18,7 +18,7 @@ from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarn
 from secateur.model_selection.fitting import fit_anew, n_processes, results_of, single_threaded
 from secateur.model_selection.folds import is_drawn
 from secateur.model_selection.outer_folds import outer_folds
-from secateur.model_selection.rows import Rows, check_validator, read_rows, task_of
+from secateur.model_selection.rows import Rows, check_validator, read_rows, target_type_of
 from secateur.model_selection.scorers import read_measure, read_seed
 from secateur.model_selection.step_scores import StepJudge
 from secateur.model_selection.tasks import check_task_folds, knows_tasks, measure_of, mixed_target
@@ -159,14 +159,19 @@ def held_out(
     """
     seed = read_seed(random_state)
     _check(selector, validator)
-    kind = task_of(selector)
+    kind = target_type_of(selector)
     rows = read_rows(
-        X, y, task=kind, sample_weight=sample_weight, groups=groups, tasks=_tasks(selector, task)
+        X,
+        y,
+        target_type=kind,
+        sample_weight=sample_weight,
+        groups=groups,
+        tasks=_tasks(selector, task),
     )
     if not knows_tasks(selector):  # a stored table may bring some all the same
         rows = replace(rows, tasks=None)
     folds = _folds(rows, cv, seed)
-    read_measure(scoring, rows.task)  # complains before any work
+    read_measure(scoring, rows.target_type)  # complains before any work
     tell = _Counter(on_fit, 1 + 2 * len(folds))
     started = perf_counter()
     whole = fit_anew(selector, rows, seed, n_jobs)

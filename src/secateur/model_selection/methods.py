@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from secateur.data.messages import similar_to
-from secateur.data.target import Task
+from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError
 from secateur.model_selection import baselines
 from secateur.model_selection import baselines as baseline_models
@@ -19,7 +19,7 @@ from secateur.model_selection.tasks import knows_tasks
 
 
 class Unsuited(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """Stands for a method that is not for this task, so that a race reports it and goes on.
+    """A method that cannot predict this type of target; its fit fails and says so.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Unsuited(BaseEstimator):  # type: ignore[misc]  # untyped base
 
 NICKNAMES = {"featuregradients": "fg", "multitaskagbm": "multitask"}
 ENDINGS = {"Classifier": "classification", "Regressor": "regression", "Selector": None}
-"""How the names of selectors end, and which task that means; None is both."""
+"""How the names of selectors end, and which type of target that means; None is both."""
 
 BASELINES: dict[str, Callable[[str], Any]] = {
     "mutual_info": baselines.MutualInformation,
@@ -59,17 +59,17 @@ PACKAGES = {"boruta": "boruta", "cegb": "lightgbm"}
 """Baselines that need a package of their own."""
 
 
-def own_methods(task: Task) -> dict[str, Any]:
+def own_methods(target_type: TargetType) -> dict[str, Any]:
     """The selectors of secateur that can be raced: those that want X and y and nothing more.
 
     >>> sorted(own_methods("regression"))
     ['agbm', 'featboost', 'fg', 'gbfs', 'grafting', 'gtgbm', 'iis']
     """
-    return {name: each for name, each in all_methods(task).items() if not knows_tasks(each)}
+    return {name: each for name, each in all_methods(target_type).items() if not knows_tasks(each)}
 
 
-def all_methods(task: Task) -> dict[str, Any]:
-    """All selectors of secateur for a task, not fitted, by their short names.
+def all_methods(target_type: TargetType) -> dict[str, Any]:
+    """All selectors of secateur for a type of target, not fitted, by their short names.
 
     >>> sorted(set(all_methods("regression")) - set(own_methods("regression")))
     ['multitask']
@@ -78,11 +78,11 @@ def all_methods(task: Task) -> dict[str, Any]:
     front = importlib.import_module("secateur")
     found = {}
     for name in front.__all__:
-        stem, its_task = _parted(name)
-        if stem and its_task in {task, None}:
+        stem, its_type = _parted(name)
+        if stem and its_type in {target_type, None}:
             kind = getattr(front, name)
             if inspect.isclass(kind) and hasattr(kind, "with_cut"):
-                found[NICKNAMES.get(stem, stem)] = _made(kind, task)
+                found[NICKNAMES.get(stem, stem)] = _made(kind, target_type)
     return found
 
 
@@ -99,17 +99,21 @@ def plain_name(method: str) -> str:
     return NICKNAMES.get(plain, plain)
 
 
-def known_methods(task: Task) -> dict[str, Any]:
+def known_methods(target_type: TargetType) -> dict[str, Any]:
     """All methods that have a name, own ones first.
 
     >>> [name for name in known_methods("classification") if name.startswith("f")]
     ['featboost', 'fg', 'f_classif']
     """
-    f_test = {F_TESTS[task]: baselines.FTest(task)}
-    return own_methods(task) | f_test | {name: make(task) for name, make in BASELINES.items()}
+    f_test = {F_TESTS[target_type]: baselines.FTest(target_type)}
+    return (
+        own_methods(target_type)
+        | f_test
+        | {name: make(target_type) for name, make in BASELINES.items()}
+    )
 
 
-def read_methods(selectors: Any, task: Task) -> dict[str, Any]:
+def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
     """Methods in the user's words as estimators by name.
 
     A method that is for another task becomes one that fails and says why, as long as there are
@@ -120,20 +124,22 @@ def read_methods(selectors: Any, task: Task) -> dict[str, Any]:
     selectors : None, str, estimator, sequence of these, or dict of estimators
         None is all selectors of secateur and a few baselines. Text is a name, or several parted by
         commas.
-    task : {"classification", "regression"}
+    target_type : {"classification", "regression"}
     """
     if selectors is None:
-        names = [*own_methods(task), F_TESTS[task], *DEFAULT_BASELINES]
-        return {name: known_methods(task)[name] for name in names}
+        names = [*own_methods(target_type), F_TESTS[target_type], *DEFAULT_BASELINES]
+        return {name: known_methods(target_type)[name] for name in names}
     if isinstance(selectors, Mapping):
         given = [(str(name), value) for name, value in selectors.items()]
     else:
         given = [_labelled(value) for value in _listed(selectors)]
-    known = known_methods(task)
+    known = known_methods(target_type)
     methods: dict[str, Any] = {}
     for label, value in given:
         name = label if label not in methods or isinstance(value, str) else _unused(label, methods)
-        methods[name] = _named(value, task, known) if isinstance(value, str) else _checked(value)
+        methods[name] = (
+            _named(value, target_type, known) if isinstance(value, str) else _checked(value)
+        )
     if not methods:
         raise ParameterError(
             f"'selectors' must name at least one method. Got none. Use some of {_list(known)}."
@@ -145,15 +151,15 @@ def read_methods(selectors: Any, task: Task) -> dict[str, Any]:
 
 
 def _parted(name: str) -> tuple[str, str | None]:
-    for ending, task in ENDINGS.items():
+    for ending, target_type in ENDINGS.items():
         if name.endswith(ending):
-            return name.removesuffix(ending).lower(), task
+            return name.removesuffix(ending).lower(), target_type
     return "", None
 
 
-def _made(kind: type, task: Task) -> Any:
+def _made(kind: type, target_type: TargetType) -> Any:
     # columns of text are categories to those that know categories
-    wanted = {"task": task, "categorical_features": "from_dtype"}
+    wanted = {"target_type": target_type, "categorical_features": "from_dtype"}
     known = inspect.signature(kind).parameters
     return kind(**{name: value for name, value in wanted.items() if name in known})
 
@@ -189,14 +195,16 @@ def _unused(label: str, taken: Mapping[str, Any]) -> str:
     return f"{label}_{number}"
 
 
-def _named(name: str, task: Task, known: Mapping[str, Any]) -> Any:
+def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
     plain = plain_name(name)
     if plain in known:
         return known[plain]
-    others: Task = "regression" if task == "classification" else "classification"
+    others: TargetType = "regression" if target_type == "classification" else "classification"
     if plain in known_methods(others):
-        what = f"'selectors' must be methods for {task}. Got {name!r}, which is for {others}."
-    elif plain in all_methods(task):
+        what = (
+            f"'selectors' must be methods for {target_type}. Got {name!r}, which is for {others}."
+        )
+    elif plain in all_methods(target_type):
         what = (
             "'selectors' must be methods that want X and y only. Got "
             f"{name!r}, which wants the task of each row."

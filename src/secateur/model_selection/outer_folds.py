@@ -39,7 +39,7 @@ def outer_folds(
     Examples
     --------
     >>> from secateur.data.target import read_target
-    >>> target = read_target([0, 1] * 10, task="classification")
+    >>> target = read_target([0, 1] * 10, target_type="classification")
     >>> [len(fold.test) for fold in outer_folds(target, None, None, seed=0)]
     [4, 4, 4, 4, 4]
     """

@@ -30,7 +30,7 @@ def mark_of(rows: Rows, folds: Sequence[Fold]) -> str:
     """A mark of the table, its target, weights, groups and folds: equal if all of it is.
 
     >>> from secateur.model_selection.rows import read_rows
-    >>> one, two = (read_rows([[0.0], [x]], [0, 1], task=None) for x in (1.0, 2.0))
+    >>> one, two = (read_rows([[0.0], [x]], [0, 1], target_type=None) for x in (1.0, 2.0))
     >>> mark_of(one, []) == mark_of(one, []), mark_of(one, []) == mark_of(two, [])
     (True, False)
     """
@@ -99,7 +99,15 @@ def _is_final(trial: Trial, limit: float | None) -> bool:
 
 
 def _check_same(plan: Comparison, earlier: Comparison) -> None:
-    for what in ("task", "metric", "sizes", "validators", "feature_names", "seed", "fold_sizes"):
+    for what in (
+        "target_type",
+        "metric",
+        "sizes",
+        "validators",
+        "feature_names",
+        "seed",
+        "fold_sizes",
+    ):
         _check_equal(what, getattr(plan, what), getattr(earlier, what))
     for what in ("data", "validators"):
         _check_equal(what, plan.parameters.get(what), earlier.parameters.get(what))

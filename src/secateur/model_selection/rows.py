@@ -9,7 +9,7 @@ import numpy as np
 
 from secateur.data.frames import read_table, select_columns, select_rows
 from secateur.data.messages import some_of
-from secateur.data.target import Target, Task, guess_task, read_target
+from secateur.data.target import Target, TargetType, guess_target_type, read_target
 from secateur.data.weights import read_weights
 from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InputError, ParameterError
@@ -33,7 +33,7 @@ class Rows:
     X : array, sparse matrix or data frame
         As it was given.
     target : Target
-    task : {"classification", "regression"}
+    target_type : {"classification", "regression"}
     names : tuple of str
         Of the columns.
     weight : array of shape (n_rows,)
@@ -52,7 +52,7 @@ class Rows:
 
     X: Any
     target: Target
-    task: Task
+    target_type: TargetType
     names: tuple[str, ...]
     weight: FloatArray
     is_weighted: bool
@@ -132,27 +132,27 @@ def read_rows(
     X: Any,
     y: Any,
     *,
-    task: Task | None,
+    target_type: TargetType | None,
     sample_weight: Any = None,
     groups: Any = None,
     tasks: Any = None,
 ) -> Rows:
-    """Check what was given, before any work; the kind of task is guessed from y if it is None."""
+    """Check what was given, before any work; the type of target is guessed from y if it is None."""
     if isinstance(X, StoredTable):
         if tasks is not None:
             raise InputError(
                 "A stored table brings the tasks of its rows. Got some beside it. Give them to "
                 "open_table instead."
             )
-        return _read_stored(X, y, task or "regression", sample_weight, groups)
+        return _read_stored(X, y, target_type or "regression", sample_weight, groups)
     table = read_table(X, categorical_features="from_dtype")
-    if task is None and y is not None:
-        task = guess_task(y)
-    target = read_target(y, task=task or "regression", n_rows=table.n_rows)
+    if target_type is None and y is not None:
+        target_type = guess_target_type(y)
+    target = read_target(y, target_type=target_type or "regression", n_rows=table.n_rows)
     return Rows(
         X=X,
         target=target,
-        task=task or "regression",
+        target_type=target_type or "regression",
         names=table.names,
         weight=read_weights(sample_weight, table.n_rows),
         is_weighted=sample_weight is not None,
@@ -163,7 +163,9 @@ def read_rows(
     )
 
 
-def _read_stored(X: StoredTable, y: Any, task: Task, sample_weight: Any, groups: Any) -> Rows:
+def _read_stored(
+    X: StoredTable, y: Any, target_type: TargetType, sample_weight: Any, groups: Any
+) -> Rows:
     """Rows on disk, which bring all that is beside them; some are read into memory to judge."""
     if y is not None or sample_weight is not None:
         raise InputError(
@@ -178,8 +180,8 @@ def _read_stored(X: StoredTable, y: Any, task: Task, sample_weight: Any, groups:
     weight, tasks = X.weight, X.task
     return Rows(
         X=X,
-        target=read_target(X.target(), task=task, n_rows=X.n_rows),
-        task=task,
+        target=read_target(X.target(), target_type=target_type, n_rows=X.n_rows),
+        target_type=target_type,
         names=X.names,
         weight=read_weights(weight, X.n_rows),
         is_weighted=weight is not None,
@@ -198,18 +200,18 @@ def verdict_on(
 
     if len(support) == 0:
         nothing = np.zeros((len(train.y), 1))
-        model = constant_model(train.task).fit(nothing, train.y, sample_weight=train.weight)
+        model = constant_model(train.target_type).fit(nothing, train.y, sample_weight=train.weight)
         nowhere = np.zeros((len(test.y), 1))
         return measure.judge(test.asking(model), nowhere, test.y, test.weight)
     model = train.fit(prepared(validator, seed), support)
     return test.judge(model, measure, support)
 
 
-def task_of(estimator: Any) -> Task | None:
+def target_type_of(estimator: Any) -> TargetType | None:
     """What kind of target an estimator is for; None if it does not say.
 
     >>> from secateur import AGBMClassifier
-    >>> task_of(AGBMClassifier())
+    >>> target_type_of(AGBMClassifier())
     'classification'
     """
     from sklearn.base import is_classifier, is_regressor
@@ -218,7 +220,7 @@ def task_of(estimator: Any) -> Task | None:
         return "classification"
     if is_regressor(estimator):
         return "regression"
-    told = getattr(estimator, "task", None)
+    told = getattr(estimator, "target_type", None)
     if told in {"classification", "ordinal"}:
         return "classification"
     return "regression" if told == "regression" else None

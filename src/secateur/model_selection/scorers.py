@@ -53,7 +53,7 @@ def with_threads(estimator: Any, n_jobs: int | None) -> Any:
 Scorer = Callable[..., float]
 
 
-def read_scoring(scoring: Any, task: str) -> tuple[Scorer, str]:
+def read_scoring(scoring: Any, target_type: str) -> tuple[Scorer, str]:
     """A scorer and its name, from what a user may write.
 
     >>> read_scoring(None, "classification")[1]
@@ -61,7 +61,7 @@ def read_scoring(scoring: Any, task: str) -> tuple[Scorer, str]:
     """
     from sklearn.metrics import get_scorer
 
-    default = "accuracy" if task == "classification" else "r2"
+    default = "accuracy" if target_type == "classification" else "r2"
     wanted = default if scoring is None else scoring
     if callable(wanted):
         return wanted, getattr(wanted, "__name__", "score")
@@ -125,7 +125,7 @@ class Measure:
         return Score.of(folds, origin="held_out", metric=self.name, greater_is_better=True)
 
 
-def read_measure(scoring: Any, task: str, own: str | None = None) -> Measure:
+def read_measure(scoring: Any, target_type: str, own: str | None = None) -> Measure:
     """What a user asks for; None is what the selector itself is judged by, else the plain loss.
 
     >>> read_measure(None, "regression").name, read_measure("roc_auc", "classification").name
@@ -133,10 +133,10 @@ def read_measure(scoring: Any, task: str, own: str | None = None) -> Measure:
     """
     wanted = scoring
     if wanted is None:
-        wanted = own if own in OF_ROWS else DEFAULT[task]
+        wanted = own if own in OF_ROWS else DEFAULT[target_type]
     if isinstance(wanted, str) and wanted in OF_ROWS:
         return Measure(wanted, OF_ROWS[wanted], None, wanted == "accuracy")
-    scorer, name = read_scoring(wanted, task)
+    scorer, name = read_scoring(wanted, target_type)
     return Measure(name, None, scorer, greater_is_better=True)
 
 

@@ -14,7 +14,7 @@ from secateur.data.frames import select_columns
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.model_selection.agreement import Agreement, jaccard, nogueira, selection_frequency
 from secateur.model_selection.fitting import fit_anew
-from secateur.model_selection.rows import Rows, read_rows, task_of
+from secateur.model_selection.rows import Rows, read_rows, target_type_of
 from secateur.model_selection.scorers import read_seed
 from secateur.path import StopReason
 from secateur.path.values import whole_number
@@ -151,7 +151,9 @@ def stability(
     _check(selector, fraction)
     nogueira([], 1, confidence=confidence)  # complains before any work
     seed = read_seed(random_state)
-    rows = read_rows(X, y, task=task_of(selector), sample_weight=sample_weight, groups=groups)
+    rows = read_rows(
+        X, y, target_type=target_type_of(selector), sample_weight=sample_weight, groups=groups
+    )
     rng = np.random.default_rng(seed)
     parts = [_part(rows, fraction, rng) for _ in range(n_parts)]
     orders = [rng.permutation(rows.n_features) for _ in range(n_orders)]

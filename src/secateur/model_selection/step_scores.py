@@ -52,7 +52,7 @@ class StepJudge:
         self._uses_own = validator is None and hasattr(selector, "predict")
         self.measure = measure
         self._seed = seed
-        linear = linear_model(rows.task, is_sparse=rows.is_sparse)
+        linear = linear_model(rows.target_type, is_sparse=rows.is_sparse)
         self._validator = (
             linear
             if validator is None

@@ -96,8 +96,8 @@ def measure_of(scoring: Any, rows: Rows, own: str | None) -> Measure:
     count more.
     """
     plain = None if own is None else own.removeprefix(RELATIVE)
-    measure = read_measure(scoring, rows.task, plain)
-    is_plain = scoring is not None or rows.task == "classification"
+    measure = read_measure(scoring, rows.target_type, plain)
+    is_plain = scoring is not None or rows.target_type == "classification"
     if is_plain or rows.tasks is None or len(set(rows.tasks.tolist())) == 1:
         return measure
     return _relative(measure, _units(measure.name, rows))

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from secateur.data.target import Task
+from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError
 from secateur.model_selection.encoding import AsNumbers
 from secateur.model_selection.rows import check_validator
@@ -30,16 +30,18 @@ def numbers_then(estimator: Any, *, is_sparse: bool) -> Pipeline:
     return make_pipeline(AsNumbers(), fill, StandardScaler(with_mean=not is_sparse), estimator)
 
 
-def linear_model(task: str, *, is_sparse: bool) -> Pipeline:
+def linear_model(target_type: str, *, is_sparse: bool) -> Pipeline:
     """Logistic regression, or ridge regression that chooses its penalty."""
-    if task == "classification":
+    if target_type == "classification":
         return numbers_then(LogisticRegression(max_iter=1000), is_sparse=is_sparse)
     return numbers_then(RidgeCV(alphas=ALPHAS), is_sparse=is_sparse)
 
 
-def constant_model(task: str) -> Any:
+def constant_model(target_type: str) -> Any:
     """What predicts without any column: the shares of the classes, or the mean."""
-    return DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
+    return (
+        DummyClassifier(strategy="prior") if target_type == "classification" else DummyRegressor()
+    )
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, weight: FloatArray | None, **more: Any) -> Any:
@@ -59,12 +61,12 @@ def fit_weighted(estimator: Any, X: Any, y: Any, weight: FloatArray | None, **mo
 LINEAR = {"classification": "logistic", "regression": "ridge"}
 
 
-def known_validators(task: Task, *, is_sparse: bool) -> dict[str, Any]:
+def known_validators(target_type: TargetType, *, is_sparse: bool) -> dict[str, Any]:
     """The validators that have a name.
 
     Parameters
     ----------
-    task : {"classification", "regression"}
+    target_type : {"classification", "regression"}
     is_sparse : bool
         Whether the table is a sparse matrix.
 
@@ -73,7 +75,7 @@ def known_validators(task: Task, *, is_sparse: bool) -> dict[str, Any]:
     >>> list(known_validators("regression", is_sparse=False))
     ['ridge', 'knn', 'trees']
     """
-    is_classes = task == "classification"
+    is_classes = target_type == "classification"
     neighbours = KNeighborsClassifier() if is_classes else KNeighborsRegressor()
     booster = (
         importlib.import_module("secateur").AGBMClassifier
@@ -85,13 +87,13 @@ def known_validators(task: Task, *, is_sparse: bool) -> dict[str, Any]:
         penalty=0.0, max_iter=100, early_stopping=False, categorical_features="from_dtype"
     )
     return {
-        LINEAR[task]: linear_model(task, is_sparse=is_sparse),
+        LINEAR[target_type]: linear_model(target_type, is_sparse=is_sparse),
         "knn": numbers_then(neighbours, is_sparse=is_sparse),
         "trees": trees.set_params(categorical_features=None) if is_sparse else trees,
     }
 
 
-def read_validators(validators: Any, task: Task, *, is_sparse: bool) -> dict[str, Any]:
+def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool) -> dict[str, Any]:
     """Validators in the user's words as estimators by name.
 
     Parameters
@@ -99,7 +101,7 @@ def read_validators(validators: Any, task: Task, *, is_sparse: bool) -> dict[str
     validators : None, str, estimator, sequence of these, or dict of estimators
         None is all that have a name. Text is a name, or several parted by commas.
     """
-    known = known_validators(task, is_sparse=is_sparse)
+    known = known_validators(target_type, is_sparse=is_sparse)
     if validators is None:
         return known
     if isinstance(validators, Mapping):
@@ -113,10 +115,10 @@ def read_validators(validators: Any, task: Task, *, is_sparse: bool) -> dict[str
     found: dict[str, Any] = {}
     for value in given:
         if isinstance(value, str):
-            found[value] = _named(value, task, known)
+            found[value] = _named(value, target_type, known)
             continue
         label, judge = value if isinstance(value, tuple) else (type(value).__name__.lower(), value)
-        found[str(label)] = _named(judge, task, known) if isinstance(judge, str) else judge
+        found[str(label)] = _named(judge, target_type, known) if isinstance(judge, str) else judge
         check_validator(found[str(label)])
     if not found:
         raise ParameterError(
@@ -125,12 +127,12 @@ def read_validators(validators: Any, task: Task, *, is_sparse: bool) -> dict[str
     return found
 
 
-def _named(name: str, task: Task, known: Mapping[str, Any]) -> Any:
+def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
     if name == "linear":
-        return known[LINEAR[task]]
+        return known[LINEAR[target_type]]
     if name not in known:
         raise ParameterError(
-            f"'validators' must be names for {task}, or estimators. Got {name!r}. "
+            f"'validators' must be names for {target_type}, or estimators. Got {name!r}. "
             f"Use some of {', '.join(known)}."
         )
     return known[name]

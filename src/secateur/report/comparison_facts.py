@@ -73,7 +73,7 @@ def contest_facts(comparison: Comparison) -> ContestFacts:
         tests=_tests(comparison, order),
         failures=_failures(comparison),
         done={
-            "Task": comparison.task,
+            "Type of target": comparison.target_type,
             "Folds": f"{comparison.n_folds}; selection inside each of them",
             "Sizes": ", ".join(map(str, comparison.sizes)) or "the methods' own",
             "Seed": str(comparison.seed),

@@ -102,7 +102,7 @@ class Evidence:
     ----------
     n_rows, n_sampled : int
         Rows of the table, and how many of them were looked at.
-    task : str
+    target_type : str
         ``"classification"`` or ``"regression"``.
     target_groups : tuple of str
         The classes, or thirds of a target that is a number; those that distributions are told by.
@@ -139,7 +139,7 @@ class Evidence:
 
     n_rows: int
     n_sampled: int
-    task: str
+    target_type: str
     target_groups: tuple[str, ...] = ()
     target_counts: tuple[int, ...] = ()
     features: tuple[int, ...] = ()
@@ -198,7 +198,7 @@ def load_evidence(file: str | os.PathLike[str]) -> Evidence | None:
 
 
 _PLAIN = (
-    *("n_rows", "n_sampled", "task", "target_groups", "target_counts", "features"),
+    *("n_rows", "n_sampled", "target_type", "target_groups", "target_counts", "features"),
     *("substitutes", "grid_shape", "backdrop", "n_folds", "all_features_model"),
 )
 
@@ -208,7 +208,7 @@ def _from_document(document: Mapping[str, Any]) -> Evidence:
     return Evidence(
         n_rows=int(document["n_rows"]),
         n_sampled=int(document["n_sampled"]),
-        task=str(document["task"]),
+        target_type=str(document.get("target_type", document.get("task"))),
         target_groups=tuple(map(str, document["target_groups"])),
         target_counts=tuple(map(int, document["target_counts"])),
         features=tuple(map(int, document["features"])),

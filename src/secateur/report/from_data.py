@@ -136,7 +136,7 @@ def gather_evidence(
     y: Any,
     path: SelectionPath,
     *,
-    task: str,
+    target_type: str,
     costs: Any = None,
     groups: Any = None,
     keep: Any = None,
@@ -159,7 +159,7 @@ def gather_evidence(
         Distributions are told by its classes, or by its thirds; all rows together for several
         targets.
     path : SelectionPath
-    task : {"classification", "regression"}
+    target_type : {"classification", "regression"}
     costs, groups, keep : optional
         As given to the selector: `FeatureCosts`, numbers, a dict; bags; features that are free.
     grid_shape : sequence of int, optional
@@ -189,23 +189,24 @@ def gather_evidence(
     >>> from secateur.datasets import make_nonlinear_pair
     >>> problem = make_nonlinear_pair(n_rows=200, random_state=0)
     >>> model = AGBMClassifier(penalty=0.01, max_iter=5, random_state=0).fit(problem.X, problem.y)
-    >>> evidence = gather_evidence(problem.X, problem.y, model.path_, task="classification")
+    >>> evidence = gather_evidence(problem.X, problem.y, model.path_, target_type="classification")
     >>> evidence.n_rows, evidence.target_groups
     (200, ('0', '1'))
     """
     from secateur.data.costs import as_costs
     from secateur.data.frames import read_table
 
-    if task not in {"classification", "regression"}:
+    if target_type not in {"classification", "regression"}:
         raise ParameterError(
-            f"'task' must be 'classification' or 'regression'. Got {task!r}. Say which it is."
+            f"'target_type' must be 'classification' or 'regression'. Got {target_type!r}. Use "
+            "one of them."
         )
     table = read_table(X, categorical_features=categorical_features)
     _check_width(table, path)
     shape = _checked_shape(grid_shape, path.n_features_in)
     told = _features_told(path, selection)
     rows = _sampled(table.n_rows, sample_limit, random_state)
-    target = _target_groups(y, task, table.n_rows)
+    target = _target_groups(y, target_type, table.n_rows)
     here = Groups(target.names, target.of_row[rows])
     looked = look(table, rows, told, here)
     prices, labels = _prices(as_costs(costs, groups, keep), path)
@@ -213,7 +214,7 @@ def gather_evidence(
     return Evidence(
         n_rows=table.n_rows,
         n_sampled=len(rows),
-        task=task,
+        target_type=target_type,
         target_groups=here.names,
         target_counts=here.counts,
         features=tuple(told.tolist()),
@@ -255,17 +256,17 @@ def _sampled(n_rows: int, limit: int, random_state: int) -> IntArray:
     return np.random.default_rng(random_state).choice(n_rows, limit, replace=False)
 
 
-def _target_groups(y: Any, task: str, n_rows: int) -> Groups:
+def _target_groups(y: Any, target_type: str, n_rows: int) -> Groups:
     from secateur.data.target import read_target
     from secateur.data.tasks import is_wide
 
     if y is None or is_wide(y):
         return one_group(n_rows)
-    if task == "classification":
-        target = read_target(y, task="classification", n_rows=n_rows)
-        assert target.classes is not None  # noqa: S101 - tells the type checker what the task says
+    if target_type == "classification":
+        target = read_target(y, target_type="classification", n_rows=n_rows)
+        assert target.classes is not None  # noqa: S101 - tells the type checker what the type says
         return groups_of_classes(target.values, target.classes.tolist())
-    return groups_of_numbers(read_target(y, task="regression", n_rows=n_rows).values)
+    return groups_of_numbers(read_target(y, target_type="regression", n_rows=n_rows).values)
 
 
 def _prices(given: FeatureCosts, path: SelectionPath) -> tuple[Prices | None, list[str]]:

@@ -280,7 +280,7 @@ def _done(facts: EntryFacts) -> str:
                 f"; {evidence.n_sampled} of them, drawn at random, for distributions and likeness"
             )
         )
-        items["Rows"] = f"{evidence.n_rows} ({evidence.task}){sampled}"
+        items["Rows"] = f"{evidence.n_rows} ({evidence.target_type}){sampled}"
     listed = definition_list(items)
     return f"""<section class="done"><h3>What was done</h3>{listed}
 <details><summary>Parameters, and how to repeat it in Python</summary>

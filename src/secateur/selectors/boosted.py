@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from secateur.data.target import Target, Task
+from secateur.data.target import Target, TargetType
 from secateur.losses import get_loss
 from secateur.losses.base import weighted_quantile
 from secateur.selectors.base import PredictsClasses, PredictsNumbers
@@ -36,7 +36,7 @@ def number_loss(estimator: Any, target: Target, weight: FloatArray) -> Loss:
 class BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for classes: one tree per round, one per class beyond two classes."""
 
-    _task: ClassVar[Task] = "classification"
+    _target_type: ClassVar[TargetType] = "classification"
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # t
 class BoostedRegressor(PredictsNumbers, RegressorMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
     """Priced boosted trees for numbers."""
 
-    _task: ClassVar[Task] = "regression"
+    _target_type: ClassVar[TargetType] = "regression"
     _constraints = CONSTRAINTS | LOSS_CONSTRAINTS
 
     def __init__(

@@ -12,7 +12,7 @@ from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import BinnedColumns, bin_table
 from secateur.data.folds import Fold, all_rows
 from secateur.data.table import Table
-from secateur.data.target import Target, Task
+from secateur.data.target import Target, TargetType
 from secateur.engines.boosted.grid import BoostedData, Grid, dearer, penalty_grid, trace_grid
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.params import BoostingParams
@@ -61,11 +61,11 @@ FALLBACK = 2
 class BoostedSelector(PathPredictor):
     """Fits boosted trees with priced features and keeps the features of one step.
 
-    Subclasses say which gain is used (``_criterion``) and what kind of target there is (``_task``).
+    Subclasses set the gain (``_criterion``) and the type of target (``_target_type``).
     """
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]]
-    _task: ClassVar[Task]
+    _target_type: ClassVar[TargetType]
     _constraints = CONSTRAINTS
     _fits_on_disk = frozenset({"here", "cluster"})
     penalty: Any
@@ -137,7 +137,7 @@ class BoostedSelector(PathPredictor):
         penalty = read_penalty(self._penalty, self._criterion)
         seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)
-        given = read_input(self, self._task, X, y, sample_weight)
+        given = read_input(self, self._target_type, X, y, sample_weight)
         problem = given.problem
         check_kept(problem.prices.keep, self.max_features)
         judges = read_judges(given, X_val, y_val, sample_weight_val)

@@ -172,9 +172,9 @@ classes_ : array
 def with_parameters(cls: Class) -> Class:
     """Put the parameters and attributes into a class's docstring, before its examples."""
     head, _, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-    task = cls._task  # type: ignore[attr-defined]  # any boosted class
+    target_type = cls._target_type  # type: ignore[attr-defined]  # any boosted class
     penalty = getattr(cls, "_penalty_doc", PENALTY[cls._criterion])  # type: ignore[attr-defined]  # likewise
-    own = CLASSIFICATION if task == "classification" else REGRESSION
+    own = CLASSIFICATION if target_type == "classification" else REGRESSION
     more: str = getattr(cls, "_own_parameters", "")
     parameters = "\n".join(filter(None, [penalty, AFTER_PENALTY, more, own, COMMON]))
     cls.__doc__ = (

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from secateur.data.target import Task
+from secateur.data.target import TargetType
 from secateur.engines.featboost.iis import trace_iis
 from secateur.engines.featboost.trace import trace_featboost
 from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
@@ -69,7 +69,7 @@ class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  
     True
     """
 
-    _task: ClassVar[Task] = "classification"
+    _target_type: ClassVar[TargetType] = "classification"
     _constraints = CLASSIFIER
 
     def __init__(
@@ -144,7 +144,7 @@ class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: 
     True
     """
 
-    _task: ClassVar[Task] = "regression"
+    _target_type: ClassVar[TargetType] = "regression"
     _constraints = REGRESSOR
 
     def __init__(
@@ -222,7 +222,7 @@ class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: i
     True
     """
 
-    _task: ClassVar[Task] = "regression"
+    _target_type: ClassVar[TargetType] = "regression"
     _constraints = CONSTRAINTS
 
     def __init__(

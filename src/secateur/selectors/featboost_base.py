@@ -13,7 +13,7 @@ from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import bin_table
 from secateur.data.folds import Fold
 from secateur.data.problem import Problem
-from secateur.data.target import Task
+from secateur.data.target import TargetType
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.drive import drive
@@ -116,10 +116,10 @@ class ForwardJob:
 class ForwardSelector(StepPredictor):
     """Accepts feature after feature: somebody ranks, somebody evaluates the best ranked.
 
-    Subclasses say which algorithm (``_trace``) and what kind of target (``_task``).
+    Subclasses say which algorithm (``_trace``) and what kind of target (``_target_type``).
     """
 
-    _task: ClassVar[Task]
+    _target_type: ClassVar[TargetType]
 
     def _trace(self, job: ForwardJob, ranker: Any, evaluator: Any) -> Iterator[Step]:
         raise NotImplementedError
@@ -159,10 +159,10 @@ class ForwardSelector(StepPredictor):
         """Everything that can be wrong is found here, before any work."""
         self._check_parameters()
         self._check_estimators()
-        scorer, name = read_scoring(self.scoring, self._task)
+        scorer, name = read_scoring(self.scoring, self._target_type)
         seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)
-        given = read_input(self, self._task, X, y, sample_weight)
+        given = read_input(self, self._target_type, X, y, sample_weight)
         problem = given.problem
         check_kept(problem.prices.keep, self.max_features)
         if is_drawn(self.cv):

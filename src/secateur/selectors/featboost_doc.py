@@ -92,12 +92,12 @@ classes_ : array
 def with_parameters(cls: Class) -> Class:
     """Put the parameters and attributes into a class's docstring, before its examples."""
     head, _, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-    task = cls._task  # type: ignore[attr-defined]  # any forward selector
+    target_type = cls._target_type  # type: ignore[attr-defined]  # any forward selector
     known = inspect.signature(cls).parameters
     words = {
         "default": known["evaluator"].default,
-        "scoring": SCORING[task],
-        "weighting": WEIGHTING[task],
+        "scoring": SCORING[target_type],
+        "weighting": WEIGHTING[target_type],
     }
     told = "\n".join(
         text.format(**words) if "{" in text else text

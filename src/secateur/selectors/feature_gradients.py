@@ -63,7 +63,7 @@ class FeatureGradientsSelector(StreamingSelector):
         choose; a sequence is a grid of your own.
     n_features : int, default=None
         The wanted number: penalties are searched for the one whose own subset is that large.
-    task : {"auto", "classification", "ordinal", "regression"}, default="auto"
+    target_type : {"auto", "classification", "ordinal", "regression"}, default="auto"
         "auto" takes text, booleans and whole numbers with at most 20 different values as classes.
         More than two classes are asked one against the rest, ordered ones by their thresholds.
     order : int, default=4
@@ -120,7 +120,7 @@ class FeatureGradientsSelector(StreamingSelector):
         s = sigmoid(2 v) at the chosen step.
     learnability_ : Learnability
         The estimated residual variance or error rate of the selected set.
-    task_ : str
+    target_type_ : str
     classes_ : array
         Only for classes.
     n_features_in_ : int
@@ -143,7 +143,7 @@ class FeatureGradientsSelector(StreamingSelector):
         *,
         penalty: Any = "auto",
         n_features: int | None = None,
-        task: str = "auto",
+        target_type: str = "auto",
         order: int = 4,
         costs: Any = None,
         groups: Any = None,
@@ -164,7 +164,7 @@ class FeatureGradientsSelector(StreamingSelector):
     ) -> None:
         self.penalty = penalty
         self.n_features = n_features
-        self.task = task
+        self.target_type = target_type
         self.order = order
         self.costs = costs
         self.groups = groups
@@ -214,7 +214,7 @@ class FeatureGradientsSelector(StreamingSelector):
         with keeping_steps(self, "path_.cut(...) chooses one of them."):
             path = self._work(job, X, y)
         self._remember(job.problem.table.schema)
-        self._remember_task(job.task, job.problem.target.classes, self._rule_of(job, path))
+        self._remember_target(job.target_type, job.problem.target.classes, self._rule_of(job, path))
         self.__dict__.pop("_desk", None)
         self._set_path(path)
         return self
@@ -240,7 +240,7 @@ class FeatureGradientsSelector(StreamingSelector):
         n_free = int((prices.keep | (prices.cost == 0.0)).sum())
         per_feature = ROWS_PER_FEATURE if job.folds else ROWS_UNJUDGED
         n_classes = job.problem.target.n_classes
-        n_questions = n_classes if n_classes > 2 and job.task == "classification" else 1
+        n_questions = n_classes if n_classes > 2 and job.target_type == "classification" else 1
         return n_free + max(1, n_questions * job.problem.n_rows // per_feature)
 
     def _work(self, job: GradientsJob, X: Any, y: Any) -> SelectionPath:
@@ -252,7 +252,7 @@ class FeatureGradientsSelector(StreamingSelector):
         ):
             ground = Ground(
                 job.problem,
-                job.task,
+                job.target_type,
                 job.params,
                 self.standardize,
                 threads,

@@ -14,10 +14,10 @@ from secateur.data.frames import read_table
 from secateur.data.messages import some_of
 from secateur.data.problem import Problem
 from secateur.data.table import Table
-from secateur.data.target import Target, guess_task, read_target
+from secateur.data.target import Target, guess_target_type, read_target
 from secateur.data.weights import read_weights
 from secateur.engines.feature_gradients.rows import check_rows
-from secateur.engines.feature_gradients.targets import Kind, SearchParams, Task
+from secateur.engines.feature_gradients.targets import Kind, SearchParams, TargetType
 from secateur.engines.feature_gradients.units import Units
 from secateur.exceptions import InputError, ParameterError
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
@@ -79,7 +79,7 @@ def _may_be_init(value: Any) -> bool:
 
 
 CONSTRAINTS: dict[str, Constraint] = {
-    "task": one_of(
+    "target_type": one_of(
         "auto",
         "classification",
         "ordinal",
@@ -139,26 +139,28 @@ def check_against(n_features: int, wanted: int | None, init: Any, n_kept: int) -
         raise ParameterError(msg)
 
 
-def task_of(task: str, y: Any) -> Task:
-    """The task: as told, or as y looks.
+def target_type_of(target_type: str, y: Any) -> TargetType:
+    """The type of target: as given, or as y looks.
 
     Text, booleans, categories, and whole numbers with at most 20 different values are classes,
     the last where there are two rows for each of them.
 
-    >>> task_of("auto", [0.1, 0.2]), task_of("auto", ["a", "b"]), task_of("auto", [3, 1, 3, 1])
-    ('regression', 'classification', 'classification')
+    >>> [target_type_of("auto", y) for y in ([0.1, 0.2], ["a", "b"], [3, 1, 3, 1])]
+    ['regression', 'classification', 'classification']
     """
-    if task != "auto":
-        return task  # type: ignore[return-value]  # checked against the constraint
+    if target_type != "auto":
+        return target_type  # type: ignore[return-value]  # checked against the constraint
     if y is None:
         return "regression"  # which says that there must be one
-    return guess_task(y)
+    return guess_target_type(y)
 
 
-def read_task_target(y: Any, task: Task, n_rows: int | None) -> Target:
-    """The target as its task reads it."""
+def read_target_of_type(y: Any, target_type: TargetType, n_rows: int | None) -> Target:
+    """The target read as its type says."""
     return read_target(
-        y, task="regression" if task == "regression" else "classification", n_rows=n_rows
+        y,
+        target_type="regression" if target_type == "regression" else "classification",
+        n_rows=n_rows,
     )
 
 
@@ -171,7 +173,7 @@ class GradientsJob:
     """
 
     problem: Problem
-    task: Task
+    target_type: TargetType
     params: SearchParams
     penalty: float | list[float] | None
     folds: list[Fold]
@@ -183,18 +185,18 @@ def read_job(estimator: Any, X: Any, y: Any, sample_weight: Any) -> GradientsJob
     penalty = read_penalty(estimator.penalty, "gbfs")
     params = read_params(estimator)
     n_threads = resolve_n_jobs(estimator.n_jobs)
-    task = task_of(estimator.task, y)
+    target_type = target_type_of(estimator.target_type, y)
     if y is None:  # before X, as scikit-learn does
-        read_task_target(y, task, None)
+        read_target_of_type(y, target_type, None)
     table = read_numbers(X)
     prices = as_costs(estimator.costs, estimator.groups).bind(table.names)
     prices.prices(prices.keep)  # a rule of the user's own may raise
     Units(prices, np.arange(table.n_features), params.group_mode)
     check_against(table.n_features, estimator.n_features, estimator.init, int(prices.keep.sum()))
-    target = read_task_target(y, task, table.n_rows)
+    target = read_target_of_type(y, target_type, table.n_rows)
     weight = read_weights(sample_weight, table.n_rows)
     kept = np.flatnonzero(weight)
-    problem = Problem(table, target, weight, prices, _plain(task))
+    problem = Problem(table, target, weight, prices, _plain(target_type))
     if len(kept) < len(weight):
         problem = problem.take(kept)
     check_varies(problem.target)
@@ -202,7 +204,7 @@ def read_job(estimator: Any, X: Any, y: Any, sample_weight: Any) -> GradientsJob
     folds = []
     if not isinstance(penalty, float) and estimator.n_features is None:
         folds = _read_folds(estimator.cv, problem.target, target, kept, params)
-    return GradientsJob(problem, task, params, penalty, folds, n_threads)
+    return GradientsJob(problem, target_type, params, penalty, folds, n_threads)
 
 
 def read_params(estimator: Any) -> SearchParams:
@@ -245,8 +247,8 @@ def check_varies(target: Target) -> None:
         raise InputError(msg)
 
 
-def _plain(task: Task) -> Any:
-    return "regression" if task == "regression" else "classification"
+def _plain(target_type: TargetType) -> Any:
+    return "regression" if target_type == "regression" else "classification"
 
 
 def _read_folds(

@@ -13,7 +13,7 @@ from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, can
 from secateur.data.target import Target, read_target_like
 from secateur.data.weights import read_weights
 from secateur.engines.feature_gradients.stream import Stream
-from secateur.engines.feature_gradients.targets import Task
+from secateur.engines.feature_gradients.targets import TargetType
 from secateur.exceptions import InputError, ParameterError
 from secateur.path.step import Step
 from secateur.selectors.boosted_input import read_penalty
@@ -21,8 +21,8 @@ from secateur.selectors.feature_gradients_input import (
     check_against,
     read_numbers,
     read_params,
-    read_task_target,
-    task_of,
+    read_target_of_type,
+    target_type_of,
 )
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, FloatArray
@@ -37,14 +37,16 @@ class Desk:
         Of the first block; later ones must be like it.
     like : Target
         The classes that are known.
-    task : str
+    target_type : str
     stream : Stream
     """
 
-    def __init__(self, schema: TableSchema, like: Target, task: Task, stream: Stream) -> None:
+    def __init__(
+        self, schema: TableSchema, like: Target, target_type: TargetType, stream: Stream
+    ) -> None:
         self.schema = schema
         self.like = like
-        self.task = task
+        self.target_type = target_type
         self.stream = stream
         self.waiting: list[tuple[Any, FloatArray, FloatArray]] = []
 
@@ -96,36 +98,38 @@ class Desk:
 
 
 def open_desk(estimator: Any, X: Any, y: Any, classes: Any) -> Desk:
-    """Look at the first block of a stream: names, task, classes, costs."""
+    """Look at the first block of a stream: names, type of target, classes, costs."""
     table = read_numbers(X)
-    task = task_of(estimator.task, classes if classes is not None else y)
-    if classes is not None and task == "regression":
-        msg = "'classes' must be None for numbers. Got classes. Leave them out, or set 'task'."
+    target_type = target_type_of(estimator.target_type, classes if classes is not None else y)
+    if classes is not None and target_type == "regression":
+        msg = (
+            "'classes' must be None for numbers. Got classes. Leave them out, or set 'target_type'."
+        )
         raise ParameterError(msg)
     if y is None:
-        read_task_target(y, task, table.n_rows)
+        read_target_of_type(y, target_type, table.n_rows)
     given = y if classes is None else classes
-    like = read_task_target(given, task, table.n_rows if classes is None else None)
+    like = read_target_of_type(given, target_type, table.n_rows if classes is None else None)
     prices = as_costs(estimator.costs, estimator.groups).bind(table.names)
     prices.prices(prices.keep)  # a rule of the user's own may raise
     check_against(table.n_features, estimator.n_features, estimator.init, int(prices.keep.sum()))
     stream = Stream(
         prices,
         read_params(estimator),
-        task,
+        target_type,
         standardize=estimator.standardize,
         penalty=_one_penalty(estimator.penalty),
         n_wanted=estimator.n_features,
     )
-    return Desk(table.schema, Target(like.values[:0], like.classes), task, stream)
+    return Desk(table.schema, Target(like.values[:0], like.classes), target_type, stream)
 
 
-def known_classes(task: str, X: Any) -> Any:
+def known_classes(target_type: str, X: Any) -> Any:
     """The labels of all rows, where these are known before the first block; None for numbers."""
     if not isinstance(X, StoredTable):
         return None
     target = X.target()
-    return None if task_of(task, target) == "regression" else target
+    return None if target_type_of(target_type, target) == "regression" else target
 
 
 def _one_penalty(penalty: Any) -> float | None:

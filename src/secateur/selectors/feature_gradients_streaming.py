@@ -57,7 +57,7 @@ def _arrays(desk: Desk, estimator: Any) -> dict[str, Any]:
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "task": desk.task,
+        "target_type": desk.target_type,
         "names": list(desk.schema.names) if desk.schema.has_names else desk.schema.n_features,
         "parameters": {name: getattr(estimator, name) for name in SAME},
         "random": stream.rng.bit_generator.state,
@@ -137,14 +137,14 @@ def _check_header(header: Any, estimator: Any, file: str | os.PathLike[str]) -> 
 def _desk_of(header: dict[str, Any], arrays: dict[str, Any], estimator: Any) -> Desk:
     from secateur.data.names import made_up_names
 
-    names, task = header["names"], header["task"]
+    names, target_type = header["names"], header["target_type"]
     has_names = isinstance(names, list)
     schema = TableSchema(tuple(names) if has_names else made_up_names(names), has_names)
     prices = as_costs(estimator.costs, estimator.groups).bind(schema.names)
     stream = Stream(
         prices,
         read_params(estimator),
-        task,
+        target_type,
         standardize=estimator.standardize,
         penalty=header["penalty"],
         n_wanted=estimator.n_features,
@@ -159,7 +159,7 @@ def _desk_of(header: dict[str, Any], arrays: dict[str, Any], estimator: Any) -> 
     stream.scale, stream.n_rows = header["scale"], header["n_rows"]
     stream.objective, stream.estimate = header["objective"], header["estimate"]
     stream.moments, stream.questions = _moments(arrays, "columns"), _moments(arrays, "questions")
-    desk = Desk(schema, Target(np.empty(0), arrays.get("classes")), task, stream)
+    desk = Desk(schema, Target(np.empty(0), arrays.get("classes")), target_type, stream)
     desk.waiting = [_waiting(arrays, k, len(schema.names)) for k in range(header["n_waiting"])]
     return desk
 
@@ -192,7 +192,7 @@ class StreamingSelector(PathSelector):
     _own_rule: CuttingRule
     _desk: Desk
     costs: Any
-    task: str
+    target_type: str
     n_jobs: int | None
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
@@ -223,7 +223,7 @@ class StreamingSelector(PathSelector):
     def _adopt(self, desk: Desk) -> None:
         self._desk = desk
         self._remember(desk.schema)
-        self._remember_task(desk.task, desk.classes, Best())
+        self._remember_target(desk.target_type, desk.classes, Best())
 
     def _show_moment(self) -> None:
         """The subset as it is now; none before the first rows were used."""
@@ -236,7 +236,7 @@ class StreamingSelector(PathSelector):
         """One pass over the blocks; each that changes the subset is a step of the path."""
         refuse_beside(sample_weight)
         first, blocks = first_block(read_blocks(X, y))
-        desk = open_desk(self, first[0], first[1], known_classes(self.task, X))
+        desk = open_desk(self, first[0], first[1], known_classes(self.target_type, X))
         with (
             Threads(resolve_n_jobs(self.n_jobs)) as threads,
             progress_of(self, 1, 1, X, y) as progress,
@@ -277,8 +277,8 @@ class StreamingSelector(PathSelector):
         self._show_moment()
         return self
 
-    def _remember_task(self, task: str, classes: Any, rule: CuttingRule) -> None:
-        self.task_ = task
+    def _remember_target(self, target_type: str, classes: Any, rule: CuttingRule) -> None:
+        self.target_type_ = target_type
         self.__dict__.pop("classes_", None)
         if classes is not None:
             self.classes_ = classes

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from secateur.data.problem import Problem
-from secateur.data.target import Task
+from secateur.data.target import TargetType
 from secateur.losses import get_loss
 from secateur.selectors.base import PredictsClasses, PredictsNumbers
 from secateur.selectors.grafting_base import GraftingSelector
@@ -32,7 +32,7 @@ class GraftingClassifier(PredictsClasses, ClassifierMixin, GraftingSelector):  #
     (True, True)
     """
 
-    _task: ClassVar[Task] = "classification"
+    _target_type: ClassVar[TargetType] = "classification"
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class GraftingRegressor(PredictsNumbers, RegressorMixin, GraftingSelector):  # t
     (True, True)
     """
 
-    _task: ClassVar[Task] = "regression"
+    _target_type: ClassVar[TargetType] = "regression"
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.folds import Fold
 from secateur.data.problem import Problem
-from secateur.data.target import Task
+from secateur.data.target import TargetType
 from secateur.engines.drive import drive
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
 from secateur.engines.grafting.greedy import GREEDY_SHARE, largest_l1, trace_grafts
@@ -59,7 +59,7 @@ class GraftingJob:
 class GraftingSelector(PathPredictor):
     """Fits linear models or networks by grafting and keeps the features of one step."""
 
-    _task: ClassVar[Task]
+    _target_type: ClassVar[TargetType]
     _constraints = CONSTRAINTS
     _fits_on_disk = frozenset({"here", "cluster"})
 
@@ -116,7 +116,7 @@ class GraftingSelector(PathPredictor):
         l1 = read_l1(self.l1, one_by_one=self._params().one_by_one)
         seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)
-        given = read_input(self, self._task, *read_given(self, X, y, sample_weight))
+        given = read_input(self, self._target_type, *read_given(self, X, y, sample_weight))
         problem = given.problem
         refuse_categories(problem.table)
         check_kept(problem.prices.keep, self.max_features)
@@ -272,13 +272,13 @@ class GraftingSelector(PathPredictor):
         model = self._linear("coef_")
         coef = np.zeros((len(model.coef), self.n_features_in_))
         coef[:, model.features] = model.coef
-        return coef if self._task == "classification" else coef[0]
+        return coef if self._target_type == "classification" else coef[0]
 
     @property
     def intercept_(self) -> Any:
         """What is predicted where all features are 0, on the scale of ``decision_function``."""
         found = self._linear("intercept_").intercept
-        return found if self._task == "classification" else float(found[0])
+        return found if self._target_type == "classification" else float(found[0])
 
     @property
     def network_(self) -> Network:

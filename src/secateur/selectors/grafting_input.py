@@ -173,8 +173,8 @@ classes_ : array
 def with_parameters(cls: Class) -> Class:
     """Put the parameters and attributes into a class's docstring, before its examples."""
     head, _, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-    task = cls._task  # type: ignore[attr-defined]  # any grafting class
-    own = f"{CLASSIFICATION}\n" if task == "classification" else ""
+    target_type = cls._target_type  # type: ignore[attr-defined]  # any grafting class
+    own = f"{CLASSIFICATION}\n" if target_type == "classification" else ""
     cls.__doc__ = (
         f"{head.rstrip()}\n\nParameters\n----------\n{FIRST}\n{own}{LAST}\n\n"
         f"Attributes\n----------\n{ATTRIBUTES}\n\nExamples\n--------\n{examples}"

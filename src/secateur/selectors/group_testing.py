@@ -232,7 +232,7 @@ class GTGBMRegressor(_GroupTested, BoostedRegressor):
     Examples
     --------
     >>> from secateur.datasets import make_wide
-    >>> made = make_wide(2_000, 1_000, 5, 0, task="regression")
+    >>> made = make_wide(2_000, 1_000, 5, 0, target_type="regression")
     >>> selector = GTGBMRegressor(penalty=0.02, expected_features=5, random_state=0)
     >>> selector = selector.fit(made.X, made.y)
     >>> bool(selector.support_[made.relevant].sum() >= 3)

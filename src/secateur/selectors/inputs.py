@@ -12,7 +12,7 @@ from secateur.data.frames import read_table
 from secateur.data.messages import some_of
 from secateur.data.problem import Problem
 from secateur.data.table import Table
-from secateur.data.target import Target, Task, read_target
+from secateur.data.target import Target, TargetType, read_target
 from secateur.data.weights import class_weights, combine_weights, read_weights
 from secateur.exceptions import InputError
 from secateur.execution.dask import DaskExecutor
@@ -46,7 +46,9 @@ class FitInput:
     class_factors: FloatArray
 
 
-def read_input(estimator: Any, task: Task, X: Any, y: Any, sample_weight: Any) -> FitInput:
+def read_input(
+    estimator: Any, target_type: TargetType, X: Any, y: Any, sample_weight: Any
+) -> FitInput:
     """Check X, y, the weights and the costs, and give them as a problem.
 
     Of the parameters of the estimator those are read that it has: categorical_features, costs,
@@ -56,17 +58,17 @@ def read_input(estimator: Any, task: Task, X: Any, y: Any, sample_weight: Any) -
     if isinstance(X, StoredTable):
         y, sample_weight = read_stored(X, y, sample_weight, given.get("categorical_features"))
     if y is None:  # before X, as scikit-learn does
-        read_target(y, task=task)
+        read_target(y, target_type=target_type)
     table = read_rows(X, given.get("categorical_features"))
     costs = as_costs(given.get("costs"), given.get("groups"), given.get("keep"))
     prices = costs.bind(table.names)
     prices.prices(prices.keep)  # a rule of the user's own may raise
-    target = read_target(y, task=task, n_rows=table.n_rows)
+    target = read_target(y, target_type=target_type, n_rows=table.n_rows)
     plain = read_weights(sample_weight, table.n_rows)
     class_weight = given.get("class_weight")
     weight = combine_weights(target, plain, class_weight)
     kept = np.flatnonzero(weight)
-    problem = Problem(table, target, weight, prices, task)
+    problem = Problem(table, target, weight, prices, target_type)
     if len(kept) < len(weight):
         refuse_weightless(table)
         problem = problem.take(kept)

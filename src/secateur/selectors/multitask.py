@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 
 from secateur.data.table import Table
-from secateur.data.target import Target, Task
+from secateur.data.target import Target, TargetType
 from secateur.engines.boosted.trees import BoostedModel
 from secateur.selectors.boosted import class_loss, number_loss
 from secateur.selectors.boosted_input import CONSTRAINTS, LOSS_CONSTRAINTS, with_parameters
@@ -50,7 +50,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
     [True, True, False]
     """
 
-    _task: ClassVar[Task] = "classification"
+    _target_type: ClassVar[TargetType] = "classification"
     _constraints = CONSTRAINTS | TASK_CONSTRAINTS
     _own_parameters: ClassVar[str] = MULTITASK
     _penalty_doc: ClassVar[str] = GROUP_PENALTY
@@ -193,7 +193,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     [True, True, False]
     """
 
-    _task: ClassVar[Task] = "regression"
+    _target_type: ClassVar[TargetType] = "regression"
     _constraints = CONSTRAINTS | LOSS_CONSTRAINTS | TASK_CONSTRAINTS
     _own_parameters: ClassVar[str] = MULTITASK
     _penalty_doc: ClassVar[str] = GROUP_PENALTY

@@ -111,7 +111,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         X, y = store_lazy(self, X, y, sample_weight, task)
         penalty = read_penalty(self.group_penalty, self._criterion, name="group_penalty")
         seed, n_threads = read_seed(self.random_state), resolve_n_jobs(self.n_jobs)
-        given = read_multitask(self, self._task, X, y, sample_weight, task)
+        given = read_multitask(self, self._target_type, X, y, sample_weight, task)
         check_kept(given.problem.prices.keep, self.max_features)
         own = read_task_penalties(self.task_penalty, given.tasks, penalty)
         tasks = [self._read_task(given, t, its_penalty) for t, its_penalty in enumerate(own)]

@@ -12,7 +12,7 @@ from secateur.data.costs import as_costs
 from secateur.data.folds import Fold
 from secateur.data.messages import some_of
 from secateur.data.problem import Problem
-from secateur.data.target import Target, Task, read_target
+from secateur.data.target import Target, TargetType, read_target
 from secateur.data.tasks import (
     TaskRows,
     all_classes,
@@ -154,13 +154,13 @@ class MultitaskJob(BoostedJob):
 
 
 def read_multitask(
-    estimator: Any, kind: Task, X: Any, y: Any, sample_weight: Any, task: Any
+    estimator: Any, target_type: TargetType, X: Any, y: Any, sample_weight: Any, task: Any
 ) -> MultitaskInput:
     """Check X, y, the tasks, the weights and the costs."""
     if isinstance(X, StoredTable):
         y, sample_weight, task = _read_stored(estimator, X, y, sample_weight, task)
     if y is None:  # before X, as scikit-learn does
-        read_target(y, task=kind)
+        read_target(y, target_type=target_type)
     table = read_rows(X, estimator.categorical_features)
     n_rows = table.n_rows
     prices = as_costs(estimator.costs, estimator.groups, estimator.keep).bind(table.names)
@@ -170,13 +170,16 @@ def read_multitask(
         msg = "'task' must be None where y has a column for each task. Got both. Give one of them."
         raise InputError(msg)
     if wide:
-        tasks, target = read_wide(y, task=kind, n_rows=n_rows), Target(np.zeros(n_rows))
+        tasks, target = (
+            read_wide(y, target_type=target_type, n_rows=n_rows),
+            Target(np.zeros(n_rows)),
+        )
     else:
-        target = read_target(y, task=kind, n_rows=n_rows)
+        target = read_target(y, target_type=target_type, n_rows=n_rows)
         tasks = read_stacked(target, task, n_rows)
     weight = read_weights(sample_weight, n_rows)
     kept = np.flatnonzero(weight)
-    problem = Problem(table, target, weight, prices, kind)
+    problem = Problem(table, target, weight, prices, target_type)
     if len(kept) < n_rows:
         refuse_weightless(table)
         problem = problem.take(kept)

@@ -145,7 +145,7 @@ class _Desk:
         self._check_kind(part.X)
         table = self._reader.table(part.X)
         if part.targets[0] is None:
-            read_target(None, task="regression")
+            read_target(None, target_type="regression")
         labels = as_array(part.targets[0], "y")
         check_length(len(labels), table.n_rows, "y")
         kept, weight = kept_rows(part, table.n_rows)

@@ -14,7 +14,7 @@ from secateur.data.problem import Problem
 from secateur.data.weights import are_counts
 from secateur.engines.feature_gradients.rows import Field, make_field
 from secateur.engines.feature_gradients.search import Found, State, descend, step_of
-from secateur.engines.feature_gradients.targets import SearchParams, Task
+from secateur.engines.feature_gradients.targets import SearchParams, TargetType
 from secateur.engines.fold_losses import SHRINKAGES, FoldLosses, pool, shrunken_losses
 from secateur.engines.linear_scorer import LinearJudge
 from secateur.execution.dask import DaskExecutor
@@ -106,7 +106,7 @@ class Ground:
     """A problem and how it is to be searched."""
 
     problem: Problem
-    task: Task
+    target_type: TargetType
     params: SearchParams
     standardize: bool
     threads: Threads
@@ -117,7 +117,7 @@ class Ground:
         """The problem, or a part of it, ready to be searched."""
         return make_field(
             self.problem if problem is None else problem,
-            self.task,
+            self.target_type,
             self.params,
             standardize=self.standardize,
             threads=self.threads,

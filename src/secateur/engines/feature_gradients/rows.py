@@ -23,7 +23,7 @@ from secateur.engines.feature_gradients.estimate import Batch, Estimator, estima
 from secateur.engines.feature_gradients.targets import (
     Curve,
     SearchParams,
-    Task,
+    TargetType,
     contrasts,
     standardise,
 )
@@ -157,7 +157,7 @@ class Field:
 
 def make_field(
     problem: Problem,
-    task: Task,
+    target_type: TargetType,
     params: SearchParams,
     *,
     standardize: bool,
@@ -169,14 +169,14 @@ def make_field(
     price = problem.prices.prices(problem.prices.keep)
     columns = centre(problem.table, problem.weight, standardize=standardize, price=price)
     units = Units(problem.prices, columns.features, params.group_mode)
-    questions = standardise(contrasts(problem.target, task), problem.weight)
+    questions = standardise(contrasts(problem.target, target_type), problem.weight)
     rows, weight = _counted(problem.weight)
     ordered = _settled(columns, problem.target.values, rows)
     rows, weight = rows[ordered], weight[ordered]
     check_rows(len(rows), params)
     sample = np.random.default_rng(params.seed).permutation(len(rows))[:SAMPLE]
     scale = top_eigenvalue(columns, rows[sample], threads, params.seed)
-    curve = Curve("residual variance" if task == "regression" else "error rate")
+    curve = Curve("residual variance" if target_type == "regression" else "error rate")
     estimator = estimator_of(columns, params.order, scale, threads)
     if executor is not None:
         estimator = SpreadEstimator(estimator, Rows(columns, params.order, scale), executor)

@@ -31,7 +31,7 @@ from secateur.engines.feature_gradients.search import (
     first_v,
     step_of,
 )
-from secateur.engines.feature_gradients.targets import Curve, SearchParams, Task, contrasts
+from secateur.engines.feature_gradients.targets import Curve, SearchParams, TargetType, contrasts
 from secateur.engines.feature_gradients.units import Units
 from secateur.path.step import Step
 from secateur.typing import FloatArray, IntArray
@@ -59,7 +59,7 @@ class Stream:
     ----------
     prices : Prices
     params : SearchParams
-    task : {"classification", "ordinal", "regression"}
+    target_type : {"classification", "ordinal", "regression"}
     standardize : bool
     penalty : float or None
         None has it set by the first batch.
@@ -71,7 +71,7 @@ class Stream:
         self,
         prices: Prices,
         params: SearchParams,
-        task: Task,
+        target_type: TargetType,
         *,
         standardize: bool,
         penalty: float | None,
@@ -79,7 +79,7 @@ class Stream:
     ) -> None:
         self.prices = prices
         self.params = params
-        self.task = task
+        self.target_type = target_type
         self.penalty = penalty
         self.n_wanted = n_wanted
         self._standardize = standardize
@@ -89,7 +89,7 @@ class Stream:
         bounded = np.clip(first_v(self.units, start), -BOUND, BOUND)
         bounded[self.units.kept] = np.inf
         self.descent = Descent.begin(bounded, BOUND)
-        self.curve = Curve("residual variance" if task == "regression" else "error rate")
+        self.curve = Curve("residual variance" if target_type == "regression" else "error rate")
         self.rng = np.random.default_rng(params.seed)
         self.moments: Moments | None = None
         self.questions: Moments | None = None
@@ -106,7 +106,7 @@ class Stream:
 
     def push(self, table: Table, target: Target, weight: FloatArray, threads: Threads) -> None:
         """Use a block of rows: of ``least`` rows or more, all of positive weight."""
-        asked = contrasts(target, self.task)
+        asked = contrasts(target, self.target_type)
         moments, questions = self._note(moments_of(table, weight), _row_moments(asked, weight))
         columns = centre_by(table, moments, standardize=self._standardize)
         self._follow_spectrum(columns, threads)

@@ -96,16 +96,16 @@ class Curve:
         return 1.0 - kept if self.kind == "residual variance" else (1.0 - np.sqrt(kept)) / 2.0
 
 
-Task = Literal["classification", "ordinal", "regression"]
+TargetType = Literal["classification", "ordinal", "regression"]
 
 
-def contrasts(target: Target, task: Task) -> FloatArray:
+def contrasts(target: Target, target_type: TargetType) -> FloatArray:
     """One row per question that the target asks, not yet standardised.
 
     Parameters
     ----------
     target : Target
-    task : {"classification", "ordinal", "regression"}
+    target_type : {"classification", "ordinal", "regression"}
         Two classes are one question, more are one per class (one against the rest); ordered
         classes ask one question per threshold between them.
 
@@ -116,9 +116,9 @@ def contrasts(target: Target, task: Task) -> FloatArray:
            [-1., -1.,  1.]])
     """
     y = target.values
-    if task == "regression":
+    if target_type == "regression":
         return y[None, :].copy()
-    if task == "ordinal" or target.n_classes == 2:
+    if target_type == "ordinal" or target.n_classes == 2:
         cuts = np.arange(1, target.n_classes)
         return np.where(y[None, :] >= cuts[:, None], 1.0, -1.0)
     return np.where(y[None, :] == np.arange(target.n_classes)[:, None], 1.0, -1.0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from secateur.data import target as guessing
 from secateur.data.messages import similar_to, some_of
-from secateur.data.target import Task
+from secateur.data.target import TargetType
 from secateur.exceptions import InputError
 from secateur.storage.reading.columns import TableFacts
 from secateur.storage.reading.dialect import as_days, date_format
@@ -21,7 +21,7 @@ from secateur.storage.reading.svmlight import LABEL
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 
-def guess_task(target: AnyArray, name: str) -> tuple[Task, str]:
+def guess_target_type(target: AnyArray, name: str) -> tuple[TargetType, str]:
     """Guess what is asked, and say why.
 
     Parameters
@@ -31,8 +31,8 @@ def guess_task(target: AnyArray, name: str) -> tuple[Task, str]:
 
     Examples
     --------
-    >>> guess_task(np.array([0.5, 1.25, 3.0]), "price")
-    ('regression', "Task: regression, since 'price' holds numbers (--task overrules).")
+    >>> guess_target_type(np.array([0.5, 1.25, 3.0]), "y")
+    ('regression', "Target type: regression, since 'y' holds numbers (--target-type overrules).")
     """
     values = np.unique(target)
     if len(values) < 2:
@@ -43,24 +43,27 @@ def guess_task(target: AnyArray, name: str) -> tuple[Task, str]:
     if target.dtype.kind == "O":
         _check_texts(len(values), len(target), name)
         return "classification", _classes(name, values)
-    if guessing.guess_task(target) == "classification":
+    if guessing.guess_target_type(target) == "classification":
         return "classification", _classes(name, [int(value) for value in values])
     is_whole = bool((values == np.floor(values)).all())
     why = "whole numbers, too many for classes" if is_whole else "numbers"
-    return "regression", f"Task: regression, since {name!r} holds {why} (--task overrules)."
+    return (
+        "regression",
+        f"Target type: regression, since {name!r} holds {why} (--target-type overrules).",
+    )
 
 
-def labels_of(target: AnyArray, task: Task) -> AnyArray:
+def labels_of(target: AnyArray, target_type: TargetType) -> AnyArray:
     """The target as selectors want it: whole class labels as integers, so that they print so."""
-    if task == "classification" and target.dtype.kind == "f":
+    if target_type == "classification" and target.dtype.kind == "f":
         return whole_labels(target)
     return target
 
 
 def _classes(name: str, values: Any) -> str:
     return (
-        f"Task: classification, since {name!r} has {len(values)} classes: {some_of(values)} "
-        "(--task overrules)."
+        f"Target type: classification, since {name!r} has {len(values)} classes: {some_of(values)} "
+        "(--target-type overrules)."
     )
 
 
@@ -94,7 +97,7 @@ class Dataset:
     features : Features
         X with its names, rows as in ``rows``.
     y : array of shape (n_rows,)
-    task : {"classification", "regression"}
+    target_type : {"classification", "regression"}
     target : str
         The name of y.
     weight, time, group : array of shape (n_rows,) or None
@@ -110,7 +113,7 @@ class Dataset:
 
     features: Features
     y: AnyArray
-    task: Task
+    target_type: TargetType
     target: str
     weight: FloatArray | None
     time: FloatArray | None
@@ -135,7 +138,7 @@ class Dataset:
 
 
 def make_dataset(
-    raw: RawTable, roles: Roles, *, task: Task | None = None, indicators: bool = False
+    raw: RawTable, roles: Roles, *, target_type: TargetType | None = None, indicators: bool = False
 ) -> Dataset:
     """Tell the columns of a file apart.
 
@@ -143,7 +146,7 @@ def make_dataset(
     ----------
     raw : RawTable
     roles : Roles
-    task : optional
+    target_type : optional
         Guessed by default.
     indicators : bool, default=False
         As in `make_features`.
@@ -151,7 +154,7 @@ def make_dataset(
     target = target_name(raw, roles.target)
     plan = plan_features(TableFacts.of(raw), raw, roles, target)
     y, rows, notes = _target(raw, target)
-    guessed, sentence = guess_task(y, target) if task is None else (task, "")
+    guessed, sentence = guess_target_type(y, target) if target_type is None else (target_type, "")
     time = _time(raw, roles.time, rows)
     order = np.arange(len(rows)) if time is None else np.argsort(time, kind="stable")
     rows, y = rows[order], y[order]

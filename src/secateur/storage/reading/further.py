@@ -47,7 +47,7 @@ def read_test(
         raise InputError(
             f"{file} must have rows with a target. Got none in {dataset.target!r}. Check the file."
         )
-    labels = labels_of(y[rows], dataset.task)
+    labels = labels_of(y[rows], dataset.target_type)
     if (labels.dtype.kind == "O") != (dataset.y.dtype.kind == "O"):
         raise InputError(
             f"{file} must have the target of the first file. Got values of another kind in "

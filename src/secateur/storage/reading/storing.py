@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.target import Task
+from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError
 from secateur.storage.labels import LabelColumn
 from secateur.storage.open_table import Storing, store_source
@@ -19,7 +19,7 @@ from secateur.storage.reading.dataset import (
     Roles,
     column_values,
     find_column,
-    guess_task,
+    guess_target_type,
     known_target,
     labels_of,
     plan_features,
@@ -57,7 +57,7 @@ def store_dataset(
     roles: Roles,
     where: Where,
     *,
-    task: Task | None = None,
+    target_type: TargetType | None = None,
     indicators: bool = False,
 ) -> Dataset:
     """Tell the columns of a file apart, as `make_dataset` does, without reading it as a whole.
@@ -73,7 +73,9 @@ def store_dataset(
     plan = plan_features(looked.facts, looked.first, roles, looked.target)
     numbers, values = looked.column(looked.target)
     y, rows, notes = known_target(values, numbers, looked.target)
-    guessed, sentence = guess_task(y, looked.target) if task is None else (task, "")
+    guessed, sentence = (
+        guess_target_type(y, looked.target) if target_type is None else (target_type, "")
+    )
     y = labels_of(y, guessed)
     weight = tasks = None
     if roles.weight is not None:
@@ -90,7 +92,7 @@ def store_dataset(
     return Dataset(
         features=made._replace(X=table, notes=()),
         y=y[is_row],
-        task=guessed,
+        target_type=guessed,
         target=looked.target,
         weight=table.weight,
         time=None,
