@@ -1,4 +1,4 @@
-"""Losses: value, negative gradient, hessian and best constant, each loss a small class of facts."""
+"""Losses: value per row, negative gradient, hessian and best constant."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from secateur.losses.base import (
     fixed_point_sum,
     weighted_quantile,
 )
-from secateur.losses.classification import Logistic, Multinomial
-from secateur.losses.regression import AbsoluteError, Huber, Poisson, Quantile, SquaredError
+from secateur.losses.losses import (
+    AbsoluteError,
+    Huber,
+    Logistic,
+    Multinomial,
+    Poisson,
+    Quantile,
+    SquaredError,
+)
 from secateur.typing import Loss
 
 __all__ = [
@@ -35,7 +42,7 @@ __all__ = [
 
 LOSS_NAMES = ("squared_error", "log_loss", "absolute_error", "huber", "poisson", "quantile")
 
-_WITHOUT_SETTINGS: dict[str, Callable[[], Loss]] = {
+_WITHOUT_PARAMETERS: dict[str, Callable[[], Loss]] = {
     "squared_error": SquaredError,
     "absolute_error": AbsoluteError,
     "poisson": Poisson,
@@ -49,7 +56,7 @@ def get_loss(
     quantile: float | None = None,
     delta: float | None = None,
 ) -> Loss:
-    """Loss of a given name; settings that it does not have are ignored.
+    """The loss of a given name; parameters that it does not have are ignored.
 
     Parameters
     ----------
@@ -65,15 +72,15 @@ def get_loss(
     Raises
     ------
     ParameterError
-        If the name is unknown, or a needed setting is missing or out of range.
+        If the name is unknown, or a needed parameter is missing or out of range.
 
     Examples
     --------
     >>> get_loss("log_loss", n_classes=3)
     Multinomial(n_classes=3)
     """
-    if name in _WITHOUT_SETTINGS:
-        return _WITHOUT_SETTINGS[name]()
+    if name in _WITHOUT_PARAMETERS:
+        return _WITHOUT_PARAMETERS[name]()
     if name == "log_loss":
         count = int(_needed("n_classes", n_classes, name))
         return Logistic() if count == 2 else Multinomial(count)
@@ -85,9 +92,9 @@ def get_loss(
     raise ParameterError(f"'loss' must be one of {known}. Got {name!r}. Choose one of these names.")
 
 
-def _needed(setting: str, value: float | None, name: str) -> float:
+def _needed(parameter: str, value: float | None, name: str) -> float:
     if value is None:
         raise ParameterError(
-            f"The loss {name!r} needs {setting!r}. Got None. Give {setting!r} with this loss."
+            f"The loss {name!r} needs {parameter!r}. Got None. Give {parameter!r} with this loss."
         )
     return value

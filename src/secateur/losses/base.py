@@ -1,4 +1,4 @@
-"""What all losses share: sums that do not depend on the order of rows, and the common face."""
+"""Sums that do not depend on the order of rows, and the base class of losses."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ def fixed_point_exponent(values: FloatArray) -> int:
 def fixed_point_sum(values: FloatArray, exponent: int | None = None) -> float:
     """Sum that is the same bit for bit in every order of the rows.
 
-    Each value is rounded to a multiple of ``2**-exponent``; integers are then summed, and integer
-    sums have no order.
+    Each value is rounded to a multiple of ``2**-exponent``, then the integers are summed.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows,)
     exponent : int, default: :func:`fixed_point_exponent` of ``values``
-        Give the exponent of all rows when summing over some of them, so that parts add up exactly.
+        To sum over parts of the rows, give the exponent of all rows: the parts then add up exactly.
 
     Examples
     --------
@@ -61,26 +60,14 @@ def exact_mean(values: FloatArray, weights: FloatArray) -> float:
             "Give a positive weight to at least one row."
         )
     mean = fixed_point_sum(values * weights) / total
-    # A mean never leaves the range; so a constant is its own mean, without a rounding error.
+    # Clipped to the range of the values: the mean of a constant is the constant, to the bit.
     return min(max(mean, float(values.min())), float(values.max()))
-
-
-def plogp(share: FloatArray) -> FloatArray:
-    """``p log p``, which is 0 at 0.
-
-    Examples
-    --------
-    >>> plogp(np.array([0.0, 1.0]))
-    array([0., 0.])
-    """
-    value: FloatArray = share * np.log(np.where(share > 0.0, share, 1.0))
-    return value
 
 
 def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> float:
     """Lower weighted quantile: the smallest value that has ``level`` of the weight at or below it.
 
-    Rows are taken in the order of (value, weight), so that their order in the data has no say.
+    Rows are sorted by (value, weight), so the result does not depend on their order in the data.
 
     Examples
     --------
@@ -89,24 +76,28 @@ def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> 
     """
     order = np.lexsort((weights, values))
     cumulative = np.cumsum(weights[order])
-    # The first place where cumulative >= level * total.
-    place = int(np.searchsorted(cumulative, level * cumulative[-1], side="left"))
-    return float(values[order[place]])
+    first = int(np.searchsorted(cumulative, level * cumulative[-1], side="left"))
+    return float(values[order[first]])
 
 
 class LossBase:
-    """Facts and defaults of a loss; one raw output, the identity as link.
+    """Base class of losses: one raw output and the identity as link, unless overridden.
+
+    A subclass sets ``name``, fills ``gradients(target, raw, gradient_out, hessian_out)`` with the
+    *negative* gradient and the hessian, and defines ``pointwise(target, raw)``, the loss per row,
+    and ``_best_constant(target, weight)``. Raw predictions, gradients and hessians have the shape
+    (n_outputs, n_rows). ``conjugate(target, slope)``, where defined, is the convex conjugate per
+    row.
 
     Attributes
     ----------
     name : str
     n_outputs : int
-        Rows of the raw predictions, gradients and hessians: their shape is (n_outputs, n_rows).
     constant_hessian : bool
         True if the hessian is 1 for all rows.
     leaf_quantile : float or None
-        If not None, the value of a leaf is this weighted quantile of its residuals, because a
-        Newton step says nothing where the curvature is zero.
+        If not None, the value of a leaf is this weighted quantile of its residuals, since a Newton
+        step needs curvature.
     """
 
     name: str
@@ -135,7 +126,7 @@ class LossBase:
             )
 
     def response(self, raw: FloatArray) -> FloatArray:
-        """Prediction on the scale of the target, shape (n_rows,)."""
+        """Prediction on the scale of the target: (n_rows,), or (n_rows, n_classes)."""
         prediction: FloatArray = raw[0].copy()
         return prediction
 
@@ -143,14 +134,5 @@ class LossBase:
         raise NotImplementedError
 
     def _settings(self) -> dict[str, object]:
+        """Parameters of the constructor, for ``repr``."""
         return {}
-
-
-def check_class_codes(target: FloatArray, n_classes: int) -> None:
-    """Raise InputError unless the target holds whole numbers from 0 to ``n_classes - 1``."""
-    wrong = (target != np.floor(target)) | (target < 0) | (target >= n_classes)
-    if wrong.any():
-        raise InputError(
-            f"The target must hold class codes 0 to {n_classes - 1}. "
-            f"Got {float(target[wrong][0])}. Encode the labels first."
-        )

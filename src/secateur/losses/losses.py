@@ -1,0 +1,353 @@
+"""The losses, each a small class; a new one goes here and into ``get_loss``."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from secateur._kernels import losses as kernels
+from secateur.exceptions import InputError, ParameterError
+from secateur.losses.base import LossBase, exact_mean, fixed_point_sum, weighted_quantile
+from secateur.typing import FloatArray
+
+SMALLEST_SHARE = float(np.finfo(np.float64).eps)
+"""Smallest share of a class: the log odds of a class without rows stay at about 36."""
+
+MAX_STEPS = 100
+"""Steps for the constant of Huber's loss: Newton needs a handful, bisection about fifty."""
+
+
+class SquaredError(LossBase):
+    """Half squared error, ``(y - raw)^2 / 2``; the negative gradient is the residual.
+
+    Examples
+    --------
+    >>> loss = SquaredError()
+    >>> loss.baseline(np.array([1.0, 2.0, 6.0]), np.ones(3))
+    array([3.])
+    """
+
+    name: str = "squared_error"
+    constant_hessian: bool = True
+    gradients = staticmethod(kernels.squared_gradients)
+
+    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """``r^2 / 2``, r the residual."""
+        value: FloatArray = 0.5 * np.square(target - raw[0])
+        return value
+
+    def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
+        """``s^2 / 2 + s y`` of a slope s."""
+        value: FloatArray = slope[0] * (0.5 * slope[0] + target)
+        return value
+
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
+        return exact_mean(target, weight)
+
+
+class Quantile(LossBase):
+    """Pinball loss: ``level * r`` for a residual ``r >= 0``, ``(level - 1) * r`` below.
+
+    Parameters
+    ----------
+    level : float
+        The quantile to estimate, strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> loss = Quantile(0.9)
+    >>> loss.baseline(np.arange(1.0, 11.0), np.ones(10))
+    array([9.])
+    """
+
+    name: str = "quantile"
+    constant_hessian: bool = True
+
+    def __init__(self, level: float) -> None:
+        if not 0.0 < level < 1.0:
+            raise ParameterError(
+                f"'quantile' must lie strictly between 0 and 1. Got {level}. "
+                "Use 0.5 for the median."
+            )
+        self.level = float(level)
+        self.leaf_quantile: float | None = self.level
+        self._slopes = (self.level, 1.0 - self.level)
+
+    def gradients(
+        self, target: FloatArray, raw: FloatArray, gradient_out: FloatArray, hessian_out: FloatArray
+    ) -> None:
+        """``level`` above the prediction, ``level - 1`` below, 0 on it; the hessian is 1."""
+        kernels.quantile_gradients(target, raw, *self._slopes, gradient_out, hessian_out)
+
+    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """``max(level * r, (level - 1) * r)``."""
+        residual: FloatArray = target - raw[0]
+        above, below = self._slopes
+        return np.maximum(above * residual, -below * residual)
+
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
+        return weighted_quantile(target, weight, self.level)
+
+    def _settings(self) -> dict[str, object]:
+        return {"level": self.level}
+
+
+class AbsoluteError(Quantile):
+    """Absolute error, ``|y - raw|``; the negative gradient is the sign of the residual.
+
+    Examples
+    --------
+    >>> loss = AbsoluteError()
+    >>> loss.baseline(np.array([1.0, 2.0, 60.0]), np.ones(3))
+    array([2.])
+    """
+
+    name: str = "absolute_error"
+
+    def __init__(self) -> None:
+        super().__init__(0.5)
+        self._slopes = (1.0, 1.0)
+
+    def _settings(self) -> dict[str, object]:
+        return {}
+
+
+class Huber(LossBase):
+    """Huber's loss: ``r^2 / 2`` if ``|r| <= delta``, else ``delta * (|r| - delta / 2)``.
+
+    The hessian is 1 inside and ``delta / |r|`` outside, the curvature of the parabola that
+    touches the loss at r and lies above it: a Newton leaf is then one step of iteratively
+    re-weighted least squares.
+
+    Parameters
+    ----------
+    delta : float
+        Residual beyond which a row counts by its absolute error, in units of the target.
+
+    Examples
+    --------
+    >>> loss = Huber(delta=1.0)
+    >>> loss.baseline(np.array([0.0, 0.0, 0.5, 100.0]), np.ones(4))
+    array([0.5])
+    """
+
+    name: str = "huber"
+
+    def __init__(self, delta: float) -> None:
+        if not (delta > 0.0 and math.isfinite(delta)):
+            raise ParameterError(
+                f"'delta' must be positive and finite. Got {delta}. "
+                "Use a typical size of the residuals."
+            )
+        self.delta = float(delta)
+
+    def gradients(
+        self, target: FloatArray, raw: FloatArray, gradient_out: FloatArray, hessian_out: FloatArray
+    ) -> None:
+        """The residual clipped at ``delta``, and the curvature of the parabola above."""
+        kernels.huber_gradients(target, raw, self.delta, gradient_out, hessian_out)
+
+    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """``r^2 / 2`` or ``delta * (|r| - delta / 2)``."""
+        size: FloatArray = np.abs(target - raw[0])
+        near: FloatArray = np.minimum(size, self.delta)
+        return near * (size - 0.5 * near)
+
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
+        """Root of the summed gradient, by Newton steps kept inside a shrinking bracket."""
+        low, high = float(target.min()), float(target.max())
+        centre = weighted_quantile(target, weight, 0.5)
+        for _ in range(MAX_STEPS):
+            residual = target - centre
+            pull = fixed_point_sum(weight * np.clip(residual, -self.delta, self.delta))
+            slope = fixed_point_sum(np.where(np.abs(residual) <= self.delta, weight, 0.0))
+            if pull == 0.0:
+                break
+            low, high = (centre, high) if pull > 0.0 else (low, centre)
+            proposal = centre + pull / slope if slope > 0.0 else math.inf
+            if not low < proposal < high:
+                proposal = low + 0.5 * (high - low)
+            moved = abs(proposal - centre)
+            centre = proposal
+            if moved <= 1e-15 * (abs(centre) + self.delta):
+                break
+        return centre
+
+    def _settings(self) -> dict[str, object]:
+        return {"delta": self.delta}
+
+
+class Poisson(LossBase):
+    """Half Poisson deviance, ``y log(y / mu) - y + mu`` with ``mu = exp(raw)``.
+
+    Raw predictions beyond plus or minus 300 count as 300, so that nothing overflows.
+
+    Examples
+    --------
+    >>> loss = Poisson()
+    >>> loss.response(loss.baseline(np.array([0.0, 1.0, 5.0]), np.ones(3))[:, None])
+    array([2.])
+    """
+
+    name: str = "poisson"
+    gradients = staticmethod(kernels.poisson_gradients)
+
+    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """``y log(y / mu) - y + mu``; ``y log y`` is 0 at 0, its limit."""
+        clipped = np.clip(raw[0], -kernels.RAW_LIMIT, kernels.RAW_LIMIT)
+        log_target = np.log(np.where(target > 0.0, target, 1.0))
+        value: FloatArray = target * (log_target - clipped - 1.0) + np.exp(clipped)
+        return value
+
+    def response(self, raw: FloatArray) -> FloatArray:
+        """The expected count, shape (n_rows,)."""
+        mean: FloatArray = np.exp(np.clip(raw[0], -kernels.RAW_LIMIT, kernels.RAW_LIMIT))
+        return mean
+
+    def check_target(self, target: FloatArray) -> None:
+        """Raise InputError if the target has a negative value, or is zero everywhere."""
+        super().check_target(target)
+        smallest = float(target.min())
+        if smallest < 0.0:
+            raise InputError(
+                f"The target must be >= 0 for the loss 'poisson'. Got {smallest}. "
+                "Use loss='squared_error' for targets with negative values."
+            )
+        self._check_positive(float(target.max()))
+
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
+        mean = exact_mean(target, weight)
+        self._check_positive(mean)
+        return math.log(mean)
+
+    def _check_positive(self, size: float) -> None:
+        if not size > 0.0:
+            raise InputError(
+                "The target must have a positive sum for the loss 'poisson'. Got only zeros. "
+                "Check that the right column is the target."
+            )
+
+
+class Logistic(LossBase):
+    """Log loss in nats, ``log(1 + exp(raw)) - y * raw``, for class codes 0 and 1.
+
+    Examples
+    --------
+    >>> loss = Logistic()
+    >>> loss.response(np.array([[0.0]]))
+    array([[0.5, 0.5]])
+    """
+
+    name: str = "log_loss"
+    gradients = staticmethod(kernels.logistic_gradients)
+
+    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """``log(1 + exp(raw)) - y * raw``."""
+        value = np.empty(len(target))
+        kernels.logistic_losses(target, raw, value)
+        return value
+
+    def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
+        """Minus the entropy of ``(q, 1 - q)``, q = y + slope."""
+        share = np.clip(target + slope[0], 0.0, 1.0)
+        value: FloatArray = plogp(share) + plogp(1.0 - share)
+        return value
+
+    def response(self, raw: FloatArray) -> FloatArray:
+        """Probabilities of both classes, shape (n_rows, 2)."""
+        probability = np.empty((raw.shape[1], 2))
+        kernels.logistic_probabilities(raw, probability)
+        return probability
+
+    def check_target(self, target: FloatArray) -> None:
+        """Raise InputError unless the target holds 0 and 1."""
+        super().check_target(target)
+        check_class_codes(target, 2)
+
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
+        share = exact_mean(target, weight)
+        share = min(max(share, SMALLEST_SHARE), 1.0 - SMALLEST_SHARE)
+        return math.log(share / (1.0 - share))
+
+
+class Multinomial(LossBase):
+    """Log loss in nats, ``log(sum_k exp(raw_k)) - raw_y``, for class codes 0 to n_classes - 1.
+
+    The hessian is the diagonal ``p_k (1 - p_k)`` of the full one, one tree per class.
+
+    Parameters
+    ----------
+    n_classes : int
+        At least 2.
+
+    Examples
+    --------
+    >>> loss = Multinomial(n_classes=4)
+    >>> loss.response(np.zeros((4, 1)))
+    array([[0.25, 0.25, 0.25, 0.25]])
+    """
+
+    name: str = "log_loss"
+    gradients = staticmethod(kernels.multinomial_gradients)
+
+    def __init__(self, n_classes: int) -> None:
+        if n_classes < 2:
+            raise ParameterError(
+                f"'n_classes' must be >= 2. Got {n_classes}. Give a target with several classes."
+            )
+        self.n_outputs: int = int(n_classes)
+
+    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """``log(sum_k exp(raw_k)) - raw_y``."""
+        value = np.empty(len(target))
+        kernels.multinomial_values(target, raw, value)
+        return value
+
+    def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
+        """Minus the entropy of q, ``q_k = [y = k] + slope_k``."""
+        share = slope.copy()
+        share[target.astype(np.int64), np.arange(len(target))] += 1.0
+        value: FloatArray = plogp(np.clip(share, 0.0, 1.0)).sum(axis=0)
+        return value
+
+    def response(self, raw: FloatArray) -> FloatArray:
+        """Probabilities of the classes, shape (n_rows, n_classes)."""
+        probability = np.empty((raw.shape[1], raw.shape[0]))
+        kernels.multinomial_probabilities(raw, probability)
+        return probability
+
+    def check_target(self, target: FloatArray) -> None:
+        """Raise InputError unless the target holds class codes."""
+        super().check_target(target)
+        check_class_codes(target, self.n_outputs)
+
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> FloatArray:
+        codes = range(self.n_outputs)
+        shares = [exact_mean((target == code).astype(np.float64), weight) for code in codes]
+        log_shares = np.log(np.maximum(shares, SMALLEST_SHARE))
+        # The softmax ignores a common shift; the centred vector is the shortest.
+        return np.asarray(log_shares - log_shares.mean(), dtype=np.float64)
+
+    def _settings(self) -> dict[str, object]:
+        return {"n_classes": self.n_outputs}
+
+
+def plogp(share: FloatArray) -> FloatArray:
+    """``p log p``, which is 0 at 0.
+
+    >>> plogp(np.array([0.0, 1.0]))
+    array([0., 0.])
+    """
+    value: FloatArray = share * np.log(np.where(share > 0.0, share, 1.0))
+    return value
+
+
+def check_class_codes(target: FloatArray, n_classes: int) -> None:
+    """Raise InputError unless the target holds whole numbers from 0 to ``n_classes - 1``."""
+    wrong = (target != np.floor(target)) | (target < 0) | (target >= n_classes)
+    if wrong.any():
+        raise InputError(
+            f"The target must hold class codes 0 to {n_classes - 1}. "
+            f"Got {float(target[wrong][0])}. Encode the labels first."
+        )
