@@ -12,9 +12,14 @@ from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.data.problem import Problem
 from secateur.data.target import read_target
-from secateur.engines.feature_gradients.rows import make_field
-from secateur.engines.feature_gradients.search import Descent, first_v, run_epoch
-from secateur.engines.feature_gradients.targets import SearchParams, contrasts, standardise
+from secateur.engines.feature_gradients.batches import (
+    SearchParams,
+    contrasts,
+    make_batches,
+    standardize_contrasts,
+)
+from secateur.engines.feature_gradients.estimator import Objective
+from secateur.engines.feature_gradients.search import Adam, run_epoch
 
 ONE = Threads(1)
 
@@ -42,42 +47,40 @@ def test_search_follows_the_twin(kind, target_type, order):
     price = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 3.0])
     problem = make_problem(kind(X), y, target_type, value=price)
     params = SearchParams(order=order, batch_size=30, seed=3)
-    field = make_field(problem, target_type, params, standardize=True, threads=ONE)
-    descent = Descent.begin(first_v(field.units, 0.0))
+    batches = make_batches(problem, target_type, params, standardize=True, threads=ONE)
+    adam = Adam(batches.units.initial_v(0.0))
     rng = np.random.default_rng(5)
     for _ in range(4):
-        run_epoch(field, params, 0.7, descent, rng)
+        run_epoch(batches, params, 0.7, adam, rng)
 
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
-    standard /= np.sqrt(field.estimator._scale)
-    questions = standardise(contrasts(problem.target, target_type), np.ones(len(y)))
+    standard /= np.sqrt(batches.estimator._scale)
+    targets = standardize_contrasts(contrasts(problem.target, target_type), np.ones(len(y)))
     again = np.random.default_rng(5)
-    batches = [batch.rows for _ in range(4) for batch in field.batches(params, again)]
+    drawn = [batch.rows for _ in range(4) for batch in batches.draw(params, again)]
     curve = twin.residual_variance if target_type == "regression" else twin.error_rate
-    *_, expected = twin.search(standard, questions, order, 0.7, price, batches, curve)
-    np.testing.assert_allclose(descent.v, expected, atol=2e-3 if order < 7 else 1e-4)
+    *_, expected = twin.search(standard, targets, order, 0.7, price, drawn, curve)
+    np.testing.assert_allclose(adam.v, expected, atol=2e-3 if order < 7 else 1e-4)
 
 
 def test_batches_are_even_and_hold_all_rows():
     X, y = table_and_target("regression", n=107)
     params = SearchParams(batch_size=30)
-    field = make_field(make_problem(X, y, "regression"), "regression", params, standardize=True,
-                       threads=ONE)  # fmt: skip
-    batches = list(field.batches(params, np.random.default_rng(0)))
-    assert [len(batch.rows) for batch in batches] == [27, 27, 27, 26]
-    assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(107))
+    problem = make_problem(X, y, "regression")
+    batches = make_batches(problem, "regression", params, standardize=True, threads=ONE)
+    drawn = list(batches.draw(params, np.random.default_rng(0)))
+    assert [len(batch.rows) for batch in drawn] == [27, 27, 27, 26]
+    assert sorted(np.concatenate([batch.rows for batch in drawn])) == list(range(107))
 
 
-def test_curves_are_the_twins():
-    from secateur.engines.feature_gradients.targets import Curve
-
+def test_objectives_are_the_twins():
     z = np.array([-0.5, 0.0, 0.005, 0.01, 0.3, 1.0, 1.2])
     for kind, other in (("residual variance", twin.residual_variance),
                         ("error rate", twin.error_rate)):  # fmt: skip
-        curve = Curve(kind)
-        np.testing.assert_allclose(curve.value(z), [other(value)[0] for value in z])
-        np.testing.assert_allclose(curve.slope(z), [other(value)[1] for value in z])
-        inside = curve.told(z)
+        objective = Objective(kind)
+        np.testing.assert_allclose(objective.value(z), [other(value)[0] for value in z])
+        np.testing.assert_allclose(objective.derivative(z), [other(value)[1] for value in z])
+        inside = objective.clipped(z)
         assert (inside >= 0).all()
         assert (inside <= 1).all()
 
@@ -88,8 +91,8 @@ def test_accumulated_batches_give_one_update_of_their_mean():
     moved = []
     for accumulate in (1, 2, 9):
         params = SearchParams(order=2, batch_size=30, accumulate=accumulate, seed=1)
-        field = make_field(problem, "regression", params, standardize=True, threads=ONE)
-        descent = Descent.begin(first_v(field.units, 0.0))
-        run_epoch(field, params, 0.1, descent, np.random.default_rng(0))
-        moved.append(descent.n_steps)
+        batches = make_batches(problem, "regression", params, standardize=True, threads=ONE)
+        adam = Adam(batches.units.initial_v(0.0))
+        run_epoch(batches, params, 0.1, adam, np.random.default_rng(0))
+        moved.append(adam.n_steps)
     assert moved == [2, 1, 1]

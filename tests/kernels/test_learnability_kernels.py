@@ -11,9 +11,8 @@ from reference import feature_gradients as twin
 
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, DenseRows, SparseRows
-from secateur.engines.feature_gradients.estimate import Batch, estimator_of
-from secateur.engines.feature_gradients.rows import single_shares, top_eigenvalue
-from secateur.engines.feature_gradients.targets import Curve
+from secateur.engines.feature_gradients.batches import single_r2, top_eigenvalue
+from secateur.engines.feature_gradients.estimator import Batch, Objective, make_estimator
 
 ONE = Threads(1)
 ORDERS = range(1, 13)
@@ -28,7 +27,7 @@ def dense(X):
 
 
 def sparse(Z):
-    """Sparse rows, centred in thought."""
+    """Sparse rows, centred implicitly."""
     csr = sp.csr_array(Z.astype(np.float32))
     mean = Z.astype(np.float32).astype(float).mean(axis=0)
     n = Z.shape[1]
@@ -40,13 +39,13 @@ def value_and_slopes(columns, y, s, order, weight=None, threads=ONE, scale=1.0, 
     y = np.atleast_2d(y)
     weight = np.ones(y.shape[1]) if weight is None else weight
     rows = np.arange(y.shape[1]) if rows is None else rows
-    estimator = estimator_of(columns, order, scale, threads)
+    estimator = make_estimator(columns, order, scale, threads)
     batch = Batch(rows, y, weight)
-    estimator.see(s)
-    z = estimator.slopes(batch, Curve("residual variance"))
+    estimator.set_inclusion(s)
+    z = estimator.add_gradient(batch, Objective("residual variance"))
     slope = estimator.collect()
     np.testing.assert_array_equal(estimator.signals(batch), z)
-    return z, -slope  # the curve is 1 - z, the mean over targets
+    return z, -slope  # the objective is 1 - z, the mean over targets
 
 
 problems = st.tuples(
@@ -90,13 +89,13 @@ def test_what_earlier_batches_left_does_not_matter(order):
     rng = np.random.default_rng(12)
     Z = rng.normal(size=(120, 500)) * (rng.random((120, 500)) < 0.02)
     y, s = rng.normal(size=(1, 120)), rng.random(500)
-    estimator = estimator_of(sparse(Z), order, 9.0, ONE)
+    estimator = make_estimator(sparse(Z), order, 9.0, ONE)
     batches = [Batch(rows, y[:, rows], np.ones(40)) for rows in np.split(rng.permutation(120), 3)]
     found = []
     for base in (0, 7, np.iinfo(np.int32).max - 3):  # the last has no room for more numbers
         estimator._base = max(base, estimator._base)
-        estimator.see(s)
-        z = [estimator.slopes(batch, Curve("residual variance")) for batch in batches]
+        estimator.set_inclusion(s)
+        z = [estimator.add_gradient(batch, Objective("residual variance")) for batch in batches]
         found.append((z, estimator.collect()))
     assert estimator._base < 10_000
     for z, slopes in found[1:]:
@@ -213,7 +212,7 @@ def test_shares_of_single_columns_are_squared_correlations(make):
     Z -= Z.mean(axis=0)
     y = rng.normal(size=100) + Z[:, 2]
     y = (y - y.mean()) / y.std()
-    shares = single_shares(make(Z), np.arange(100), y[None], np.ones(100), ONE)
+    shares = single_r2(make(Z), np.arange(100), y[None], np.ones(100), ONE)
     expected = [np.corrcoef(Z[:, j], y)[0, 1] ** 2 for j in range(5)]
     np.testing.assert_allclose(shares, expected, atol=1e-5)
 

@@ -220,15 +220,15 @@ def test_soft_groups_pay_for_their_largest_member():
         quick(penalty=1.0, groups=overlapping).fit(X, y)
 
 
-def test_soft_price_slopes_are_those_of_a_shared_maximum():
+def test_soft_cost_gradients_are_those_of_a_shared_maximum():
     from secateur.engines.feature_gradients.units import SOFTNESS, Units
 
     prices = FeatureCosts([2.0, 3.0, 1.0], groups=["a", "a", None]).bind(["x", "y", "z"])
     units = Units(prices, np.arange(3), "soft")
     s = np.array([0.6, 0.58, 0.5])
     share = np.exp(s[:2] / SOFTNESS) / np.exp(s[:2] / SOFTNESS).sum()
-    np.testing.assert_allclose(units.price_slope(s), [*(2.0 * share), 1.0])
-    assert units.paid(s) == pytest.approx(2.0 * 0.6 + 0.5)
+    np.testing.assert_allclose(units.cost_gradient(s), [*(2.0 * share), 1.0])
+    assert units.total_cost(s) == pytest.approx(2.0 * 0.6 + 0.5)
 
 
 def test_kept_features_are_in_every_step():

@@ -10,10 +10,9 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, DenseRows, SparseRows
-from secateur.engines.feature_gradients.estimate import Batch, estimator_of
-from secateur.engines.feature_gradients.targets import Curve
+from secateur.engines.feature_gradients.estimator import Batch, Objective, make_estimator
 
-CURVE = Curve("residual variance")
+OBJECTIVE = Objective("residual variance")
 
 
 def dense_columns(n_rows: int, n_features: int) -> Centred:
@@ -42,7 +41,7 @@ class Epoch:
 
     def __init__(self, columns: Centred, n_rows: int, order: int, threads: Threads) -> None:
         rng = np.random.default_rng(1)
-        self._estimator = estimator_of(columns, order, 3.0, threads)
+        self._estimator = make_estimator(columns, order, 3.0, threads)
         self._y = rng.standard_normal((1, n_rows))
         self._s = np.full(columns.n_columns, 0.5)
         parts = np.array_split(rng.permutation(n_rows), max(1, n_rows // 1000))
@@ -50,8 +49,8 @@ class Epoch:
         self.slope = np.zeros(columns.n_columns)
 
     def run(self) -> list[float]:
-        self._estimator.see(self._s)
-        z = [float(self._estimator.slopes(batch, CURVE)[0]) for batch in self.batches]
+        self._estimator.set_inclusion(self._s)
+        z = [float(self._estimator.add_gradient(batch, OBJECTIVE)[0]) for batch in self.batches]
         self.slope = self._estimator.collect()
         return z
 

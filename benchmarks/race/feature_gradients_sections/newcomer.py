@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from feature_gradients_sections import protocol
 from secateur import FeatureGradientsSelector
-from secateur.selectors.feature_gradients import ROWS_PER_FEATURE
+from secateur.selectors.feature_gradients_input import ROWS_PER_FEATURE
 
 N_FOLDS = 5
 SEED = 7

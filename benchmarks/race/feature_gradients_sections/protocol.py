@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from secateur import FeatureGradientsSelector
 from secateur._kernels.threads import Threads
-from secateur.engines.feature_gradients.grid import Ground, trace_wanted
+from secateur.engines.feature_gradients.grid import SearchContext, trace_size
 from secateur.path import Step
 from secateur.selectors.feature_gradients_input import read_job
 
@@ -92,19 +92,19 @@ def by_gradients(data: Set, sizes: Sequence[int], order: int) -> list[Any]:
     )
     job = read_job(selector, data.X, data.y, None)
     with Threads(job.n_threads) as threads:
-        ground = _Once(job.problem, job.target_type, job.params, selector.standardize, threads)
-        return [np.sort(_last(trace_wanted(ground, size)).support) for size in sizes]
+        context = _Once(job.problem, job.target_type, job.params, selector.standardize, threads)
+        return [np.sort(_last(trace_size(context, size)).support) for size in sizes]
 
 
-class _Once(Ground):
-    """A ground on which no search is made twice."""
+class _Once(SearchContext):
+    """A context in which no search is made twice."""
 
-    def field(self, problem: Any = None) -> Any:
-        return _once(self.problem, "field", lambda: Ground.field(self, problem))
+    def batches(self, problem: Any = None) -> Any:
+        return _once(self.problem, "batches", lambda: SearchContext.batches(self, problem))
 
-    def settle(self, field: Any, penalty: float, *, silent: bool = False) -> Step:
+    def fit(self, batches: Any, penalty: float, *, silent: bool = False) -> Step:
         found: Step = _once(
-            self.problem, penalty, lambda: Ground.settle(self, field, penalty, silent=silent)
+            self.problem, penalty, lambda: SearchContext.fit(self, batches, penalty, silent=silent)
         )
         return found
 

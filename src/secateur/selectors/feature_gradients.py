@@ -1,115 +1,122 @@
-"""Feature Gradients: the subset whose estimated learnability is worth its price."""
+"""Feature Gradients: the subset whose estimated learnability is worth its cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
-from secateur._kernels.threads import Threads
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.engines.drive import drive
 from secateur.engines.feature_gradients.grid import (
     GRID_POINTS,
-    MOST_TRIALS,
-    Ground,
+    MAX_SIZE_TRIALS,
+    SearchContext,
     trace_grid,
-    trace_wanted,
-    with_estimate,
+    trace_single,
+    trace_size,
 )
-from secateur.engines.feature_gradients.search import trace_penalty
+from secateur.engines.feature_gradients.search import Inclusion
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import keeping_steps
+from secateur.selectors.base import PathSelector, keeping_steps
 from secateur.selectors.feature_gradients_input import (
     CONSTRAINTS,
     GradientsJob,
+    Learnability,
     check_executor,
+    learnability_of,
     read_job,
 )
-from secateur.selectors.feature_gradients_streaming import StreamingSelector
+from secateur.selectors.feature_gradients_stream import (
+    StreamSession,
+    known_classes,
+    load_session,
+    open_session,
+    save_session,
+)
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
-from secateur.storage.blocks import is_stream, lazy_blocks
+from secateur.storage.blocks import first_block, is_stream, lazy_blocks, read_blocks, refuse_beside
 from secateur.storage.sources import is_lazy
+from secateur.typing import FloatArray
 
 GRID_PATIENCE = 3
-"""Penalties without progress after which "auto" tries no cheaper ones."""
-
-ROWS_PER_FEATURE = 2
-"""An automatic penalty leaves at least so many rows for each feature taken: on more features a
-linear model can fit any target, and what is judged is no longer the subset."""
-
-ROWS_UNJUDGED = 5
-"""The same where there are too few rows to judge by."""
+"""Penalties without progress after which "auto" tries no lower ones."""
 
 
-class FeatureGradientsSelector(StreamingSelector):
-    """Select the features whose estimated learnability is worth their price.
+class FeatureGradientsSelector(PathSelector):
+    """Select the features whose estimated learnability is worth their cost.
 
     Feature Gradients (Sheth and Fusi, *Feature Gradients: Scalable Feature Selection via Discrete
-    Relaxation*) descends on v, with s = sigmoid(2 v) for how much each feature is in:
+    Relaxation*) minimises over v, where s = sigmoid(2 v) is the inclusion of each feature:
 
-        minimise  f(z(s)) + penalty / D * sum_j price_j s_j
+        minimise  f(z(s)) + penalty / D * sum_j cost_j s_j
         z(s) = sum_i a_i / binom(N, i + 2) y' triud(X diag(s) X')^(i + 1) y          (Eq. 1)
 
     z estimates how much of the target a linear model on the features could explain, without
-    fitting one, also where there are more features than rows. f is 1 - z for numbers (residual
-    variance) and (1 - sqrt(z)) / 2 for classes (error rate). Features with v > 0 are selected.
-    A transformer: it predicts nothing itself.
+    fitting one, also where there are more features than rows. f is 1 - z for regression
+    (residual variance) and (1 - sqrt(z)) / 2 for classification (error rate). Features with v > 0
+    are selected. This is a transformer: it does not predict.
 
     Parameters
     ----------
     penalty : float, "auto" or sequence of float, default="auto"
-        What features cost; at 0.1 most that help are in, at 100 hardly any. "auto" tries a falling
-        grid, judges each value by a linear model on rows that took no part, and lets ``cut``
-        choose; a sequence is a grid of your own.
+        Weight of the feature costs; at 0.1 most relevant features are selected, at 100 hardly any.
+        "auto" tries a falling grid, scores each value by a linear model on held-out rows, and lets
+        ``cut`` choose; a sequence is a grid of your own.
     n_features : int, default=None
-        The wanted number: penalties are searched for the one whose own subset is that large.
+        Number of features to select: the penalty whose own subset has that size is searched.
     target_type : {"auto", "classification", "ordinal", "regression"}, default="auto"
         "auto" takes text, booleans and whole numbers with at most 20 different values as classes.
-        More than two classes are asked one against the rest, ordered ones by their thresholds.
+        More than two classes are treated one against the rest, ordered ones by their thresholds.
     order : int, default=4
         From 1 (features one by one) to 12: how long the chains of interacting features are.
     costs : None, number, sequence, dict or FeatureCosts, default=None
-        What features cost to acquire, 1 each by default.
+        Costs of the features, 1 each by default.
     groups : None, sequence, dict or matrix, default=None
         Groups of features that are paid for once.
     group_mode : {"hard", "soft"}, default="hard"
-        "hard": a group is selected as a whole; "soft": its price is on the largest s in it.
+        "hard": a group is selected as a whole; "soft": its cost counts for the largest s in it.
     batch_size : int, default=1000
         Rows of one estimate.
     accumulate : int, default=1
         Batches of one update.
     max_epochs : int or "auto", default="auto"
-        How often the rows are gone through; "auto" makes about a hundred updates.
+        Largest number of passes over the rows; "auto" makes about a hundred updates.
     learning_rate : float, default=0.1
         Of Adam.
     standardize : bool, default=True
         Divide columns by their standard deviation. False, as in the paper, is better where all
-        columns are in one unit: pixels, counts of words, spectra.
+        columns have the same unit: pixels, word counts, spectra.
     init : float or array of shape (n_features,), default=0.0
-        v to begin with.
+        v at the start.
     tol : float, default=1e-5
-        Relative change of the objective from epoch to epoch that ends a search.
+        A search ends when the objective changes by less than this share in an epoch.
     cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
         Which step of the path is chosen. None is the fewest features within one standard error of
-        the best along a grid that was judged; an automatic penalty then ends before a subset with
-        more than one feature for two rows (for five, where nothing can be judged), times the
-        number of classes where there are more than two.
+        the best along a scored grid; an automatic grid then ends before a subset with more than
+        one feature for two rows (for five, if there are no scores), times the number of classes
+        if there are more than two.
     cv : None, int, splitter or list of (train, test), default=None
-        The folds by which a grid is judged. None is five up to 2,000 rows, three up to 5,000, and
-        one held-out fifth above; none below 40 rows, or where a class has fewer than 6.
+        The folds that score a grid. None is five up to 2,000 rows, three up to 5,000, and
+        one held-out fifth above; none below 40 rows, or if a class has fewer than 6.
     random_state : int, RandomState or None, default=None
     n_jobs : int, default=None
         Threads; None is all cores. The result does not depend on it.
     executor : DaskExecutor, default=None
-        Who estimates the ``accumulate`` batches of an update: the workers of a cluster, each of
-        which gets all rows, or None for this process.
+        Computes the ``accumulate`` batches of an update on the workers of a cluster, each of which
+        gets all rows; None computes them in this process.
     verbose : int, default=0
         1 shows a progress bar.
 
     Attributes
     ----------
     path_ : SelectionPath
-        One step per penalty; of a single penalty, one per subset that it went through.
+        One step per penalty; for a single penalty, one per subset along its search.
     selection_ : Selection
         The chosen step; print it for a sentence.
     support_ : array of bool, shape (n_features_in_,)
@@ -137,6 +144,9 @@ class FeatureGradientsSelector(StreamingSelector):
     """
 
     _constraints = CONSTRAINTS
+    _fits_on_disk = frozenset({"here"})
+    _own_rule: CuttingRule
+    _session: StreamSession
 
     def __init__(
         self,
@@ -191,7 +201,7 @@ class FeatureGradientsSelector(StreamingSelector):
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
             Missing values are NaN or None, and count as the mean of their column. Or a stream,
-            which is gone through once: an iterator of (X, y) or (X, y, weight), a table of
+            which is read once: an iterator of (X, y) or (X, y, weight), a table of
             `secateur.open_table`, a dask array or data frame, part after part, or the name of a
             Parquet, CSV, Feather or LIBSVM file.
         y : array or series of shape (n_rows,)
@@ -215,33 +225,18 @@ class FeatureGradientsSelector(StreamingSelector):
             path = self._work(job, X, y)
         self._remember(job.problem.table.schema)
         self._remember_target(job.target_type, job.problem.target.classes, self._rule_of(job, path))
-        self.__dict__.pop("_desk", None)
+        self.__dict__.pop("_session", None)
         self._set_path(path)
         return self
 
     def _rule_of(self, job: GradientsJob, path: SelectionPath) -> CuttingRule:
-        """What ``cut=None`` means for this fit."""
+        """The meaning of ``cut=None`` for this fit."""
         if self.n_features is not None:
             return AtMost(self.n_features)
         if job.folds:
             return OneStandardError()
-        most = self._most_of(job)
-        return Best() if most is None else AtMost(max(most, 1, int(path.n_features.min())))
-
-    def _most_of(self, job: GradientsJob) -> int | None:
-        """The most features of an automatic penalty, beside those that cost nothing.
-
-        Each of several classes is a question of its own, and may have features of its own. Groups
-        are paid for as a whole, and may have any number of columns.
-        """
-        prices = job.problem.prices
-        if job.penalty is not None or self.cut is not None or prices.bags is not None:
-            return None
-        n_free = int((prices.keep | (prices.cost == 0.0)).sum())
-        per_feature = ROWS_PER_FEATURE if job.folds else ROWS_UNJUDGED
-        n_classes = job.problem.target.n_classes
-        n_questions = n_classes if n_classes > 2 and job.target_type == "classification" else 1
-        return n_free + max(1, n_questions * job.problem.n_rows // per_feature)
+        limit = job.max_features(self.cut)
+        return Best() if limit is None else AtMost(max(limit, 1, int(path.n_features.min())))
 
     def _work(self, job: GradientsJob, X: Any, y: Any) -> SelectionPath:
         n_epochs = job.params.epochs(job.problem.n_rows)
@@ -250,53 +245,155 @@ class FeatureGradientsSelector(StreamingSelector):
             Threads(job.n_threads) as threads,
             progress_of(self, n_parts, n_fits * n_epochs + 1, X, y) as progress,
         ):
-            ground = Ground(
-                job.problem,
-                job.target_type,
-                job.params,
-                self.standardize,
-                threads,
-                progress.round,
-                self.executor,
-            )
+            given = (job.problem, job.target_type, job.params, self.standardize)
+            context = SearchContext(*given, threads, progress.round, self.executor)
             is_auto = job.penalty is None and self.n_features is None
             return drive(
-                self._trace(job, ground),
+                self._trace(job, context),
                 rules=[Patience(GRID_PATIENCE)] if is_auto and job.folds else [],
-                on_step=lambda _: self._tell(job, progress),
+                on_step=lambda _: self._report(job, progress),
                 **self._told(job.problem.table.schema, job.problem.prices),
             )
 
     def _size_of(self, job: GradientsJob) -> tuple[int, int]:
         """Parts of a fit, and searches in each, for the progress bar."""
         if self.n_features is not None:
-            return GRID_POINTS + MOST_TRIALS, 1
+            return GRID_POINTS + MAX_SIZE_TRIALS, 1
         if isinstance(job.penalty, float):
             return 1, 1
         n_penalties = GRID_POINTS if job.penalty is None else len(job.penalty)
         return n_penalties, len(job.folds) + (len(job.folds) != 1)
 
-    def _tell(self, job: GradientsJob, progress: Progress) -> None:
+    def _report(self, job: GradientsJob, progress: Progress) -> None:
         if isinstance(job.penalty, float) and self.n_features is None:
             progress.round()
             progress.stop_if_asked()
         else:
             progress.part()
 
-    def _trace(self, job: GradientsJob, ground: Ground) -> Iterator[Step]:
+    def _trace(self, job: GradientsJob, context: SearchContext) -> Iterator[Step]:
         if self.n_features is not None:
-            return trace_wanted(ground, self.n_features)
+            return trace_size(context, self.n_features)
         if isinstance(job.penalty, float):
-            return _trace_one(ground, job.penalty)
-        return trace_grid(ground, job.penalty, job.folds, self._most_of(job))
+            return trace_single(context, job.penalty)
+        return trace_grid(context, job.penalty, job.folds, job.max_features(self.cut))
 
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
+        """Update the selection with one more block of rows.
 
-def _trace_one(ground: Ground, penalty: float) -> Iterator[Step]:
-    """A search at one penalty; its last step comes again with what the estimator says of it."""
-    field = ground.field()
-    last = None
-    for step in trace_penalty(field, ground.params, penalty, ground.problem.n_features):
-        last = step
-        yield step
-    if last is not None:
-        yield with_estimate(field, ground.params, last)
+        Parameters
+        ----------
+        X, y, sample_weight : as for ``fit``
+            Blocks of too few rows are buffered.
+        classes : array, optional
+            All labels, at the first call, if the first block may not have all of them.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        n_threads = resolve_n_jobs(self.n_jobs)
+        is_new = not hasattr(self, "_session")
+        session = open_session(self, X, y, classes) if is_new else self._session
+        with Threads(n_threads) as threads:
+            session.update(X, y, sample_weight, threads)
+        if is_new:
+            self._set_session(session)
+        self._set_present_step()
+        return self
+
+    def _set_session(self, session: StreamSession) -> None:
+        self._session = session
+        self._remember(session.schema)
+        self._remember_target(session.target_type, session.classes, Best())
+
+    def _set_present_step(self) -> None:
+        """The present subset as a path of one step; none while all rows are buffered."""
+        session = self._session
+        if session.stream.n_rows:
+            metadata = self._told(session.schema, session.stream.prices)
+            self._set_path(drive(iter([session.step()]), **metadata))
+
+    def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """One pass over the blocks; each that changes the subset is a step of the path."""
+        refuse_beside(sample_weight)
+        first, blocks = first_block(read_blocks(X, y))
+        session = open_session(self, first[0], first[1], known_classes(self.target_type, X))
+        with (
+            Threads(resolve_n_jobs(self.n_jobs)) as threads,
+            progress_of(self, 1, 1, X, y) as progress,
+        ):
+            steps = session.trace(chain([first], blocks), threads, progress)
+            path = drive(steps, **self._told(session.schema, session.stream.prices))
+        last = replace(path[-1], model=session.step().model)
+        path = replace(path, steps=(*path.steps[:-1], last))
+        self._set_session(session)
+        self._set_path(path)
+        return self
+
+    def save_stream(self, file: Any) -> None:
+        """Write the state of a stream for `resume_stream`.
+
+        Parameters
+        ----------
+        file : path
+            A NumPy .npz file with a JSON header; no pickle.
+        """
+        if not hasattr(self, "_session"):
+            msg = (
+                "save_stream needs a selector that was fitted on a stream. Got one without. Call "
+                "partial_fit, or fit with an iterator or a file."
+            )
+            raise NotFittedError(msg)
+        save_session(self._session, self, file)
+
+    def resume_stream(self, file: Any) -> Any:
+        """Continue a stream from a file of `save_stream`; the parameters must be the same.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._set_session(load_session(self, file))
+        self._set_present_step()
+        return self
+
+    def _remember_target(self, target_type: str, classes: Any, rule: CuttingRule) -> None:
+        self.target_type_ = target_type
+        self.__dict__.pop("classes_", None)
+        if classes is not None:
+            self.classes_ = classes
+        self._own_rule = rule
+
+    def _default_rule(self) -> CuttingRule:
+        return self._own_rule
+
+    @property
+    def _inclusion(self) -> Inclusion:
+        check_is_fitted(self)
+        model: Inclusion | None = self.path_[self.selection_.index].model
+        if model is None:
+            msg = (
+                "Only the last step of a stream has scores. Got a cut elsewhere, or a path without "
+                "models. Cut at the last step."
+            )
+            raise AttributeError(msg)
+        return model
+
+    @property
+    def scores_(self) -> FloatArray:
+        """The v of each feature at the chosen step."""
+        return self._inclusion.scores
+
+    @property
+    def inclusion_(self) -> FloatArray:
+        """The s of each feature at the chosen step."""
+        return self._inclusion.inclusion
+
+    @property
+    def learnability_(self) -> Learnability:
+        """The estimate for the selected set."""
+        check_is_fitted(self)
+        return learnability_of(self.path_[self.selection_.index])

@@ -1,4 +1,4 @@
-"""What the Feature Gradients selector is given, checked and read before any work is done."""
+"""Parameters and input of the Feature Gradients selector, checked before the fit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from secateur.data.problem import Problem
 from secateur.data.table import Table
 from secateur.data.target import Target, guess_target_type, read_target
 from secateur.data.weights import read_weights
-from secateur.engines.feature_gradients.rows import check_rows
-from secateur.engines.feature_gradients.targets import Kind, SearchParams, TargetType
+from secateur.engines.feature_gradients.batches import SearchParams, TargetType
+from secateur.engines.feature_gradients.estimator import ObjectiveKind
 from secateur.engines.feature_gradients.units import Units
 from secateur.exceptions import InputError, ParameterError
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
@@ -30,7 +30,7 @@ from secateur.selectors.parameters import Constraint, number, one_of
 
 @dataclass(frozen=True, slots=True)
 class Learnability:
-    """What the estimator says of the selected features: an estimate, never a measurement.
+    """Estimated performance of a linear model on the selected features; not a measurement.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Learnability:
         The residual variance of a linear model on them, as a share of the target's, or its error
         rate, averaged over classes (one against the rest) or thresholds.
     standard_error : float
-        Standard error over batches; NaN with a single batch.
+        Over batches; NaN with a single batch.
     kind : {"residual variance", "error rate"}
 
     Examples
@@ -49,7 +49,7 @@ class Learnability:
 
     value: float
     standard_error: float
-    kind: Kind
+    kind: ObjectiveKind
     is_estimate: bool = True
 
     def __float__(self) -> float:
@@ -61,13 +61,13 @@ class Learnability:
 
 
 def learnability_of(step: Step) -> Learnability:
-    """The estimate that a step carries; NaN where its search was interrupted before it."""
-    told = step.details
-    standard_error = told.get("estimate_spread")
+    """The estimate of a step; NaN if its search was interrupted before."""
+    details = step.details
+    error = details.get("estimate_standard_error")
     return Learnability(
-        float(told.get("estimate", np.nan)),
-        np.nan if standard_error is None else float(standard_error),
-        told.get("estimate_of", "error rate"),
+        float(details.get("estimate", np.nan)),
+        np.nan if error is None else float(error),
+        details.get("estimate_of", "error rate"),
     )
 
 
@@ -164,6 +164,14 @@ def read_target_of_type(y: Any, target_type: TargetType, n_rows: int | None) -> 
     )
 
 
+ROWS_PER_FEATURE = 2
+"""An automatic penalty leaves at least so many rows per selected feature: with more features a
+linear model can fit any target, and held-out scores no longer compare subsets."""
+
+ROWS_PER_FEATURE_UNSCORED = 5
+"""The same without held-out scores."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientsJob:
     """All that a fit needs: nothing of it can be wrong any more.
@@ -178,6 +186,21 @@ class GradientsJob:
     penalty: float | list[float] | None
     folds: list[Fold]
     n_threads: int
+
+    def max_features(self, cut: Any) -> int | None:
+        """The largest subset of an automatic penalty, without features that cost nothing.
+
+        Each of several classes may need features of its own. Feature groups may have any number
+        of columns.
+        """
+        prices = self.problem.prices
+        if self.penalty is not None or cut is not None or prices.bags is not None:
+            return None
+        n_free = int((prices.keep | (prices.cost == 0.0)).sum())
+        per_feature = ROWS_PER_FEATURE if self.folds else ROWS_PER_FEATURE_UNSCORED
+        n_classes = self.problem.target.n_classes
+        n_contrasts = n_classes if n_classes > 2 and self.target_type == "classification" else 1
+        return n_free + max(1, n_contrasts * self.problem.n_rows // per_feature)
 
 
 def read_job(estimator: Any, X: Any, y: Any, sample_weight: Any) -> GradientsJob:
@@ -200,7 +223,7 @@ def read_job(estimator: Any, X: Any, y: Any, sample_weight: Any) -> GradientsJob
     if len(kept) < len(weight):
         problem = problem.take(kept)
     check_varies(problem.target)
-    check_rows(problem.n_rows, params)
+    params.check_rows(problem.n_rows)
     folds = []
     if not isinstance(penalty, float) and estimator.n_features is None:
         folds = _read_folds(estimator.cv, problem.target, target, kept, params)
@@ -260,6 +283,6 @@ def _read_folds(
         else read_folds(cv, whole, kept)
     )
     for fold in folds:
-        check_rows(len(fold.train), params)
+        params.check_rows(len(fold.train))
         check_varies(target.take(fold.train))
     return folds

@@ -1,4 +1,4 @@
-"""The polynomials of the estimator, orders 1 to 12, and the numbers that a batch makes of them."""
+"""Coefficients of the learnability estimator, orders 1 to 12, and the divisors of a batch."""
 
 from __future__ import annotations
 
@@ -39,16 +39,15 @@ COEFFICIENTS: dict[int, tuple[float, ...]] = {
         *(-11739.97267239, 5384.94542245, 0.0, -674.23291712, 0.0, 0.0, 39.37456439),
     ),
 }
-"""a_i of Eq. 1: a polynomial that stands for 1 / x on the eigenvalues from 0 to 1, by order."""
+"""a_i of Eq. 1, by order: a polynomial that approximates 1 / x for eigenvalues from 0 to 1."""
 
 
 class Chain(NamedTuple):
-    """What the sums over chains of rows are divided by, spread over their links.
+    """Divisors of the sums over chains of rows, one factor per link.
 
     The sum over chains of m rows is divided by e_m, the sum of the products of the weights of m
-    rows; e_m = binom(N, m) if all weights are one. Both grow like N^m, so they are never formed:
-    link q of a chain is divided by ``step[q]`` = e_(q+2) / e_(q+1), and what is left is of the
-    size of one.
+    rows; e_m = binom(N, m) if all weights are one. Both grow like N^m and would overflow, so link
+    q of a chain is divided by ``step[q]`` = e_(q+2) / e_(q+1).
 
     Parameters
     ----------
@@ -74,12 +73,15 @@ def chain_of(order: int, weight: FloatArray, scale: float = 1.0) -> Chain:
     """
     if (weight == 1.0).all():
         return _plain_chain(order, len(weight), scale)
-    return _chain(order, _symmetric_sums(weight, order + 1), scale)
+    sums = np.zeros(order + 2)
+    sums[0] = 1.0
+    symmetric_sums(weight, sums)
+    return _chain(order, sums[1:], scale)
 
 
 @lru_cache(maxsize=256)
 def _plain_chain(order: int, n: int, scale: float) -> Chain:
-    """The same for rows that count one each: ratios of binomials, the same for each batch."""
+    """The divisors for weights of one: ratios of binomials, the same for each batch."""
     ratios = [float(n), *((n - m) / (m + 1) for m in range(1, order + 1))]
     return _chain(order, np.cumprod(ratios, dtype=np.float64), scale)
 
@@ -90,15 +92,7 @@ def _chain(order: int, sums: FloatArray, scale: float) -> Chain:
     slope = np.zeros((order, order))
     for p in range(order):
         for q in range(order - p):
-            # T^p on one side, T^q on the other, and one link between that no side has divided
+            # T^p on one side, T^q on the other, and one link between them
             left, both = np.prod(step[:p]), np.prod(step[q : p + q + 1])
             slope[p, q] = a[p + q] * left / both / sums[0] / scale
     return Chain(scale * step, a / sums[0], slope)
-
-
-def _symmetric_sums(weight: FloatArray, most: int) -> FloatArray:
-    """e_1 ... e_most: the sums of products of one, two, ... different weights."""
-    sums = np.zeros(most + 1)
-    sums[0] = 1.0
-    symmetric_sums(weight, sums)
-    return sums[1:]

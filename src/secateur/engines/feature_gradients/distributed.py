@@ -1,7 +1,7 @@
-"""Batches of one update estimated by the workers of a cluster, each of which has the rows.
+"""Batches of one update estimated by the workers of a cluster, each with a copy of the rows.
 
-A chain goes through a batch row after row, and batches are drawn from all rows anew in each epoch:
-what can be parted is an update, into its batches. Their slopes are added here, in their order.
+Batches are drawn from all rows in each epoch, so every worker needs all rows; the batches of one
+update are divided among the workers, and their gradients are added here in batch order.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred
-from secateur.engines.feature_gradients.estimate import Batch, Estimator, estimator_of
-from secateur.engines.feature_gradients.targets import Curve
+from secateur.engines.feature_gradients.estimator import (
+    Batch,
+    Estimator,
+    Objective,
+    make_estimator,
+)
 from secateur.execution.dask import DaskExecutor
 from secateur.execution.worker import CopyHolding
 from secateur.typing import FloatArray
 
-Answer = tuple[FloatArray, FloatArray]
-"""Signals and slopes of a batch."""
+BatchResult = tuple[FloatArray, FloatArray]
+"""Signals and gradient of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """What an estimator is made of."""
+class EstimatorRows:
+    """The arguments of an estimator."""
 
     columns: Centred
     order: int
@@ -33,86 +37,81 @@ class Rows:
 
     def estimator(self, threads: Threads) -> Estimator:
         """An estimator on these rows."""
-        return estimator_of(self.columns, self.order, self.scale, threads)
+        return make_estimator(self.columns, self.order, self.scale, threads)
 
 
 @dataclass(slots=True, eq=False)
-class Copy:
-    """The rows on a worker: one copy of several, each with batches of its own."""
+class WorkerCopy:
+    """The estimator of one worker; copy k computes the batches k, k + n_copies, ..."""
 
     number: int
     n_copies: int
     estimator: Estimator
 
 
-def make_copy(which: tuple[int, int], rows: Rows, threads: Threads) -> Copy:
-    """A copy on a worker."""
-    return Copy(*which, rows.estimator(threads))
+def make_copy(which: tuple[int, int], rows: EstimatorRows, threads: Threads) -> WorkerCopy:
+    """Make the copy of a worker."""
+    return WorkerCopy(*which, rows.estimator(threads))
 
 
-def slopes_of_some(
-    copy: Copy, s: FloatArray, batches: Sequence[Batch], curve: Curve
-) -> dict[int, Answer]:
-    """What the batches of a copy say, by their number; runs on a worker."""
-    copy.estimator.see(s)
+def worker_gradients(
+    copy: WorkerCopy, s: FloatArray, batches: Sequence[Batch], objective: Objective
+) -> dict[int, BatchResult]:
+    """Signals and gradients of the batches of a copy, by number; runs on a worker."""
+    copy.estimator.set_inclusion(s)
     found = {}
     for number in range(copy.number, len(batches), copy.n_copies):
-        z = copy.estimator.slopes(batches[number], curve)
+        z = copy.estimator.add_gradient(batches[number], objective)
         found[number] = z, copy.estimator.collect()
     return found
 
 
-def _nothing(_: Copy) -> None:
-    """A copy keeps nothing of what it was asked."""
+def _no_checkpoint(_: WorkerCopy) -> None:
+    """A copy has no state that must be restored."""
 
 
-class SpreadEstimator:
-    """An estimator whose batches go to a cluster.
+class DistributedEstimator(Estimator):
+    """An estimator whose batches are computed on a cluster.
 
     Parameters
     ----------
-    here : Estimator
-        Asked for single batches.
-    rows : Rows
-        What it was made of.
+    local : Estimator
+        Computes single batches in this process.
+    rows : EstimatorRows
     executor : DaskExecutor
     """
 
-    def __init__(self, here: Estimator, rows: Rows, executor: DaskExecutor) -> None:
-        n_columns = rows.columns.n_columns
-        self._here = here
+    def __init__(self, local: Estimator, rows: EstimatorRows, executor: DaskExecutor) -> None:
+        self._local = local
         holding = CopyHolding(make_copy, rows, len(executor.workers.there()))
         self._copies = executor.spread(holding).over_codes()
-        self._s: FloatArray = np.ones(n_columns)
-        self._slope: FloatArray = np.zeros(n_columns)
+        self._s: FloatArray = np.ones(rows.columns.n_columns)
+        self._gradient = np.zeros(rows.columns.n_columns)
 
-    def see(self, s: FloatArray) -> None:
-        """Ask at this s from now on."""
+    def set_inclusion(self, s: FloatArray) -> None:
+        """Set the inclusion of each column for the batches that follow."""
         self._s = s
-        self._here.see(s)
+        self._local.set_inclusion(s)
 
     def signals(self, batch: Batch) -> FloatArray:
-        """The z of each target."""
-        return self._here.signals(batch)
+        """The z of each target on one batch."""
+        return self._local.signals(batch)
 
-    def slopes(self, batch: Batch, curve: Curve) -> FloatArray:
-        """The z of each target of one batch, which is not worth a trip."""
-        z = self._here.slopes(batch, curve)
-        self._slope += self._here.collect()
+    def add_gradient(self, batch: Batch, objective: Objective) -> FloatArray:
+        """The z of each target of one batch, computed here."""
+        z = self._local.add_gradient(batch, objective)
+        self._gradient += self._local.collect()
         return z
 
-    def all_slopes(self, batches: Sequence[Batch], curve: Curve) -> list[FloatArray]:
-        """The z of each target of several batches; their slopes wait to be collected."""
-        answers: dict[int, Answer] = {}
-        for part in self._copies.each(slopes_of_some, self._s, batches, curve):
-            answers.update(part)
-        self._copies.settle(_nothing)
-        found = [answers[number] for number in range(len(batches))]
-        for _, slope in found:
-            self._slope += slope
+    def add_gradients(self, batches: Sequence[Batch], objective: Objective) -> list[FloatArray]:
+        """`add_gradient` of each batch of an update, on the workers if there are several."""
+        if len(batches) < 2:
+            return super().add_gradients(batches, objective)
+        results: dict[int, BatchResult] = {}
+        for part in self._copies.each(worker_gradients, self._s, batches, objective):
+            results.update(part)
+        self._copies.settle(_no_checkpoint)
+        found = [results[number] for number in range(len(batches))]
+        for _, gradient in found:
+            self._gradient += gradient
         return [z for z, _ in found]
-
-    def collect(self) -> FloatArray:
-        """The slopes of all batches since they were last collected."""
-        collected, self._slope = self._slope, np.zeros_like(self._slope)
-        return collected

@@ -1,4 +1,4 @@
-"""One step per penalty: a falling grid, judged by folds."""
+"""One step per penalty: a falling grid with held-out scores, or a search for a wanted size."""
 
 from __future__ import annotations
 
@@ -12,110 +12,58 @@ from secateur._kernels.threads import Threads
 from secateur.data.folds import Fold
 from secateur.data.problem import Problem
 from secateur.data.weights import are_counts
-from secateur.engines.feature_gradients.rows import Field, make_field
-from secateur.engines.feature_gradients.search import Found, State, descend, step_of
-from secateur.engines.feature_gradients.targets import SearchParams, TargetType
+from secateur.engines.feature_gradients.batches import (
+    Batches,
+    SearchParams,
+    TargetType,
+    make_batches,
+)
+from secateur.engines.feature_gradients.search import SearchState, search, step_of
 from secateur.engines.fold_losses import SHRINKAGES, FoldLosses, pool, shrunken_losses
 from secateur.engines.linear_scorer import LinearJudge
 from secateur.execution.dask import DaskExecutor
 from secateur.path.path import StopReason
 from secateur.path.step import Step
-from secateur.typing import FloatArray
-
-MOST_TRIALS = 8
-"""Penalties that are tried between two of the grid for a wanted number of features."""
-
-NEAR = 0.03
-"""A size that is this close to the wanted one, as a share of it, is near enough."""
-
-
-def trace_wanted(ground: Ground, n_features: int) -> Iterator[Step]:
-    """Search the penalty whose own support has the wanted size; the last step has it exactly.
-
-    The best features of a search whose own support is much larger or smaller are poor sets: what
-    is redundant depends on how much is in. So penalties are halved in until the size is near, and
-    only then the last few are added or taken away, in the order of v.
-    """
-    field = ground.field()
-    best: Step | None = None
-    for step in _approach(ground, field, n_features):
-        yield with_estimate(field, ground.params, step)
-        if best is None or _miss(step, n_features) < _miss(best, n_features):
-            best = step
-    if best is not None and best.n_features != n_features:
-        yield with_estimate(field, ground.params, _exactly(field, best, n_features))
-
-
-def _approach(ground: Ground, field: Field, n_features: int) -> Iterator[Step]:
-    """Penalties from dear to cheap until the wanted size is passed, then between the last two.
-
-    From the dear side: at high orders the same size may come again at a far cheaper penalty, made
-    of noise that is all in while what matters is held at a level below it.
-    """
-    near = max(0, int(NEAR * n_features))
-    dear = cheap = 0.0
-    for penalty in paying(ground, field):
-        step = ground.settle(field, penalty)
-        yield step
-        if _miss(step, n_features) <= near:
-            return
-        dear, cheap = cheap, penalty
-        if step.n_features > n_features:
-            break
-    for _ in range(MOST_TRIALS if dear > 0.0 else 0):
-        penalty = float(np.sqrt(dear * cheap))
-        step = ground.settle(field, penalty)
-        yield step
-        if _miss(step, n_features) <= near:
-            return
-        dear, cheap = (dear, penalty) if step.n_features > n_features else (penalty, cheap)
-
-
-def _miss(step: Step, n_features: int) -> int:
-    return abs(step.n_features - n_features)
-
-
-def _exactly(field: Field, step: Step, n_features: int) -> Step:
-    """The first so many by v; of groups as many as fit."""
-    found: Found = step.model
-    v = field.units.shifted(found.v, n_features)
-    state = State(v, step.objective, int(step.details["epoch"]))
-    exact = step_of(field.units, state, step.penalty, found.n_features)
-    return replace(exact, model=found)
-
+from secateur.typing import BoolArray, FloatArray
 
 GRID_POINTS = 15
-"""Penalties that "auto" tries."""
+"""Penalties of the automatic grid."""
 
 GRID_TOP = 4.0
-"""The first of them, in units of the penalty at which the best single feature would still pay."""
+"""The first of them, in units of the penalty at which the best single feature still pays."""
 
-GRID_STEP = 2.0
-"""Each is so many times the next."""
+GRID_FACTOR = 2.0
+"""Ratio of two penalties of the grid."""
 
-FEW_TRIALS = 3
-"""Penalties that are tried between the last that selects few enough and the first that does not."""
+MAX_SIZE_TRIALS = 8
+"""Penalties tried between two of the grid for a wanted number of features."""
+
+SIZE_TOLERANCE = 0.03
+"""A size this close to the wanted one, as a share of it, is near enough."""
+
+MAX_LIMIT_TRIALS = 3
+"""Penalties tried between the last that respects ``max_features`` and the first that does not."""
 
 
-def _nothing() -> None:
-    """Tell nobody."""
+def _ignore() -> None:
+    """Default callback."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
-    """A problem and how it is to be searched."""
+class SearchContext:
+    """A problem and the parameters of its search."""
 
     problem: Problem
     target_type: TargetType
     params: SearchParams
     standardize: bool
     threads: Threads
-    on_round: Callable[[], None] = _nothing
+    on_round: Callable[[], None] = _ignore
     executor: DaskExecutor | None = None
 
-    def field(self, problem: Problem | None = None) -> Field:
-        """The problem, or a part of it, ready to be searched."""
-        return make_field(
+    def batches(self, problem: Problem | None = None) -> Batches:
+        """The batches of the problem, or of some of its rows."""
+        return make_batches(
             self.problem if problem is None else problem,
             self.target_type,
             self.params,
@@ -124,173 +72,235 @@ class Ground:
             executor=self.executor,
         )
 
-    def settle(self, field: Field, penalty: float, *, silent: bool = False) -> Step:
+    def fit(self, batches: Batches, penalty: float, *, silent: bool = False) -> Step:
         """The last step of a search at one penalty."""
-        states = descend(field, self.params, penalty)
-        tell: Callable[[], None] = _nothing if silent else self.on_round
-        last = next(states)  # there is at least one epoch
-        tell()
-        for state in states:
-            last = state
-            tell()
-        return step_of(field.units, last, penalty, self.problem.n_features)
+        state: SearchState
+        for state in search(batches, self.params, penalty):  # noqa: B007
+            if not silent:
+                self.on_round()
+        return step_of(batches.units, state, penalty, self.problem.n_features)
+
+
+def trace_single(context: SearchContext, penalty: float) -> Iterator[Step]:
+    """One step per epoch at one penalty; the last step again with its estimate."""
+    batches, params = context.batches(), context.params
+    for state in search(batches, params, penalty):
+        step = step_of(batches.units, state, penalty, context.problem.n_features)
+        yield step
+    yield with_estimate(batches, params, step)
+
+
+def trace_size(context: SearchContext, n_features: int) -> Iterator[Step]:
+    """Search the penalty whose own support has the wanted size; the last step has it exactly.
+
+    The first features of a much larger or smaller support are poor subsets: which features are
+    redundant depends on the others. So penalties are bisected until the size is near, and only
+    the last few features are added or removed by their v.
+    """
+    batches = context.batches()
+    best: Step | None = None
+    for step in _bisect_size(context, batches, n_features):
+        yield with_estimate(batches, context.params, step)
+        if best is None or _size_error(step, n_features) < _size_error(best, n_features):
+            best = step
+    if best is not None and best.n_features != n_features:
+        exact = _with_exact_size(batches, best, n_features)
+        yield with_estimate(batches, context.params, exact)
+
+
+def _bisect_size(context: SearchContext, batches: Batches, n_features: int) -> Iterator[Step]:
+    """Falling penalties until the wanted size is passed, then penalties between the last two.
+
+    From above: at high orders the same size may occur again at a far lower penalty, with noise
+    features included and relevant ones held at a lower s.
+    """
+    tolerance = max(0, int(SIZE_TOLERANCE * n_features))
+    high = low = 0.0
+    for penalty in useful_grid(context, batches):
+        step = context.fit(batches, penalty)
+        yield step
+        if _size_error(step, n_features) <= tolerance:
+            return
+        high, low = low, penalty
+        if step.n_features > n_features:
+            break
+    for _ in range(MAX_SIZE_TRIALS if high > 0.0 else 0):
+        penalty = float(np.sqrt(high * low))
+        step = context.fit(batches, penalty)
+        yield step
+        if _size_error(step, n_features) <= tolerance:
+            return
+        high, low = (high, penalty) if step.n_features > n_features else (penalty, low)
+
+
+def _size_error(step: Step, n_features: int) -> int:
+    return abs(step.n_features - n_features)
+
+
+def _with_exact_size(batches: Batches, step: Step, n_features: int) -> Step:
+    """The first ``n_features`` by v; of groups as many as fit."""
+    model = step.model
+    v = batches.units.with_size(model.v, n_features)
+    state = SearchState(v, step.objective, int(step.details["epoch"]))
+    exact = step_of(batches.units, state, step.penalty, model.n_features)
+    return replace(exact, model=model)
 
 
 def trace_grid(
-    ground: Ground,
+    context: SearchContext,
     penalties: Sequence[float] | None,
     folds: Sequence[Fold],
-    most: int | None = None,
+    max_features: int | None = None,
 ) -> Generator[Step, None, StopReason]:
-    """One step per penalty, from dear to cheap, each with its held-out score.
+    """One step per penalty, from high to low, each with its held-out score.
 
-    Without penalties they are made: the first is the cheapest of a grid that selects nothing. The
-    grid ends before a subset of more than ``most`` features.
+    Without penalties a grid is made; its first penalty is the lowest that selects nothing. The
+    grid ends before a subset of more than ``max_features`` features.
 
-    Each penalty is searched in every fold, from columns that were centred and scaled without the
-    rows that judge, and a linear model on the found subset is judged by them, as far as they trust
-    it. With several folds all rows then make the step; a single held-out part stays out. Without
-    folds nothing is scored.
+    Each penalty is searched in every fold, on columns standardised by the training rows, and a
+    linear model on the subset predicts the test rows. With several folds the step is a search on
+    all rows; with a single held-out part that part stays out. Without folds there are no scores.
     """
-    courts = [_Court(ground, fold) for fold in folds]
-    field = courts[0].field if len(courts) == 1 else ground.field()
-    steps = _steps_within(
-        ground, field, paying(ground, field) if penalties is None else penalties, most
-    )
+    evaluators = [FoldEvaluator(context, fold) for fold in folds]
+    batches = evaluators[0].batches if len(evaluators) == 1 else context.batches()
+    grid = useful_grid(context, batches) if penalties is None else penalties
+    steps = _steps_within(context, batches, grid, max_features)
     while True:
         try:
             step = next(steps)
         except StopIteration as end:
             reason: StopReason = end.value
             return reason
-        yield _judged(ground, courts, with_estimate(field, ground.params, step))
+        yield _scored(context, evaluators, with_estimate(batches, context.params, step))
 
 
-def _judged(ground: Ground, courts: Sequence[_Court], step: Step) -> Step:
-    """The step with what a search at its penalty in each fold is worth there."""
-    if not courts:
+def _scored(context: SearchContext, evaluators: Sequence[FoldEvaluator], step: Step) -> Step:
+    """The step with the held-out score of searches at its penalty in each fold."""
+    if not evaluators:
         return step
-    if len(courts) == 1 or step.n_features == 0:  # no features are the constant, in every fold
-        trials = [step] * len(courts)
+    if len(evaluators) == 1 or step.n_features == 0:  # no features: a constant in every fold
+        steps = [step] * len(evaluators)
     else:
-        trials = [ground.settle(court.field, step.penalty) for court in courts]
+        steps = [context.fit(evaluator.batches, step.penalty) for evaluator in evaluators]
     by_shrinkage = [
-        court.losses_by_shrinkage(trial) for court, trial in zip(courts, trials, strict=True)
+        evaluator.losses_by_shrinkage(each)
+        for evaluator, each in zip(evaluators, steps, strict=True)
     ]
-    losses = shrunken_losses(by_shrinkage, [court.weight for court in courts])
-    counts = are_counts(ground.problem.weight)
+    weights = [evaluator.weight for evaluator in evaluators]
+    counts = are_counts(context.problem.weight)
     fold_losses = [
-        FoldLosses(each, court.weight, counts=counts)
-        for each, court in zip(losses, courts, strict=True)
+        FoldLosses(losses, weight, counts=counts)
+        for losses, weight in zip(shrunken_losses(by_shrinkage, weights), weights, strict=True)
     ]
-    return replace(step, score=pool(fold_losses, origin="held_out", metric=courts[0].metric))
+    return replace(step, score=pool(fold_losses, origin="held_out", metric=evaluators[0].metric))
 
 
 def _steps_within(
-    ground: Ground, field: Field, penalties: Sequence[float], most: int | None
+    context: SearchContext, batches: Batches, penalties: Sequence[float], max_features: int | None
 ) -> Generator[Step, None, StopReason]:
-    """Steps from dear to cheap; where one has too many features, the last that has not.
+    """Steps at falling penalties up to ``max_features``.
 
-    A grid may jump from few features to far too many. Penalties between are then halved in for
-    the subset that is nearest to what is allowed.
+    A grid may jump from few features to far too many. Penalties between are then bisected for
+    the largest subset that is allowed.
     """
-    dear = np.inf
+    last = np.inf
     for penalty in penalties:
-        step = ground.settle(field, penalty)
-        is_first = np.isinf(dear)
-        if is_first or most is None or step.n_features <= most:
+        step = context.fit(batches, penalty)
+        if np.isinf(last) or max_features is None or step.n_features <= max_features:
             yield step
-            dear = penalty
+            last = penalty
         else:
-            yield from _between(ground, field, dear, penalty, most)
+            yield from _between(context, batches, last, penalty, max_features)
             return StopReason.MAX_FEATURES
     return StopReason.FINISHED
 
 
-def _between(ground: Ground, field: Field, dear: float, cheap: float, most: int) -> Iterator[Step]:
-    """Ever cheaper penalties that still select few enough, between one that does and one not."""
-    for _ in range(FEW_TRIALS):
-        penalty = float(np.sqrt(dear * cheap))
-        step = ground.settle(field, penalty)
-        if step.n_features > most:
-            cheap = penalty
-            continue
-        yield step
-        dear = penalty
+def _between(
+    context: SearchContext, batches: Batches, high: float, low: float, max_features: int
+) -> Iterator[Step]:
+    """Bisect between a penalty that respects ``max_features`` and one that does not."""
+    for _ in range(MAX_LIMIT_TRIALS):
+        penalty = float(np.sqrt(high * low))
+        step = context.fit(batches, penalty)
+        if step.n_features > max_features:
+            low = penalty
+        else:
+            yield step
+            high = penalty
 
 
-class _Court:
-    """One fold: the rows that train, ready to be searched, and the rows that judge."""
+class FoldEvaluator:
+    """One fold: batches of its training rows, and a linear model for its test rows."""
 
-    def __init__(self, ground: Ground, fold: Fold) -> None:
-        problem = ground.problem
+    def __init__(self, context: SearchContext, fold: Fold) -> None:
+        problem = context.problem
         train, test = problem.take(np.sort(fold.train)), problem.take(np.sort(fold.test))
-        self.field = ground.field(train)
-        self._judge = LinearJudge(
+        self.batches = context.batches(train)
+        self._scorer = LinearJudge(
             train.table, test.table, train.target.values, train.weight, problem.target.n_classes
         )
         self._target, self.weight = test.target.values, test.weight
-        self.metric = self._judge.metric
+        self.metric = self._scorer.metric
 
     def losses_by_shrinkage(self, step: Step) -> FloatArray:
-        """The losses of the rows that judge, from no trust in a model of the step to all."""
-        return self._judge.losses_by_shrinkage(step.support, self._target, SHRINKAGES)
+        """Losses of the test rows for each shrinkage of the linear model on the support."""
+        return self._scorer.losses_by_shrinkage(step.support, self._target, SHRINKAGES)
 
 
-def with_estimate(field: Field, params: SearchParams, step: Step) -> Step:
-    """Add what the estimator says of the support itself, s = 1 inside and 0 outside."""
-    values = _estimates(field, params, np.isin(field.columns.features, step.support))
+def with_estimate(batches: Batches, params: SearchParams, step: Step) -> Step:
+    """Add the estimate for the support itself: s = 1 inside and 0 outside."""
+    values = _estimates(batches, params, np.isin(batches.columns.features, step.support))
     n = len(values)
-    spread = float(values.std(ddof=1)) / np.sqrt(n) if n > 1 else float("nan")
     details: dict[str, Any] = {
         **step.details,
         "estimate": float(values.mean()),
-        "estimate_spread": None if np.isnan(spread) else spread,
-        "estimate_of": field.curve.kind,
+        "estimate_standard_error": float(values.std(ddof=1)) / np.sqrt(n) if n > 1 else None,
+        "estimate_of": batches.objective.kind,
     }
     return replace(step, details=details)
 
 
-def _estimates(field: Field, params: SearchParams, inside: Any) -> FloatArray:
+def _estimates(batches: Batches, params: SearchParams, selected: BoolArray) -> FloatArray:
     """The estimate of each batch, averaged over targets."""
-    if not inside.any():
-        return field.curve.told(np.zeros(1))
+    objective, estimator = batches.objective, batches.estimator
+    if not selected.any():
+        return objective.clipped(np.zeros(1))
     rng = np.random.default_rng(params.seed)
-    field.estimator.see(inside.astype(np.float64))
-    z = [field.estimator.signals(batch) for batch in field.batches(params, rng)]
-    # the mean comes first: a batch alone may well leave [0, 1]
-    told = field.curve.told(np.mean(z, axis=0)).mean()
-    each = np.array([field.curve.value(one).mean() for one in z])
-    centred: FloatArray = each - each.mean() + told
+    estimator.set_inclusion(selected.astype(np.float64))
+    z = [estimator.signals(batch) for batch in batches.draw(params, rng)]
+    # the mean comes first: single batches may leave [0, 1]
+    mean = objective.clipped(np.mean(z, axis=0)).mean()
+    each = np.array([objective.value(one).mean() for one in z])
+    centred: FloatArray = each - each.mean() + mean
     return centred
 
 
-def penalty_grid(field: Field) -> list[float]:
-    """Falling penalties: at the first not even the best single feature pays.
+def penalty_grid(batches: Batches) -> list[float]:
+    """Falling penalties; at the first not even the best single feature is selected.
 
-    A feature that explains a share R^2 of the target lowers what is minimised by f(0) - f(R^2) at
-    most, if it is alone.
+    A feature with a given R^2 lowers the objective by at most f(0) - f(R^2) if it is alone.
     """
-    gain = field.curve.value(np.zeros(1)) - field.curve.value(field.shares)
-    price = field.units.column_price
-    paid = price > 0.0
+    objective = batches.objective
+    gain = objective.value(np.zeros(1)) - objective.value(batches.single_r2)
+    cost = batches.units.column_cost
+    paid = cost > 0.0
     if not paid.any():
         return [0.0]
-    top = field.columns.n_columns * float((gain.max(initial=0.0)) / price[paid].min())
+    top = batches.columns.n_columns * float((gain.max(initial=0.0)) / cost[paid].min())
     if not top > 0.0:
         return [0.0]
-    return [GRID_TOP * top / GRID_STEP**k for k in range(GRID_POINTS)]
+    return [GRID_TOP * top / GRID_FACTOR**k for k in range(GRID_POINTS)]
 
 
-def paying(ground: Ground, field: Field) -> list[float]:
-    """The grid from the cheapest penalty that selects nothing: dearer ones say the same."""
-    grid = penalty_grid(field)
-    n_kept = int(field.units.spread(field.units.kept).sum())
+def useful_grid(context: SearchContext, batches: Batches) -> list[float]:
+    """The grid from the lowest penalty that selects nothing: higher ones give the same."""
+    grid = penalty_grid(batches)
+    n_kept = int(batches.units.to_columns(batches.units.kept).sum())
     low, high = 0, len(grid) - 1
     while low < high:  # the first that selects something
         middle = (low + high) // 2
-        found = ground.settle(field, grid[middle], silent=True)
-        if found.n_features > n_kept:
+        step = context.fit(batches, grid[middle], silent=True)
+        if step.n_features > n_kept:
             high = middle
         else:
             low = middle + 1

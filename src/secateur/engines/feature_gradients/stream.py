@@ -1,8 +1,8 @@
-"""A search along a stream of blocks: each row is seen once, and what is kept does not grow.
+"""Search along a stream of blocks: each row is seen once, and memory does not grow.
 
-Means, spreads and the top eigenvalue are those of the rows seen so far; each block is centred and
-scaled by them, cut into batches, and gives its updates. v stays within 3, so that a feature that
-was out can come back when the target changes.
+Means, standard deviations and the top eigenvalue are those of the rows so far; each block is
+standardised by them, cut into batches, and gives its updates. v stays within 3, so that a feature
+can come back when the target changes.
 """
 
 from __future__ import annotations
@@ -17,43 +17,42 @@ from secateur.data.costs import Prices
 from secateur.data.standardize import Moments, centre_by, moments_of
 from secateur.data.table import Table
 from secateur.data.target import Target
-from secateur.engines.feature_gradients.estimate import Batch, estimator_of
-from secateur.engines.feature_gradients.rows import (
-    single_shares,
+from secateur.engines.feature_gradients.batches import (
+    SearchParams,
+    TargetType,
+    contrasts,
+    objective_of,
+    single_r2,
     times_covariance,
     top_eigenvalue,
 )
-from secateur.engines.feature_gradients.search import (
-    Descent,
-    State,
-    by_unit,
-    check_finite,
-    first_v,
-    step_of,
-)
-from secateur.engines.feature_gradients.targets import Curve, SearchParams, TargetType, contrasts
+from secateur.engines.feature_gradients.estimator import Batch, make_estimator
+from secateur.engines.feature_gradients.search import Adam, SearchState, check_finite, step_of
 from secateur.engines.feature_gradients.units import Units
 from secateur.path.step import Step
 from secateur.typing import FloatArray, IntArray
 
 BOUND = 3.0
-"""v of a stream: s then stays between 0.0025 and 0.9975."""
+"""Bound of v in a stream: s stays between 0.0025 and 0.9975."""
 
-AUTO = 64.0
-"""The penalty of a stream is the dearest that could buy anything, divided by this."""
+AUTO_DIVISOR = 64.0
+"""The automatic penalty is the highest that could select anything, divided by this."""
 
-STEERING = 0.1
-"""How far the penalty follows an update whose own size is not the wanted one, in logarithms."""
+SIZE_CONTROL = 0.1
+"""Change of the log penalty per update and per unit of log size error."""
 
-LEAST_PER_LINK = 20
-"""Rows that a batch needs for each link of its chains; fewer wait for the next block."""
+MIN_ROWS_PER_LINK = 20
+"""Rows of a batch per link of its chains; smaller blocks are buffered."""
 
-MEMORY = 0.1
-"""The least that a block counts in the running eigenvalue."""
+MIN_BLOCK_SHARE = 0.1
+"""The least share of a block in the running eigenvalue."""
+
+EIGENVALUE_ROWS = 2000
+"""Rows of a block that enter the eigenvalue."""
 
 
 class Stream:
-    """The moving state of a search along a stream.
+    """State of a search along a stream.
 
     Parameters
     ----------
@@ -62,9 +61,9 @@ class Stream:
     target_type : {"classification", "ordinal", "regression"}
     standardize : bool
     penalty : float or None
-        None has it set by the first batch.
+        None takes one from the first block.
     n_wanted : int or None
-        The wanted number of features, after which the penalty is steered.
+        Number of features to which the penalty is adapted.
     """
 
     def __init__(
@@ -84,15 +83,13 @@ class Stream:
         self.n_wanted = n_wanted
         self._standardize = standardize
         self.units = Units(prices, np.arange(prices.n_features), params.group_mode)
-        init = np.asarray(params.init, np.float64)
-        start = init if init.ndim == 0 else by_unit(self.units, init)
-        bounded = np.clip(first_v(self.units, start), -BOUND, BOUND)
-        bounded[self.units.kept] = np.inf
-        self.descent = Descent.begin(bounded, BOUND)
-        self.curve = Curve("residual variance" if target_type == "regression" else "error rate")
+        start = np.clip(self.units.initial_v(params.init), -BOUND, BOUND)
+        start[self.units.kept] = np.inf
+        self.adam = Adam(start, BOUND)
+        self.objective_function = objective_of(target_type)
         self.rng = np.random.default_rng(params.seed)
         self.moments: Moments | None = None
-        self.questions: Moments | None = None
+        self.target_moments: Moments | None = None
         self.scale = 0.0
         self.vector: FloatArray = self.rng.standard_normal(prices.n_features)
         self.n_rows = 0
@@ -100,36 +97,32 @@ class Stream:
         self.estimate = float("nan")
 
     @property
-    def least(self) -> int:
-        """Rows that a block must have to be used at once."""
-        return min(self.params.batch_size, LEAST_PER_LINK * (self.params.order + 1))
+    def min_rows(self) -> int:
+        """The least number of rows of a block."""
+        return min(self.params.batch_size, MIN_ROWS_PER_LINK * (self.params.order + 1))
 
-    def push(self, table: Table, target: Target, weight: FloatArray, threads: Threads) -> None:
-        """Use a block of rows: of ``least`` rows or more, all of positive weight."""
-        asked = contrasts(target, self.target_type)
-        moments, questions = self._note(moments_of(table, weight), _row_moments(asked, weight))
+    def update(self, table: Table, target: Target, weight: FloatArray, threads: Threads) -> None:
+        """Use a block of at least ``min_rows`` rows, all of positive weight."""
+        y = contrasts(target, self.target_type)
+        moments, by_target = moments_of(table, weight), _row_moments(y, weight)
+        if self.moments is not None and self.target_moments is not None:
+            moments = self.moments.joined(moments)
+            by_target = self.target_moments.joined(by_target)
+        self.moments, self.target_moments = moments, by_target
         columns = centre_by(table, moments, standardize=self._standardize)
-        self._follow_spectrum(columns, threads)
-        y = _standard(asked, questions)
+        self._update_eigenvalue(columns, threads)
+        y = _standardized(y, by_target)
         shuffled = self.rng.permutation(table.n_rows)
         parts = np.array_split(shuffled, self.params.n_batches(table.n_rows))
         if self.penalty is None:
             self.penalty = self._first_penalty(columns, y, weight, threads)
-        self._descend(columns, y, weight / weight.mean(), parts, threads)
+        self._search(columns, y, weight / weight.mean(), parts, threads)
         self.n_rows += table.n_rows
-        self.units.reprice(self.descent.v)
+        self.units.update_costs(self.adam.v)
 
-    def _note(self, moments: Moments, questions: Moments) -> tuple[Moments, Moments]:
-        """Add a block to what is known of columns and targets."""
-        if self.moments is not None and self.questions is not None:
-            moments = self.moments.joined(moments)
-            questions = self.questions.joined(questions)
-        self.moments, self.questions = moments, questions
-        return moments, questions
-
-    def _follow_spectrum(self, columns: Centred, threads: Threads) -> None:
-        """One power iteration a block, from where the last one stopped."""
-        rows = np.arange(len(columns.rows[0]) - columns.is_sparse)[:2000]
+    def _update_eigenvalue(self, columns: Centred, threads: Threads) -> None:
+        """One power iteration per block, starting from the last vector."""
+        rows = np.arange(len(columns.rows[0]) - columns.is_sparse)[:EIGENVALUE_ROWS]
         if self.scale == 0.0:
             self.scale = top_eigenvalue(columns, rows, threads, self.params.seed)
         unit = self.vector / np.linalg.norm(self.vector)
@@ -137,23 +130,23 @@ class Stream:
         found = float(np.linalg.norm(product))
         if found > 0.0:
             self.vector = product
-            share = max(MEMORY, len(rows) / (self.n_rows + len(rows)))
-            # an iteration that has not arrived yet is below the eigenvalue, never above
+            share = max(MIN_BLOCK_SHARE, len(rows) / (self.n_rows + len(rows)))
+            # an iteration that has not converged is below the eigenvalue, never above
             self.scale += share * max(0.0, found - self.scale)
-            self.scale += share * MEMORY * min(0.0, found - self.scale)
+            self.scale += share * MIN_BLOCK_SHARE * min(0.0, found - self.scale)
 
     def _first_penalty(
         self, columns: Centred, y: FloatArray, weight: FloatArray, threads: Threads
     ) -> float:
-        rows = np.arange(len(weight))
-        shares = single_shares(columns, rows, y, weight, threads)
-        gain = self.curve.value(np.zeros(1)) - self.curve.value(shares)
-        price = self.units.column_price
-        paid = price[price > 0.0]
+        r2 = single_r2(columns, np.arange(len(weight)), y, weight, threads)
+        objective = self.objective_function
+        gain = objective.value(np.zeros(1)) - objective.value(r2)
+        cost = self.units.column_cost
+        paid = cost[cost > 0.0]
         top = float(gain.max(initial=0.0)) / float(paid.mean()) if len(paid) else 0.0
-        return max(0.0, top) * columns.n_columns / AUTO
+        return max(0.0, top) * columns.n_columns / AUTO_DIVISOR
 
-    def _descend(
+    def _search(
         self,
         columns: Centred,
         y: FloatArray,
@@ -161,67 +154,64 @@ class Stream:
         parts: list[IntArray],
         threads: Threads,
     ) -> None:
-        estimator = estimator_of(columns, self.params.order, self.scale, threads)
-        values, n_waiting = [], 0
-        for number, part in enumerate(parts, start=1):
-            if n_waiting == 0:
-                estimator.see(self.units.spread(self.descent.s))
-            batch = Batch(part, np.ascontiguousarray(y[:, part]), weight[part])
-            z = estimator.slopes(batch, self.curve)
-            check_finite(z, self.params.order)
-            values.append(z)
-            n_waiting += 1
-            if n_waiting == self.params.accumulate or number == len(parts):
-                self._update(estimator.collect() / n_waiting)
-                n_waiting = 0
+        """Update v on the batches of one block."""
+        estimator = make_estimator(columns, self.params.order, self.scale, threads)
+        batches = [Batch(part, np.ascontiguousarray(y[:, part]), weight[part]) for part in parts]
+        values: list[FloatArray] = []
+        for first in range(0, len(batches), self.params.accumulate):
+            some = batches[first : first + self.params.accumulate]
+            estimator.set_inclusion(self.units.to_columns(self.adam.s))
+            for z in estimator.add_gradients(some, self.objective_function):
+                check_finite(z, self.params.order)
+                values.append(z)
+            self._update_v(estimator.collect() / len(some))
         mean = np.mean(values, axis=0)
-        self.estimate = float(self.curve.told(mean).mean())
-        paid = self._per_price * self.units.paid(self.descent.s)
-        self.objective = float(self.curve.value(mean).mean()) + paid
+        self.estimate = float(self.objective_function.clipped(mean).mean())
+        cost = self._cost_factor * self.units.total_cost(self.adam.s)
+        self.objective = float(self.objective_function.value(mean).mean()) + cost
 
     @property
-    def _per_price(self) -> float:
+    def _cost_factor(self) -> float:
         return (self.penalty or 0.0) / self.prices.n_features
 
-    def _update(self, slope: FloatArray) -> None:
+    def _update_v(self, gradient: FloatArray) -> None:
         units = self.units
-        price = self._per_price * units.price_slope(self.descent.s)
-        self.descent.update(units.gather(slope), price, self.params.learning_rate)
+        cost = self._cost_factor * units.cost_gradient(self.adam.s)
+        self.adam.update(units.sum_columns(gradient), cost, self.params.learning_rate)
         if self.n_wanted is not None and self.penalty:
-            size = int(units.spread(units.inside(self.descent.v)).sum())
-            pull = np.clip(np.log((size + 0.5) / (self.n_wanted + 0.5)), -1.0, 1.0)
-            self.penalty = float(self.penalty * np.exp(STEERING * pull))
+            size = int(units.to_columns(units.selected(self.adam.v)).sum())
+            error = np.clip(np.log((size + 0.5) / (self.n_wanted + 0.5)), -1.0, 1.0)
+            self.penalty = float(self.penalty * np.exp(SIZE_CONTROL * error))
 
     def step(self) -> Step:
-        """The subset as it is now."""
-        v = self.descent.v
+        """The present subset."""
+        v = self.adam.v
         if self.n_wanted is not None:
-            v = self.units.shifted(self.units.spread(v), self.n_wanted)
-        state = State(v, self.objective, self.descent.n_steps)
+            v = self.units.with_size(self.units.to_columns(v), self.n_wanted)
+        state = SearchState(v, self.objective, self.adam.n_steps)
         return step_of(self.units, state, self.penalty or 0.0, self.prices.n_features)
 
     @property
     def details(self) -> dict[str, Any]:
-        """Facts of the moment, for a step."""
+        """Details of the present step."""
         return {
             "rows": self.n_rows,
             "estimate": self.estimate,
-            "estimate_spread": None,
-            "estimate_of": self.curve.kind,
+            "estimate_standard_error": None,
+            "estimate_of": self.objective_function.kind,
         }
 
 
-def _standard(asked: FloatArray, known: Moments) -> FloatArray:
-    """Targets of mean 0 and variance 1 over all rows so far; 0 where nothing varies."""
-    spread = np.sqrt(known.square / known.weight)
-    varies = spread > 1e-12
-    centred = asked - known.mean[:, None]
-    y: FloatArray = np.where(varies[:, None], centred / np.where(varies, spread, 1.0)[:, None], 0.0)
-    return y
+def _standardized(y: FloatArray, moments: Moments) -> FloatArray:
+    """Targets of mean 0 and variance 1 over all rows so far; 0 for constant ones."""
+    deviation = np.sqrt(moments.square / moments.weight)
+    varies = deviation > 1e-12
+    scaled = (y - moments.mean[:, None]) / np.where(varies, deviation, 1.0)[:, None]
+    return np.where(varies[:, None], scaled, 0.0)
 
 
-def _row_moments(asked: FloatArray, weight: FloatArray) -> Moments:
+def _row_moments(y: FloatArray, weight: FloatArray) -> Moments:
     total = float(weight.sum())
-    mean = asked @ weight / total
-    centred = asked - mean[:, None]
+    mean = y @ weight / total
+    centred = y - mean[:, None]
     return Moments(total, mean, (centred * centred) @ weight)

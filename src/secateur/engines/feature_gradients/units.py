@@ -1,4 +1,4 @@
-"""What is switched on and off: single features, or groups; and the slope of what they cost."""
+"""The variables of the search, one per feature or per feature group, and their costs."""
 
 from __future__ import annotations
 
@@ -13,177 +13,174 @@ from secateur.typing import BoolArray, FloatArray, IntArray
 GroupMode = Literal["hard", "soft"]
 
 SOFTNESS = 0.05
-"""Members whose s is within about this much of the group's largest share the price of the group."""
+"""Temperature of the softmax that shares a soft group's cost among its members."""
 
-
-SHARE = 2.0 / 3.0
+SELECTED_SHARE = 2.0 / 3.0
 """A unit is selected if its s is above this share of the largest, or above one half."""
 
-LEAST = 0.03
-"""Where no s is above this, nothing is selected."""
+MIN_LARGEST = 0.03
+"""If no s is above this, nothing is selected."""
 
 
 class Units:
-    """Switches v over the columns that take part, and the price of leaving them on.
+    """Maps columns to units and gives the cost term of the objective.
 
     A unit is a column, or with hard groups a whole group: its members have one v and are selected
-    together. The penalty is
+    together. The cost term is
 
-        penalty / D * sum_u price_u s_u                      units alone and hard groups
-        penalty / D * sum_g price_g max_(j in g) s_j         soft groups
+        penalty / D * sum_u cost_u s_u                      single units and hard groups
+        penalty / D * sum_g cost_g max_(j in g) s_j         soft groups
 
-    where a group costs what its cheapest member does: the first of a group pays, and the others
-    are free. The slope of a maximum is shared out among members that are close to it, by a softmax
-    of s / 0.05. Prices that depend on what is used (neighbours, a rule) are asked anew with
-    `reprice`: those outside cost what they cost now, those inside what they cost when they came.
+    where a group costs as much as its cheapest member. The gradient of the maximum is shared by a
+    softmax of s / 0.05. Costs that depend on the selected features (neighbours, a rule) are
+    computed again by `update_costs`: features outside have their present cost, features inside
+    the cost at which they entered.
 
     Parameters
     ----------
     prices : Prices
-        Of all features of the table.
+        Costs of all features of the table.
     features : array of int
         The columns that take part.
     mode : {"hard", "soft"}
-        What ``prices.bags`` means.
+        How the feature groups are used.
     """
 
     def __init__(self, prices: Prices, features: IntArray, mode: GroupMode = "hard") -> None:
         self.features = features
         self._prices = prices
         groups = None if prices.bags is None else prices.bags[features]
-        self._bags = groups if mode == "soft" else None
+        self._soft_groups: Any = groups if mode == "soft" else None
         self.unit: IntArray | None = None
         if groups is not None and mode == "hard":
             self.unit = _units_of(groups)
         self.n_units = len(features) if self.unit is None else int(self.unit.max(initial=-1)) + 1
-        self.kept: BoolArray = self._of_units(prices.keep[features].astype(np.float64), max) > 0
-        # columns without any say are in all the same, if they are to be kept
+        self.kept: BoolArray = self._max_by_unit(prices.keep[features].astype(np.float64)) > 0
+        # kept columns that were left out of the search (constant, duplicate) stay selected
         self._absent = np.setdiff1d(np.flatnonzero(prices.keep), features)
-        self.reset()
+        self.reset_costs()
 
-    def reset(self) -> None:
-        """Prices as they are before anything is selected."""
-        self._now: FloatArray = self._listed(self._prices.keep)[self.features]
-        self._price: FloatArray = self._of_units(self._now, min)
+    def initial_v(self, init: FloatArray | float) -> FloatArray:
+        """V at the start, from one value or one per column; inf for kept units."""
+        v = np.asarray(init, np.float64)
+        if v.ndim and self.unit is not None:  # the mean over the columns of a unit
+            sizes = np.bincount(self.unit, minlength=self.n_units)
+            v = np.bincount(self.unit, v, minlength=self.n_units) / sizes
+        v = np.broadcast_to(v, (self.n_units,)).copy()
+        v[self.kept] = np.inf
+        return v
 
-    def _listed(self, used: BoolArray) -> FloatArray:
-        """What each feature costs beside those in use; groups are dealt with here."""
-        if self._prices.bags is None:
-            return self._prices.prices(used)
-        cost = self._prices.cost.copy()
-        cost[self._prices.keep] = 0.0
-        return cost
+    def reset_costs(self) -> None:
+        """Costs before anything but the kept features is selected."""
+        self.column_cost: FloatArray = self._costs_beside(self._prices.keep)[self.features]
+        self._cost: FloatArray = -self._max_by_unit(-self.column_cost)
 
-    def _of_units(self, value: FloatArray, how: object) -> FloatArray:
-        """One value per unit from one per column: the least or the largest of its members."""
-        if self.unit is None:
-            return value
-        empty = np.inf if how is min else -np.inf
-        out = np.full(self.n_units, empty)
-        (np.minimum if how is min else np.maximum).at(out, self.unit, value)
-        return out
-
-    def reprice(self, v: FloatArray) -> None:
-        """Ask for the prices beside what is selected now, if they depend on it."""
+    def update_costs(self, v: FloatArray) -> None:
+        """Compute the costs beside the features selected now, if they depend on them."""
         if self._prices.is_plain or self._prices.bags is not None:
             return
-        inside = self.spread(self.inside(v))
+        selected = self.to_columns(self.selected(v))
         used = self._prices.keep.copy()
-        used[self.features[inside]] = True
-        self._now = np.where(inside, self._now, self._listed(used)[self.features])
-        self._price = self._now
+        used[self.features[selected]] = True
+        now = self._costs_beside(used)[self.features]
+        self.column_cost = self._cost = np.where(selected, self.column_cost, now)
 
-    def price_slope(self, s: FloatArray) -> FloatArray:
-        """d(sum of prices)/ds of each unit."""
-        if self._bags is None:
-            return self._price
-        alone = np.diff(self._bags.indptr) == 0
-        slope = np.where(alone, self._price, 0.0)
-        column = np.repeat(np.arange(self.n_units), np.diff(self._bags.indptr))
-        bag, member = self._bags.indices, s[column]
-        top = np.full(self._bags.shape[1], -np.inf)
-        np.maximum.at(top, bag, member)
-        share = np.exp((member - top[bag]) / SOFTNESS)
-        share /= np.bincount(bag, share, minlength=len(top))[bag]
-        cost = np.full(len(top), np.inf)
-        np.minimum.at(cost, bag, self._price[column])
-        np.add.at(slope, column, share * cost[bag])
-        return slope
+    def _costs_beside(self, used: BoolArray) -> FloatArray:
+        """Cost of each feature, given those in use; groups are handled by the units."""
+        if self._prices.bags is None:
+            return self._prices.prices(used)
+        return np.where(self._prices.keep, 0.0, self._prices.cost)
 
-    def paid(self, s: FloatArray) -> float:
-        """The sum of prices at s, each in the measure that it is on."""
-        if self._bags is None:
-            return float(self._price @ s)
-        alone = np.diff(self._bags.indptr) == 0
-        column = np.repeat(np.arange(self.n_units), np.diff(self._bags.indptr))
-        top, cost = np.zeros(self._bags.shape[1]), np.full(self._bags.shape[1], np.inf)
-        np.maximum.at(top, self._bags.indices, s[column])
-        np.minimum.at(cost, self._bags.indices, self._price[column])
-        member = np.isfinite(cost)
-        return float(self._price[alone] @ s[alone] + cost[member] @ top[member])
+    def _max_by_unit(self, value: FloatArray) -> FloatArray:
+        if self.unit is None:
+            return value
+        out = np.full(self.n_units, -np.inf)
+        np.maximum.at(out, self.unit, value)
+        return out
 
-    @property
-    def column_price(self) -> FloatArray:
-        """What each column would pay alone."""
-        return self._now
+    def cost_gradient(self, s: FloatArray) -> FloatArray:
+        """d(sum of costs)/ds of each unit."""
+        if self._soft_groups is None:
+            return self._cost
+        column, group, top, cost = self._group_maxima(s, -np.inf)
+        share = np.exp((s[column] - top[group]) / SOFTNESS)
+        share /= np.bincount(group, share, minlength=len(top))[group]
+        gradient = np.where(np.diff(self._soft_groups.indptr) == 0, self._cost, 0.0)
+        np.add.at(gradient, column, share * cost[group])
+        return gradient
 
-    def shifted(self, by_column: FloatArray, n_features: int) -> FloatArray:
-        """The v of units, moved so that the first so many columns are selected.
+    def total_cost(self, s: FloatArray) -> float:
+        """Sum of the costs at s."""
+        if self._soft_groups is None:
+            return float(self._cost @ s)
+        *_, top, cost = self._group_maxima(s, 0.0)
+        single = np.diff(self._soft_groups.indptr) == 0
+        used = np.isfinite(cost)
+        return float(self._cost[single] @ s[single] + cost[used] @ top[used])
 
-        Of hard groups, as many as fit; kept units are in, whatever the number.
+    def _group_maxima(
+        self, s: FloatArray, start: float
+    ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """Column and group of each membership; largest s and smallest cost of each group."""
+        groups = self._soft_groups
+        column = np.repeat(np.arange(self.n_units), np.diff(groups.indptr))
+        top, cost = np.full(groups.shape[1], start), np.full(groups.shape[1], np.inf)
+        np.maximum.at(top, groups.indices, s[column])
+        np.minimum.at(cost, groups.indices, self._cost[column])
+        return column, groups.indices, top, cost
+
+    def with_size(self, by_column: FloatArray, n_features: int) -> FloatArray:
+        """V of units, changed so that exactly the first ``n_features`` columns are selected.
+
+        Of hard groups as many as fit; kept units are always selected.
         """
-        v = by_column if self.unit is None else self._of_units(by_column, max)
+        v = self._max_by_unit(by_column)
         sizes = np.ones(self.n_units) if self.unit is None else np.bincount(self.unit)
-        surest = np.argsort(-v, kind="stable")
-        fits = np.cumsum(sizes[surest]) <= n_features
-        n_in = max(int(fits.sum()), int(self.kept.sum()))
-        shifted = np.full(self.n_units, -1.0)
-        inside = surest[:n_in]
-        shifted[inside] = np.arange(n_in, 0, -1.0)
-        shifted[self.kept] = np.inf
-        return shifted
+        by_rank = np.argsort(-v, kind="stable")
+        fits = np.cumsum(sizes[by_rank]) <= n_features
+        n_selected = max(int(fits.sum()), int(self.kept.sum()))
+        changed = np.full(self.n_units, -1.0)
+        changed[by_rank[:n_selected]] = np.arange(n_selected, 0, -1.0)
+        changed[self.kept] = np.inf
+        return changed
 
-    def inside(self, v: FloatArray) -> BoolArray:
+    def selected(self, v: FloatArray) -> BoolArray:
         """Which units are selected: s above 1/2, or above 2/3 of the largest s if that is less.
 
-        With the polynomials of high order z hardly changes once s of a feature is above some
-        level far below one half, and the penalty then holds s at that level: what is in and what
-        is out is still plain to see, but not at one half.
+        With polynomials of high order z hardly changes once s of a feature is above some level
+        far below one half, and the penalty holds s at that level. A threshold of one half would
+        then select nothing.
         """
         free = v[~self.kept]
         s = 1.0 / (1.0 + np.exp(-2.0 * np.clip(free, -40.0, 40.0)))
         top = float(s.max(initial=0.0))
-        level = min(0.5, SHARE * top) if top > LEAST else 1.0
-        inside = self.kept.copy()
-        inside[~self.kept] = s > level
-        return inside
+        level = min(0.5, SELECTED_SHARE * top) if top > MIN_LARGEST else 1.0
+        selected = self.kept.copy()
+        selected[~self.kept] = s > level
+        return selected
 
-    def spread(self, value: Any) -> Any:
+    def to_columns(self, value: Any) -> Any:
         """One value per column from one per unit."""
         return value if self.unit is None else value[self.unit]
 
-    def gather(self, slope: FloatArray) -> FloatArray:
-        """The slope of a unit is the sum of those of its columns."""
+    def sum_columns(self, value: FloatArray) -> FloatArray:
+        """One value per unit: the sum over its columns."""
         if self.unit is None:
-            return slope
-        return np.bincount(self.unit, slope, minlength=self.n_units).astype(np.float64)
+            return value
+        return np.bincount(self.unit, value, minlength=self.n_units).astype(np.float64)
 
     def order(self, v: FloatArray) -> IntArray:
-        """The selected columns as features of the table, from the surest to the least.
-
-        Of the members of a hard group the cheapest comes first: it is the one that pays.
-        """
-        by_column = self.spread(v)
-        inside = np.flatnonzero(self.spread(self.inside(v)))
-        cost = self._now[inside]
-        ranked = inside[np.lexsort((self.features[inside], cost, -by_column[inside]))]
+        """The selected features by decreasing v; of a hard group the cheapest first."""
+        by_column = self.to_columns(v)
+        selected = np.flatnonzero(self.to_columns(self.selected(v)))
+        cost = self.column_cost[selected]
+        ranked = selected[np.lexsort((self.features[selected], cost, -by_column[selected]))]
         return np.concatenate([self._absent, self.features[ranked]])
 
 
-def _units_of(groups: object) -> IntArray:
+def _units_of(groups: Any) -> IntArray:
     """The unit of each column: its group, or one of its own."""
-    indptr, indices = groups.indptr, groups.indices  # type: ignore[attr-defined]  # csr_array
-    n_groups = np.diff(indptr)
+    n_groups = np.diff(groups.indptr)
     if (n_groups > 1).any():
         msg = (
             "'groups' must not overlap for group_mode='hard'. Got a feature in "
@@ -191,7 +188,7 @@ def _units_of(groups: object) -> IntArray:
         )
         raise InputError(msg)
     label = -1 - np.arange(len(n_groups))
-    label[n_groups == 1] = indices
+    label[n_groups == 1] = groups.indices
     # numbered by first appearance, so that the order of columns decides nothing else
     _, first, number = np.unique(label, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)

@@ -1,0 +1,294 @@
+"""The rows of a fit, standardised, with their targets, and drawn in batches.
+
+X is divided by the root of the top eigenvalue of its covariance, so that one polynomial serves all
+data. The eigenvalue is estimated once from a sample of all rows, not from each batch: a batch
+with fewer rows than columns has a much larger top eigenvalue, but the sums over chains of
+different rows are unbiased for the spectrum of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from secateur._kernels import power_iteration as power
+from secateur._kernels.threads import Threads
+from secateur.data.centred import Centred, DenseRows, centre
+from secateur.data.problem import Problem
+from secateur.data.target import Target
+from secateur.data.weights import are_counts
+from secateur.engines.feature_gradients.distributed import DistributedEstimator, EstimatorRows
+from secateur.engines.feature_gradients.estimator import (
+    Batch,
+    Estimator,
+    Objective,
+    make_estimator,
+)
+from secateur.engines.feature_gradients.units import GroupMode, Units
+from secateur.exceptions import InputError
+from secateur.execution.dask import DaskExecutor
+from secateur.typing import FloatArray, IntArray
+
+TargetType = Literal["classification", "ordinal", "regression"]
+
+AUTO_UPDATES = 100
+"""Updates after which "auto" epochs end: the selection has then converged."""
+
+EIGENVALUE_ROWS = 10_000
+"""Rows sampled for the top eigenvalue, as in the paper for its largest data sets."""
+
+MAX_POWER_ITERATIONS = 30
+
+EIGENVALUE_TOL = 1e-3
+"""Relative change of the eigenvalue below which the power iteration ends."""
+
+MAX_REPEATED = 10
+"""Whole weights are read as repeated rows if the rows become at most so many times more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchParams:
+    """Parameters of the search.
+
+    ``accumulate`` batches give one update of Adam; ``n_epochs=None`` makes about a hundred
+    updates; ``init`` is v at the start, one number or one per feature.
+    """
+
+    order: int = 4
+    batch_size: int = 1000
+    accumulate: int = 1
+    n_epochs: int | None = None
+    learning_rate: float = 0.1
+    tol: float = 1e-5
+    init: Any = 0.0
+    group_mode: GroupMode = "hard"
+    seed: int = 0
+
+    def epochs(self, n_rows: int) -> int:
+        """The largest number of passes over the rows.
+
+        >>> SearchParams().epochs(500), SearchParams().epochs(6000)
+        (100, 17)
+        """
+        if self.n_epochs is not None:
+            return self.n_epochs
+        updates = max(1, self.n_batches(n_rows) // self.accumulate)
+        return -(-AUTO_UPDATES // updates)
+
+    def n_batches(self, n_rows: int) -> int:
+        """Batches of an epoch, all of about the same size."""
+        return max(1, round(n_rows / self.batch_size))
+
+    def check_rows(self, n_rows: int) -> None:
+        """Refuse fewer rows than the longest chain needs."""
+        smallest = self.order + 2
+        if n_rows < smallest:
+            some = "1 sample" if n_rows == 1 else f"{n_rows} rows"
+            msg = (
+                f"Feature Gradients of order {self.order} needs at least {smallest} rows. Got "
+                f"{some} to train on. Lower 'order', or give more rows."
+            )
+            raise InputError(msg)
+
+
+def objective_of(target_type: TargetType) -> Objective:
+    """The objective for a kind of target."""
+    return Objective("residual variance" if target_type == "regression" else "error rate")
+
+
+def contrasts(target: Target, target_type: TargetType) -> FloatArray:
+    """One row per contrast of the target, not yet standardised.
+
+    Two classes are one contrast, more are one per class (one against the rest); ordered classes
+    have one contrast per threshold between them.
+
+    Examples
+    --------
+    >>> contrasts(Target(np.array([0.0, 1.0, 2.0]), np.array(["a", "b", "c"])), "ordinal")
+    array([[-1.,  1.,  1.],
+           [-1., -1.,  1.]])
+    """
+    y = target.values
+    if target_type == "regression":
+        return y[None, :].copy()
+    if target_type == "ordinal" or target.n_classes == 2:
+        cuts = np.arange(1, target.n_classes)
+        return np.where(y[None, :] >= cuts[:, None], 1.0, -1.0)
+    return np.where(y[None, :] == np.arange(target.n_classes)[:, None], 1.0, -1.0)
+
+
+def standardize_contrasts(y: FloatArray, weight: FloatArray) -> FloatArray:
+    """Mean 0 and variance 1 for each contrast; those that do not vary are left out.
+
+    Labels of two classes of equal size stay the -1 and 1 of the paper. If class sizes differ,
+    centred labels have the same expectation of y x for centred x, and less noise.
+
+    Examples
+    --------
+    >>> standardize_contrasts(np.array([[1.0, 3.0], [2.0, 2.0]]), np.ones(2))
+    array([[-1.,  1.]])
+    """
+    share = weight / weight.sum()
+    centred = y - (y @ share)[:, None]
+    deviation = np.sqrt((centred * centred) @ share)
+    varies = deviation > 1e-12 * np.abs(y).max(axis=1, initial=0.0)
+    if not varies.any():
+        raise InputError(
+            "The target must vary. Got the same value in all training rows. Check the rows that "
+            "y was taken from."
+        )
+    standard: FloatArray = centred[varies] / deviation[varies, None]
+    return standard
+
+
+def top_eigenvalue(columns: Centred, rows: IntArray, threads: Threads, seed: int = 0) -> float:
+    """The largest eigenvalue of the covariance of some rows, by power iteration."""
+    start = np.random.default_rng(seed).standard_normal(columns.n_columns)
+    vector = start / np.linalg.norm(start)
+    found = 0.0
+    for _ in range(MAX_POWER_ITERATIONS):
+        product = times_covariance(columns, rows, vector, threads)
+        latest = float(np.linalg.norm(product))
+        if not latest > 0.0:
+            return 1.0
+        vector = product / latest
+        if abs(latest - found) <= EIGENVALUE_TOL * latest:
+            return latest
+        found = latest
+    return found
+
+
+def times_covariance(
+    columns: Centred, rows: IntArray, vector: FloatArray, threads: Threads
+) -> FloatArray:
+    """The covariance of some rows times a vector."""
+    projected = np.empty(len(rows))
+    if isinstance(columns.rows, DenseRows):
+        X, small = columns.rows.X, vector.astype(np.float32)
+        threads.run(lambda a, b: power.rows_times(X, rows, small, a, b, projected), len(rows), 16)
+    else:
+        indptr, indices, data, mean = columns.rows
+        centre = float(mean @ vector)
+        threads.run(
+            lambda a, b: power.sparse_rows_times(
+                indptr, indices, data, rows, vector, centre, a, b, projected
+            ),
+            len(rows),
+            16,
+        )
+    return _weighted_row_sum(columns, rows, projected, threads) / len(rows)
+
+
+def _weighted_row_sum(
+    columns: Centred, rows: IntArray, value: FloatArray, threads: Threads
+) -> FloatArray:
+    """The sum of centred rows, each times its value."""
+    total = np.zeros(columns.n_columns)
+    if isinstance(columns.rows, DenseRows):
+        X = columns.rows.X
+        threads.run(lambda a, b: power.times_rows(X, rows, value, a, b, total), len(total), 64)
+    else:
+        indptr, indices, data, mean = columns.rows
+        power.times_sparse_rows(indptr, indices, data, rows, value, total)
+        total -= value.sum() * mean
+    return total
+
+
+def single_r2(
+    columns: Centred, rows: IntArray, y: FloatArray, weight: FloatArray, threads: Threads
+) -> FloatArray:
+    """R^2 of each column alone, the mean over targets."""
+    r2 = np.zeros(columns.n_columns)
+    for target in y:
+        covariance = _weighted_row_sum(columns, rows, weight * target, threads) / weight.sum()
+        r2 += (covariance / columns.spread) ** 2
+    return r2 / len(y)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batches:
+    """Everything that stays the same for all penalties.
+
+    Parameters
+    ----------
+    columns : Centred
+    units : Units
+    rows : array of int
+        Rows sorted by their content, so that the result does not depend on their order; a row of
+        weight 2 is repeated.
+    y : array of shape (n_targets, len(rows))
+    weight : array of shape (len(rows),)
+    objective : Objective
+    estimator : Estimator
+    single_r2 : array of shape (n_columns,)
+    """
+
+    columns: Centred
+    units: Units
+    rows: IntArray
+    y: FloatArray
+    weight: FloatArray
+    objective: Objective
+    estimator: Estimator
+    single_r2: FloatArray
+
+    def draw(self, params: SearchParams, rng: np.random.Generator) -> Iterator[Batch]:
+        """All rows once, shuffled, in batches of about the same size."""
+        shuffled = rng.permutation(len(self.rows))
+        for part in np.array_split(shuffled, params.n_batches(len(self.rows))):
+            yield Batch(self.rows[part], self.y[:, part], self.weight[part])
+
+
+def make_batches(
+    problem: Problem,
+    target_type: TargetType,
+    params: SearchParams,
+    *,
+    standardize: bool,
+    threads: Threads,
+    executor: DaskExecutor | None = None,
+) -> Batches:
+    """Standardise the columns and targets of a problem, and sort its rows."""
+    params.check_rows(problem.n_rows)
+    price = problem.prices.prices(problem.prices.keep)
+    columns = centre(problem.table, problem.weight, standardize=standardize, price=price)
+    units = Units(problem.prices, columns.features, params.group_mode)
+    targets = standardize_contrasts(contrasts(problem.target, target_type), problem.weight)
+    rows, weight = _repeated(problem.weight)
+    order = _content_order(columns, problem.target.values, rows)
+    rows, weight = rows[order], weight[order]
+    params.check_rows(len(rows))
+    sample = np.random.default_rng(params.seed).permutation(len(rows))[:EIGENVALUE_ROWS]
+    scale = top_eigenvalue(columns, rows[sample], threads, params.seed)
+    estimator = make_estimator(columns, params.order, scale, threads)
+    if executor is not None:
+        parts = EstimatorRows(columns, params.order, scale)
+        estimator = DistributedEstimator(estimator, parts, executor)
+    y = targets[:, rows]
+    r2 = single_r2(columns, rows, y, weight, threads)
+    return Batches(columns, units, rows, y, weight, objective_of(target_type), estimator, r2)
+
+
+def _repeated(weight: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Whole weights as repeated rows; others scaled to mean 1."""
+    if are_counts(weight):
+        counts = weight.astype(np.int64)
+        counts //= np.gcd.reduce(counts)
+        if counts.sum() <= MAX_REPEATED * len(weight):
+            rows = np.repeat(np.arange(len(weight)), counts)
+            return rows, np.ones(len(rows))
+    return np.arange(len(weight)), weight / weight.mean()
+
+
+def _content_order(columns: Centred, target: FloatArray, rows: IntArray) -> IntArray:
+    """Positions of rows sorted by target, then by the sum of the row."""
+    if isinstance(columns.rows, DenseRows):
+        total = columns.rows.X.sum(axis=1, dtype=np.float64)
+    else:
+        cells = columns.rows
+        row = np.repeat(np.arange(len(cells.indptr) - 1), np.diff(cells.indptr))
+        total = np.bincount(row, cells.data, minlength=len(cells.indptr) - 1)
+    return np.lexsort((total[rows], target[rows]))

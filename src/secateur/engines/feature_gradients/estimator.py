@@ -1,0 +1,378 @@
+"""The estimator of learnability, for dense and for sparse rows.
+
+z(s) = sum_i a_i / binom(N, i + 2) y' T^(i + 1) y, T = triud(X diag(s) X') / scale, as in Eq. 1.
+
+``backward`` and ``forward`` are r_q = T^q y and l_p = (T')^p y. ``given`` (W) and ``carried``
+(w l) are the two factors of each row in the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from secateur._kernels import learnability as dense
+from secateur._kernels import sparse_learnability as sparse
+from secateur._kernels.threads import Threads
+from secateur.data.centred import Centred, DenseRows, SparseRows
+from secateur.engines.feature_gradients.coefficients import Chain, chain_of
+from secateur.typing import AnyArray, FloatArray, IntArray
+
+FLOAT64_ORDER = 7
+"""From this order on the coefficients are so large that float32 is not enough."""
+
+MIN_PARALLEL_CELLS = 20_000
+"""With fewer cells starting a second thread takes longer than the work."""
+
+STRAIGHT_BELOW = 0.01
+"""Below this z the square root is too steep and is continued as a straight line."""
+
+DERIVATIVE_ABOVE_ONE = 0.025
+"""A small slope above z = 1, so that the search can come back."""
+
+ObjectiveKind = Literal["residual variance", "error rate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """The loss that is minimised, as a function of z.
+
+    Regression: 1 - z, the residual variance of a target of variance one (Eq. 1). Classification:
+    (1 - sqrt(z)) / 2, the error rate, continued by straight lines outside [0.01, 1].
+
+    Examples
+    --------
+    >>> Objective("error rate").value(np.array([0.25, 1.0]))
+    array([0.25, 0.  ])
+    """
+
+    kind: ObjectiveKind
+
+    def value(self, z: FloatArray) -> FloatArray:
+        """The loss."""
+        if self.kind == "residual variance":
+            return 1.0 - z
+        root = np.sqrt(np.clip(z, STRAIGHT_BELOW, 1.0))
+        below, above = np.minimum(z - STRAIGHT_BELOW, 0.0), np.maximum(z - 1.0, 0.0)
+        value: FloatArray = (1.0 - root) / 2.0 - below / (4.0 * np.sqrt(STRAIGHT_BELOW))
+        return value - DERIVATIVE_ABOVE_ONE * above
+
+    def derivative(self, z: FloatArray) -> FloatArray:
+        """The derivative of the loss by z."""
+        if self.kind == "residual variance":
+            return np.full_like(z, -1.0)
+        inside = -0.25 / np.sqrt(np.clip(z, STRAIGHT_BELOW, 1.0))
+        return np.where(z > 1.0, -DERIVATIVE_ABOVE_ONE, inside)
+
+    def clipped(self, z: FloatArray) -> FloatArray:
+        """The loss for z clipped to [0, 1], for reports."""
+        z = np.clip(z, 0.0, 1.0)
+        return 1.0 - z if self.kind == "residual variance" else (1.0 - np.sqrt(z)) / 2.0
+
+
+class Batch(NamedTuple):
+    """Some rows in the order of the chains: numbers, targets (targets, N) and weights (N,)."""
+
+    rows: IntArray
+    y: FloatArray
+    weight: FloatArray
+
+
+class _Buffers:
+    """Arrays that are allocated once and used again for each batch."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, AnyArray] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> AnyArray:
+        """An array of this shape with arbitrary content."""
+        size = int(np.prod(shape))
+        array = self._arrays.get(name)
+        if array is None or array.size < size or array.dtype != dtype:
+            array = self._arrays[name] = np.empty(size + size // 4, dtype)
+        return array[:size].reshape(shape)
+
+    def zeros(self, name: str, shape: tuple[int, ...], dtype: Any) -> AnyArray:
+        """An array of this shape filled with zeros."""
+        array = self.array(name, shape, dtype)
+        array[:] = 0
+        return array
+
+
+class Estimator:
+    """Estimates z of batches and its gradient by s.
+
+    `set_inclusion` sets s for the batches that follow. Gradients add up until `collect` is called,
+    so that passes over all columns are made once per update.
+
+    Parameters
+    ----------
+    n_columns, order : int
+    scale : float
+        The top eigenvalue of the covariance: eigenvalues are then between 0 and 1.
+    threads : Threads
+    """
+
+    def __init__(self, n_columns: int, order: int, scale: float, threads: Threads) -> None:
+        self._order = order
+        self._scale = scale
+        self._threads = threads
+        self._dtype: Any = np.float64 if order >= FLOAT64_ORDER else np.float32
+        self._buffers = _Buffers()
+        self._gradient = np.zeros(n_columns)
+
+    def set_inclusion(self, s: FloatArray) -> None:
+        """Set the inclusion of each column for the batches that follow."""
+        raise NotImplementedError
+
+    def signals(self, batch: Batch) -> FloatArray:
+        """The z of each target on one batch."""
+        chain = chain_of(self._order, batch.weight, self._scale)
+        return _signals(chain, batch, self._walk(self._prepare(batch), batch, chain, -1))
+
+    def add_gradient(self, batch: Batch, objective: Objective) -> FloatArray:
+        """The z of each target; d(mean objective)/ds is added to the sum."""
+        chain = chain_of(self._order, batch.weight, self._scale)
+        part = self._prepare(batch)
+        walks: list[FloatArray] = [np.empty(0)] * 2
+
+        def walk(_: int, number: int) -> None:
+            walks[number] = self._walk(part, batch, chain, 1 if number else -1)
+
+        self._run_two(walk, self._n_cells(part, batch))
+        z = _signals(chain, batch, walks[0])
+        self._add(part, batch, chain, walks, objective.derivative(z))
+        return z
+
+    def add_gradients(self, batches: Sequence[Batch], objective: Objective) -> list[FloatArray]:
+        """`add_gradient` of each batch of an update."""
+        return [self.add_gradient(batch, objective) for batch in batches]
+
+    def collect(self) -> FloatArray:
+        """The sum of the gradients since the last call."""
+        collected, self._gradient = self._gradient, np.zeros_like(self._gradient)
+        return collected
+
+    def _run_two(self, task: Callable[[int, int], object], n_cells: int) -> None:
+        """Two tasks, in parallel if there is enough to do; the result is the same."""
+        if n_cells < MIN_PARALLEL_CELLS:
+            task(0, 0)
+            task(0, 1)
+        else:
+            self._threads.share(task, 2)
+
+    def _prepare(self, batch: Batch) -> Any:
+        """What both walks over a batch share."""
+
+    def _n_cells(self, part: Any, batch: Batch) -> int:
+        raise NotImplementedError
+
+    def _walk(self, part: Any, batch: Batch, chain: Chain, direction: int) -> FloatArray:
+        """R (direction -1, from the last row) or l (1, one link fewer), in batch order."""
+        raise NotImplementedError
+
+    def _add(
+        self, part: Any, batch: Batch, chain: Chain, walks: list[FloatArray], by_z: FloatArray
+    ) -> None:
+        """Add the gradient of one batch."""
+        raise NotImplementedError
+
+
+def _signals(chain: Chain, batch: Batch, r: FloatArray) -> FloatArray:
+    """The z of each target from r of shape (targets, order + 1, N)."""
+    links: FloatArray = np.einsum("tqn,tn->tq", r[:, 1:], batch.weight * batch.y)
+    z: FloatArray = links @ chain.value
+    return z
+
+
+def _row_factors(
+    chain: Chain, batch: Batch, walks: list[FloatArray], by_z: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """``given`` and ``carried`` of each row, of shape (targets * order, N)."""
+    order, n = len(chain.step), len(batch.rows)
+    backward, forward = walks
+    given = np.einsum("pq,tqn->tpn", chain.slope, backward[:, :order]) * batch.weight
+    given *= by_z[:, None, None]
+    return given.reshape(-1, n), (forward * batch.weight).reshape(-1, n)
+
+
+class DenseEstimator(Estimator):
+    """For dense rows: the gradient is computed by blocks of columns, in parallel."""
+
+    def __init__(self, rows: DenseRows, order: int, scale: float, threads: Threads) -> None:
+        super().__init__(rows.X.shape[1], order, scale, threads)
+        self._X = rows.X
+        self._s = np.ones(self._X.shape[1], self._dtype)
+
+    def set_inclusion(self, s: FloatArray) -> None:
+        """Set the inclusion of each column for the batches that follow."""
+        self._s = s.astype(self._dtype)
+
+    def _n_cells(self, part: Any, batch: Batch) -> int:  # noqa: ARG002
+        return len(batch.rows) * len(self._s)
+
+    def _add(
+        self,
+        part: Any,  # noqa: ARG002
+        batch: Batch,
+        chain: Chain,
+        walks: list[FloatArray],
+        by_z: FloatArray,
+    ) -> None:
+        factors = _row_factors(chain, batch, walks, by_z)
+        given, carried = (factor.astype(self._dtype) for factor in factors)
+        slope = self._buffers.array("slope", self._s.shape, self._dtype)
+
+        def part_of_columns(start: int, stop: int) -> None:
+            carry = np.empty((len(given), dense.TILE), self._dtype)
+            dense.slopes_by_feature(self._X, batch.rows, given, carried, start, stop, carry, slope)
+
+        self._threads.run(part_of_columns, len(self._s), dense.TILE)
+        self._gradient += slope / np.float64(len(by_z))
+
+    def _walk(
+        self,
+        part: Any,  # noqa: ARG002
+        batch: Batch,
+        chain: Chain,
+        direction: int,
+    ) -> FloatArray:
+        step = chain.step if direction < 0 else chain.step[:-1].copy()
+        y = np.ascontiguousarray(batch.y[:, ::direction])
+        r = np.zeros((len(y), len(step) + 1, len(batch.rows)))
+        r[:, 0] = y
+        if len(step):
+            shape = (len(y) * len(step), len(self._s))
+            carry = self._buffers.zeros(f"carry {direction}", shape, self._dtype)
+            rows, weight = batch.rows[::direction].copy(), batch.weight[::direction].copy()
+            dense.walk_chains(self._X, rows, self._s, y, weight, step, carry, r)
+        return r[:, :, ::direction]
+
+
+class _Renumbered(NamedTuple):
+    """The rows of a batch with the columns that occur in it numbered from 0."""
+
+    ptr: IntArray
+    number: AnyArray
+    z: AnyArray
+    zs: AnyArray
+    u: FloatArray
+    columns: AnyArray
+    mean: AnyArray
+
+
+class SparseEstimator(Estimator):
+    """For sparse rows, centred implicitly: work and memory grow with the stored cells."""
+
+    def __init__(self, rows: SparseRows, order: int, scale: float, threads: Threads) -> None:
+        super().__init__(len(rows.mean), order, scale, threads)
+        self._rows = rows
+        self._card = np.zeros((len(rows.mean), sparse.FOUR), self._dtype)
+        self._number = self._card.view(np.int64 if order >= FLOAT64_ORDER else np.int32)
+        self._number[:, sparse.NUMBER] = -1
+        self._base = 0
+        self._by_mean = 0.0
+        self._gradient_by_means = 0.0
+
+    def set_inclusion(self, s: FloatArray) -> None:
+        """Set the inclusion of each column for the batches that follow."""
+        self._by_mean = sparse.fill_cards(s, self._rows.mean, self._card)
+
+    def collect(self) -> FloatArray:
+        """The sum of the gradients since the last call."""
+        collected = super().collect()
+        collected += self._gradient_by_means * (self._rows.mean * self._rows.mean)
+        self._gradient_by_means = 0.0
+        return collected
+
+    def _n_cells(self, part: _Renumbered, batch: Batch) -> int:  # noqa: ARG002
+        return len(part.z)
+
+    def _add(
+        self,
+        part: _Renumbered,
+        batch: Batch,
+        chain: Chain,
+        walks: list[FloatArray],
+        by_z: FloatArray,
+    ) -> None:
+        given, carried = _row_factors(chain, batch, walks, by_z / len(by_z))
+        before = np.cumsum(carried, axis=1) - carried
+        after = np.cumsum(given[:, ::-1], axis=1)[:, ::-1] - given
+        by_means = (given * before).sum(axis=0)
+        self._gradient_by_means += by_means.sum()
+        centre = by_means + (carried * after).sum(axis=0)
+        self._add_by_halves(part, given, carried, centre)
+
+    def _add_by_halves(
+        self, part: _Renumbered, given: FloatArray, carried: FloatArray, centre: FloatArray
+    ) -> None:
+        """Gradients of the columns of a batch; the rows in two halves for any number of threads."""
+        fours = [self._in_fours(lanes) for lanes in (given, carried)]
+        n_fours, n = len(fours[0]), len(part.columns)
+        middle = int(np.searchsorted(part.ptr, part.ptr[-1] // 2))
+        kept = self._buffers.zeros("kept", (2, n_fours, n, sparse.FOUR), self._dtype)
+        slopes = self._buffers.zeros("slopes", (2, n), self._dtype)
+        centres = np.zeros((n_fours, len(centre)), self._dtype)
+        centres[0] = centre  # once, not with each four of lanes
+
+        def of_half(_: int, high: int) -> None:
+            walk = (len(centre) - 1, middle - 1, -1) if high else (0, middle, 1)
+            give, keep = fours[::-1] if high else fours
+            for f in range(n_fours):
+                sparse.sparse_slopes(
+                    part.ptr, part.number, part.z, part.mean, *walk, give[f], keep[f], centres[f],
+                    kept[high, f], slopes[high],
+                )  # fmt: skip
+
+        self._run_two(of_half, len(part.z))
+        sparse.join_halves(part.columns, kept[0], kept[1], slopes, self._gradient)
+
+    def _in_fours(self, lanes: FloatArray) -> AnyArray:
+        """Lanes (lanes, N) as (fours, N, FOUR), padded with zeros."""
+        n_fours = -(-len(lanes) // sparse.FOUR)
+        filled = np.zeros((n_fours * sparse.FOUR, lanes.shape[1]), self._dtype)
+        filled[: len(lanes)] = lanes
+        return np.ascontiguousarray(filled.reshape(n_fours, sparse.FOUR, -1).transpose(0, 2, 1))
+
+    def _prepare(self, batch: Batch) -> _Renumbered:
+        indptr, indices, data, _ = self._rows
+        n_cells = int((indptr[batch.rows + 1] - indptr[batch.rows]).sum())
+        if self._base > np.iinfo(np.int32).max - n_cells:
+            self._number[:, sparse.NUMBER] = -1
+            self._base = 0
+        array, shape = self._buffers.array, (n_cells,)
+        ptr, u = np.empty(len(batch.rows) + 1, np.int64), np.empty(len(batch.rows))
+        index, columns = (array(name, shape, np.int32) for name in ("index", "columns"))
+        z = array("z", shape, np.float32)
+        zs, mean = (array(name, shape, self._dtype) for name in ("zs", "mean"))
+        n_columns = sparse.renumber(
+            indptr, indices, data, batch.rows, self._card, self._number, self._base,
+            ptr, index, z, zs, u, columns, mean,
+        )  # fmt: skip
+        self._base += n_columns
+        return _Renumbered(ptr, index, z, zs, u, columns[:n_columns], mean[:n_columns])
+
+    def _walk(self, part: _Renumbered, batch: Batch, chain: Chain, direction: int) -> FloatArray:
+        step = chain.step if direction < 0 else chain.step[:-1].copy()
+        r = np.zeros((len(batch.y), len(step) + 1, len(batch.rows)))
+        r[:, 0] = batch.y
+        if len(step):
+            n_fours = -(-len(batch.y) * len(step) // sparse.FOUR)
+            shape = (n_fours, len(part.columns), sparse.FOUR)
+            carry = self._buffers.zeros(f"carry {direction}", shape, self._dtype)
+            sparse.walk_sparse_chains(
+                part.ptr, part.number, part.z, part.zs, part.u, self._by_mean, batch.y,
+                batch.weight, step, direction < 0, carry, r,
+            )  # fmt: skip
+        return r
+
+
+def make_estimator(columns: Centred, order: int, scale: float, threads: Threads) -> Estimator:
+    """The estimator for dense or sparse rows."""
+    if isinstance(columns.rows, DenseRows):
+        return DenseEstimator(columns.rows, order, scale, threads)
+    return SparseEstimator(columns.rows, order, scale, threads)
