@@ -22,7 +22,7 @@ from secateur import Comparison, DaskExecutor, FeatBoostClassifier, FeatBoostReg
 from secateur.engines.feature_gradients.distributed import DistributedEstimator
 from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
 from secateur.execution import dask_tasks
-from secateur.model_selection.trial_results import TrialStatus
+from secateur.model_selection.comparison import TrialStatus
 
 pytestmark = pytest.mark.xdist_group("dask")
 SLOW = pytest.mark.slow

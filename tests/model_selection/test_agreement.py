@@ -11,7 +11,7 @@ from reference import stability as twin
 from scipy.stats import norm
 
 from secateur.exceptions import ParameterError
-from secateur.model_selection.agreement import jaccard, nogueira
+from secateur.model_selection.statistics import jaccard, nogueira
 
 MATRICES = st.tuples(st.integers(2, 8), st.integers(2, 12)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(0, 1))

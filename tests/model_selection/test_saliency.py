@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from secateur.exceptions import InputError
-from secateur.model_selection.agreement import saliency
+from secateur.model_selection.statistics import saliency
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from secateur import AGBMClassifier, GraftingClassifier, stability
 from secateur.exceptions import InterruptedWarning, ParameterError
-from secateur.model_selection.agreement import nogueira
+from secateur.model_selection.statistics import nogueira
 
 
 class Fake(BaseEstimator):

@@ -7,9 +7,18 @@ import json
 import pytest
 
 from secateur.exceptions import StorageError
-from secateur.path import AtMost, Best, Elbow, OneStandardError, SelectionPath, Step, StopReason
+from secateur.path import (
+    AtMost,
+    Best,
+    Elbow,
+    OneStandardError,
+    SelectionPath,
+    Step,
+    StopReason,
+    load_rule,
+)
 from secateur.path import WithinBudget as Within
-from secateur.path.codec import load_rule, path_to_json, rule_from_document, rule_to_document
+from secateur.path.cutting import rule_from_document, rule_to_document
 
 RULES = [Best(), OneStandardError(), OneStandardError(0.5), Elbow(), AtMost(3), Within(2.5)]
 RULES.append(Within(float("inf")))
@@ -54,7 +63,7 @@ class Odd:
 def test_a_rule_of_ones_own_is_not_kept():
     path = make_path()
     assert rule_to_document(path.cut(Odd()).chooser) is None
-    assert "cut" not in json.loads(path_to_json(path, rule=Odd()))
+    assert "cut" not in json.loads(path.to_json(rule=Odd()))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from secateur.exceptions import StorageError
 from secateur.path import Score, SelectionPath, Step, StopReason, explain_difference
-from secateur.path.codec import load_evidence_json
+from secateur.path.path import load_evidence_json
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "path_v1.json"
 ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True)

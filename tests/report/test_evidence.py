@@ -335,7 +335,7 @@ def test_evidence_cannot_be_changed():
         ("{", "must be JSON"),
         ("[]", "must have the format"),
         ('{"format": "secateur.path", "version": 1}', "must have the format"),
-        ('{"format": "secateur.evidence", "version": 99}', "version 1 or older"),
+        ('{"format": "secateur.evidence", "version": 99}', "version 2 or older"),
         ('{"format": "secateur.evidence", "version": 1}', "damaged"),
     ],
 )
@@ -349,3 +349,26 @@ def test_damaged_evidence_is_told():
     document["features"] = "abc"
     with pytest.raises(StorageError, match="damaged"):
         Evidence.from_json(json.dumps(document))
+
+
+def test_evidence_of_version_1_still_loads():
+    old = {
+        "format": "secateur.evidence",
+        "version": 1,
+        "n_rows": 3, "n_sampled": 3, "task": "regression", "target_groups": ["low"],
+        "target_counts": [3], "features": [1], "substitutes": [[[2, 0.5]]], "grid_shape": [],
+        "backdrop": [], "n_folds": 2, "all_features_model": "", "all_features": None,
+        "distributions": [[[], [0.0, 1.0], [[3]], [0]]],
+        "association": [[None]],
+        "steps": [[[2.0], [0.5]]],
+        "stand_ins": [[[1, 2, 0.5, 1]]],
+        "costs": {"1": 2.0},
+        "groups": {"1": ["lab"]},
+        "cost_of_all": None,
+    }
+    found = Evidence.from_json(json.dumps(old))
+    assert found.distributions[0].edges == (0.0, 1.0)
+    assert found.steps[0].stand_in(1).other == 2
+    assert dict(found.costs) == {1: 2.0}
+    assert math.isnan(found.association[0][0])
+    assert math.isnan(found.cost_of_all)

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from secateur.model_selection.comparison import Comparison
-from secateur.model_selection.trial_results import Subset, Trial
+from secateur.model_selection.comparison import Comparison, Subset, Trial
 from secateur.path import Score, SelectionPath, Step, StopReason
 from secateur.report import gather_evidence
 

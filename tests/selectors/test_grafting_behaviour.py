@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from secateur import FeatureCosts, GraftingClassifier, GraftingRegressor, StopReason
 from secateur.datasets import make_grafting_a, make_threshold_max
 from secateur.exceptions import InputError, InterruptedWarning, ParameterError
-from secateur.model_selection.agreement import saliency
+from secateur.model_selection.statistics import saliency
 
 
 @pytest.fixture(scope="module")

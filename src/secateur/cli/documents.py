@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.path.codec import rule_to_document
+from secateur.path.cutting import rule_to_document
 from secateur.path.values import thawed_json
 from secateur.report.answers import answer, doubt_of_step, in_natural_order, is_doubtful
 

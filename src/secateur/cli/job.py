@@ -325,12 +325,11 @@ def write_results(
     """Write selection, path, names and page into a folder; give the names of the files."""
     import json
 
-    from secateur.path.codec import save_path
     from secateur.report import Entry, write_page
 
     with whole_folder(folder, force=force) as draft:
         saved = None if evidence is None else evidence.to_json()
-        save_path(path, draft / "path.json", evidence=saved, rule=selection.chooser)
+        path.save(draft / "path.json", evidence=saved, rule=selection.chooser)
         text = json.dumps(document, allow_nan=False, indent=2)
         (draft / "selection.json").write_text(text + "\n", encoding="utf-8")
         lines = "".join(f"{name}\n" for name in _one_line(selection.names))

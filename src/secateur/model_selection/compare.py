@@ -19,7 +19,7 @@ from secateur.exceptions import (
     ParameterError,
 )
 from secateur.execution.dask import is_executor
-from secateur.model_selection.comparison import Comparison
+from secateur.model_selection.comparison import Comparison, Trial
 from secateur.model_selection.encoding import on_numbers
 from secateur.model_selection.methods import read_methods
 from secateur.model_selection.outer_folds import outer_folds
@@ -27,7 +27,6 @@ from secateur.model_selection.processes import Attempt, try_all
 from secateur.model_selection.resume import load_earlier, mark_of, parameters_of, taken_up
 from secateur.model_selection.rows import read_rows
 from secateur.model_selection.scorers import read_measure, read_seed, with_threads
-from secateur.model_selection.trial_results import Trial
 from secateur.model_selection.trials import Course
 from secateur.model_selection.validators import read_validators
 from secateur.path import versions

@@ -18,7 +18,7 @@ from weakref import finalize
 
 from secateur.exceptions import ClusterError, SecateurError
 from secateur.execution.dask import DaskExecutor
-from secateur.model_selection.trial_results import Trial, TrialStatus
+from secateur.model_selection.comparison import Trial, TrialStatus
 from secateur.model_selection.trials import Course, judge, select, told
 
 STARTING_SECONDS = 300.0

@@ -15,9 +15,8 @@ import numpy as np
 from secateur.data.folds import Fold
 from secateur.data.frames import read_table
 from secateur.exceptions import ComparisonError
-from secateur.model_selection.comparison import Comparison
+from secateur.model_selection.comparison import Comparison, Trial, TrialStatus
 from secateur.model_selection.rows import Rows
-from secateur.model_selection.trial_results import Trial, TrialStatus
 from secateur.path.values import thawed_json
 
 COLUMNS_AT_ONCE = 256

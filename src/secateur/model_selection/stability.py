@@ -12,10 +12,10 @@ import numpy as np
 
 from secateur.data.frames import select_columns
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
-from secateur.model_selection.agreement import Agreement, jaccard, nogueira, selection_frequency
 from secateur.model_selection.fitting import fit_anew
 from secateur.model_selection.rows import Rows, read_rows, target_type_of
 from secateur.model_selection.scorers import read_seed
+from secateur.model_selection.statistics import Agreement, jaccard, nogueira, selection_frequency
 from secateur.path import StopReason
 from secateur.path.values import whole_number
 from secateur.typing import FloatArray, IntArray

@@ -13,10 +13,10 @@ import numpy as np
 
 from secateur.data.folds import Fold
 from secateur.exceptions import InputError, SecateurError
+from secateur.model_selection.comparison import Subset, Trial, TrialStatus
 from secateur.model_selection.encoding import Sources, fit_method
 from secateur.model_selection.rows import Rows, verdict_on
 from secateur.model_selection.scorers import Measure
-from secateur.model_selection.trial_results import Subset, Trial, TrialStatus
 from secateur.path import SelectionPath, StopReason
 from secateur.path.comparing import better_of
 from secateur.typing import FloatArray, IntArray

@@ -1,8 +1,8 @@
-"""What a selection algorithm leaves behind, and all that can be done with it."""
+"""The result of a selection: steps, the rules that stop and cut a path, and its JSON."""
 
 from __future__ import annotations
 
-from secateur.path.codec import load_rule, versions
+from secateur.path.codec import versions
 from secateur.path.comparing import check_comparable, explain_difference, paths_equal
 from secateur.path.cutting import (
     AtMost,
@@ -13,8 +13,7 @@ from secateur.path.cutting import (
     WithinBudget,
     as_rule,
 )
-from secateur.path.path import SelectionPath, StopReason
-from secateur.path.selection import Selection
+from secateur.path.path import Selection, SelectionPath, StopReason, load_rule
 from secateur.path.step import Score, Step
 from secateur.path.stopping import (
     CostBudget,

@@ -1,4 +1,8 @@
-"""Paths as versioned, strict JSON: readable without the data or the models that made them."""
+"""Results as strict JSON: frozen dataclasses, registered with a format name and a version.
+
+The fields of a dataclass and their types say what a file holds. Loading checks every value once and
+raises `StorageError` where one is missing or wrong; keys it does not know are ignored.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +11,297 @@ import math
 import os
 import platform
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from secateur import __version__
 from secateur.exceptions import SecateurError, StorageError
-from secateur.path.cutting import AtMost, Best, CuttingRule, Elbow, OneStandardError, WithinBudget
-from secateur.path.path import SelectionPath
-from secateur.path.step import Score, Step
 from secateur.path.values import thawed_json
 
+T = TypeVar("T")
 
-def versions() -> dict[str, str]:
-    """Return the versions of secateur, numpy and Python.
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: its name and version, what it holds, and what to do about a broken file."""
+
+    name: str
+    version: int
+    what: str
+    advice: str
+
+
+FORMATS: dict[type, Format] = {}
+"""The dataclasses that can be saved."""
+
+
+def file_format(name: str, version: int, what: str, advice: str) -> Callable[[type[T]], type[T]]:
+    """Register a frozen dataclass as the content of a file."""
+
+    def register(kind: type[T]) -> type[T]:
+        FORMATS[kind] = Format(name, version, what, advice)
+        return kind
+
+    return register
+
+
+def saved(key: str | None = None, *, optional: bool = False, skip: bool = False) -> dict[str, Any]:
+    """Metadata of a field: its key in files, whether it may be missing, whether it is left out.
 
     Examples
     --------
-    >>> sorted(versions())
-    ['numpy', 'python', 'secateur']
+    >>> from dataclasses import field
+    >>> @dataclass(frozen=True)
+    ... class Point:
+    ...     across: float = field(metadata=saved("x"))
+    >>> to_document(Point(2.0))
+    {'x': 2.0}
     """
-    return {
-        "secateur": __version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
+    return {"key": key, "optional": optional, "skip": skip}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """How one field is saved."""
+
+    name: str
+    key: str
+    kind: Any
+    optional: bool
+
+
+@lru_cache
+def _entries(kind: type) -> tuple[_Entry, ...]:
+    hints = get_type_hints(kind)
+    found = []
+    for each in fields(kind):
+        known = each.metadata
+        if not known.get("skip"):
+            key = known.get("key") or each.name
+            found.append(_Entry(each.name, key, hints[each.name], bool(known.get("optional"))))
+    return tuple(found)
+
+
+# ---- writing ----------------------------------------------------------------------------------
+
+
+def to_document(value: Any) -> dict[str, Any]:
+    """Return a dataclass as plain JSON values; optional fields only where they hold something."""
+    document = {}
+    for entry in _entries(type(value)):  # type: ignore[arg-type]
+        held = getattr(value, entry.name)
+        if not entry.optional or held:
+            document[entry.key] = _encode(entry.kind, held)
+    return document
+
+
+def to_json(value: Any, **more: Any) -> str:
+    """Return a registered dataclass as strict JSON, with `more` keys that others may read."""
+    known = FORMATS[type(value)]
+    document = {"format": known.name, "version": known.version, **to_document(value), **more}
+    return json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+
+def _encode(kind: Any, value: Any) -> Any:
+    origin, inner = get_origin(kind), get_args(kind)
+    if value is None or kind is Any:
+        return _encode_any(value)
+    if origin in (Union, UnionType):
+        return _encode(_not_none(inner), value)
+    if is_dataclass(kind):
+        return to_document(value)
+    if origin is tuple:
+        kinds = _item_kinds(inner, value)
+        return [_encode(each, item) for each, item in zip(kinds, value, strict=True)]
+    if origin is Mapping:
+        return {str(key): _encode(inner[1], item) for key, item in value.items()}
+    if origin is np.ndarray:
+        return [_encode_float(item) for item in value.tolist()]
+    if isinstance(value, Enum):
+        return value.value
+    return _encode_float(value)
+
+
+def _encode_float(value: Any) -> Any:
+    # Strict JSON has no NaN and no infinity; float() reads their names back.
+    is_special = isinstance(value, float) and not math.isfinite(value)
+    return repr(float(value)) if is_special else value
+
+
+def _encode_any(value: Any) -> Any:
+    """Any JSON value; a float that JSON lacks gets a mark, since a name would be read as text."""
+    if isinstance(value, Mapping):
+        return {key: _encode_any(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_encode_any(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": repr(value)}
+    return thawed_json(value)
+
+
+# ---- reading ----------------------------------------------------------------------------------
+
+
+def from_json(kind: type[T], text: str | bytes) -> T:
+    """Read what `to_json` returned; ``kind.upgraded`` turns an older document into today's."""
+    known = FORMATS[kind]
+    document = read_document(kind, text)
+    try:
+        if document["version"] < known.version:
+            document = kind.upgraded(document)  # type: ignore[attr-defined]
+        return from_document(kind, document, known.what)
+    except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
+        raise StorageError(f"The {known.what} is damaged. Got {error}. {known.advice}") from error
+
+
+def load(kind: type[T], file: str | os.PathLike[str]) -> T:
+    """Read a registered dataclass from a file."""
+    with naming(file):
+        return from_json(kind, Path(file).read_bytes())
+
+
+def read_document(kind: type, text: str | bytes) -> dict[str, Any]:
+    """Read a JSON object of the format of `kind`, of its version or an older one."""
+    known = FORMATS[kind]
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError too
+        raise StorageError(
+            f"A {known.what} must be JSON. Got text that is truncated or something else ({error}). "
+            "Save it again, or check that this is the right file."
+        ) from error
+    found = document.get("format") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or found != known.name:
+        raise StorageError(
+            f"A {known.what} must have the format {known.name!r}. Got {found!r}. "
+            f"Check that this is a file in which a {known.what} was saved."
+        )
+    check_version(document.get("version"), known.version, known.what)
+    return document
+
+
+def check_version(found: Any, known: int, what: str) -> None:
+    """Raise unless a version is a whole number from 1 to the one that is known."""
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise StorageError(
+            f"A {what} must have a whole number >= 1 as its version. Got {found!r}. Save it again."
+        )
+    if found > known:
+        raise StorageError(
+            f"The {what} must be of version {known} or older. Got version {found}. "
+            "Install a newer secateur to read it."
+        )
+
+
+def from_document(kind: type[T], document: Any, where: str) -> T:
+    """Read what `to_document` returned; `where` is how errors call it."""
+    if not isinstance(document, dict):
+        raise _wrong(where, "an object", document)
+    values = {}
+    for entry in _entries(kind):  # type: ignore[arg-type]
+        if entry.key in document:
+            inside = f"{where}.{entry.key}"
+            values[entry.name] = _decode(entry.kind, document[entry.key], inside)
+        elif not entry.optional:
+            raise TypeError(f"{where} without {entry.key!r}")
+    build: Callable[..., T] = getattr(kind, "_from_saved", kind)
+    return build(**values)
+
+
+def _decode(kind: Any, value: Any, where: str) -> Any:
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return _decode_any(value)
+    if origin in (Union, UnionType):
+        return None if value is None else _decode(_not_none(inner), value, where)
+    if is_dataclass(kind):
+        return from_document(kind, value, where)  # type: ignore[arg-type]
+    if origin is tuple:
+        items = _list(value, where)
+        kinds = _item_kinds(inner, items)
+        if len(kinds) != len(items):
+            raise _wrong(where, f"a list of {len(kinds)} values", value)
+        return tuple(_decode(k, item, where) for k, item in zip(kinds, items, strict=True))
+    if origin is Mapping:
+        return _decode_mapping(inner, value, where)
+    if origin is np.ndarray:
+        is_float = "float" in str(inner[1])
+        items = _list(value, where)
+        return np.array([_float(item, where) for item in items] if is_float else items)
+    return _decode_scalar(kind, value, where)
+
+
+def _decode_scalar(kind: Any, value: Any, where: str) -> Any:
+    if kind is float:
+        return _float(value, where)
+    if get_origin(kind) is Literal:
+        return value  # the class checks it
+    if issubclass(kind, Enum):
+        return kind(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise _wrong(where, f"of type {kind.__name__}", value)
+    return value
+
+
+def _decode_mapping(inner: tuple[Any, ...], value: Any, where: str) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(where, "an object", value)
+    return {inner[0](key): _decode(inner[1], item, f"{where}.{key}") for key, item in value.items()}
+
+
+def _decode_any(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {"$float"}:
+            return float(value["$float"])
+        return {key: _decode_any(item) for key, item in value.items()}
+    return [_decode_any(item) for item in value] if isinstance(value, list) else value
+
+
+def _float(value: Any, where: str) -> float:
+    if isinstance(value, dict):
+        value = value.get("$float")
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise _wrong(where, "a number", value)
+    return float(value)
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong(where, "a list", value)
+    return value
+
+
+def _wrong(where: str, wanted: str, value: Any) -> TypeError:
+    return TypeError(f"{where} that is not {wanted}: {str(value)[:80]!r}")
+
+
+def _not_none(kinds: tuple[Any, ...]) -> Any:
+    return next(kind for kind in kinds if kind is not type(None))
+
+
+def _item_kinds(inner: tuple[Any, ...], items: Any) -> tuple[Any, ...]:
+    """The types of the items of a tuple: ``tuple[T, ...]`` is as long as its items."""
+    return (inner[0],) * len(items) if inner[1:] == (...,) else inner
+
+
+# ---- files ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def naming(file: str | os.PathLike[str]) -> Iterator[None]:
+    """Put the name of the file in front of a `StorageError`."""
+    try:
+        yield
+    except StorageError as error:
+        raise StorageError(f"{os.fspath(file)}: {error}") from error
 
 
 def write_whole(file: str | os.PathLike[str], text: str) -> Path:
@@ -55,283 +321,16 @@ def write_whole(file: str | os.PathLike[str], text: str) -> Path:
     return target
 
 
-def checked_document(text: str | bytes, *, form: str, version: int, what: str) -> dict[str, Any]:
-    """Read a JSON object of the given format, of this version or an older one.
-
-    >>> checked_document('{"format": "a.b", "version": 1}', form="a.b", version=1, what="path")
-    {'format': 'a.b', 'version': 1}
-    """
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError too
-        raise StorageError(
-            f"A {what} must be JSON. Got text that breaks off or is something else ({error}). "
-            "Save it again, or check that this is the right file."
-        ) from error
-    found = document.get("format") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or found != form:
-        raise StorageError(
-            f"A {what} must have the format {form!r}. Got {found!r}. "
-            f"Check that this is a file in which a {what} was saved."
-        )
-    _check_version(document.get("version"), version, what)
-    return document
-
-
-def _check_version(found: Any, known: int, what: str) -> None:
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise StorageError(
-            f"A {what} must have a whole number >= 1 as its version. Got {found!r}. Save it again."
-        )
-    if found > known:
-        raise StorageError(
-            f"The {what} must be of version {known} or older. Got version {found}. "
-            "Install a newer secateur to read it."
-        )
-
-
-def float_out(value: float) -> float | str:
-    """Write a float. Strict JSON has no NaN and no infinity; float() reads their names back."""
-    return value if math.isfinite(value) else repr(value)
-
-
-def encoded(value: Any) -> Any:
-    """Write a frozen JSON value; where anything may stand, a special float needs a mark."""
-    if isinstance(value, Mapping):
-        return {key: encoded(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [encoded(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"$float": repr(value)}
-    return thawed_json(value)
-
-
-def decoded(value: Any) -> Any:
-    """Read what `encoded` wrote."""
-    if isinstance(value, dict):
-        if value.keys() == {"$float"}:
-            return float(value["$float"])
-        return {key: decoded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [decoded(item) for item in value]
-    return value
-
-
-RULE_VERSION = 1
-KINDS: dict[str, type[Any]] = {
-    "best": Best,
-    "one_se": OneStandardError,
-    "elbow": Elbow,
-    "at_most": AtMost,
-    "within_budget": WithinBudget,
-}
-
-
-def rule_to_document(rule: CuttingRule | None) -> dict[str, Any] | None:
-    """Return a rule as a plain dict; None for None and for rules of the user's own.
+def versions() -> dict[str, str]:
+    """Return the versions of secateur, numpy and Python.
 
     Examples
     --------
-    >>> rule_to_document(AtMost(3))
-    {'version': 1, 'kind': 'at_most', 'n_features': 3}
+    >>> sorted(versions())
+    ['numpy', 'python', 'secateur']
     """
-    names = {kind: name for name, kind in KINDS.items()}
-    name = names.get(type(rule))
-    if name is None:
-        return None
-    values = {each.name: encoded(getattr(rule, each.name)) for each in fields(KINDS[name])}
-    return {"version": RULE_VERSION, "kind": name, **values}
-
-
-def rule_from_document(document: Any) -> CuttingRule | None:
-    """Read what `rule_to_document` returned. Keys it does not know are ignored."""
-    if document is None:
-        return None
-    kind = KINDS.get(str(document.get("kind"))) if isinstance(document, Mapping) else None
-    if kind is None or document.get("version") not in range(1, RULE_VERSION + 1):
-        raise StorageError(
-            f"A cutting rule must be one of {', '.join(KINDS)} in version {RULE_VERSION} or "
-            f"older. Got {document!r}. Install a newer secateur to read it, or name a rule."
-        )
-    known = {each.name for each in fields(kind)} & document.keys()
-    try:
-        rule: CuttingRule = kind(**{name: decoded(document[name]) for name in known})
-    except (TypeError, SecateurError) as error:
-        raise StorageError(
-            f"The cutting rule is damaged. Got {document!r}: {error}. Name a rule instead."
-        ) from error
-    return rule
-
-
-FORMAT = "secateur.path"
-VERSION = 1
-
-
-def save_path(
-    path: SelectionPath,
-    file: str | os.PathLike[str],
-    *,
-    evidence: str | None = None,
-    rule: CuttingRule | None = None,
-) -> None:
-    """Write `path` to `file`, whole or not at all: a reader never sees half a file.
-
-    Parameters
-    ----------
-    path : SelectionPath
-    file : path-like
-    evidence : str, optional
-        JSON that goes along with the path, as what a report wants to know of the data; those who
-        read the path only do not see it.
-    rule : CuttingRule, optional
-        The rule that the path was cut by, for `load_rule`; one of the user's own is not kept.
-    """
-    write_whole(file, path_to_json(path, evidence=evidence, rule=rule) + "\n")
-
-
-def load_path(file: str | os.PathLike[str]) -> SelectionPath:
-    """Read a path that `save_path` wrote."""
-    with _named(file):
-        return path_from_json(Path(file).read_bytes())
-
-
-def load_evidence_json(file: str | os.PathLike[str]) -> str | None:
-    """Read the evidence that `save_path` wrote along with a path; None if there is none."""
-    with _named(file):
-        evidence = _checked_document(Path(file).read_bytes()).get("evidence")
-    return None if evidence is None else json.dumps(evidence)
-
-
-def load_rule(file: str | os.PathLike[str]) -> CuttingRule | None:
-    """Read the rule that a saved path was cut by; None if it is not known, as in older files."""
-    with _named(file):
-        return rule_from_document(_checked_document(Path(file).read_bytes()).get("cut"))
-
-
-@contextmanager
-def _named(file: str | os.PathLike[str]) -> Iterator[None]:
-    """Say in which file something is wrong."""
-    try:
-        yield
-    except StorageError as error:
-        raise StorageError(f"{os.fspath(file)}: {error}") from error
-
-
-def path_to_json(
-    path: SelectionPath, *, evidence: str | None = None, rule: CuttingRule | None = None
-) -> str:
-    """Return `path` as strict JSON, without its models.
-
-    `evidence` is JSON that goes along, `rule` the rule that the path was cut by.
-    """
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "algorithm": path.algorithm,
-        "stop_reason": path.stop_reason.value,
-        "control_name": path.penalty_name,
-        "cost_unit": path.cost_unit,
-        "parameters": encoded(path.parameters),
-        "versions": encoded(path.versions),
-        "feature_names": list(path.feature_names),
-        "steps": [_step_to_document(step) for step in path],
-    }
-    cut = rule_to_document(rule)
-    if cut is not None:
-        document["cut"] = cut
-    if evidence is not None:
-        document["evidence"] = json.loads(evidence)
-    return json.dumps(document, allow_nan=False, separators=(",", ":"))
-
-
-def path_from_json(text: str | bytes) -> SelectionPath:
-    """Read a path from what `path_to_json` returned. Keys it does not know are ignored."""
-    document = _checked_document(text)
-    try:
-        return _path_from_document(document)
-    except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
-        raise StorageError(
-            f"The path is damaged. Got {type(error).__name__}: {error}. "
-            "Save it again from the run that made it."
-        ) from error
-
-
-def _checked_document(text: str | bytes) -> dict[str, Any]:
-    return checked_document(text, form=FORMAT, version=VERSION, what="path")
-
-
-def _path_from_document(document: Mapping[str, Any]) -> SelectionPath:
-    names = document["feature_names"]
-    if not isinstance(names, list):
-        raise TypeError("'feature_names' is not a list")
-    return SelectionPath(
-        steps=tuple(_step_from_document(step) for step in document["steps"]),
-        stop_reason=document["stop_reason"],
-        feature_names=tuple(names),
-        algorithm=str(document["algorithm"]),
-        penalty_name=str(document["control_name"]),
-        cost_unit=str(document["cost_unit"]),
-        parameters=decoded(document["parameters"]),
-        versions=decoded(document["versions"]),
-    )
-
-
-def _step_to_document(step: Step) -> dict[str, Any]:
-    # The support is the sorted order, so only the order is written.
-    document = {
-        "order": step.order.tolist(),
-        "weight": [float_out(value) for value in step.weight.tolist()],
-        "control": float_out(step.penalty),
-        "objective": float_out(step.objective),
-        "cost": float_out(step.cost),
-        "seconds": float_out(step.seconds),
-        "score": None if step.score is None else score_to_document(step.score),
-        "details": encoded(step.details),
-    }
-    if step.supports:
-        document["supports"] = {name: each.tolist() for name, each in step.supports.items()}
-    return document
-
-
-def _step_from_document(document: Mapping[str, Any]) -> Step:
-    order = np.array(document["order"])
-    score = document["score"]
-    return Step(
-        support=np.sort(order),
-        order=order,
-        weight=np.array([float(value) for value in document["weight"]], dtype=np.float64),
-        penalty=float(document["control"]),
-        objective=float(document["objective"]),
-        cost=float(document["cost"]),
-        score=None if score is None else score_from_document(score),
-        seconds=float(document["seconds"]),
-        details=decoded(document["details"]),
-        supports={
-            name: np.array(each, dtype=np.int64)
-            for name, each in document.get("supports", {}).items()
-        },
-    )
-
-
-def score_to_document(score: Score) -> dict[str, Any]:
-    """Return a score as plain JSON values."""
     return {
-        "mean": float_out(score.mean),
-        "spread": float_out(score.standard_error),
-        "folds": [float_out(fold) for fold in score.folds],
-        "origin": score.origin,
-        "metric": score.metric,
-        "greater_is_better": score.greater_is_better,
+        "secateur": __version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
     }
-
-
-def score_from_document(document: Mapping[str, Any]) -> Score:
-    """Read what `score_to_document` returned."""
-    return Score(
-        mean=float(document["mean"]),
-        standard_error=float(document["spread"]),
-        folds=tuple(float(fold) for fold in document["folds"]),
-        origin=document["origin"],
-        metric=str(document["metric"]),
-        greater_is_better=bool(document["greater_is_better"]),
-    )

@@ -1,7 +1,7 @@
-"""The cutting rule that looks for the elbow of score against number of features.
+"""Rules that choose one step of a path: best score, one standard error, elbow, size or cost.
 
 A rule is any object with two methods: ``choose(path)`` returns the index of a step, and
-``sentence(path, index)`` tells in one plain sentence why that step.
+``sentence(path, index)`` says in one sentence why that step.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from secateur.exceptions import ParameterError
+from secateur.exceptions import ParameterError, SecateurError, StorageError
 from secateur.path import wording
+from secateur.path.codec import from_document, to_document
 from secateur.path.step import best_among, last_largest, require_steps, smallest_among, usable
 from secateur.path.values import BUDGET_SLACK, real_number, whole_number
 from secateur.typing import FloatArray, IntArray
@@ -31,7 +32,7 @@ class CuttingRule(Protocol):
         ...
 
     def sentence(self, path: SelectionPath, index: int) -> str:
-        """Tell why step `index` was chosen."""
+        """Say why step `index` was chosen."""
         ...
 
 
@@ -51,7 +52,7 @@ class Best:
         return best_among(path, _all(path)) if path.has_scores else len(path) - 1
 
     def sentence(self, path: SelectionPath, index: int) -> str:
-        """Tell why step `index` was chosen."""
+        """Say why step `index` was chosen."""
         score = path[index].score
         why = f"the best {wording.measured(score)}" if score else _LAST_STEP
         return f"{wording.share(path, index)}: {why}."
@@ -97,7 +98,7 @@ class OneStandardError:
         return smallest_among(path, near[path.utilities[near] >= path.utilities[best] - slack])
 
     def sentence(self, path: SelectionPath, index: int) -> str:
-        """Tell why step `index` was chosen."""
+        """Say why step `index` was chosen."""
         best = Best().choose(path)
         top, score, slack = path[best].score, path[index].score, self._slack(path, best)
         top_size = path[best].n_features
@@ -154,7 +155,7 @@ class AtMost:
         return _best_or_largest(path, fitting, sizes)
 
     def sentence(self, path: SelectionPath, index: int) -> str:
-        """Tell why step `index` was chosen."""
+        """Say why step `index` was chosen."""
         return _limited(path, index, f"with at most {wording.features(self.n_features)}")
 
 
@@ -193,7 +194,7 @@ class WithinBudget:
         return _best_or_largest(path, fitting, costs)
 
     def sentence(self, path: SelectionPath, index: int) -> str:
-        """Tell why step `index` was chosen."""
+        """Say why step `index` was chosen."""
         budget, cost = wording.money(path, self.cost), wording.money(path, path[index].cost)
         return _limited(path, index, f"at a cost of at most {budget} (it costs {cost})")
 
@@ -294,7 +295,7 @@ class Elbow:
         return Best().choose(path) if elbow is None else elbow
 
     def sentence(self, path: SelectionPath, index: int) -> str:
-        """Tell why step `index` was chosen."""
+        """Say why step `index` was chosen."""
         score = path[index].score
         if score is None or _elbow(path) is None:
             return f"{Best().sentence(path, index)[:-1]}; the scores have no elbow."
@@ -330,3 +331,45 @@ def _elbow(path: SelectionPath) -> int | None:
 def _unit(values: FloatArray) -> FloatArray:
     scaled: FloatArray = (values - values[0]) / (values[-1] - values[0])
     return scaled
+
+
+RULE_VERSION = 1
+KINDS: dict[str, type[Any]] = {
+    "best": Best,
+    "one_se": OneStandardError,
+    "elbow": Elbow,
+    "at_most": AtMost,
+    "within_budget": WithinBudget,
+}
+"""The rules that can be saved."""
+
+
+def rule_to_document(rule: CuttingRule | None) -> dict[str, Any] | None:
+    """Return a rule as plain JSON values; None for None and for rules of the user's own.
+
+    Examples
+    --------
+    >>> rule_to_document(AtMost(3))
+    {'version': 1, 'kind': 'at_most', 'n_features': 3}
+    """
+    kind = next((name for name, each in KINDS.items() if type(rule) is each), None)
+    if kind is None:
+        return None
+    return {"version": RULE_VERSION, "kind": kind, **to_document(rule)}
+
+
+def rule_from_document(document: Any) -> CuttingRule | None:
+    """Read what `rule_to_document` returned."""
+    if document is None:
+        return None
+    kind = KINDS.get(str(document.get("kind"))) if isinstance(document, dict) else None
+    if kind is None or document.get("version") not in range(1, RULE_VERSION + 1):
+        raise StorageError(
+            f"A cutting rule must be one of {', '.join(KINDS)} in version {RULE_VERSION} or "
+            f"older. Got {document!r}. Install a newer secateur to read it, or name a rule."
+        )
+    try:
+        rule: CuttingRule = from_document(kind, document, "rule")
+    except (TypeError, ValueError, SecateurError) as error:
+        raise StorageError(f"The cutting rule is damaged. Got {error}. Name a rule.") from error
+    return rule

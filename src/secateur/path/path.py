@@ -1,22 +1,33 @@
-"""`SelectionPath`: the steps of one run in order, and why they ended."""
+"""`SelectionPath`: the steps of one run, and `Selection`: the step chosen from it."""
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from secateur.exceptions import ComparisonError, ParameterError
-from secateur.path.cutting import CuttingRule, as_rule
-from secateur.path.selection import Selection
-from secateur.path.step import Step, require_steps
-from secateur.path.values import Refrozen, as_pandas, frozen_mapping
-from secateur.typing import FloatArray, IntArray
+from secateur.path.codec import (
+    file_format,
+    from_json,
+    load,
+    naming,
+    read_document,
+    saved,
+    to_json,
+    write_whole,
+)
+from secateur.path.cutting import CuttingRule, as_rule, rule_from_document, rule_to_document
+from secateur.path.step import Score, Step, require_steps
+from secateur.path.values import Refrozen, as_pandas, frozen_integers, frozen_mapping
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import os
@@ -38,6 +49,89 @@ class StopReason(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Selection(Refrozen):
+    """The features chosen, and why these.
+
+    Parameters
+    ----------
+    index : int
+        Which step of the path was chosen.
+    support : array of int, shape (n_features,)
+        The chosen features, sorted.
+    names : tuple of str
+        Their names, aligned with `support`.
+    rule : str
+        The rule that chose, as it prints itself.
+    sentence : str
+        How it was chosen, in one plain sentence.
+    score : Score or None
+    cost : float
+        What the chosen features cost; NaN if nobody asked.
+    n_features_in : int
+        How many features there were to choose from.
+    chooser : CuttingRule or None, default=None
+        The rule itself.
+
+    Examples
+    --------
+    >>> chosen = Selection(0, [1], ("height",), "Best()", "1 of 3 features.", None, 2.0, 3)
+    >>> print(chosen)
+    1 of 3 features.
+    >>> chosen.mask
+    array([False,  True, False])
+    """
+
+    index: int
+    support: IntArray
+    names: tuple[str, ...]
+    rule: str
+    sentence: str
+    score: Score | None
+    cost: float
+    n_features_in: int
+    chooser: CuttingRule | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "support", frozen_integers("support", self.support))
+        object.__setattr__(self, "names", tuple(self.names))
+        if len(self.names) != self.support.size:
+            raise ParameterError(
+                "'names' must have one name for each feature of 'support'. "
+                f"Got {len(self.names)} names for {self.support.size} features. "
+                "Use SelectionPath.cut, which keeps them together."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """How many features were chosen."""
+        return int(self.support.size)
+
+    @property
+    def mask(self) -> BoolArray:
+        """The support as a mask of shape (n_features_in,)."""
+        mask = np.zeros(self.n_features_in, dtype=np.bool_)
+        mask[self.support] = True
+        return mask
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"Selection({self.n_features} of {self.n_features_in} features, {self.rule})"
+
+    def __rich__(self) -> RenderableType:
+        from secateur.path.rendering import selection_to_rich
+
+        return selection_to_rich(self)
+
+    def _repr_html_(self) -> str:
+        from secateur.path.rendering import selection_to_html
+
+        return selection_to_html(self)
+
+
+@file_format("secateur.path", 1, "path", "Save it again from the run that made it.")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SelectionPath(Refrozen):
     """The steps of one run in order, why they ended, and the names and units to read them by.
@@ -73,7 +167,7 @@ class SelectionPath(Refrozen):
     stop_reason: StopReason
     feature_names: tuple[str, ...]
     algorithm: str
-    penalty_name: str = "penalty"
+    penalty_name: str = field(default="penalty", metadata=saved("control_name"))
     cost_unit: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -190,18 +284,15 @@ class SelectionPath(Refrozen):
         """Return the rows as a pandas data frame."""
         return as_pandas(self.to_rows())
 
-    def to_json(self) -> str:
-        """Return the path as strict JSON, without its models."""
-        from secateur.path.codec import path_to_json
-
-        return path_to_json(self)
+    def to_json(self, *, evidence: str | None = None, rule: CuttingRule | None = None) -> str:
+        """Return the path as strict JSON, without its models; see `save`."""
+        extra = {"cut": rule_to_document(rule), "evidence": evidence and json.loads(evidence)}
+        return to_json(self, **{key: value for key, value in extra.items() if value is not None})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> SelectionPath:
         """Read what `to_json` wrote."""
-        from secateur.path.codec import path_from_json
-
-        return path_from_json(text)
+        return from_json(cls, text)
 
     def save(
         self,
@@ -212,19 +303,21 @@ class SelectionPath(Refrozen):
     ) -> None:
         """Write the path to a file, whole or not at all, without its models.
 
-        `evidence` is JSON that goes along, as ``gather_evidence(...).to_json()`` gives it; `rule`
-        is the rule that the path was cut by, as ``Selection.chooser``, for `load_rule`.
+        Parameters
+        ----------
+        file : path-like
+        evidence : str, optional
+            JSON that is kept with the path, as ``gather_evidence(...).to_json()`` gives it.
+        rule : CuttingRule, optional
+            The rule that the path was cut by, as ``Selection.chooser``, for `load_rule`. A rule of
+            the user's own is not kept.
         """
-        from secateur.path.codec import save_path
-
-        save_path(self, file, evidence=evidence, rule=rule)
+        write_whole(file, self.to_json(evidence=evidence, rule=rule) + "\n")
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> SelectionPath:
         """Read what `save` wrote."""
-        from secateur.path.codec import load_path
-
-        return load_path(file)
+        return load(cls, file)
 
     def __repr__(self) -> str:
         from secateur.path.rendering import summary
@@ -265,3 +358,20 @@ def _check_scores(path: SelectionPath) -> None:
             "The scores of one path must be of one metric and one origin. "
             f"Got {sorted(kinds)}. Score all steps in the same way."
         )
+
+
+def load_rule(file: str | os.PathLike[str]) -> CuttingRule | None:
+    """Read the rule that a saved path was cut by; None if the file has none."""
+    with naming(file):
+        return rule_from_document(_saved_with(file, "cut"))
+
+
+def load_evidence_json(file: str | os.PathLike[str]) -> str | None:
+    """Read the evidence that was saved with a path, as JSON; None if the file has none."""
+    with naming(file):
+        evidence = _saved_with(file, "evidence")
+    return None if evidence is None else json.dumps(evidence)
+
+
+def _saved_with(file: str | os.PathLike[str], key: str) -> Any:
+    return read_document(SelectionPath, Path(file).read_bytes()).get(key)

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from rich.panel import Panel
     from rich.table import Table
 
-    from secateur.path.path import SelectionPath
-    from secateur.path.selection import Selection
+    from secateur.path.path import Selection, SelectionPath
 
 
 WIDTH, HEIGHT = 360, 130

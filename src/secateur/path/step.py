@@ -1,4 +1,4 @@
-"""Which of some steps is the better one."""
+"""`Step` and `Score`: one state of an algorithm, how well it predicts, and which step is best."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.exceptions import ParameterError
+from secateur.path.codec import saved
 from secateur.path.values import Refrozen, frozen_floats, frozen_integers, frozen_mapping
 from secateur.typing import FloatArray, IntArray
 
@@ -49,7 +50,7 @@ class Score:
     """
 
     mean: float
-    standard_error: float
+    standard_error: float = field(metadata=saved("spread"))
     folds: tuple[float, ...]
     origin: Origin
     metric: str = "loss"
@@ -134,17 +135,17 @@ class Step(Refrozen):
     (array([2, 7]), array([1.5, 3. ]))
     """
 
-    support: IntArray
+    support: IntArray = field(metadata=saved(skip=True))  # the sorted order
     order: IntArray
     weight: FloatArray
-    penalty: float
+    penalty: float = field(metadata=saved("control"))
     objective: float
     cost: float = math.nan
     score: Score | None = None
     seconds: float = 0.0
-    model: Any = None
+    model: Any = field(default=None, metadata=saved(skip=True))
     details: Mapping[str, Any] = field(default_factory=dict)
-    supports: Mapping[str, IntArray] = field(default_factory=dict)
+    supports: Mapping[str, IntArray] = field(default_factory=dict, metadata=saved(optional=True))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "support", frozen_integers("support", self.support))
@@ -183,6 +184,10 @@ class Step(Refrozen):
             weight = np.asarray(weight_by_feature, dtype=np.float64)[support]
         kept = (penalty, objective, cost, score, 0.0, model, details or {}, supports or {})
         return cls(support, entered, weight, *kept)
+
+    @classmethod
+    def _from_saved(cls, order: IntArray, **values: Any) -> Step:
+        return cls(support=np.sort(order), order=order, **values)
 
     @property
     def n_features(self) -> int:

@@ -6,10 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from secateur.model_selection.agreement import Agreement
 from secateur.model_selection.comparison import Comparison
-from secateur.model_selection.comparison_output import sentences, shortened
-from secateur.model_selection.comparison_statistics import Curve, PairedTest, Timing
+from secateur.model_selection.comparison_summary import (
+    Curve,
+    PairedTest,
+    Timing,
+    sentences,
+    shortened,
+)
+from secateur.model_selection.statistics import Agreement
 
 
 @dataclass(frozen=True, slots=True)

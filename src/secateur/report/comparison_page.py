@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from secateur.model_selection.comparison_statistics import Curve, Point
+from secateur.model_selection.comparison_summary import Curve, Point
 from secateur.path import wording
 from secateur.path.values import thawed_json
 from secateur.report.answers import short

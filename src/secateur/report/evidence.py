@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from secateur.exceptions import SecateurError, StorageError
-from secateur.path.codec import (
-    checked_document,
-    load_evidence_json,
-    score_from_document,
-    score_to_document,
-)
+from secateur.path import codec
+from secateur.path.path import load_evidence_json
 from secateur.path.step import Score
 
 if TYPE_CHECKING:
     import os
-
-
-FORMAT = "secateur.evidence"
-VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +82,7 @@ class StepEvidence:
         return next((each for each in self.stand_ins if each.feature == feature), None)
 
 
+@codec.file_format("secateur.evidence", 2, "piece of evidence", "Gather it again from the data.")
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What the data say of the features of a path.
@@ -162,104 +153,45 @@ class Evidence:
 
     def to_json(self) -> str:
         """Return the evidence as strict JSON."""
-        plain = {name: getattr(self, name) for name in _PLAIN}
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            **plain,
-            "distributions": [_distribution_out(each) for each in self.distributions],
-            "association": [[_finite_or_none(r) for r in row] for row in self.association],
-            "steps": [[step.paid, step.frequency] for step in self.steps],
-            "stand_ins": [[astuple(each) for each in step.stand_ins] for step in self.steps],
-            "costs": {str(feature): cost for feature, cost in self.costs.items()},
-            "groups": {str(feature): names for feature, names in self.groups.items()},
-            "cost_of_all": _finite_or_none(self.cost_of_all),
-            "all_features": self.all_features and score_to_document(self.all_features),
-        }
-        return json.dumps(document, allow_nan=False, separators=(",", ":"))
+        return codec.to_json(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Evidence:
-        """Read what `to_json` returned. Keys it does not know are ignored."""
-        document = checked_document(text, form=FORMAT, version=VERSION, what="piece of evidence")
-        try:
-            return _from_document(document)
-        except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
-            raise StorageError(
-                f"The evidence is damaged. Got {type(error).__name__}: {error}. "
-                "Gather it again from the data."
-            ) from error
+        """Read what `to_json` returned."""
+        return codec.from_json(cls, text)
+
+    @staticmethod
+    def upgraded(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Version 1 had lists for small records, and null for NaN."""
+        distribution = ("labels", "edges", "counts", "missing")
+        stand_in = ("feature", "other", "strength", "n_folds")
+        steps = document["steps"]
+        stand_ins = document.get("stand_ins", [()] * len(steps))
+        nan = document["cost_of_all"] is None
+        return {
+            **document,
+            "target_type": document["task"],
+            "distributions": [_record(distribution, each) for each in document["distributions"]],
+            "association": [
+                ["nan" if r is None else r for r in row] for row in document["association"]
+            ],
+            "steps": [
+                {
+                    "paid": paid,
+                    "frequency": frequency,
+                    "stand_ins": [_record(stand_in, each) for each in others],
+                }
+                for (paid, frequency), others in zip(steps, stand_ins, strict=True)
+            ],
+            "cost_of_all": "nan" if nan else document["cost_of_all"],
+        }
+
+
+def _record(names: tuple[str, ...], values: Any) -> dict[str, Any]:
+    return dict(zip(names, values, strict=True))
 
 
 def load_evidence(file: str | os.PathLike[str]) -> Evidence | None:
     """Read the evidence kept in the file of a path; None if it has none."""
     text = load_evidence_json(file)
     return None if text is None else Evidence.from_json(text)
-
-
-_PLAIN = (
-    *("n_rows", "n_sampled", "target_type", "target_groups", "target_counts", "features"),
-    *("substitutes", "grid_shape", "backdrop", "n_folds", "all_features_model"),
-)
-
-
-def _from_document(document: Mapping[str, Any]) -> Evidence:
-    score = document["all_features"]
-    return Evidence(
-        n_rows=int(document["n_rows"]),
-        n_sampled=int(document["n_sampled"]),
-        target_type=str(document.get("target_type", document.get("task"))),
-        target_groups=tuple(map(str, document["target_groups"])),
-        target_counts=tuple(map(int, document["target_counts"])),
-        features=tuple(map(int, document["features"])),
-        distributions=tuple(_distribution_in(each) for each in document["distributions"]),
-        association=tuple(tuple(_nan_if_none(r) for r in row) for row in document["association"]),
-        substitutes=tuple(
-            tuple((int(feature), float(r)) for feature, r in each)
-            for each in document["substitutes"]
-        ),
-        steps=_steps_in(document),
-        costs={int(feature): float(cost) for feature, cost in document["costs"].items()},
-        groups={int(f): tuple(map(str, names)) for f, names in document["groups"].items()},
-        grid_shape=tuple(map(int, document["grid_shape"])),
-        backdrop=tuple(map(float, document["backdrop"])),
-        cost_of_all=_nan_if_none(document["cost_of_all"]),
-        n_folds=int(document["n_folds"]),
-        all_features=None if score is None else score_from_document(score),
-        all_features_model=str(document["all_features_model"]),
-    )
-
-
-def _steps_in(document: Mapping[str, Any]) -> tuple[StepEvidence, ...]:
-    steps = document["steps"]
-    stand_ins = document.get("stand_ins", [()] * len(steps))  # older files have none
-    return tuple(
-        StepEvidence(
-            tuple(map(float, paid)),
-            tuple(map(float, frequency)),
-            tuple(StandIn(int(f), int(o), float(r), int(n)) for f, o, r, n in others),
-        )
-        for (paid, frequency), others in zip(steps, stand_ins, strict=True)
-    )
-
-
-def _distribution_out(each: Distribution) -> list[Any]:
-    return [each.labels, each.edges, each.counts, each.missing]
-
-
-def _distribution_in(document: Any) -> Distribution:
-    labels, edges, counts, missing = document
-    return Distribution(
-        tuple(map(str, labels)),
-        tuple(map(float, edges)),
-        tuple(tuple(map(int, group)) for group in counts),
-        tuple(map(int, missing)),
-    )
-
-
-def _finite_or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _nan_if_none(value: float | None) -> float:
-    return math.nan if value is None else float(value)
