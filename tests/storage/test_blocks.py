@@ -14,12 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from secateur.exceptions import InputError
-from secateur.storage.reading import columns as facts
-from secateur.storage.reading import delimited
-from secateur.storage.reading.columns import TableFacts, gather_facts
+from secateur.storage.reading import columns, formats
+from secateur.storage.reading.columns import TableSummary, summarize
+from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.plan import plan_of
-from secateur.storage.reading.read_blocks import open_blocks
-from secateur.storage.reading.read_file import ReadOptions, read_file
+from secateur.storage.reading.read_file import open_blocks, read_file
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -54,7 +53,7 @@ def assert_same(file, n_rows=7, options=None):
     """The whole file, and its blocks joined, hold the same and become the same."""
     raw, blocks = read_file(file, options), open_blocks(file, options)
     assert (blocks.names, blocks.notes, blocks.kind) == (raw.names, raw.notes, raw.kind)
-    found, asked = gather_facts(blocks.names, lambda texts: blocks.read(n_rows, texts))
+    found, asked = summarize(blocks.names, lambda texts: blocks.read(n_rows, texts))
     parts = list(blocks.read(n_rows, asked))
     assert len(parts) > 1 or raw.n_rows <= n_rows
     assert all(part.n_rows <= n_rows for part in parts)
@@ -65,10 +64,10 @@ def assert_same(file, n_rows=7, options=None):
     joined = [part.matrix.toarray() if raw.is_sparse else part.matrix for part in parts]
     whole = raw.matrix.toarray() if raw.is_sparse else raw.matrix
     np.testing.assert_array_equal(np.concatenate(joined), whole)
-    for name, side in raw.sides.items():
-        np.testing.assert_array_equal(np.concatenate([p.sides[name] for p in parts]), side)
-    one, other = plan_of(TableFacts.of(raw), []), plan_of(found, [])
-    assert (one.names, one.treatments, one.notes) == (other.names, other.treatments, other.notes)
+    for name, side in raw.extra.items():
+        np.testing.assert_array_equal(np.concatenate([p.extra[name] for p in parts]), side)
+    one, other = plan_of(TableSummary.of(raw), []), plan_of(found, [])
+    assert (one.names, one.conversions, one.notes) == (other.names, other.conversions, other.notes)
     return one
 
 
@@ -88,9 +87,9 @@ def test_text_in_blocks(tmp_path, suffix):
     plan = assert_same(file)
     assert "index" not in plan.names  # it only numbers the rows
     assert "person" not in plan.names
-    kinds = {plan.names[list(plan.kept).index(p)]: t.kind for p, t in plan.treatments.items()}
+    kinds = {plan.names[list(plan.kept).index(p)]: t.kind for p, t in plan.conversions.items()}
     assert kinds["when"] == kinds["at"] == "date"
-    assert kinds["ok"] == "truth"
+    assert kinds["ok"] == "boolean"
     assert kinds["colour"] == "category"
     assert kinds["stray"] == "number"
 
@@ -150,9 +149,7 @@ def test_encodings_and_ends_of_lines(tmp_path, encoding, end):
 
 
 def test_an_encoding_shows_far_down(tmp_path, monkeypatch):
-    from secateur.storage.reading import encoding
-
-    monkeypatch.setattr(encoding, "CHUNK", 64)  # cut in the middle of letters, too
+    monkeypatch.setattr(formats, "CHUNK", 64)  # cut in the middle of letters, too
     lines = ["a,b", *(f"{i},{'ä' * (i % 3)}" for i in range(100))]
     plain = "\n".join(lines).encode()
     for content in (plain, plain + b"\n7,caf\xe9\n"):
@@ -169,11 +166,16 @@ def test_quotes_with_breaks_and_delimiters(tmp_path):
     assert_same(file, n_rows=4)
 
 
-def test_wide_tables_and_spaces(tmp_path, monkeypatch):
+@pytest.mark.parametrize("chunk", [50, 300])
+def test_chunks_of_text_may_end_anywhere(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(formats, "CHUNK", chunk)
     file = tmp_path / "rows.csv"
-    file.write_bytes(text_of(frame()))
-    monkeypatch.setattr(delimited, "WIDE", 3)
+    irregular = b'\n\n"two\n\nlines, quoted",1,2020-01-01' + b",1" * 8 + b"\n"
+    file.write_bytes(text_of(frame()) + irregular + text_of(frame(), include_header=False))
     assert_same(file)
+
+
+def test_several_spaces_are_one_delimiter(tmp_path):
     spaces = tmp_path / "rows.txt"
     spaces.write_text(
         "a b c\n" + "".join(f"{i}  {i / 2} {'x' if i > 20 else i}\n" for i in range(30))
@@ -209,15 +211,15 @@ def test_any_table_in_blocks(tmp_path, cells, n_rows):
 
 
 def test_very_many_texts_name_rows_in_blocks_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(facts, "MOST_VALUES", 25)
+    monkeypatch.setattr(columns, "MAX_COUNTED", 25)
     lines = ["person,kind,y", *(f"p{i},k{i % 24},{i % 2}" for i in range(400))]
     file = tmp_path / "rows.csv"
     file.write_text("\n".join(lines) + "\n")
     blocks = open_blocks(file)
-    found, _ = gather_facts(blocks.names, lambda texts: blocks.read(30, texts))
+    found, _ = summarize(blocks.names, lambda texts: blocks.read(30, texts))
     plan = plan_of(found, [2])
     assert plan.names == ("kind",)
-    assert len(plan.treatments[1].values) == 24
+    assert len(plan.conversions[1].values) == 24
 
 
 BROKEN = {

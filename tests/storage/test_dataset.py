@@ -9,7 +9,7 @@ import pytest
 
 from secateur.exceptions import InputError
 from secateur.storage.reading.dataset import Roles, make_dataset
-from secateur.storage.reading.delimited import ReadOptions
+from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.further import read_test
 from secateur.storage.reading.read_file import read_file
 

@@ -16,7 +16,7 @@ from secateur.data.memory import resolve_limit
 from secateur.exceptions import InputError, ParameterError, SecateurWarning, StorageError
 from secateur.storage import build as store_writing
 from secateur.storage import open_table as opening
-from secateur.storage.reading import columns as facts
+from secateur.storage.reading import columns
 from secateur.storage.stored_table import StoredTable
 
 N_ROWS = 900
@@ -184,7 +184,7 @@ def test_text_and_infinities_are_refused_by_name(frame):
 
 
 def test_a_file_that_changes_its_mind_is_read_by_all_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(facts, "MOST_VALUES", 1000)  # numbers are forgotten, words are not
+    monkeypatch.setattr(columns, "MAX_COUNTED", 1000)  # numbers are forgotten, words are not
     rows = "\n".join(f"{k},{k % 2}" for k in range(50_000))
     file = tmp_path / "rows.csv"
     file.write_text(f"a,y\n{rows}\nword,1\n")

@@ -7,7 +7,7 @@ import pytest
 
 from secateur.exceptions import InputError, ParameterError
 from secateur.storage.reading.dataset import Roles, make_dataset
-from secateur.storage.reading.delimited import ReadOptions
+from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.read_file import needed_memory, read_file
 from secateur.storage.reading.storing import Where, store_dataset
 from secateur.storage.stored_rows import sample_stored

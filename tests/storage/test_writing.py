@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from secateur.storage.reading.read_file import ReadOptions, read_file
-from secateur.storage.reading.writing import reduced_bytes, reduced_name
+from secateur.storage.reading.dialect import ReadOptions
+from secateur.storage.reading.read_file import read_file, reduced_file
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
@@ -17,7 +17,8 @@ pytest.importorskip("pyarrow")
 
 def reduced(file, columns):
     raw = read_file(file)
-    return reduced_bytes(file, raw, columns, ReadOptions()), reduced_name(raw)
+    name, content = reduced_file(file, raw, columns, ReadOptions())
+    return content, name
 
 
 def test_cells_of_text_stay_as_they_were_written(tmp_path):
@@ -78,5 +79,5 @@ def test_npz_keeps_its_other_arrays(tmp_path, is_sparse):
     raw = read_file(tmp_path / "u.npz")
     dense = raw.matrix.toarray() if is_sparse else raw.matrix
     np.testing.assert_array_equal(dense, X[:, [0, 3]])
-    np.testing.assert_array_equal(raw.sides["y"], [0, 1, 2])
+    np.testing.assert_array_equal(raw.extra["y"], [0, 1, 2])
     assert raw.names == ("x0", "x3")

@@ -253,7 +253,7 @@ def compare(
 def _check_size(file: Path) -> None:
     """A race has its rows in memory; what cannot fit is refused before it is read."""
     from secateur.data.memory import require_memory
-    from secateur.storage.reading.encoding import check_file
+    from secateur.storage.reading.formats import check_file
     from secateur.storage.reading.read_file import needed_memory
 
     check_file(file)

@@ -9,8 +9,8 @@ import numpy as np
 
 from secateur.data.messages import similar_to, some_of
 from secateur.exceptions import InputError
-from secateur.storage.reading.delimited import ReadOptions, dialect_of, rows_of
-from secateur.storage.reading.encoding import read_bytes
+from secateur.storage.reading.csv import CsvFile
+from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import kind_of_name
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _places(dataset: Dataset, name: str, file: Path | None) -> list[int]:
     if not found and name in dataset.plan.names:
         source = dataset.plan.names.index(name)
         found = np.flatnonzero(features.sources == source).tolist()
-    if not found and name not in dataset.raw.names and name not in dataset.raw.sides:
+    if not found and name not in dataset.raw.names and name not in dataset.raw.extra:
         where = "--keep" if file is None else str(file)
         raise InputError(
             f"{where} must name features of the table. Got {name!r}."
@@ -104,16 +104,14 @@ def _places(dataset: Dataset, name: str, file: Path | None) -> list[int]:
 
 
 def _pairs(file: Path) -> list[tuple[int, tuple[str, str]]]:
-    content, _ = read_bytes(file)
-    kind = kind_of_name(file.name)
-    text, dialect, _ = dialect_of(content, file.name, kind, ReadOptions(header=False))
-    if dialect.n_columns != 2:
+    opened = CsvFile.open(file, kind_of_name(file.name), ReadOptions(header=False))
+    if len(opened.names) != 2:
         raise InputError(
-            f"{file} must have two columns, a feature and its value. Got {dialect.n_columns}. "
+            f"{file} must have two columns, a feature and its value. Got {len(opened.names)}. "
             "Write one line for each feature, as: age,2.5"
         )
-    rows = enumerate(rows_of(text, dialect, file.name), start=1)
-    return [(number, (row[0].strip(), row[1].strip())) for number, row in rows]
+    rows = [row for frame in opened.cells() for row in frame.fill_null("").iter_rows()]
+    return [(number, (row[0].strip(), row[1].strip())) for number, row in enumerate(rows, start=1)]
 
 
 def _is_number(text: str) -> bool:

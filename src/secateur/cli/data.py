@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from secateur.model_selection.rows import Rows
     from secateur.model_selection.scorers import Measure
     from secateur.storage.reading.dataset import Dataset, Roles
+    from secateur.storage.reading.dialect import ReadOptions
     from secateur.storage.reading.further import TestRows
-    from secateur.storage.reading.read_file import ReadOptions
 
 
 SCALING = "Large files and clusters"
@@ -150,7 +150,7 @@ def _of_the_store(dataset: Dataset, method: str) -> list[str]:
 def _why_on_disk(file: Path, limit: int, executor: Any) -> str | None:
     """What to say of a file that goes to disk, or None."""
     from secateur.data.memory import resident_memory, told_bytes
-    from secateur.storage.reading.read_blocks import kind_of_file
+    from secateur.storage.reading.formats import kind_of_file
     from secateur.storage.reading.read_file import needed_memory
 
     is_npz = kind_of_file(file).format == "npz"
@@ -206,7 +206,7 @@ class DataRequest:
     ) -> DataRequest:
         """Make a request of what stands on the command line."""
         from secateur.storage.reading.dataset import Roles
-        from secateur.storage.reading.read_file import ReadOptions
+        from secateur.storage.reading.dialect import ReadOptions
 
         time, group = rows.time_column, rows.group_column
         if time is not None and group is not None:
@@ -234,12 +234,12 @@ def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) ->
         it may take seconds to load the libraries that know.
     """
     from secateur.storage.reading.dataset import make_dataset
-    from secateur.storage.reading.delimited import WIDE
+    from secateur.storage.reading.plan import MAX_FRAME_COLUMNS
     from secateur.storage.reading.read_file import read_file
 
     raw = read_file(request.file, request.reading)
     # data frames are slow in columns, and they are needed for categories only
-    is_wide = len(raw.names) > WIDE
+    is_wide = len(raw.names) > MAX_FRAME_COLUMNS
     dataset = make_dataset(
         raw, request.roles, target_type=request.target_type, indicators=is_wide or needs_numbers()
     )

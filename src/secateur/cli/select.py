@@ -127,7 +127,7 @@ class _Selecting:
         test: Path | None,
     ) -> None:
         from secateur.cli.folder import check_folder, free_name
-        from secateur.storage.reading.encoding import check_file
+        from secateur.storage.reading.formats import check_file
 
         check_file(self.request.file)
         out, write_data, force = output
@@ -218,11 +218,10 @@ class _Selecting:
         }
 
     def _reduced(self, dataset: Dataset, outcome: Any) -> tuple[str, bytes]:
-        from secateur.storage.reading.writing import reduced_bytes, reduced_name
+        from secateur.storage.reading.read_file import reduced_file
 
         columns = kept_columns(dataset, self.request.roles, outcome.selection.support)
-        content = reduced_bytes(self.request.file, dataset.raw, columns, self.request.reading)
-        return reduced_name(dataset.raw), content
+        return reduced_file(self.request.file, dataset.raw, columns, self.request.reading)
 
 
 def kept_columns(dataset: Dataset, roles: Any, support: Any) -> list[int]:

@@ -13,12 +13,10 @@ from typing import Any
 
 from secateur.data.messages import some_of
 from secateur.exceptions import InputError, MissingDependencyError
-from secateur.storage.reading.formats import kind_of_name
-from secateur.storage.reading.read_blocks import TextFrames, kind_of_file
-from secateur.storage.reading.svmlight import LABEL, LibsvmBlocks
-
-PAGE_BYTES = 1 << 18
-"""What is read of a column of a Parquet file at a time."""
+from secateur.storage.reading.formats import kind_of_file, kind_of_name
+from secateur.storage.reading.matrices import LABEL, SvmlightFile
+from secateur.storage.reading.parquet import parquet_batches
+from secateur.storage.reading.read_file import TextFrames
 
 
 def format_of(path: Path) -> str:
@@ -87,13 +85,11 @@ def _is_plain_parquet(dataset: Any, files: list[Path]) -> bool:
 def _parquet_tables(files: list[Path], n_rows: int) -> Iterator[Any]:
     """Rows of Parquet files a few at a time; a dataset has whole row groups in memory."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
         for file in files:
-            with pq.ParquetFile(file, pre_buffer=False, buffer_size=PAGE_BYTES) as opened:
-                for batch in opened.iter_batches(batch_size=n_rows):
-                    yield pa.Table.from_batches([batch])
+            for batch in parquet_batches(file, n_rows):
+                yield pa.Table.from_batches([batch])
     except (OSError, ValueError) as error:
         raise _unreadable("a file of the table", "table", error) from error
     finally:
@@ -187,14 +183,14 @@ def libsvm_blocks(
     return _libsvm_parts(opened, n_rows, n_columns or width)
 
 
-def open_libsvm(file: Path) -> LibsvmBlocks:
+def open_libsvm(file: Path) -> SvmlightFile:
     """A LIBSVM file, its columns known from a first walk."""
-    return LibsvmBlocks.of(file, kind_of_file(file))
+    return SvmlightFile.open(file, kind_of_file(file))
 
 
-def _libsvm_parts(opened: LibsvmBlocks, n_rows: int, width: int) -> Iterator[tuple[Any, Any]]:
+def _libsvm_parts(opened: SvmlightFile, n_rows: int, width: int) -> Iterator[tuple[Any, Any]]:
     for raw in opened.read(n_rows):
         X = raw.matrix
         if X.shape[1] < width:
             X.resize((X.shape[0], width))
-        yield X, raw.sides[LABEL]
+        yield X, raw.extra[LABEL]

@@ -18,7 +18,7 @@ from secateur.data.frames import as_frame
 from secateur.data.messages import some_of
 from secateur.exceptions import InputError, InputTypeError
 from secateur.storage.file_blocks import batches_of, files_of, is_libsvm, open_frames, open_libsvm
-from secateur.storage.reading.svmlight import LABEL
+from secateur.storage.reading.matrices import LABEL
 
 TARGET = "(target)"
 """What a target is called that came without a name."""
@@ -155,7 +155,7 @@ def _of_libsvm(path: Path) -> Source:
     opened = open_libsvm(path)
 
     def read(n_rows: int) -> Iterator[tuple[Any, Any]]:
-        return ((raw.matrix, raw.sides[LABEL]) for raw in opened.read(n_rows))
+        return ((raw.matrix, raw.extra[LABEL]) for raw in opened.read(n_rows))
 
     return MatrixSource(read, print_of_files(path), len(opened.names), names=opened.names)
 

@@ -1,41 +1,316 @@
-"""What is known of the columns of a file when all of its rows have been looked at, block by block.
-
-A table in memory is one block: what is decided from the facts is the same either way.
-"""
+"""Columns of text as numbers, dates or categories, decided by all of their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from secateur.data.messages import some_of
-from secateur.storage.reading.dialect import FORMATS, as_days, date_formats
-from secateur.storage.reading.encoding import polars
-from secateur.storage.reading.formats import RawTable
+from secateur.storage.reading.formats import RawTable, library
 from secateur.typing import BoolArray, FloatArray
 
-FEW_STRAYS = 0.05
-"""A column with no larger share of words among its numbers is one of numbers."""
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
+"""Text for a missing value, in any case of letters."""
 
-MANY_VALUES = 0.5
-"""Text with more different values than this share of its rows names rows, not kinds."""
+BOOLEANS = frozenset({"true", "false"})
+"""Text for 1 and 0, in any case of letters."""
 
-SOME_VALUES = 20
-"""Text with no more different values than this is always a category."""
+MAX_OTHER = 0.05
+"""A column of numbers may have this share of other values, which count as missing."""
 
-TRUTH = frozenset({"true", "false"})
-"""Words for 1 and 0, in any case of letters."""
+MAX_UNIQUE = 0.5
+"""Text with more distinct values than this share of its rows identifies rows."""
 
-MOST_CATEGORIES = 254
-"""The most frequent values that keep a category of their own; one more is for all others."""
+FEW_VALUES = 20
+"""Text with no more distinct values than this is always categorical."""
+
+MAX_CATEGORIES = 254
+"""The most frequent values that get a category each; one more is for all others."""
+
+MAX_COUNTED = 200_000
+"""Distinct texts that are counted of a column, where there is more than one block."""
+
+MIN_COUNTER_ROWS = 20
+"""With fewer rows a column may count up by chance."""
+
+DATE_FORMATS = {
+    "%Y-%m-%d": "year-month-day",
+    "%Y-%m-%d %H:%M:%S%.f": "year-month-day and time",
+    "%Y-%m-%dT%H:%M:%S%.f": "year-month-day and time",
+    "%Y-%m-%d %H:%M": "year-month-day and time",
+    "%Y-%m-%dT%H:%M:%S%.fZ": "year-month-day and time, UTC",
+    "%Y/%m/%d": "year/month/day",
+    "%d.%m.%Y": "day.month.year",
+    "%d.%m.%Y %H:%M": "day.month.year and time",
+    "%m/%d/%Y": "month/day/year",
+    "%d/%m/%Y": "day/month/year",
+    "%m/%d/%Y %H:%M": "month/day/year and time",
+    "%d/%m/%Y %H:%M": "day/month/year and time",
+}
+"""The forms of dates that are recognised; where two fit, the first one counts."""
+
+MICROSECONDS_PER_DAY = 86_400_000_000
+
+
+# ---- values -----------------------------------------------------------------------------------
+
+
+def numbers_and_texts(
+    frame: Any, texts: Collection[int], decimal: str = "."
+) -> tuple[FloatArray, dict[int, Any]]:
+    """The columns of a frame as a matrix of numbers, and some of them as text.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Columns of numbers and of text, named by position.
+    texts : collection of int
+        Positions of columns that are wanted as text, whatever is in them.
+    decimal : {".", ","}
+
+    Returns
+    -------
+    matrix : array of shape (n_rows, n_columns)
+        NaN for missing cells and for those that are not numbers.
+    texts : dict of int to polars.Series
+        The stripped cells, missing ones as nulls, of the columns that are wanted and of those with
+        cells that are not numbers.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> numbers_and_texts(pl.DataFrame({"0": ["1", " 2.5", "NA"]}), [])
+    (array([[1. ],
+           [2.5],
+           [nan]]), {})
+    """
+    pl = library("polars")
+    found = {}
+    text = frame.select(pl.col(pl.String))
+    quick = text.select(pl.all().cast(pl.Float64, strict=False))
+    counts = zip(text.columns, quick.null_count().row(0), strict=True)
+    unclear = [name for name, n_null in counts if n_null or int(name) in texts]
+    if unclear:
+        clean = clean_text(text.select(unclear))
+        comma = pl.all().str.replace(",", ".", literal=True) if decimal == "," else pl.all()
+        numbers = clean.select(comma.cast(pl.Float64, strict=False))
+        quick = quick.with_columns(numbers.get_columns())
+        n_missing, n_null = clean.null_count().row(0), numbers.null_count().row(0)
+        found = {
+            int(name): clean[name]
+            for name, missing, null in zip(unclear, n_missing, n_null, strict=True)
+            if null > missing or int(name) in texts
+        }
+    frame = frame.with_columns(quick.get_columns())
+    matrix: FloatArray = frame.to_numpy(order="fortran")
+    return matrix, found
+
+
+def clean_text(frame: Any) -> Any:
+    """A frame of text without the blanks around its cells, missing ones as nulls.
+
+    >>> import polars as pl
+    >>> clean_text(pl.DataFrame({"a": [" red", "N/A"]}))["a"].to_list()
+    ['red', None]
+    """
+    pl = library("polars")
+    stripped = pl.all().str.strip_chars()
+    return frame.select(pl.when(~stripped.str.to_lowercase().is_in(list(MISSING))).then(stripped))
+
+
+def date_formats(values: Any, among: Iterable[str] = DATE_FORMATS) -> list[str]:
+    """The forms that all values (without nulls) have as dates, in the order of DATE_FORMATS.
+
+    >>> import polars as pl
+    >>> date_formats(pl.Series(["13/02/2003"]))
+    ['%d/%m/%Y']
+    """
+    if not len(values) or not values[0][:1].isdigit():
+        return []
+    likely = [form for form in among if _dates(values[:1], form).null_count() == 0]
+    return [form for form in likely if _dates(values, form).null_count() == 0]
+
+
+def as_days(text: Any, form: str) -> FloatArray:
+    """Dates as days since 1970, NaN where there is none or it is written in another form."""
+    pl = library("polars")
+    days: FloatArray = (_dates(text, form).cast(pl.Int64) / MICROSECONDS_PER_DAY).to_numpy()
+    return days
+
+
+def _dates(text: Any, form: str) -> Any:
+    pl = library("polars")
+    if "%H" in form:
+        return text.str.to_datetime(form, strict=False, time_unit="us")
+    return text.str.to_date(form, strict=False).cast(pl.Datetime("us"))
+
+
+def as_booleans(text: Any) -> FloatArray:
+    """True and false as 1 and 0, NaN for others.
+
+    >>> import polars as pl
+    >>> as_booleans(pl.Series(["True", "false", None]))
+    array([ 1.,  0., nan])
+    """
+    pl = library("polars")
+    lower = text.str.to_lowercase()
+    codes = {"true": 1.0, "false": 0.0}
+    numbers: FloatArray = lower.replace_strict(
+        codes, default=None, return_dtype=pl.Float64
+    ).to_numpy()
+    return numbers
+
+
+# ---- what is known of a column ----------------------------------------------------------------
+
+
+class TextSummary:
+    """Counts of the values of one column of text, block by block."""
+
+    def __init__(self) -> None:
+        self.n_filled = 0
+        self.n_numbers = 0
+        self.date_formats: list[str] = list(DATE_FORMATS)
+        self.unique_share: float | None = None
+        self._counts: Any = None
+
+    def add(self, text: Any, numbers: FloatArray) -> None:
+        """Add a block: the cells as text, and as numbers where they are."""
+        pl = library("polars")
+        is_word = np.isnan(numbers)
+        self.n_filled += len(text) - text.null_count()
+        self.n_numbers += int((~is_word).sum())
+        cells = pl.DataFrame({"value": text, "word": is_word}).drop_nulls("value")
+        counts = cells.group_by("value").agg(pl.len().alias("n"), pl.col("word").first())
+        if self.date_formats and len(counts):
+            self.date_formats = date_formats(counts["value"], self.date_formats)
+        if self._counts is None:
+            self._counts = counts
+            return
+        both = pl.concat([self._counts, counts]).group_by("value")
+        self._counts = both.agg(pl.col("n").sum(), pl.col("word").first())
+        if len(self._counts) > MAX_COUNTED:
+            if self.unique_share is None:
+                self.unique_share = len(self._counts) / self.n_filled
+            # numbers go first: of a column of numbers only the other values are asked for
+            ranked = self._ranked().sort("word", descending=True, maintain_order=True)
+            self._counts = ranked.head(MAX_COUNTED)
+
+    def _ranked(self) -> Any:
+        # ties by name, so that the order of rows does not matter
+        return self._counts.sort(["n", "value"], descending=[True, False])
+
+    @property
+    def n_values(self) -> int:
+        """The number of distinct texts; an estimate where the rarest were dropped."""
+        if self.unique_share is not None:
+            return int(self.unique_share * self.n_filled)
+        return 0 if self._counts is None else len(self._counts)
+
+    def values(self) -> list[str]:
+        """The texts, most frequent first."""
+        return list(self._ranked()["value"].to_list())
+
+    def words(self) -> list[str]:
+        """The texts that are not numbers, by name."""
+        return list(self._counts.filter(self._counts["word"])["value"].sort().to_list())
+
+
+class TableSummary:
+    """What is known of all columns of a table, block by block."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.n_rows = 0
+        self.n_infinite = 0
+        self.is_sparse = False
+        self._texts: dict[int, TextSummary] = {}
+        self._counts_up: BoolArray = np.ones(len(names), np.bool_)
+        self._is_empty: BoolArray = np.ones(len(names), np.bool_)
+        self._last: FloatArray | None = None
+
+    @classmethod
+    def of(cls, raw: RawTable) -> TableSummary:
+        """Of a table in memory."""
+        summary = cls(raw.names)
+        summary.add(raw)
+        return summary
+
+    def add(self, raw: RawTable) -> None:
+        """Add a block."""
+        self.n_rows += raw.n_rows
+        self.is_sparse = raw.is_sparse
+        for position, text in raw.texts.items():
+            self._texts.setdefault(position, TextSummary()).add(text, raw.matrix[:, position])
+        if raw.is_sparse or raw.n_rows == 0:
+            return
+        self.n_infinite += int(np.isinf(raw.matrix).sum())
+        # A few rows decide it for most columns; all of them are looked at for the rest.
+        few = raw.matrix[:MIN_COUNTER_ROWS]
+        rest = raw.n_rows > MIN_COUNTER_ROWS
+        self._is_empty &= np.isnan(few).all(axis=0)
+        for position in np.flatnonzero(self._is_empty & rest).tolist():
+            self._is_empty[position] = bool(np.isnan(raw.matrix[:, position]).all())
+        before = few[:0] if self._last is None else self._last
+        with np.errstate(invalid="ignore"):  # infinities
+            self._counts_up &= (np.diff(few, axis=0, prepend=before[-1:]) == 1).all(axis=0)
+        for position in np.flatnonzero(self._counts_up & rest).tolist():
+            self._counts_up[position] = bool((np.diff(raw.matrix[:, position]) == 1).all())
+        self._last = raw.matrix[-1:].copy()
+
+    @property
+    def texts(self) -> dict[int, TextSummary]:
+        """The columns that are not all numbers, by position."""
+        return {p: text for p, text in self._texts.items() if text.n_numbers < text.n_filled}
+
+    @property
+    def row_numbers(self) -> list[int]:
+        """Columns that count the rows one by one: an index that was saved with the table."""
+        if self.is_sparse or self.n_rows < MIN_COUNTER_ROWS:
+            return []
+        return [int(position) for position in np.flatnonzero(self._counts_up)]
+
+    @property
+    def empty(self) -> list[int]:
+        """Columns without a value."""
+        if self.is_sparse:
+            return []
+        texts = self.texts
+        return [int(p) for p in np.flatnonzero(self._is_empty) if p not in texts]
+
+
+def summarize(
+    names: tuple[str, ...], read: Callable[[set[int]], Iterator[RawTable]]
+) -> tuple[TableSummary, set[int]]:
+    """Summarize all blocks of a file; the second result are the columns to be read as text.
+
+    Which columns are not all numbers is known at the end only: where some are found on the way,
+    all blocks are read again, with these columns as text from the first row on.
+    """
+    wanted = set(next(read(set())).texts)
+    while True:
+        summary, found = TableSummary(names), set[int]()
+        for raw in read(wanted):
+            summary.add(raw)
+            found.update(raw.texts)
+        if found <= wanted:
+            return summary, wanted
+        wanted |= found
+
+
+# ---- what becomes of a column -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
-    """What becomes of one column of text: numbers, dates, truth, or categories by frequency."""
+class Conversion:
+    """What a column of text becomes: "number", "date", "boolean" or "category".
+
+    ``form`` is that of dates; ``values`` are categories by frequency, and ``has_other`` says that
+    there is one more for all other values.
+    """
 
     kind: str
     form: str = ""
@@ -49,206 +324,43 @@ class Treatment:
 
     def numbers(self, raw: RawTable, place: int) -> FloatArray:
         """The column as numbers, where it becomes one of them."""
-        found: FloatArray = np.array(raw.matrix[:, place])
         if self.kind == "date" and place in raw.texts:
-            found = as_days(raw.texts[place], self.form)
-        if self.kind == "truth" and place in raw.texts:
-            found = as_truth(raw.texts[place])
-        return found
+            return as_days(raw.texts[place], self.form)
+        if self.kind == "boolean" and place in raw.texts:
+            return as_booleans(raw.texts[place])
+        numbers: FloatArray = np.array(raw.matrix[:, place])
+        return numbers
 
 
-def as_truth(text: Any) -> FloatArray:
-    """True and false as 1 and 0, NaN for missing.
-
-    >>> import polars as pl
-    >>> as_truth(pl.Series(["True", "false", None]))
-    array([ 1.,  0., nan])
-    """
-    pl = polars()
-    low = text.str.to_lowercase()
-    numbers: FloatArray = (low == "true").cast(pl.Float64).to_numpy().astype(np.float64)
-    return np.where(low.is_in(list(TRUTH)).fill_null(value=False).to_numpy(), numbers, np.nan)
-
-
-def treat(facts: TextFacts, name: str) -> tuple[Treatment | None, str]:
-    """What becomes of a column, and what to say of it; None if it names rows, not kinds."""
-    strays = facts.n_filled - facts.n_numbers
-    if strays <= FEW_STRAYS * facts.n_filled:
-        note = (
-            f"Column {name!r} holds numbers and {strays} other "
-            f"{'value' if strays == 1 else 'values'}, which count as missing: "
-            f"{some_of(facts.words(), 3)}."
+def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, str]:
+    """What a column becomes, and a note; None if its values identify rows."""
+    n_other = text.n_filled - text.n_numbers
+    if n_other <= MAX_OTHER * text.n_filled:
+        return Conversion("number"), (
+            f"Column {name!r} holds numbers and {n_other} other "
+            f"{'value' if n_other == 1 else 'values'}, which count as missing: "
+            f"{some_of(text.words(), 3)}."
         )
-        return Treatment("number"), note
-    if facts.forms:
-        form = facts.forms[0]
-        note = f"Column {name!r} holds dates ({FORMATS[form]}): they become days since 1970."
-        return Treatment("date", form), note
-    if facts.n_values <= 2 * len(TRUTH) and {v.lower() for v in facts.values()} <= TRUTH:
-        return Treatment("truth"), f"Column {name!r} holds true and false: they become 1 and 0."
-    if facts.n_values > max(SOME_VALUES, MANY_VALUES * facts.n_filled):
+    if text.date_formats:
+        form = text.date_formats[0]
+        note = f"Column {name!r} holds dates ({DATE_FORMATS[form]}): they become days since 1970."
+        return Conversion("date", form), note
+    is_few = text.n_values <= 2 * len(BOOLEANS)
+    if is_few and {value.lower() for value in text.values()} <= BOOLEANS:
+        return Conversion("boolean"), f"Column {name!r} holds true and false: they become 1 and 0."
+    if text.n_values > max(FEW_VALUES, MAX_UNIQUE * text.n_filled):
         return None, ""
-    return category(facts, name)
+    return as_category(text, name)
 
 
-def category(facts: TextFacts, name: str) -> tuple[Treatment, str]:
+def as_category(text: TextSummary, name: str) -> tuple[Conversion, str]:
     """A column of text as categories."""
-    ranked = facts.values()
-    if len(ranked) <= MOST_CATEGORIES + 1:
-        return Treatment("category", values=tuple(ranked)), ""
-    many = f"at least {len(ranked)}" if facts.share_at_cut is not None else f"{len(ranked)}"
+    ranked = text.values()
+    if len(ranked) <= MAX_CATEGORIES + 1:
+        return Conversion("category", values=tuple(ranked)), ""
+    many = f"at least {len(ranked)}" if text.unique_share is not None else f"{len(ranked)}"
     note = (
-        f"Column {name!r} has {many} different texts: the {MOST_CATEGORIES} most frequent "
-        "are categories, all others count as one."
+        f"Column {name!r} has {many} different texts: the {MAX_CATEGORIES} most frequent are "
+        "categories, all others count as one."
     )
-    return Treatment("category", values=tuple(ranked[:MOST_CATEGORIES]), has_other=True), note
-
-
-COUNTER_ROWS = 20
-"""Fewer rows may count up by chance."""
-
-MOST_VALUES = 200_000
-"""Different texts of a column that are counted, where there is more than one block."""
-
-
-class TextFacts:
-    """What is known of one column of text."""
-
-    def __init__(self) -> None:
-        self.n_filled = 0
-        self.n_numbers = 0
-        self.forms: list[str] = list(FORMATS)
-        self.share_at_cut: float | None = None
-        self._counts: Any = None
-
-    def add(self, text: Any, numbers: FloatArray) -> None:
-        """Look at the column in a further block."""
-        self.n_filled += len(text) - text.null_count()
-        is_word = np.isnan(numbers)
-        self.n_numbers += int((~is_word).sum())
-        pl = polars()
-        given = pl.DataFrame({"value": text, "word": is_word}).drop_nulls("value")
-        new = given.group_by("value").agg(pl.len().alias("n"), pl.col("word").first())
-        if self.forms and len(new):
-            self.forms = date_formats(new["value"], self.forms)
-        if self._counts is None:
-            self._counts = new
-            return
-        both = pl.concat([self._counts, new]).group_by("value")
-        self._counts = both.agg(pl.col("n").sum(), pl.col("word").first())
-        if len(self._counts) > MOST_VALUES:
-            if self.share_at_cut is None:
-                self.share_at_cut = len(self._counts) / self.n_filled
-            # numbers go first: of a column of numbers only the words are asked for
-            ranked = self._ranked().sort("word", descending=True, maintain_order=True)
-            self._counts = ranked.head(MOST_VALUES)
-
-    def _ranked(self) -> Any:
-        # equally frequent ones by name, so that the order of rows has no say
-        return self._counts.sort(["n", "value"], descending=[True, False])
-
-    @property
-    def n_values(self) -> int:
-        """How many different texts there are; reckoned where the rarest had to be forgotten."""
-        if self.share_at_cut is not None:
-            return int(self.share_at_cut * self.n_filled)
-        return 0 if self._counts is None else len(self._counts)
-
-    def values(self) -> list[str]:
-        """The texts, most frequent first."""
-        return list(self._ranked()["value"].to_list())
-
-    def words(self) -> list[str]:
-        """The texts that are no numbers, by name."""
-        return list(self._counts.filter(self._counts["word"])["value"].sort().to_list())
-
-
-class TableFacts:
-    """What is known of all columns.
-
-    Attributes
-    ----------
-    names : tuple of str
-    n_rows, n_infinite : int
-        Rows, and cells that are infinite.
-    texts : dict of int to TextFacts
-        Of columns that hold other things than numbers.
-    """
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-        self.n_rows = 0
-        self.n_infinite = 0
-        self.is_sparse = False
-        self._texts: dict[int, TextFacts] = {}
-        self._counts_up: BoolArray = np.ones(len(names), np.bool_)
-        self._is_empty: BoolArray = np.ones(len(names), np.bool_)
-        self._last: FloatArray | None = None
-
-    @classmethod
-    def of(cls, raw: RawTable) -> TableFacts:
-        """Of a table in memory."""
-        facts = cls(raw.names)
-        facts.add(raw)
-        return facts
-
-    def add(self, raw: RawTable) -> None:
-        """Look at a further block."""
-        self.n_rows += raw.n_rows
-        self.is_sparse = raw.is_sparse
-        for position, text in raw.texts.items():
-            self._texts.setdefault(position, TextFacts()).add(text, raw.matrix[:, position])
-        if raw.is_sparse or raw.n_rows == 0:
-            return
-        self.n_infinite += int(np.isinf(raw.matrix).sum())
-        # Few rows settle it for most columns; all of them are looked at for the rest.
-        few = raw.matrix[:COUNTER_ROWS]
-        self._is_empty &= np.isnan(few).all(axis=0)
-        rest = raw.n_rows > COUNTER_ROWS
-        for position in np.flatnonzero(self._is_empty & rest).tolist():
-            self._is_empty[position] = bool(np.isnan(raw.matrix[:, position]).all())
-        before = few[:0] if self._last is None else self._last
-        with np.errstate(invalid="ignore"):  # of infinities
-            self._counts_up &= (np.diff(few, axis=0, prepend=before[-1:]) == 1).all(axis=0)
-        for position in np.flatnonzero(self._counts_up & rest).tolist():
-            self._counts_up[position] = bool((np.diff(raw.matrix[:, position]) == 1).all())
-        self._last = raw.matrix[-1:].copy()
-
-    @property
-    def texts(self) -> dict[int, TextFacts]:
-        """Columns with words; one that was asked for as text may have none."""
-        return {p: told for p, told in self._texts.items() if told.n_numbers < told.n_filled}
-
-    @property
-    def counters(self) -> list[int]:
-        """Columns that count the rows, one by one: an index that was saved with the table."""
-        if self.is_sparse or self.n_rows < COUNTER_ROWS:
-            return []
-        return [int(position) for position in np.flatnonzero(self._counts_up)]
-
-    @property
-    def empty(self) -> list[int]:
-        """Columns of numbers without a value."""
-        if self.is_sparse:
-            return []
-        texts = self.texts
-        return [int(p) for p in np.flatnonzero(self._is_empty) if p not in texts]
-
-
-def gather_facts(
-    names: tuple[str, ...], read: Callable[[set[int]], Iterator[RawTable]]
-) -> tuple[TableFacts, set[int]]:
-    """Look at all blocks of a file; gives the columns to be asked for as text, too.
-
-    Which columns have words is known at the end only, and text that was read as numbers is lost:
-    where some show up on the way, there is a second walk.
-    """
-    asked = set(next(read(set())).others)
-    while True:
-        facts, late = TableFacts(names), set[int]()
-        for raw in read(asked):
-            facts.add(raw)
-            late |= raw.others
-        if not late:
-            return facts, asked
-        asked |= late
+    return Conversion("category", values=tuple(ranked[:MAX_CATEGORIES]), has_other=True), note

@@ -12,12 +12,11 @@ from secateur.data import target as guessing
 from secateur.data.messages import similar_to, some_of
 from secateur.data.target import TargetType
 from secateur.exceptions import InputError
-from secateur.storage.reading.columns import TableFacts
-from secateur.storage.reading.dialect import as_days, date_format
+from secateur.storage.reading.columns import TableSummary, as_days, date_formats
 from secateur.storage.reading.formats import RawTable
+from secateur.storage.reading.matrices import LABEL
 from secateur.storage.reading.plan import Features, Plan, make_features, plan_of
-from secateur.storage.reading.read_blocks import whole_labels
-from secateur.storage.reading.svmlight import LABEL
+from secateur.storage.reading.read_file import whole_labels
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 
@@ -152,7 +151,7 @@ def make_dataset(
         As in `make_features`.
     """
     target = target_name(raw, roles.target)
-    plan = plan_features(TableFacts.of(raw), raw, roles, target)
+    plan = plan_features(TableSummary.of(raw), raw, roles, target)
     y, rows, notes = _target(raw, target)
     guessed, sentence = guess_target_type(y, target) if target_type is None else (target_type, "")
     time = _time(raw, roles.time, rows)
@@ -175,7 +174,7 @@ def make_dataset(
     )
 
 
-def plan_features(facts: TableFacts, raw: RawTable, roles: Roles, target: str) -> Plan:
+def plan_features(facts: TableSummary, raw: RawTable, roles: Roles, target: str) -> Plan:
     """Decide what becomes of the columns that have no use of their own; ``raw`` names them."""
     named = (target, roles.weight, roles.time, roles.group, roles.tasks)
     taken = [find_column(raw, name) for name in (*named, *roles.drop) if name is not None]
@@ -192,12 +191,12 @@ def plan_features(facts: TableFacts, raw: RawTable, roles: Roles, target: str) -
 
 def find_column(raw: RawTable, name: str) -> int | None:
     """The position of a column by name; None for an array beside the table."""
-    if name in raw.sides:
+    if name in raw.extra:
         return None
     try:
         return raw.names.index(name)
     except ValueError:
-        names = [*raw.sides, *raw.names]
+        names = [*raw.extra, *raw.names]
         raise InputError(
             f"{name!r} must be a column of the file. Got {some_of(names)}.{similar_to(name, names)}"
         ) from None
@@ -207,7 +206,7 @@ def column_values(raw: RawTable, name: str) -> AnyArray:
     """A column as numbers, or as text (None for missing) where it is text."""
     position = find_column(raw, name)
     if position is None:
-        side: AnyArray = raw.sides[name]
+        side: AnyArray = raw.extra[name]
         return side.astype(np.float64) if side.dtype.kind in "fiub" else side.astype(object)
     if position in raw.texts:
         return np.array(raw.texts[position].to_list(), dtype=object)
@@ -247,10 +246,10 @@ def target_name(raw: RawTable, given: str | None) -> str:
     """The target that was named, or that a file brings."""
     if given is not None:
         return given
-    if LABEL in raw.sides:
+    if LABEL in raw.extra:
         return LABEL
     raise InputError(
-        f"A target must be named. Got columns {some_of([*raw.sides, *raw.names])}. Use --target "
+        f"A target must be named. Got columns {some_of([*raw.extra, *raw.names])}. Use --target "
         "NAME."
     )
 
@@ -322,8 +321,8 @@ def _time(raw: RawTable, name: str | None, rows: IntArray) -> FloatArray | None:
     values = column_values(raw, name)
     position = find_column(raw, name)
     if values.dtype.kind == "O" and position is not None:
-        form = date_format(raw.texts[position])
-        values = values if form is None else as_days(raw.texts[position], form)
+        forms = date_formats(raw.texts[position].drop_nulls().unique())
+        values = as_days(raw.texts[position], forms[0]) if forms else values
     values = values[rows]
     if values.dtype.kind != "f" or np.isnan(values).any():
         raise InputError(

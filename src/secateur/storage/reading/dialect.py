@@ -1,153 +1,135 @@
-"""How the cells of a text file are written: delimiter, header, decimal sign, missing words."""
+"""How a text file is written: encoding, delimiter, header and decimal sign, guessed from it."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import NamedTuple
 
 from secateur.exceptions import InputError
-from secateur.storage.reading.encoding import polars
-from secateur.typing import FloatArray
-
-
-def as_numbers(series: Any, decimal: str = ".") -> tuple[FloatArray, Any]:
-    """A column of text as floats; and as text with nulls, if some cells are neither.
-
-    Parameters
-    ----------
-    series : polars.Series of text
-    decimal : {".", ","}
-
-    Returns
-    -------
-    numbers : array of shape (n_rows,)
-        NaN for missing cells and for those that are no numbers.
-    text : polars.Series or None
-        The stripped cells, missing ones as nulls, where not all of the others are numbers.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> as_numbers(pl.Series(["1", " 2.5", "NA"]))
-    (array([1. , 2.5, nan]), None)
-    """
-    pl = polars()
-    quick = series.cast(pl.Float64, strict=False)
-    if quick.null_count() == 0:
-        return quick.to_numpy(), None
-    text = as_text(series)
-    written = text.str.replace(",", ".", literal=True) if decimal == "," else text
-    numbers = written.cast(pl.Float64, strict=False)
-    values = numbers.to_numpy().astype(np.float64)
-    return values, None if numbers.null_count() == text.null_count() else text
-
-
-def as_text(series: Any) -> Any:
-    """A column of text without the blanks around its cells, missing ones as nulls.
-
-    >>> import polars as pl
-    >>> as_text(pl.Series([" red", "N/A"])).to_list()
-    ['red', None]
-    """
-    pl = polars()
-    text = series.str.strip_chars()
-    is_missing = text.str.to_lowercase().is_in(list(MISSING))
-    return pl.select(pl.when(is_missing).then(None).otherwise(text)).to_series()
-
-
-def row_of_numbers(cells: list[str], decimal: str = ".") -> tuple[FloatArray, list[int]]:
-    """One line as floats, and the places of cells that need a second look.
-
-    >>> row_of_numbers(["1", "", "red"])
-    (array([ 1., nan, nan]), [2])
-    """
-    try:
-        return np.array(cells, dtype=np.float64), []
-    except ValueError:
-        pass
-    numbers, others = np.empty(len(cells)), []
-    for place, cell in enumerate(cells):
-        try:
-            numbers[place] = float(cell.replace(",", ".") if decimal == "," else cell)
-        except ValueError:
-            numbers[place] = np.nan
-            if cell.strip().lower() not in MISSING:
-                others.append(place)
-    return numbers, others
-
-
-FORMATS = {
-    "%Y-%m-%d": "year-month-day",
-    "%Y-%m-%d %H:%M:%S%.f": "year-month-day and time",
-    "%Y-%m-%dT%H:%M:%S%.f": "year-month-day and time",
-    "%Y-%m-%d %H:%M": "year-month-day and time",
-    "%Y-%m-%dT%H:%M:%S%.fZ": "year-month-day and time, UTC",
-    "%Y/%m/%d": "year/month/day",
-    "%d.%m.%Y": "day.month.year",
-    "%d.%m.%Y %H:%M": "day.month.year and time",
-    "%m/%d/%Y": "month/day/year",
-    "%d/%m/%Y": "day/month/year",
-    "%m/%d/%Y %H:%M": "month/day/year and time",
-    "%d/%m/%Y %H:%M": "day/month/year and time",
-}
-MICROSECONDS_PER_DAY = 86_400_000_000
-
-
-def date_format(text: Any) -> str | None:
-    """The form that all values of a column of text have as dates; None if they are none.
-
-    Where 01/02/2003 could be both, the month comes first unless some value forbids it.
-
-    >>> import polars as pl
-    >>> date_format(pl.Series(["13/02/2003", None]))
-    '%d/%m/%Y'
-    """
-    return next(iter(date_formats(text.drop_nulls().unique(), FORMATS)), None)
-
-
-def date_formats(values: Any, among: Iterable[str]) -> list[str]:
-    """Those of some forms that all values have as dates, in the order of ``FORMATS``."""
-    if not len(values) or not values[0][:1].isdigit():
-        return []
-    likely = [form for form in among if _parsed(values[:1], form).null_count() == 0]
-    return [form for form in likely if _parsed(values, form).null_count() == 0]
-
-
-def as_days(text: Any, form: str) -> FloatArray:
-    """Dates as days since 1970, NaN where there is none or it is written in another form."""
-    pl = polars()
-    micros = _parsed(text, form).cast(pl.Int64).cast(pl.Float64).to_numpy()
-    days: FloatArray = micros.astype(np.float64) / MICROSECONDS_PER_DAY
-    return days
-
-
-def _parsed(text: Any, form: str) -> Any:
-    pl = polars()
-    has_time = "%H" in form
-    if has_time:
-        return text.str.to_datetime(form, strict=False, time_unit="us")
-    return text.str.to_date(form, strict=False).cast(pl.Datetime("us"))
-
+from secateur.storage.reading.columns import MISSING
+from secateur.storage.reading.formats import library
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
+_BOMS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_LEGACY = [
+    *("cp1252", "cp1250", "cp1251", "cp1253", "koi8_r"),
+    *("cp932", "euc_jp", "gb18030", "big5", "euc_kr"),
+]
+"""Encodings that a file may have if it is not UTF-8; the first is the default."""
 _SAMPLE_LINES = 100
-_SAMPLE_CHARACTERS = 1_000_000
-_SAMPLE_CELLS = 10_000
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
-"""What stands for no value, in any case of letters."""
+_SAMPLE_BYTES = 200_000
 _COMMA_NUMBER = re.compile(r"^\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*$")
+
+
+class ReadOptions(NamedTuple):
+    """How to read text, where the user said so; None is guessed."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
+
+
+# ---- encoding ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """The encoding of a file; ``errors`` as in `bytes.decode`."""
+
+    codec: str
+    errors: str = "strict"
+    notes: tuple[str, ...] = ()
+
+    def utf8(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        r"""The text as UTF-8, chunk by chunk; lines that end with \r alone end with \n."""
+        line_end = b""
+        for chunk in chunks if self.codec == "utf-8" else self._recoded(chunks):
+            line_end = line_end or (b"\r" if b"\r" in chunk and b"\n" not in chunk else b"\n")
+            yield chunk.replace(b"\r", b"\n") if line_end == b"\r" else chunk
+
+    def _recoded(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        decoder = codecs.getincrementaldecoder(self.codec)(self.errors)
+        for chunk in chunks:
+            yield decoder.decode(chunk).encode("utf-8", "replace")
+        yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+def find_encoding(chunks: Iterable[bytes], name: str, given: str | None = None) -> Encoding:
+    r"""The encoding of a file: by its byte order mark, or UTF-8, or guessed by charset-normalizer.
+
+    >>> find_encoding([b"caf\xe9\n"], "a.csv").codec
+    'cp1252'
+    """
+    codec, decoder, n_lines, marked = "utf-8", None, 0, None
+    for chunk in itertools.chain(chunks, [b""]):
+        if decoder is None:
+            marked = next((codec for bom, codec in _BOMS.items() if chunk.startswith(bom)), None)
+            codec = _checked_codec(given or marked or "utf-8")
+            decoder = codecs.getincrementaldecoder(codec)()
+            if given is None and marked is None and b"\x00" in chunk[:1_000_000]:
+                raise InputError(
+                    f"{name} must be text. Got bytes that text does not have. Use the suffix of "
+                    "its format (.parquet, .feather, .npz), or give --encoding."
+                )
+        try:
+            if codec != "utf-8" or decoder.getstate()[0] or not chunk.isascii():
+                decoder.decode(chunk, final=not chunk)
+        except UnicodeError as error:
+            if given is not None or marked is not None:
+                raise InputError(
+                    f"{name} must be {codec} text. Got other bytes ({error}). Give another "
+                    "--encoding."
+                ) from error
+            return _guessed_encoding(error, n_lines)
+        n_lines += chunk.count(b"\n")
+    return Encoding(codec)
+
+
+def _checked_codec(codec: str) -> str:
+    try:
+        b"".decode(codec)  # Python has codecs that are not for text
+        return codecs.lookup(codec).name
+    except LookupError as error:
+        raise InputError(
+            f"'encoding' must be a Python encoding. Got {codec!r}. Use for instance utf-8 or "
+            "latin-1."
+        ) from error
+
+
+def _guessed_encoding(error: UnicodeError, n_lines: int) -> Encoding:
+    """The encoding of text that is not UTF-8; Windows-1252 unless it does not look like that."""
+    assert isinstance(error, UnicodeDecodeError)  # noqa: S101  # what decoders raise
+    before = error.object[: error.start]
+    sample = error.object[before.rfind(b"\n") + 1 :][:_SAMPLE_BYTES]
+    found = library("charset_normalizer").from_bytes(sample, cp_isolation=_LEGACY)
+    best, codec = found.best(), _LEGACY[0]
+    if best is not None and not any(codec in match.could_be_from_charset for match in found):
+        codec = best.encoding
+    title = codec.replace("cp125", "Windows-125")
+    line = n_lines + before.count(b"\n") + 1
+    note = f"Line {line} is not UTF-8: the file is read as {title} (--encoding overrules)."
+    return Encoding(codec, "replace", (note,))
+
+
+# ---- delimiter, header, decimal sign ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How to read the cells of a text file.
+    """How the cells of a text file are written.
 
     Parameters
     ----------
@@ -167,16 +149,25 @@ class Dialect:
     notes: tuple[str, ...] = ()
 
 
+def sample_end(content: bytes) -> int:
+    """Where the first lines end, which a dialect is guessed from; -1 if there are no more."""
+    end, n_lines = 0, 0
+    while n_lines < _SAMPLE_LINES and end >= 0 and (end < _SAMPLE_BYTES or n_lines < 2):
+        end = content.find(b"\n", end) + 1 or -1
+        n_lines += 1
+    return end
+
+
 def guess_dialect(
     text: str, name: str, *, delimiter: str | None = None, header: bool | None = None
 ) -> Dialect:
-    r"""Look at the first lines and tell how the file is written.
+    r"""Guess how a file is written from its first lines.
 
     Parameters
     ----------
     text : str
     name : str
-        The name of the file, for messages; .tsv and .tab say tabs.
+        The name of the file, for messages.
     delimiter, header : optional
         What the user said.
 
@@ -185,68 +176,68 @@ def guess_dialect(
     >>> guess_dialect("a;b\n1,5;2\n", "x.csv")
     Dialect(delimiter=';', header=('a', 'b'), n_columns=2, decimal=',', notes=(...))
     """
-    sample = sample_of(text)
-    chosen = _guess_delimiter(sample) if delimiter is None else delimiter
-    rows = parse(sample, chosen, name)
-    if not rows:  # nothing at all, blank lines, or a pair of quotes
+    chosen = _guess_delimiter(text) if delimiter is None else delimiter
+    rows = [row for _, row in parse_rows(text, chosen, name)]
+    if not rows:
         raise InputError(f"{name} must hold a table. Got an empty file. Check the export.")
     first, rest = rows[0], rows[1:]
     has_header = _looks_like_header(first) if header is None else header
     names = tuple(first) if has_header else None
     if names is not None and rest and all(len(row) == len(names) + 1 for row in rest):
-        names = ("", *names)  # row names without a name of their own, as R writes them
+        names = ("", *names)  # R writes row names without a name of their own
     values = rest if has_header else rows
     decimal = "," if chosen != "," and _has_decimal_commas(values) else "."
-    notes = _told(chosen, names, decimal, delimiter is None, header is None)
-    return Dialect(chosen, names, len(names or first), decimal, notes)
-
-
-def parse(text: str, delimiter: str, name: str) -> list[list[str]]:
-    """The cells of some lines, blank lines left out."""
-    try:
-        skip = delimiter == " "
-        reader = csv.reader(
-            io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=skip
+    notes = []
+    if delimiter is None and chosen != ",":
+        notes.append(f"Cells are separated by {DELIMITERS[chosen]}.")
+    if header is None and names is None:
+        notes.append(
+            "The first line holds numbers, so the columns are called x0, x1, ... (--header "
+            "overrules)."
         )
-        return [row for row in reader if row and (len(row) > 1 or row[0].strip())]
+    if decimal == ",":
+        notes.append("Numbers are written with decimal commas.")
+    return Dialect(chosen, names, len(names or first), decimal, tuple(notes))
+
+
+def parse_rows(
+    text: str, delimiter: str, name: str, first_line: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Number of the line and cells of each row, by Python's csv module; without blank lines."""
+    lines, reader = io.StringIO(text, newline="\n"), None
+    try:
+        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
+        for row in reader:
+            if row and (len(row) > 1 or row[0].strip()):
+                yield first_line + reader.line_num, row
     except (csv.Error, TypeError) as error:
+        where = "" if reader is None else f" in line {first_line + reader.line_num}"
         raise InputError(
-            f"{name} must be text with one row per line. Got something else ({error}). Check "
-            "quotes that are not closed, or give --delimiter."
+            f"{name} must be text with one row per line. Got something else{where} ({error}). "
+            "Check for quotes that are not closed, or give --delimiter."
         ) from error
 
 
-def sample_of(text: str) -> str:
-    """The first lines, which a dialect is guessed from; all of a text that has no more."""
-    end, n_lines = 0, 0
-    while n_lines < _SAMPLE_LINES and end >= 0 and (end < _SAMPLE_CHARACTERS or n_lines < 2):
-        end = text.find("\n", end) + 1 or -1
-        n_lines += 1
-    return text if end < 0 else text[:end]
-
-
 def _guess_delimiter(sample: str) -> str:
-    """The sign that parts the lines into equally many cells, and the more the better."""
+    """The delimiter that splits most lines into equally many cells; the more cells the better."""
     best, best_value = ",", (0.0, 0)
     for delimiter in DELIMITERS:
         if delimiter not in sample:
             continue
         try:
-            widths = Counter(map(len, parse(sample, delimiter, "")))
+            widths = Counter(len(row) for _, row in parse_rows(sample, delimiter, ""))
         except InputError:
             continue
-        if not widths:
-            continue  # blank lines only
-        width, count = widths.most_common(1)[0]
-        value = (count / widths.total(), width)
+        width, count = widths.most_common(1)[0] if widths else (0, 0)
+        value = (count / max(1, widths.total()), width)
         if width > 1 and value > best_value:
             best, best_value = delimiter, value
     return best
 
 
 def _looks_like_header(first: list[str]) -> bool:
-    """Names are no numbers; and a cell may be empty, above row numbers."""
-    filled = [cell.strip() for cell in first[:_SAMPLE_CELLS] if cell.strip()]
+    """Whether no cell is a number; some may be empty."""
+    filled = [cell.strip() for cell in first[:10_000] if cell.strip()]
     return bool(filled) and not any(_is_number(cell) for cell in filled)
 
 
@@ -263,23 +254,3 @@ def _has_decimal_commas(rows: list[list[str]]) -> bool:
     commas = sum(bool(_COMMA_NUMBER.match(cell)) for cell in cells)
     points = sum("." in cell and _is_number(cell) for cell in cells)
     return commas > points
-
-
-def _told(
-    delimiter: str,
-    header: tuple[str, ...] | None,
-    decimal: str,
-    delimiter_guessed: bool,
-    header_guessed: bool,
-) -> tuple[str, ...]:
-    notes = []
-    if delimiter_guessed and delimiter != ",":
-        notes.append(f"Cells are parted by {DELIMITERS[delimiter]}.")
-    if header_guessed and header is None:
-        notes.append(
-            "The first line holds numbers, so the columns are called x0, x1, ... (--header "
-            "overrules)."
-        )
-    if decimal == ",":
-        notes.append("Numbers are written with decimal commas.")
-    return tuple(notes)

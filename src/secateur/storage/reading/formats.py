@@ -1,134 +1,35 @@
-"""What kind of file this is: told by its first bytes where they tell, by its name otherwise."""
+"""File formats: which format and compression a file has, and how it is opened."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import importlib
+import io
+import lzma
 import re
+import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from secateur.data.messages import some_of
-from secateur.exceptions import InputError
+from secateur.data.memory import available_memory
+from secateur.data.messages import similar_to, some_of
+from secateur.exceptions import InputError, MissingDependencyError, OutOfMemoryError
 
+CHUNK = 1 << 22
+"""Bytes read at a time."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawTable:
-    """Numbers as one matrix, all other columns as text.
-
-    A matrix and not a data frame: a frame of a million columns takes a minute and gigabytes, a
-    matrix of them takes three seconds.
-
-    Parameters
-    ----------
-    matrix : ndarray or CSR matrix of shape (n_rows, n_columns), float64
-        NaN where a value is missing, and all along the columns of ``texts``.
-    names : tuple of str
-        One for each column, no two alike.
-    texts : mapping of int to polars.Series
-        The columns that hold other things than numbers, by position, missing values as nulls.
-    sides : mapping of str to ndarray
-        What lies beside the table: the labels of a LIBSVM file, arrays of an NPZ file.
-    kind : FileKind
-    notes : tuple of str
-        What was guessed or done, in sentences.
-    others : frozenset of int
-        Where a table is one block of a file: columns that hold other things than numbers here, and
-        were not asked for as text.
-    """
-
-    matrix: Any
-    names: tuple[str, ...]
-    kind: FileKind
-    texts: Mapping[int, Any] = field(default_factory=dict)
-    sides: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    others: frozenset[int] = frozenset()
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.matrix.shape[0])
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the matrix stores its non-zeros only."""
-        return hasattr(self.matrix, "indptr")
-
-
-def mended_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Give every column a name of its own, and say what was changed.
-
-    >>> mended_names(["a", "", "a"])
-    (('a', 'column 2', 'a (2)'), ["Columns share the name 'a': ..."])
-    """
-    stripped = [name.strip() or f"column {place}" for place, name in enumerate(given, start=1)]
-    doubled = [name for name, count in Counter(stripped).items() if count > 1]
-    if not doubled:
-        return tuple(stripped), []
-    names = _numbered(stripped, set(stripped))
-    example = f"{doubled[0]} (2)"
-    return names, [
-        f"Columns share the name {some_of(doubled)}: later ones get a number, as {example!r}."
-    ]
-
-
-def _numbered(names: list[str], taken: set[str]) -> tuple[str, ...]:
-    counts: Counter[str] = Counter()
-    seen: set[str] = set()
-    mended = []
-    for name in names:
-        new = name
-        while new in seen or (new != name and new in taken):
-            counts[name] += 1
-            new = f"{name} ({counts[name] + 1})"
-        seen.add(new)
-        mended.append(new)
-    return tuple(mended)
-
-
-_ZIP = b"PK\x03\x04"
-_EXCEL = "an Excel workbook", "Save it as CSV"
-_MAGIC = {
-    b"\xd0\xcf\x11\xe0": _EXCEL,
-    b"\x89HDF\r\n": ("an HDF5 file", "Write its table as Parquet or CSV"),
-    b"SQLite format 3\x00": ("an SQLite database", "Write its table as CSV"),
-    b"%PDF-": ("a PDF document", "Write its table as CSV"),
-    b"\x93NUMPY": ("a single array of numpy", "Write table and target with numpy.savez"),
-}
-_EXCEL_PARTS = (b"[Content_Types].xml", b"xl/workbook", b"xl/worksheets")
-_WEB = re.compile(rb"\s*(<!doctype html|<html)", re.IGNORECASE)
-_HEAD = 4000
-
-
-def refuse_others(name: str, content: bytes) -> None:
-    r"""Raise for a file of a kind that is not read, saying which it is and what to do.
-
-    >>> refuse_others("a.csv", b"a,b\n")
-    >>> refuse_others("a.csv", b"<!DOCTYPE html><html>")
-    Traceback (most recent call last):
-    ...
-    secateur.exceptions.InputError: a.csv must be a table. Got a web page. Get the file itself, ...
-    """
-    head = content[:_HEAD]
-    known = next((told for magic, told in _MAGIC.items() if head.startswith(magic)), None)
-    if head.startswith(_ZIP) and any(part in head for part in _EXCEL_PARTS):
-        known = _EXCEL
-    elif _WEB.match(head):
-        known = "a web page", "Get the file itself, perhaps after signing in"
-    if known is not None:
-        raise InputError(f"{name} must be a table. Got {known[0]}. {known[1]}.")
-
-
-COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
-_MAGIC_COMPRESSION = {
+_COMPRESSIONS = {
     b"\x1f\x8b": "gz",
     b"BZh": "bz2",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zst",
 }
-_MAGIC_FORMAT = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"PK\x03\x04": "npz"}
+_FORMATS = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"PK\x03\x04": "npz"}
 _SUFFIXES = {
     **dict.fromkeys((".csv", ".data", ".dat", ".txt"), "csv"),
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
@@ -137,18 +38,92 @@ _SUFFIXES = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), "feather"),
     ".npz": "npz",
 }
-BINARY = {"parquet", "feather", "npz"}
-WORDS = {"parquet": "Parquet", "feather": "Feather", "npz": "NPZ", "libsvm": "LIBSVM"}
-READ = "CSV, TSV, Parquet, Feather, LIBSVM and NPZ, also compressed (.gz, .bz2, .xz, .zst)"
+_TITLES = {"parquet": "Parquet", "feather": "Feather", "npz": "NPZ", "libsvm": "LIBSVM"}
+_BINARY = {"parquet", "feather", "npz"}
+
+_EXCEL = "an Excel workbook", "Save it as CSV"
+_UNSUPPORTED = {
+    b"\xd0\xcf\x11\xe0": _EXCEL,
+    b"\x89HDF\r\n": ("an HDF5 file", "Write its table as Parquet or CSV"),
+    b"SQLite format 3\x00": ("an SQLite database", "Write its table as CSV"),
+    b"%PDF-": ("a PDF document", "Write its table as CSV"),
+    b"\x93NUMPY": ("a single NumPy array", "Write table and target with numpy.savez"),
+}
+_EXCEL_PARTS = (b"[Content_Types].xml", b"xl/workbook", b"xl/worksheets")
+_HTML = re.compile(rb"\s*(<!doctype html|<html)", re.IGNORECASE)
 # A label and at least one index:value pair, and nothing else.
 _LIBSVM_LINE = re.compile(rb"^[-+\d.eE,]+(\s+(qid:)?\d+:\S+)+\s*(#.*)?$")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawTable:
+    """The columns of a file: numbers as one matrix, all others as text.
+
+    Parameters
+    ----------
+    matrix : ndarray or CSR matrix of shape (n_rows, n_columns), float64
+        NaN where a value is missing or not a number.
+    names : tuple of str
+        One unique name per column.
+    kind : FileKind
+    texts : mapping of int to polars.Series
+        The columns with values that are not numbers, by position, missing values as nulls.
+    extra : mapping of str to ndarray
+        Arrays outside the table: the labels of a LIBSVM file, arrays of an NPZ file.
+    notes : tuple of str
+        What was guessed or changed, for the user.
+    """
+
+    matrix: Any
+    names: tuple[str, ...]
+    kind: FileKind
+    texts: Mapping[int, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is sparse."""
+        return hasattr(self.matrix, "indptr")
+
+
+def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Give every column a name of its own; the second result is a note on what was changed.
+
+    >>> unique_names(["a", "", "a"])
+    (('a', 'column 2', 'a (2)'), ["Columns share the name 'a': ..."])
+    """
+    names = [name.strip() or f"column {number}" for number, name in enumerate(given, start=1)]
+    counts = Counter(names)
+    if len(counts) == len(names):
+        return tuple(names), []
+    unique: dict[str, None] = {}
+    numbers: Counter[str] = Counter()
+    for name in names:
+        new = name
+        while new in unique or (new != name and new in counts):
+            numbers[name] += 1
+            new = f"{name} ({numbers[name] + 1})"
+        unique[new] = None
+    doubled = [name for name, count in counts.items() if count > 1]
+    example = f"{doubled[0]} (2)"
+    note = f"Columns share the name {some_of(doubled)}: later ones get a number, as {example!r}."
+    return tuple(unique), [note]
+
+
+# ---- format -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
     """Format and compression of a file, and its name without folder and suffixes.
 
-    ``notes`` tell where name and content disagree.
+    ``notes`` say where name and content disagree.
 
     >>> kind_of_name("data/adult.csv.gz")
     FileKind(format='csv', compression='gz', stem='adult', suffix='.csv.gz')
@@ -161,40 +136,41 @@ class FileKind:
     notes: tuple[str, ...] = field(default=(), repr=False)
 
 
-def kind_of(name: str, head: bytes, compression: str) -> FileKind:
-    r"""What a file is, by its first bytes (decompressed) and its name.
+def kind_of_file(file: Path) -> FileKind:
+    """Format and compression of a file, by its first bytes and its name."""
+    with open_file(file) as (stream, compression):
+        return kind_of(file.name, stream.read(100_000), compression)
 
-    Where they disagree the bytes are right, and that is said.
+
+def kind_of(name: str, head: bytes, compression: str) -> FileKind:
+    r"""Format and compression by the first bytes (decompressed) and the name of a file.
+
+    The bytes decide; a note says where the name disagrees.
 
     >>> kind_of("a.csv.gz", b"a,b\n", "").notes
-    ('a.csv.gz is not compressed, although it is called so: it is read as it is.',)
+    ('a.csv.gz is not compressed, although its name says so.',)
     """
     named = kind_of_name(name)
     found = format_of(name, head)
     notes = []
     if named.compression and not compression:
-        notes.append(f"{name} is not compressed, although it is called so: it is read as it is.")
+        notes.append(f"{name} is not compressed, although its name says so.")
     elif named.compression != compression and named.suffix:
-        notes.append(f"{name} is compressed as .{compression}, whatever its name says.")
-    is_other = found in BINARY or found == "libsvm"
-    if named.format and is_other and found != named.format:
-        notes.append(f"{name} is {WORDS[found]}, whatever its name says, and is read so.")
+        notes.append(f"{name} is compressed as .{compression}, although its name says otherwise.")
+    if named.format not in {"", found} and found in _TITLES:
+        notes.append(f"{name} is read as {_TITLES[found]}, although its name says otherwise.")
     return replace(named, compression=compression, format=found, notes=tuple(notes))
 
 
 def kind_of_name(name: str) -> FileKind:
-    """What the name of a file tells; the format is "" where it tells nothing."""
+    """Format and compression by the name of a file; "" for an unknown format."""
     file = Path(name)
-    compression = COMPRESSIONS.get(file.suffix.lower(), "")
+    suffix = file.suffix.lower().removeprefix(".")
+    compression = suffix if suffix in _COMPRESSIONS.values() else ""
     inner = file.with_suffix("") if compression else file
     known = _SUFFIXES.get(inner.suffix.lower(), "")
     stem = inner.stem if known else inner.name
     return FileKind(known, compression, stem, file.name[len(stem) :])
-
-
-def compression_of(head: bytes) -> str:
-    """How a file is compressed, by its first bytes; "" for not at all."""
-    return next((name for magic, name in _MAGIC_COMPRESSION.items() if head.startswith(magic)), "")
 
 
 def format_of(name: str, content: bytes) -> str:
@@ -205,24 +181,131 @@ def format_of(name: str, content: bytes) -> str:
     >>> format_of("unknown", b"1 3:0.5 7:1\n")
     'libsvm'
     """
-    refuse_others(name, content)
-    for magic, known in _MAGIC_FORMAT.items():
-        if content.startswith(magic):
-            return known
+    _check_supported(name, content[:4000])
+    found = _by_magic(_FORMATS, content)
     named = kind_of_name(name).format
-    if named in BINARY:
+    if found is not None:
+        return str(found)
+    if named in _BINARY:
         is_text = content.strip() and b"\x00" not in content[:1000]
-        found, advice = (
-            ("text", "Call it .csv if it is a table of text")
-            if is_text
-            else ("one that does not begin like that", "Check that it is whole")
-        )
+        got = "text" if is_text else "one that begins otherwise"
+        advice = "Call it .csv if it is a table of text" if is_text else "Check that it is complete"
         raise InputError(
-            f"{name} must be a {named} file. Got {found}. {advice}, or get the file again."
+            f"{name} must be a {named} file. Got {got}. {advice}, or get the file again."
         )
-    if named == "libsvm":
-        return named
     line = content[:100_000].lstrip().partition(b"\n")[0].rstrip(b"\r")
-    if _LIBSVM_LINE.match(line):
-        return "libsvm"
-    return named or "csv"
+    return "libsvm" if named == "libsvm" or _LIBSVM_LINE.match(line) else named or "csv"
+
+
+def _by_magic(table: Mapping[bytes, Any], head: bytes) -> Any:
+    return next((value for magic, value in table.items() if head.startswith(magic)), None)
+
+
+def _check_supported(name: str, head: bytes) -> None:
+    known = _by_magic(_UNSUPPORTED, head)
+    if head.startswith(b"PK\x03\x04") and any(part in head for part in _EXCEL_PARTS):
+        known = _EXCEL
+    elif _HTML.match(head):
+        known = "a web page", "Get the file itself, perhaps after signing in"
+    if known is not None:
+        raise InputError(f"{name} must be a table. Got {known[0]}. {known[1]}.")
+
+
+# ---- opening ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_file(file: Path) -> Iterator[tuple[Any, str]]:
+    """The decompressed content of a file as a stream, and its compression.
+
+    Damaged content raises an InputError while it is read.
+    """
+    check_file(file)
+    with file.open("rb") as stream:
+        compression = _by_magic(_COMPRESSIONS, stream.read(8)) or ""
+        stream.seek(0)
+        try:
+            yield _decompressed(stream, compression), compression
+        except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # an error of the system, not of the content
+            raise InputError(
+                f"{file} must be a whole {compression} file. Got one that is truncated or damaged "
+                f"({error}). Get the file again."
+            ) from error
+
+
+def read_bytes(file: Path) -> tuple[bytes, str]:
+    """The decompressed content of a file, and its compression.
+
+    A small file can hold a very large one: the content may take half of the available memory.
+    """
+    available = available_memory()
+    parts, n_bytes = [], 0
+    with open_file(file) as (stream, compression):
+        if not compression and (available is None or file.stat().st_size <= available // 2):
+            return stream.read(), compression
+        while part := stream.read(CHUNK):
+            n_bytes += len(part)
+            if available is not None and n_bytes > available // 2:
+                raise OutOfMemoryError(
+                    f"{file} does not fit into memory. Got more than {available // 2} bytes of "
+                    "content. Use a part of its rows, or a machine with more memory."
+                )
+            parts.append(part)
+    return b"".join(parts), compression
+
+
+def read_chunks(file: Path) -> Iterator[bytes]:
+    """The decompressed content of a file, some megabytes at a time."""
+    with open_file(file) as (stream, _):
+        while chunk := stream.read(CHUNK):
+            yield chunk
+
+
+def check_file(file: Path) -> None:
+    """Raise an error if a file does not exist or is a folder."""
+    if file.is_dir():
+        raise InputError(f"{file} must be a file. Got a folder. Name a file in it.")
+    if not file.exists():
+        similar = ""
+        with suppress(OSError):
+            similar = similar_to(file.name, [other.name for other in file.parent.iterdir()])
+        raise InputError(f"{file} must be a file. Got no such file.{similar}")
+
+
+def compress(content: bytes, compression: str) -> bytes:
+    """Compress as `read_bytes` decompresses."""
+    if compression == "zst":
+        compressed: bytes = library("pyarrow").compress(content, codec="zstd", asbytes=True)
+        return compressed
+    compressors: dict[str, Callable[[bytes], bytes]] = {
+        "gz": gzip.compress,
+        "bz2": bz2.compress,
+        "xz": lzma.compress,
+        "": bytes,
+    }
+    return compressors[compression](content)
+
+
+def _decompressed(stream: IO[bytes], compression: str) -> Any:
+    if compression == "gz":
+        return gzip.GzipFile(fileobj=stream)
+    if compression == "bz2":
+        return bz2.BZ2File(stream)
+    if compression == "xz":
+        return lzma.LZMAFile(stream)
+    if compression == "zst":
+        return io.BufferedReader(library("pyarrow").CompressedInputStream(stream, "zstd"))
+    return stream
+
+
+def library(name: str) -> Any:
+    """An optional library, or an error that says how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Reading this file needs {name}, which is not installed. Got {error}. Install it "
+            "with 'pip install secateur[cli]'."
+        ) from error

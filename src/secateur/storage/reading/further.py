@@ -16,7 +16,7 @@ from secateur.storage.reading.dataset import (
     take_rows,
     task_names,
 )
-from secateur.storage.reading.delimited import ReadOptions
+from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import RawTable
 from secateur.storage.reading.plan import make_features
 from secateur.storage.reading.read_file import read_file
@@ -79,5 +79,5 @@ def _as_wide(raw: RawTable, dataset: Dataset) -> RawTable:
     matrix = raw.matrix.copy()
     if raw.names[0] == dataset.raw.names[0]:
         matrix.resize((raw.n_rows, n_columns))
-        return RawTable(matrix, dataset.raw.names, raw.kind, raw.texts, raw.sides, raw.notes)
+        return RawTable(matrix, dataset.raw.names, raw.kind, raw.texts, raw.extra, raw.notes)
     return raw

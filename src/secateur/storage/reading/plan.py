@@ -10,12 +10,19 @@ import numpy as np
 
 from secateur.data.messages import some_of
 from secateur.exceptions import InputError
-from secateur.storage.reading.columns import TableFacts, Treatment, category, treat
-from secateur.storage.reading.encoding import polars
-from secateur.storage.reading.formats import RawTable, mended_names
+from secateur.storage.reading.columns import (
+    Conversion,
+    TableSummary,
+    as_category,
+    choose_conversion,
+)
+from secateur.storage.reading.formats import RawTable, library, unique_names
 from secateur.typing import IntArray
 
 OTHER = "(other)"
+
+MAX_FRAME_COLUMNS = 2_000
+"""Wider tables get indicators for categories: data frames are slow with many columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +35,7 @@ class Plan:
         The positions of the features in the file.
     names : tuple of str
         Their names.
-    treatments : mapping of int to Treatment
+    conversions : mapping of int to Conversion
         By position in the file, for columns of text that are kept.
     notes : tuple of str
         What was decided, in sentences.
@@ -36,35 +43,35 @@ class Plan:
 
     kept: IntArray
     names: tuple[str, ...]
-    treatments: Mapping[int, Treatment] = field(default_factory=dict)
+    conversions: Mapping[int, Conversion] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
     def categories(self) -> list[int]:
         """Positions, among the features, of those that are categories."""
         place = {int(position): new for new, position in enumerate(self.kept)}
-        return [place[p] for p, told in self.treatments.items() if told.kind == "category"]
+        return [place[p] for p, told in self.conversions.items() if told.kind == "category"]
 
 
-def plan_of(facts: TableFacts, without: Collection[int], keep: Collection[int] = ()) -> Plan:
+def plan_of(facts: TableSummary, without: Collection[int], keep: Collection[int] = ()) -> Plan:
     """Decide what becomes of each column.
 
     Parameters
     ----------
-    facts : TableFacts
+    facts : TableSummary
     without : collection of int
         Positions of columns that are no features: the target, weights, what the user drops.
     keep : collection of int
         Positions that stay in whatever they look like.
     """
-    treatments, named, notes = _treat_texts(facts, without, keep)
+    conversions, named, notes = _treat_texts(facts, without, keep)
     names = facts.names
     left_out = {*without, *named}
-    counters = [p for p in facts.counters if p not in left_out and p not in keep]
+    counters = [p for p in facts.row_numbers if p not in left_out and p not in keep]
     if counters:
         told = some_of([names[p] for p in counters])
         notes.append(f"Left out, since they only number the rows: {told} (--keep takes them in).")
-    empty = [p for p in facts.empty if p not in left_out and p not in treatments]
+    empty = [p for p in facts.empty if p not in left_out and p not in conversions]
     if empty:
         notes.append(f"Left out, since they have no values: {some_of([names[p] for p in empty])}.")
     left_out.update(counters, empty)
@@ -74,25 +81,25 @@ def plan_of(facts: TableFacts, without: Collection[int], keep: Collection[int] =
     is_kept[list(left_out)] = False
     kept = np.flatnonzero(is_kept)
     names_kept = tuple([names[position] for position in kept])
-    return Plan(kept, names_kept, treatments, tuple(notes))
+    return Plan(kept, names_kept, conversions, tuple(notes))
 
 
 def _treat_texts(
-    facts: TableFacts, without: Collection[int], keep: Collection[int]
-) -> tuple[dict[int, Treatment], list[int], list[str]]:
-    treatments: dict[int, Treatment] = {}
+    facts: TableSummary, without: Collection[int], keep: Collection[int]
+) -> tuple[dict[int, Conversion], list[int], list[str]]:
+    conversions: dict[int, Conversion] = {}
     named: list[int] = []
     notes: list[str] = []
     for position, told in sorted(facts.texts.items()):
         if position in without:
             continue
-        treatment, note = treat(told, facts.names[position])
-        if treatment is None and position in keep:
-            treatment, note = category(told, facts.names[position])
-        if treatment is None:
+        conversion, note = choose_conversion(told, facts.names[position])
+        if conversion is None and position in keep:
+            conversion, note = as_category(told, facts.names[position])
+        if conversion is None:
             named.append(position)
         else:
-            treatments[position] = treatment
+            conversions[position] = conversion
         notes += [note] if note else []
     if named:
         names = some_of([facts.names[position] for position in named])
@@ -100,10 +107,10 @@ def _treat_texts(
             f"Left out, since nearly every row has a text of its own: {names} (--keep takes them "
             "in)."
         )
-    categories = [facts.names[p] for p, told in treatments.items() if told.kind == "category"]
+    categories = [facts.names[p] for p, told in conversions.items() if told.kind == "category"]
     if categories:
         notes.append(f"Text is read as categories: {some_of(categories)}.")
-    return treatments, named, notes
+    return conversions, named, notes
 
 
 MOST_INDICATORS = 50
@@ -167,10 +174,10 @@ def _positions(plan: Plan, raw: RawTable) -> IntArray:
 def _numbers(plan: Plan, raw: RawTable, positions: IntArray) -> Any:
     matrix = np.array(raw.matrix[:, positions], order="F")
     new = {int(old): place for place, old in enumerate(plan.kept)}
-    for old, treatment in plan.treatments.items():
+    for old, conversion in plan.conversions.items():
         place = new[old]
-        if treatment.is_number:
-            matrix[:, place] = treatment.numbers(raw, int(positions[place]))
+        if conversion.is_number:
+            matrix[:, place] = conversion.numbers(raw, int(positions[place]))
     matrix[np.isinf(matrix)] = np.nan
     return matrix
 
@@ -179,29 +186,29 @@ def _text(raw: RawTable, position: int) -> Any:
     """A column as text, also where all of its values here happen to be numbers."""
     if position in raw.texts:
         return raw.texts[position]
-    pl = polars()
+    pl = library("polars")
     values = [None if np.isnan(value) else f"{value:g}" for value in raw.matrix[:, position]]
     return pl.Series(values, dtype=pl.String)
 
 
-def _coded(text: Any, treatment: Treatment) -> Any:
+def _coded(text: Any, conversion: Conversion) -> Any:
     """Text as one of the values of fit time; others are missing, or count as one."""
-    pl = polars()
-    known = text.is_in(list(treatment.values))
-    other = OTHER if treatment.has_other else None
+    pl = library("polars")
+    known = text.is_in(list(conversion.values))
+    other = OTHER if conversion.has_other else None
     mended = pl.select(
         pl.when(known | text.is_null()).then(text).otherwise(pl.lit(other, pl.String))
     ).to_series()
-    values = sorted(treatment.values)
-    return mended.cast(pl.Enum([*values, OTHER] if treatment.has_other else values))
+    values = sorted(conversion.values)
+    return mended.cast(pl.Enum([*values, OTHER] if conversion.has_other else values))
 
 
 def _frame(plan: Plan, matrix: Any, texts: dict[int, Any]) -> Any:
-    pl = polars()
+    pl = library("polars")
     columns = []
     for place, name in enumerate(plan.names):
         if place in texts:
-            coded = _coded(texts[place], plan.treatments[int(plan.kept[place])])
+            coded = _coded(texts[place], plan.conversions[int(plan.kept[place])])
             columns.append(coded.alias(name))
         else:
             columns.append(pl.Series(name, matrix[:, place]))
@@ -213,14 +220,14 @@ def _with_indicators(plan: Plan, matrix: Any, texts: dict[int, Any]) -> Features
     numbers = [place for place in range(len(plan.names)) if place not in texts]
     blocks, names, sources = [matrix[:, numbers]], [plan.names[p] for p in numbers], list(numbers)
     for place, text in texts.items():
-        treatment = plan.treatments[int(plan.kept[place])]
-        for value in treatment.values[:MOST_INDICATORS]:
+        conversion = plan.conversions[int(plan.kept[place])]
+        for value in conversion.values[:MOST_INDICATORS]:
             blocks.append(_indicator(text, value))
             names.append(f"{plan.names[place]}={value}")
             sources.append(place)
     told = some_of([plan.names[place] for place in texts])
     note = f"This method knows numbers only: 0 and 1 for each value of {told}."
-    mended, _ = mended_names(names)  # a column may have been called "colour=red" all along
+    mended, _ = unique_names(names)  # a column may have been called "colour=red" all along
     return Features(np.hstack(blocks), mended, np.array(sources, np.int64), (note,))
 
 

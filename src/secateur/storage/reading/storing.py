@@ -13,7 +13,7 @@ from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError
 from secateur.storage.labels import LabelColumn
 from secateur.storage.open_table import Storing, store_source
-from secateur.storage.reading.columns import TableFacts, gather_facts
+from secateur.storage.reading.columns import TableSummary, summarize
 from secateur.storage.reading.dataset import (
     Dataset,
     Roles,
@@ -28,10 +28,10 @@ from secateur.storage.reading.dataset import (
     target_name,
     task_names,
 )
-from secateur.storage.reading.delimited import ReadOptions
+from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import RawTable
 from secateur.storage.reading.plan import Features, Plan, make_features
-from secateur.storage.reading.read_blocks import FileBlocks, open_blocks
+from secateur.storage.reading.read_file import TableFile, open_blocks
 from secateur.storage.sources import Part, Source, print_of_files
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, FloatArray, IntArray
@@ -107,7 +107,7 @@ def store_dataset(
 
 def _stored(source: _Planned, asked: tuple[object, ...], where: Where) -> StoredTable:
     plan = source.plan
-    facts = (source.names, plan.kept.tolist(), sorted(plan.treatments.items()), *asked)
+    facts = (source.names, plan.kept.tolist(), sorted(plan.conversions.items()), *asked)
     how = Storing(random_state=where.seed, n_jobs=where.jobs)
     return store_source(
         source, facts, how, cache=where.cache, limit=where.limit, executor=where.executor
@@ -131,7 +131,7 @@ class _Side:
         if not is_text or position is not None:
             self.numbers.append(raw.matrix[:, position].copy() if is_text else values)
 
-    def finished(self, position: int | None, facts: TableFacts) -> tuple[Any, AnyArray]:
+    def finished(self, position: int | None, facts: TableSummary) -> tuple[Any, AnyArray]:
         """The column as numbers, if it has any; and its values."""
         numbers = np.concatenate(self.numbers) if self.numbers else None
         if numbers is not None and (position is None or position not in facts.texts):
@@ -147,10 +147,10 @@ class _Looked:
     ``first`` is its first row, which knows the names of all.
     """
 
-    blocks: FileBlocks
+    blocks: TableFile
     first: RawTable
     target: str
-    facts: TableFacts
+    facts: TableSummary
     texts: set[int]
     sides: dict[str, _Side]
 
@@ -167,7 +167,7 @@ class _Looked:
         return next(self.blocks.read(1, self.texts))
 
 
-def _look_through(blocks: FileBlocks, roles: Roles) -> _Looked:
+def _look_through(blocks: TableFile, roles: Roles) -> _Looked:
     first = next(blocks.read(1))
     target = target_name(first, roles.target)
     sought = (target, roles.weight, roles.group, roles.tasks)
@@ -185,7 +185,7 @@ def _look_through(blocks: FileBlocks, roles: Roles) -> _Looked:
                 side.add(raw)
             yield raw
 
-    facts, asked = gather_facts(blocks.names, walk)
+    facts, asked = summarize(blocks.names, walk)
     return _Looked(blocks, first, target, facts, asked, sides)
 
 

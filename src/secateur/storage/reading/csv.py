@@ -1,0 +1,278 @@
+"""CSV and TSV files, parsed by polars as a whole or in blocks of rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from secateur.data.memory import require_memory
+from secateur.data.names import made_up_names
+from secateur.exceptions import InputError
+from secateur.storage.reading.columns import numbers_and_texts
+from secateur.storage.reading.dialect import (
+    Dialect,
+    Encoding,
+    ReadOptions,
+    find_encoding,
+    guess_dialect,
+    parse_rows,
+    sample_end,
+)
+from secateur.storage.reading.formats import (
+    CHUNK,
+    FileKind,
+    RawTable,
+    library,
+    read_bytes,
+    read_chunks,
+    unique_names,
+)
+
+MAX_QUOTED = 16 * CHUNK
+"""Bytes of a cell after which its quote counts as not closed."""
+
+_QUOTED = re.compile(rb'"[^"]*"')
+
+
+class _IrregularLinesError(Exception):
+    """Some lines need to be rewritten before polars reads them as the csv module does."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CsvFile:
+    """A delimited text file: how it is written, and a reader of its rows.
+
+    polars parses the rows. Where there are blank lines, short lines, quotes within cells, or
+    several spaces as one delimiter, Python's csv module rewrites them first: it is slower, and
+    knows the numbers of the lines.
+
+    Parameters
+    ----------
+    file : Path
+    kind : FileKind
+    encoding : Encoding
+    dialect : Dialect
+    names, notes : tuple of str
+    header : bytes
+        The line of names, as UTF-8; empty without one.
+    content : bytes or None
+        The whole text as UTF-8, if it was read at once.
+    text_columns : frozenset of int
+        Columns that are not all numbers in the first lines.
+    """
+
+    file: Path
+    kind: FileKind
+    encoding: Encoding
+    dialect: Dialect
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+    header: bytes
+    content: bytes | None
+    text_columns: frozenset[int] = frozenset()
+
+    @classmethod
+    def open(
+        cls, file: Path, kind: FileKind, options: ReadOptions, *, in_memory: bool = False
+    ) -> CsvFile:
+        """Guess how a file is written; keep its text if ``in_memory``."""
+        content = [read_bytes(file)[0]] if in_memory else None
+        encoding = find_encoding(content or read_chunks(file), file.name, options.encoding)
+        head, end = b"", -1
+        for chunk in encoding.utf8(content or read_chunks(file)):
+            head += chunk
+            end = sample_end(head)
+            if end >= 0 and not in_memory:
+                break
+        sample = head if end < 0 else head[:end]
+        text = sample.decode("utf-8")
+        delimiter = options.delimiter or ("\t" if kind.format == "tsv" else None)
+        dialect = guess_dialect(text, file.name, delimiter=delimiter, header=options.header)
+        names, renamed, header = made_up_names(dialect.n_columns), list[str](), b""
+        if dialect.header is not None:
+            names, renamed = unique_names(dialect.header)
+            n_lines, _ = next(parse_rows(text, dialect.delimiter, file.name))
+            below = sample.split(b"\n", n_lines)[n_lines:]
+            header = sample[: len(sample) - len(b"".join(below))]
+        notes = (*encoding.notes, *dialect.notes, *renamed)
+        kept = head if in_memory else None
+        opened = cls(file, kind, encoding, dialect, names, notes, header, kept)
+        return replace(opened, text_columns=opened._text_columns(sample[len(header) :]))
+
+    def read(self, n_rows: int | None = None, texts: Collection[int] = ()) -> Iterator[RawTable]:
+        """The rows in order, at most ``n_rows`` at a time; the columns ``texts`` also as text."""
+        is_empty = True
+        for matrix, found in self._parsed(partial(self._convert, texts)):
+            step = n_rows or len(matrix)
+            for start in range(0, len(matrix), max(1, step)):
+                rows = slice(start, start + step)
+                part = {place: series[rows] for place, series in found.items()}
+                yield RawTable(matrix[rows], self.names, self.kind, part, {}, self.notes)
+                is_empty = False
+        if is_empty:
+            raise InputError(
+                f"{self.file.name} must have rows. Got a header and nothing below it. Check the "
+                "export."
+            )
+
+    def cells(self) -> Iterator[Any]:
+        """The rows as polars frames of text, each cell as it is written."""
+        return self._parsed(partial(self._parse, range(self.dialect.n_columns)))
+
+    def reduced(self, columns: Sequence[int]) -> bytes:
+        """A file of some columns, written as this one is."""
+        out = io.StringIO(newline="")
+        end = "\r\n" if b"\r\n" in (self.content or b"")[:100_000] else "\n"
+        separator = self.dialect.delimiter
+        if self.dialect.header is not None:
+            names = [self.dialect.header[place] for place in columns]
+            csv.writer(out, delimiter=separator, lineterminator=end).writerow(names)
+        for frame in self.cells():
+            part = frame.select([str(place) for place in columns])
+            how = {"separator": separator, "line_terminator": end}
+            out.write(part.write_csv(include_header=False, **how))
+        return out.getvalue().encode("utf-8")
+
+    # ---- parsing ------------------------------------------------------------------------------
+
+    def _parsed(self, parse: Callable[[bytes, bool], Any]) -> Iterator[Any]:
+        """The results of ``parse`` for all rows, some megabytes at a time."""
+        errors = (library("polars").exceptions.PolarsError, _IrregularLinesError, ValueError)
+        for line, content in self._pieces():
+            try:
+                found = parse(content, False)
+            except errors:
+                rewritten = self._rewritten(content, line)
+                if not rewritten:
+                    continue
+                found = parse(rewritten, True)
+            yield found
+
+    def _convert(
+        self, texts: Collection[int], content: bytes, is_rewritten: bool
+    ) -> tuple[Any, dict[int, Any]]:
+        """A matrix of numbers, and the columns of text."""
+        n_columns = self.dialect.n_columns
+        n_bytes = 8 * n_columns * (content.count(b"\n") + 1)
+        require_memory(n_bytes, f"The columns of {self.file.name}", "Use a part of the rows.")
+        # Malformed quotes are an error in a column of text only.
+        known = set(range(n_columns)) if b'"' in content else {*texts, *self.text_columns}
+        frame = self._parse(known, content, is_rewritten)
+        counts = enumerate(frame.null_count().row(0))
+        unclear = [place for place, n_null in counts if n_null and place not in known]
+        if unclear:
+            again = self._parse(unclear, content, is_rewritten, unclear)
+            frame = frame.with_columns(again.get_columns())
+        return numbers_and_texts(frame, texts, self.dialect.decimal)
+
+    def _parse(
+        self,
+        texts: Collection[int],
+        content: bytes,
+        is_rewritten: bool,
+        columns: list[int] | None = None,
+    ) -> Any:
+        """Whole lines as a frame whose columns are named by position: text, or numbers."""
+        pl = library("polars")
+        places, as_text = range(self.dialect.n_columns), set(texts)
+        dtypes = [pl.String if place in as_text else pl.Float64 for place in places]
+        has_quotes = b'"' in content
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of lines that are rewritten then
+            frame = pl.read_csv(
+                content,
+                has_header=False,
+                columns=columns,
+                schema={f"column_{place + 1}": dtypes[place] for place in places},
+                separator="," if is_rewritten else self.dialect.delimiter,
+                quote_char='"' if has_quotes else None,
+                ignore_errors=not has_quotes,
+                decimal_comma=self.dialect.decimal == ",",
+            )
+        frame.columns = [str(place) for place in columns or places]
+        if not is_rewritten and columns is None and self._is_irregular(content, frame):
+            raise _IrregularLinesError
+        return frame
+
+    def _is_irregular(self, content: bytes, frame: Any) -> bool:
+        """Whether there are short or blank lines, which polars fills with nulls, or odd quotes."""
+        n_quotes = content.count(b'"')
+        if n_quotes % 2 or self.dialect.delimiter == " ":
+            return True
+        if not frame[frame.columns[-1]].null_count():
+            return False
+        cells = _QUOTED.sub(b"", content) if n_quotes else content
+        n_delimiters = cells.count(self.dialect.delimiter.encode())
+        return self.dialect.n_columns == 1 or n_delimiters != len(frame) * (frame.width - 1)
+
+    def _rewritten(self, content: bytes, line: int) -> bytes:
+        """Lines as the csv module reads and writes them, with commas; ``line`` come before."""
+        name, n_columns = self.file.name, self.dialect.n_columns
+        out = io.StringIO(newline="")
+        writer = csv.writer(out, lineterminator="\n")
+        cells: list[str] = []
+        for number, cells in parse_rows(
+            content.decode("utf-8"), self.dialect.delimiter, name, line
+        ):
+            if len(cells) != n_columns:
+                raise InputError(
+                    f"{name} must have {n_columns} cells in every line. Got {len(cells)} in line "
+                    f"{number}. Correct that line: often a cell holds the delimiter without quotes."
+                )
+            writer.writerow(cells)
+        if content.count(b'"') % 2 and any("\n" in cell for cell in cells):
+            raise InputError(
+                f"{name} must close the quotes that it opens. Got a last cell of many lines. Look "
+                "for a single quote in the line where it begins."
+            )
+        return out.getvalue().encode("utf-8")
+
+    # ---- cutting ------------------------------------------------------------------------------
+
+    def _pieces(self) -> Iterator[tuple[int, bytes]]:
+        """Whole lines below the header, and how many lines come before them."""
+        line, start = self.header.count(b"\n"), len(self.header)
+        if self.content is not None:
+            tail = self.content[-100:]
+            stop = len(self.content) - len(tail) + len(tail.rstrip(b"\r\n"))
+            if stop > start:
+                yield line, self.content[start:stop]
+            return
+        rest = b""
+        for chunk in self.encoding.utf8(read_chunks(self.file)):
+            rest += chunk
+            if len(rest) < start:
+                continue
+            rest, start = rest[start:], 0
+            if end := _end_of_rows(rest):
+                yield line, rest[:end]
+                line += rest.count(b"\n", 0, end)
+                rest = rest[end:]
+        if rest := rest[start:].rstrip(b"\r\n"):
+            yield line, rest
+
+    def _text_columns(self, content: bytes) -> frozenset[int]:
+        """Columns that are not all numbers in some lines."""
+        try:
+            frame = self._parse((), content, False)
+        except (library("polars").exceptions.PolarsError, _IrregularLinesError, ValueError):
+            return frozenset()
+        return frozenset(p for p, n_null in enumerate(frame.null_count().row(0)) if n_null)
+
+
+def _end_of_rows(content: bytes) -> int:
+    """Where the last whole row ends: after a line break that is not within quotes."""
+    n_quotes, end = content.count(b'"'), len(content)
+    while (start := content.rfind(b"\n", 0, end)) >= 0:
+        n_quotes -= content.count(b'"', start, end)
+        if n_quotes % 2 == 0:
+            return start + 1
+        end = start
+    return content.rfind(b"\n") + 1 if len(content) > MAX_QUOTED else 0

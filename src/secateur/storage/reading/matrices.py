@@ -1,0 +1,242 @@
+"""LIBSVM (svmlight) and NPZ files: matrices with labels and other arrays."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from secateur.data.messages import some_of
+from secateur.data.names import made_up_names
+from secateur.exceptions import InputError
+from secateur.storage.reading.formats import (
+    FileKind,
+    RawTable,
+    open_file,
+    read_bytes,
+    unique_names,
+)
+from secateur.typing import AnyArray
+
+LABEL = "label"
+"""The name of the labels of a LIBSVM file."""
+
+_SCAN_ROWS = 10_000
+_SPARSE = {"data", "indices", "indptr", "shape"}
+_NAMES = "feature_names"
+
+
+# ---- LIBSVM -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SvmlightFile:
+    """A LIBSVM file: the numbers of its columns, and a reader of its rows.
+
+    The first column is called ``x1``; ``x0`` in a file with index 0.
+
+    Parameters
+    ----------
+    file : Path
+    kind : FileKind
+    first, stop : int
+        The first column, and the one after the last.
+    whole : RawTable or None
+        All rows, if they were read at once.
+    """
+
+    file: Path
+    kind: FileKind
+    first: int
+    stop: int
+    whole: RawTable | None = None
+
+    @classmethod
+    def open(cls, file: Path, kind: FileKind, *, in_memory: bool = False) -> SvmlightFile:
+        """Find the columns by reading all rows once; keep them if ``in_memory``."""
+        has_zero, stop, n_rows, n_values = False, 0, 0, 0
+        for rows in _parsed_rows(file, None if in_memory else _SCAN_ROWS):
+            X = rows[0]
+            has_zero |= bool(X[:, :1].nnz)
+            stop = max(stop, X.shape[1])
+            n_rows += X.shape[0]
+            n_values += X.nnz
+        if not n_rows:
+            raise InputError(f"{file.name} must hold a table. Got an empty file. Check the export.")
+        if not n_values:
+            raise InputError(f"{file.name} must have features. Got labels only. Check the file.")
+        opened = cls(file, kind, 0 if has_zero or stop == 1 else 1, stop)
+        return replace(opened, whole=opened._raw(*rows)) if in_memory else opened
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns as the file numbers them."""
+        return tuple([f"x{place}" for place in range(self.first, self.stop)])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """None: nothing is guessed."""
+        return ()
+
+    def read(
+        self,
+        n_rows: int | None = None,
+        texts: Collection[int] = (),  # noqa: ARG002  # there is no text
+    ) -> Iterator[RawTable]:
+        """The rows in order, at most ``n_rows`` at a time."""
+        if self.whole is not None:
+            yield self.whole
+            return
+        for X, y, query in _parsed_rows(self.file, n_rows, self.stop):
+            yield self._raw(X, y, query)
+
+    def _raw(self, X: Any, y: AnyArray, query: AnyArray) -> RawTable:
+        extra = {LABEL: y, **({"qid": query} if len(query) else {})}
+        return RawTable(X[:, self.first :], self.names, self.kind, {}, extra)
+
+    def reduced(self, columns: Sequence[int]) -> bytes:
+        """A file with the same labels and column numbers, and the values of some columns."""
+        from scipy.sparse import csr_matrix
+        from sklearn.datasets import dump_svmlight_file
+
+        [raw] = self.read()
+        part = raw.matrix[:, list(columns)].tocoo()
+        places = np.array(columns, dtype=np.int64)[part.col]
+        matrix = csr_matrix((part.data, (part.row, places)), shape=raw.matrix.shape)
+        stream = BytesIO()
+        dump_svmlight_file(matrix, raw.extra[LABEL], stream, zero_based=self.first == 0)
+        return stream.getvalue()
+
+
+def _parsed_rows(
+    file: Path, n_rows: int | None, n_columns: int | None = None
+) -> Iterator[tuple[Any, AnyArray, AnyArray]]:
+    """Sparse matrix, labels and query identifiers of some rows at a time."""
+    from sklearn.datasets import load_svmlight_file
+
+    blocks = [read_bytes(file)[0]] if n_rows is None else _line_blocks(file, n_rows)
+    for content in blocks:
+        if not content.strip():
+            continue
+        try:
+            yield load_svmlight_file(
+                BytesIO(content), n_features=n_columns, zero_based=True, query_id=True
+            )
+        except (ValueError, OverflowError, TypeError) as error:
+            raise InputError(
+                f"{file.name} must be a LIBSVM file: a label and index:value pairs in each line. "
+                f"Got something else ({error}). Check the file."
+            ) from error
+
+
+def _line_blocks(file: Path, n_lines: int) -> Iterator[bytes]:
+    with open_file(file) as (lines, _):
+        while content := b"".join(islice(lines, n_lines)):
+            yield content
+
+
+# ---- NPZ --------------------------------------------------------------------------------------
+
+
+def read_npz(file: Path, kind: FileKind) -> RawTable:
+    """Read an NPZ file.
+
+    The table is ``X``, or the only matrix there is, or a sparse one as scipy writes it (``data``,
+    ``indices``, ``indptr``, ``shape``). ``feature_names`` are the names of its columns; arrays
+    with one value per row can be target, weights and so on.
+    """
+    arrays, name = _load_arrays(file), file.name
+    matrix, used = _sparse(arrays, name) if arrays.keys() >= _SPARSE else _dense(arrays, name)
+    n_rows, n_columns = matrix.shape
+    if n_rows == 0 or n_columns == 0:
+        raise InputError(f"{name} must have rows and columns. Got {matrix.shape}. Check the file.")
+    names, notes = made_up_names(n_columns), list[str]()
+    if _NAMES in arrays and arrays[_NAMES].shape == (n_columns,):
+        names, notes = unique_names([str(label) for label in arrays[_NAMES]])
+    extra = {
+        key: array
+        for key, array in arrays.items()
+        if key not in {*used, _NAMES} and array.shape == (n_rows,)
+    }
+    return RawTable(matrix, names, kind, {}, extra, tuple(notes))
+
+
+def reduced_npz(file: Path, raw: RawTable, columns: Sequence[int]) -> bytes:
+    """A file with some columns of the table, and all other arrays."""
+    arrays, shape = _load_arrays(file), (raw.n_rows, len(raw.names))
+    kept = list(columns)
+    for key, array in arrays.items():
+        if array.shape == shape:
+            arrays[key] = array[:, kept]
+        elif array.shape == shape[1:] and key not in {*raw.extra, *_SPARSE}:
+            arrays[key] = array[kept]  # one value per column
+    if raw.is_sparse:
+        part = raw.matrix[:, kept]
+        arrays |= {"data": part.data.astype(arrays["data"].dtype), "indices": part.indices}
+        arrays |= {"indptr": part.indptr, "shape": np.array(part.shape)}
+        if "format" in arrays:
+            arrays["format"] = np.array(b"csr")
+    arrays[_NAMES] = np.array([raw.names[place] for place in kept])
+    stream = BytesIO()
+    np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]  # the stubs know one option
+    return stream.getvalue()
+
+
+def _load_arrays(file: Path) -> dict[str, AnyArray]:
+    """All arrays of an NPZ file; objects are never unpickled."""
+    content, _ = read_bytes(file)
+    try:
+        with np.load(BytesIO(content), allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"{file.name} must be an NPZ file of plain arrays. Got something else ({error}). Save "
+            "arrays of objects as arrays of text or numbers."
+        ) from error
+    others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if others:
+        raise InputError(
+            f"{file.name} must be an NPZ file of plain arrays. Got an archive with "
+            f"{some_of(others)}. Unpack it, and name the file that holds the table."
+        )
+    return arrays
+
+
+def _sparse(arrays: Mapping[str, AnyArray], name: str) -> tuple[Any, set[str]]:
+    from scipy.sparse import csc_matrix, csr_matrix
+
+    is_csc = "format" in arrays and arrays["format"].item() in {b"csc", "csc"}
+    make = csc_matrix if is_csc else csr_matrix
+    try:
+        parts = (arrays["data"].astype(np.float64), arrays["indices"], arrays["indptr"])
+        shape = tuple(int(length) for length in arrays["shape"])
+        matrix = make(parts, shape=shape)
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"{name} must hold a sparse matrix in data, indices, indptr and shape. Got parts that "
+            f"do not fit ({error}). Write it again with scipy.sparse.save_npz."
+        ) from error
+    return matrix.tocsr(), {*_SPARSE, "format"}
+
+
+def _dense(arrays: Mapping[str, AnyArray], name: str) -> tuple[AnyArray, set[str]]:
+    tables = [key for key, array in arrays.items() if array.ndim == 2]
+    key = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
+    if key is None:
+        raise InputError(
+            f"{name} must hold one table, as the array X. Got {some_of(sorted(arrays))}. Call the "
+            "table X, or write a sparse one with scipy.sparse.save_npz."
+        )
+    if arrays[key].dtype.kind not in "fiub":
+        raise InputError(
+            f"The table in {name} must hold numbers. Got dtype {arrays[key].dtype}. Write columns "
+            "of text to CSV or Parquet."
+        )
+    return arrays[key].astype(np.float64), {key}

@@ -1,0 +1,195 @@
+"""Parquet and Feather files, read by pyarrow as a whole or in blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from secateur.data.memory import require_memory
+from secateur.data.messages import some_of
+from secateur.exceptions import InputError
+from secateur.storage.reading.columns import MICROSECONDS_PER_DAY, numbers_and_texts
+from secateur.storage.reading.formats import (
+    FileKind,
+    RawTable,
+    library,
+    read_bytes,
+    unique_names,
+)
+
+PAGE_BYTES = 1 << 18
+"""Bytes that are read of a column of a Parquet file at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrowFile:
+    """A Parquet or Feather file: its columns, and a reader of its rows.
+
+    Parameters
+    ----------
+    file : Path
+    kind : FileKind
+    n_rows : int
+    n_columns : int
+        All of them.
+    places : tuple of int
+        The columns that can be read: not lists, bytes or structures.
+    names, notes : tuple of str
+    """
+
+    file: Path
+    kind: FileKind
+    n_rows: int
+    n_columns: int
+    places: tuple[int, ...]
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def open(cls, file: Path, kind: FileKind) -> ArrowFile:
+        """Read the types of the columns."""
+        with _arrow_errors(file, kind):
+            schema, n_rows = _schema(file, kind)
+        if n_rows == 0 or len(schema.names) == 0:
+            shape = (n_rows, len(schema.names))
+            raise InputError(
+                f"{file.name} must have rows and columns. Got {shape}. Check the export."
+            )
+        labels, notes = unique_names(schema.names)
+        dtypes = [_polars_dtype(column) for column in schema.empty_table().columns]
+        places = tuple(place for place, dtype in enumerate(dtypes) if dtype is not None)
+        names = tuple([labels[place] for place in places])
+        dates = [labels[place] for place in places if dtypes[place].is_temporal()]
+        others = [label for label, dtype in zip(labels, dtypes, strict=True) if dtype is None]
+        if dates:
+            notes.append(f"Dates become days since 1970: {some_of(dates)}.")
+        if others:
+            notes.append(f"Lists, bytes and structures are left out: {some_of(others)}.")
+        return cls(file, kind, n_rows, len(labels), places, names, tuple(notes))
+
+    def read(self, n_rows: int | None = None, texts: Collection[int] = ()) -> Iterator[RawTable]:
+        """The rows in order, at most ``n_rows`` at a time; the columns ``texts`` also as text."""
+        pl = library("polars")
+        n_bytes = 8 * min(n_rows or self.n_rows, self.n_rows) * len(self.places)
+        require_memory(n_bytes, f"The columns of {self.file.name}", "Use fewer.")
+        for table in self.tables(n_rows):
+            labels = [str(place) for place in range(len(self.places))]
+            part = table.select(list(self.places)).rename_columns(labels)
+            frame = pl.DataFrame([_text_or_numbers(series) for series in pl.from_arrow(part)])
+            matrix, found = numbers_and_texts(frame, texts)
+            yield RawTable(matrix, self.names, self.kind, found, {}, self.notes)
+
+    def tables(self, n_rows: int | None = None) -> Iterator[Any]:
+        """The rows as pyarrow tables, at most ``n_rows`` at a time."""
+        pa = library("pyarrow")
+        with _arrow_errors(self.file, self.kind):
+            if n_rows is None:
+                yield _whole_table(self.file, self.kind)
+                return
+            for batch in _batches(self.file, self.kind, n_rows):
+                for start in range(0, batch.num_rows, n_rows):
+                    yield pa.Table.from_batches([batch.slice(start, n_rows)])
+
+    def reduced(self, columns: Sequence[int]) -> bytes:
+        """A file of some columns, with their types."""
+        [table] = self.tables()
+        part = table.select([self.places[place] for place in columns])
+        stream = BytesIO()
+        if self.kind.format == "parquet":
+            library("pyarrow.parquet").write_table(part, stream)
+        else:
+            library("pyarrow.feather").write_feather(part, stream)
+        return stream.getvalue()
+
+
+@contextmanager
+def _arrow_errors(file: Path, kind: FileKind) -> Iterator[None]:
+    """Errors of pyarrow as InputErrors."""
+    pa = library("pyarrow")
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).replace(f"{file.parent}/", "")
+        raise InputError(
+            f"{file.name} must be a whole {kind.format} file. Got one that cannot be read "
+            f"({reason}). Write it again."
+        ) from error
+    finally:
+        pa.default_memory_pool().release_unused()  # pyarrow keeps it for the next read otherwise
+
+
+def _is_read_whole(file: Path, kind: FileKind) -> bool:
+    """Whether a file is compressed as a whole, or a Feather file of version 1."""
+    with file.open("rb") as stream:
+        return bool(kind.compression) or stream.read(4) == b"FEA1"
+
+
+def _whole_table(file: Path, kind: FileKind) -> Any:
+    stream = library("pyarrow").BufferReader(read_bytes(file)[0])
+    if kind.format == "parquet":
+        return library("pyarrow.parquet").read_table(stream)
+    return library("pyarrow.feather").read_table(stream)
+
+
+def _schema(file: Path, kind: FileKind) -> tuple[Any, int]:
+    """The types of the columns, and the number of rows."""
+    if _is_read_whole(file, kind):
+        table = _whole_table(file, kind)
+        return table.schema, table.num_rows
+    stored = library("pyarrow.dataset").dataset(file, format=kind.format)
+    return stored.schema, stored.count_rows()
+
+
+def _batches(file: Path, kind: FileKind, n_rows: int) -> Iterator[Any]:
+    if _is_read_whole(file, kind):
+        yield from _whole_table(file, kind).to_batches(max_chunksize=n_rows)
+    elif kind.format == "parquet":
+        yield from parquet_batches(file, n_rows)
+    else:
+        with library("pyarrow").OSFile(str(file)) as stream:
+            reader = library("pyarrow.ipc").open_file(stream)
+            for number in range(reader.num_record_batches):
+                yield reader.get_batch(number)
+
+
+def parquet_batches(file: Path, n_rows: int) -> Iterator[Any]:
+    """The rows of a Parquet file as record batches; a dataset would read whole row groups."""
+    parquet = library("pyarrow.parquet")
+    # Nothing is read ahead, so that the reader does not determine the peak of memory.
+    with parquet.ParquetFile(file, pre_buffer=False, buffer_size=PAGE_BYTES) as opened:
+        yield from opened.iter_batches(batch_size=n_rows)
+
+
+def _polars_dtype(column: Any) -> Any:
+    """The type of a column in polars; None for lists, bytes and the like."""
+    pl = library("polars")
+    try:
+        dtype = pl.from_arrow(column).dtype
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        return None
+    is_known = dtype.is_numeric() or dtype.is_temporal() or _is_text(dtype)
+    return dtype if is_known or dtype in (pl.Boolean, pl.Null) else None
+
+
+def _is_text(dtype: Any) -> bool:
+    pl = library("polars")
+    return dtype in (pl.Categorical, pl.Enum, pl.String)
+
+
+def _text_or_numbers(series: Any) -> Any:
+    """A column as text or as floats: dates as days since 1970, durations and times as days."""
+    pl = library("polars")
+    dtype = series.dtype
+    if _is_text(dtype):
+        return series.cast(pl.String)
+    if dtype in (pl.Date, pl.Datetime):
+        return series.cast(pl.Datetime("us")).cast(pl.Int64) / MICROSECONDS_PER_DAY
+    if dtype == pl.Duration:
+        return series.dt.total_microseconds() / MICROSECONDS_PER_DAY
+    if dtype == pl.Time:
+        return series.cast(pl.Int64) / (1000 * MICROSECONDS_PER_DAY)
+    return series.cast(pl.Float64, strict=False)
