@@ -40,7 +40,7 @@ myst_heading_anchors = 4
 autosummary_generate = True
 autosummary_ignore_module_all = False
 toc_object_entries_show_parents = "hide"
-autodoc_typehints = "none"  # docstrings tell types in words
+autodoc_typehints = "none"  # docstrings give the types
 numpydoc_show_class_members = False  # the template of a class lists what is ours
 numpydoc_xref_param_type = False
 
@@ -59,7 +59,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": False,
     "only_warn_on_example_error": True,
 }
-# Figures are drawn without a window, which matplotlib tells at every show.
+# Figures are drawn without a window, of which matplotlib warns at every show.
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 # ---- the look -----------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """
-The honest race
-===============
+A comparison of methods
+=======================
 
 Methods choose inside the folds, and a logistic regression on their columns is scored on the rows
-left out. Columns drawn at random show what choosing is worth at all. Of the 60 columns six matter
+left out. Columns drawn at random show what selection adds at all. Of the 60 columns six matter
 and six are mixtures of these.
 """
 

@@ -8,7 +8,7 @@ the fewest features that are as good as the best, within one standard error.
 """
 
 # %%
-# Fit once, with the prices of the features.
+# Fit once, with the costs of the features.
 import matplotlib.pyplot as plt
 import pandas as pd
 

@@ -2,8 +2,8 @@
 Patches instead of scattered pixels
 ===================================
 
-A pixel beside one that is in use costs a fraction of its price. The smaller that fraction, the more
-the chosen pixels hang together. The task is to tell a handwritten 3 from an 8.
+A pixel next to one in use costs a fraction of its normal cost. The smaller that fraction, the more
+the chosen pixels hang together. The task is to distinguish a handwritten 3 from an 8.
 """
 
 # %%
@@ -18,7 +18,7 @@ rows = np.isin(digits, [3, 8])
 X, y = images[rows], digits[rows]
 
 # %%
-# The same penalty three times; only the price of neighbours differs.
+# The same penalty three times; only the cost of neighbours differs.
 figure, axes = plt.subplots(1, 4, figsize=(9, 2.8), layout="constrained")
 axes[0].imshow(X[y == 8].mean(axis=0).reshape(8, 8), cmap="Greys")
 axes[0].set_title("the mean 8")

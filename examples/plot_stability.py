@@ -15,16 +15,16 @@ from secateur import GraftingClassifier, stability
 from secateur.datasets import make_wide
 
 made = make_wide(n_rows=500, n_features=30, n_informative=4, n_redundant=4)
-steady = stability(GraftingClassifier(l1=0.04), made.X, made.y, n_resamples=30, random_state=0)
-print(steady)
+result = stability(GraftingClassifier(l1=0.04), made.X, made.y, n_resamples=30, random_state=0)
+print(result)
 
 # %%
 # How often each column was chosen in thirty repeats.
-order = np.argsort(-steady.frequency, kind="stable")[:15]
+order = np.argsort(-result.frequency, kind="stable")[:15]
 names = [made.feature_names[j] for j in order]
 colours = ["C2" if not name.startswith("noise") else "C7" for name in names]
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-ax.barh(names[::-1], steady.frequency[order][::-1], color=colours[::-1])
+ax.barh(names[::-1], result.frequency[order][::-1], color=colours[::-1])
 ax.set_xlabel("share of the repeats in which it was chosen")
 ax.set_xlim(0, 1)
 plt.show()

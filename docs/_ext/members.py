@@ -13,8 +13,8 @@ ENDS_IN_UNDERSCORE = re.compile(r"(?<=\w)_(?!\w)")
 
 
 def is_ours(member: Any) -> bool:
-    """Whether a member was written here, and has something to tell."""
-    if isinstance(member, MemberDescriptorType):  # a field, told in the docstring of its class
+    """Whether a member was written here, and has a docstring."""
+    if isinstance(member, MemberDescriptorType):  # a field, described in the docstring of its class
         return False
     if isinstance(member, property):
         member = member.fget

@@ -39,17 +39,17 @@ def run(options: Options) -> Section:
     for most in (40, 20):
         dear = duel.priced(split, free, most)
         section.add(
-            f"**With a price that keeps at most {most} features**: A-GBM at penalty "
+            f"**With a penalty that keeps at most {most} features**: A-GBM at penalty "
             f"{dear.ours.penalty:.3g}, LightGBM with `cegb_penalty_feature_coupled` 1 and "
             f"`cegb_tradeoff` {dear.theirs.tradeoff:.3g}.",
         )
         found = _race(split, dear, options, reference=False)
         _tell(section, found, split, alone(split, dear.theirs, options))
         duel.aim(section, found, f"at most {most} features", training=0.35, **{TOTAL: 0.5})
-    section.add("**Without a price**:")
+    section.add("**Without a penalty**:")
     found = _race(split, free, options, reference=True)
     _tell(section, found, split, alone(split, free.theirs, options))
-    duel.aim(section, found, "without a price", training=0.6)
+    duel.aim(section, found, "without a penalty", training=0.6)
     return section
 
 

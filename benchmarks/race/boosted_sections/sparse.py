@@ -1,4 +1,4 @@
-"""Word counts in CSR (BASEHOCK), with a price for features and without."""
+"""Word counts in CSR (BASEHOCK), with a penalty for features and without."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def run(options: Options) -> Section:
     section.add(
         f"BASEHOCK: {split.shape} in CSR, {share:.1f}% of the cells stored; {n_rounds} rounds of "
         f"depth 4. Binning of A-GBM includes the way from CSR to CSC.",
-        f"**With a price for features**: A-GBM at penalty {dear.ours.penalty:.3g}, LightGBM at "
+        f"**With a penalty on features**: A-GBM at penalty {dear.ours.penalty:.3g}, LightGBM at "
         f"`cegb_tradeoff` {dear.theirs.tradeoff:.3g}.",
     )
-    for pair, what in ((dear, "with a price"), (free, "without a price")):
+    for pair, what in ((dear, "with a penalty"), (free, "without a penalty")):
         if pair is free:
-            section.add("**Without a price**:")
+            section.add("**Without a penalty**:")
         found = _race(split, pair, options)
         _tell(section, found, split)
         duel.aim(section, found, what, training=1.0, **{TOTAL: 1.0})

@@ -1,4 +1,4 @@
-"""One price, a twentieth of the largest: seconds to a criterion within 1e-6 of the best."""
+"""One penalty, a twentieth of the largest: seconds to a criterion within 1e-6 of the best."""
 
 from __future__ import annotations
 
