@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-RACE = Path(__file__).resolve().parents[1] / "benchmarks" / "race"
-FILES = sorted(RACE.rglob("*.py"))
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+FILES = sorted(BENCHMARKS.rglob("*.py"))
 
 
 def taken_from_package(file: Path) -> list[tuple[str, str]]:
@@ -33,7 +33,7 @@ def is_there(module: str, name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(RACE).as_posix())
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(BENCHMARKS).as_posix())
 def test_what_benchmarks_import_is_there(file: Path) -> None:
     absent = [f"{m}.{n}" for m, n in taken_from_package(file) if not is_there(m, n)]
     assert not absent

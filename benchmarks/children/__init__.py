@@ -1,0 +1,1 @@
+"""Scripts that benchmarks run in a process of their own; each prints one line of JSON."""

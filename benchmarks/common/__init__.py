@@ -1,0 +1,1 @@
+"""What all benchmarks share: measuring, searching, data, tables, the page."""

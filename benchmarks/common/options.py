@@ -1,0 +1,19 @@
+"""What the command line asks of a benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``quick``: small sizes, only to see that it runs; ``full``: slow contestants as well;
+    ``write``: pictures go to the page's folder."""
+
+    quick: bool = False
+    full: bool = False
+    write: bool = False
+
+    @property
+    def repeats(self) -> int:
+        return 1 if self.quick else 3

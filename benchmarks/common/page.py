@@ -1,0 +1,46 @@
+"""The page of results: text by hand, tables between markers."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "benchmarks.md"
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm")
+
+
+def machine() -> str:
+    """What kind of machine this is, without its name."""
+    memory = psutil.virtual_memory().total / 2**30
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    return (
+        f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GiB; "
+        f"Python {platform.python_version()}, {libraries}."
+    )
+
+
+def put(text: str, name: str, block: str) -> str:
+    """Replace what stands between the markers of a name.
+
+    >>> put("<!-- a --> old <!-- /a -->", "a", "new")
+    '<!-- a -->\\n\\nnew\\n\\n<!-- /a -->'
+    """
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if not pattern.search(text):
+        msg = f"The page must have the markers {begin} and {end}. Got none. Add them to it."
+        raise ValueError(msg)
+    return pattern.sub(lambda _: f"{begin}\n\n{block}\n\n{end}", text)
+
+
+def write(name: str, block: str, others: float, page: Path = PAGE) -> None:
+    """Put a block, and the machine that it was measured on, into a page."""
+    text = page.read_text(encoding="utf-8")
+    where = f"*{machine()} Other processes kept {others:.2f} cores busy.*"
+    page.write_text(put(text, name, f"{block}\n\n{where}"), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Parts of the benchmark of forward selection, one file each."""

@@ -1,1 +1,0 @@
-"""Scripts that races run in a process of their own; each prints one line of JSON."""

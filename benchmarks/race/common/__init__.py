@@ -1,1 +1,0 @@
-"""What all races share: measuring, searching, data, tables, the page."""

@@ -1,1 +1,0 @@
-"""Parts of the race of forward selection, one file each."""

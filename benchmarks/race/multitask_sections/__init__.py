@@ -1,1 +1,0 @@
-"""The parts of the race of multitask selection."""

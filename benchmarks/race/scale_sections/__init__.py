@@ -1,1 +1,0 @@
-"""Sections of the race of scale."""
