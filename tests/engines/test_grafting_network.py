@@ -11,7 +11,7 @@ from secateur.data.frames import read_table
 from secateur.data.standardize import standardize_table
 from secateur.engines.grafting.columns import GraftingParams, View
 from secateur.engines.grafting.growing_network import GrowingNetwork
-from secateur.engines.grafting.network import NetworkWeights, hidden_values, outputs
+from secateur.engines.grafting.models import NetworkWeights, hidden_values, outputs
 from secateur.losses import get_loss
 
 

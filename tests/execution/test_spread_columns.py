@@ -148,7 +148,7 @@ def test_many_free_weights_are_swept_column_by_column(monkeypatch):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(150, 30))
     y = X @ rng.normal(size=30)
-    monkeypatch.setattr(gram, "MOST_COLUMNS", 5)
+    monkeypatch.setattr(gram, "MAX_COLUMNS", 5)
     whole = GraftingRegressor(l1=0.01).fit(X, y)
     patch = pytest.MonkeyPatch()
     blocks = in_blocks(GraftingRegressor(l1=0.01), X, y, patch)

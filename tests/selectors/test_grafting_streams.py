@@ -198,7 +198,7 @@ def test_class_weights_may_leave_rows_out():
 def test_many_free_weights_are_swept_column_by_column(monkeypatch):
     from secateur.engines.grafting import gram
 
-    monkeypatch.setattr(gram, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(gram, "MAX_COLUMNS", 3)
     X, y = problem()
     stream, whole = (
         GraftingRegressor(l1=0.001).fit(*given) for given in ((in_blocks(X, y),), (X, y))

@@ -18,9 +18,8 @@ from secateur.data.target import TargetType
 from secateur.engines.drive import drive
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
 from secateur.engines.grafting.greedy import GREEDY_SHARE, largest_l1, trace_grafts
-from secateur.engines.grafting.linear import LinearModel
-from secateur.engines.grafting.network import Network
-from secateur.engines.grafting.path import GridTrace
+from secateur.engines.grafting.linear import GridTrace
+from secateur.engines.grafting.models import LinearModel, Network
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.model_selection.scorers import read_seed
 from secateur.path import Best, OneStandardError, Patience, Selection, SelectionPath, Step
@@ -171,7 +170,7 @@ class GraftingSelector(PathPredictor):
         with progress_of(self, len(prices), len(job.folds) + 1, X, y) as progress:
 
             def steps() -> Iterator[Step]:
-                grid.walk(approach)
+                grid.follow(approach)
                 yield from grid.steps(prices, progress.round)
 
             return drive(steps(), rules=rules, on_step=lambda _: progress.part(), **told)

@@ -1,4 +1,4 @@
-"""The free columns side by side, and their Gram matrix under the curvature of the rows."""
+"""The columns of the free weights and their Gram matrix, weighted by the curvature of rows."""
 
 from __future__ import annotations
 
@@ -12,22 +12,19 @@ from secateur.execution.distributed_columns import row_chunks
 from secateur.execution.local import added
 from secateur.typing import FloatArray, IntArray
 
-MOST_COLUMNS = 3000
+MAX_COLUMNS = 3000
 """Above so many free columns a Gram matrix costs more than it saves."""
 
-MOST_CELLS = 1 << 24
-"""Cells that are gathered in any case (128 MB); of a dense table as many as it has itself."""
+MAX_CELLS = 1 << 24
+"""Cells that are always gathered (128 MB); of a dense table as many as it has itself."""
 
-SWEEP_WORTH = 100
-"""Stored cells times this cost about as much, over all sweeps, as cells of a Gram matrix."""
+CELLS_PER_SWEEP = 100
+"""All sweeps over a stored cell cost about as much as this many cells of a Gram matrix."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Free:
-    """The free weights of all outputs, one after the other.
-
-    ``output[a]`` and ``feature[a]`` say which weight stands at place a.
-    """
+    """The free weights of all outputs: ``output[a]`` and ``feature[a]`` of weight a."""
 
     output: IntArray
     feature: IntArray
@@ -39,16 +36,16 @@ class Free:
         return cls(output, np.concatenate(by_output))
 
     def only(self, k: int) -> Free:
-        """Those of one output."""
+        """The weights of one output."""
         here = self.output == k
         return Free(self.output[here], self.feature[here])
 
 
 class FreeColumns:
-    """Standardised columns of the training rows, gathered once and kept while they are free.
+    """Standardised columns of the training rows, held in memory while their weights are free.
 
-    ``cells[a]`` is the column of ``features[a]``. Where the curvature of rows never changes
-    (squared loss), products of columns are kept as well, for all columns that were ever free.
+    ``cells[a]`` is the column of ``features[a]``. If the curvature is constant (squared loss),
+    products of all columns that were ever free are kept as well.
     """
 
     def __init__(self, view: View) -> None:
@@ -61,18 +58,18 @@ class FreeColumns:
         self._sums: FloatArray = np.empty(0)
 
     def fits(self, free: Free) -> bool:
-        """Whether so many columns may be gathered, and so many weights stand in one matrix."""
+        """Whether the columns fit in memory, and the weights in one matrix."""
         table, n_rows = self._view.columns, len(self._view.rows)
         features = free.feature if len(self._places) == 1 else np.unique(free.feature)
         if table.is_sparse and len(self._places) == 1:
             n_stored = table.n_stored(features)
-            if n_stored * SWEEP_WORTH < len(features) * len(features) * n_rows:
-                return False  # sweeps over so few cells cost less than one matrix
-        most = MOST_CELLS if table.is_sparse else max(MOST_CELLS, table.n_cells)
-        return len(free.feature) <= MOST_COLUMNS and len(features) * n_rows <= most
+            if n_stored * CELLS_PER_SWEEP < len(features) * len(features) * n_rows:
+                return False  # sweeps over so few cells are faster than one matrix
+        limit = MAX_CELLS if table.is_sparse else max(MAX_CELLS, table.n_cells)
+        return len(free.feature) <= MAX_COLUMNS and len(features) * n_rows <= limit
 
     def hold(self, free: Free) -> None:
-        """Gather what is not there yet, and let go of what is no longer free."""
+        """Gather the missing columns, and drop those that are no longer free."""
         features = free.feature if len(self._places) == 1 else _first_of(free.feature)
         self._gather(features)
         where = {int(j): a for a, j in enumerate(features)}
@@ -82,7 +79,7 @@ class FreeColumns:
         ]
 
     def held(self) -> Iterator[tuple[slice, FloatArray]]:
-        """The columns held, a part of the training rows at a time: which rows, and their cells."""
+        """The columns, for a part of the training rows at a time: the rows, and their cells."""
         yield slice(None), self.cells
 
     def part(self, cells: FloatArray, k: int) -> FloatArray:
@@ -103,7 +100,7 @@ class FreeColumns:
         return total
 
     def combine(self, step: FloatArray) -> FloatArray:
-        """What a change of the free weights does to raw predictions of all rows."""
+        """Change of the raw predictions of all rows by a change of the free weights."""
         ends = np.cumsum([len(place) for place in self._places])[:-1]
         parts = np.split(step, ends)
         if self._view.is_whole:
@@ -111,12 +108,8 @@ class FreeColumns:
             for rows, cells in self.held():
                 raw[:, rows] = [part @ self.part(cells, k) for k, part in enumerate(parts)]
             return raw
-        return np.array(
-            [
-                self._view.combine(self.features[self._places[k]], part)
-                for k, part in enumerate(parts)
-            ]
-        )
+        by_output = zip(self._places, parts, strict=True)
+        return np.array([self._view.combine(self.features[at], part) for at, part in by_output])
 
     def products(
         self, raw: FloatArray, curvature: FloatArray
@@ -137,7 +130,7 @@ class FreeColumns:
     def _coupled(
         self, held: FloatArray, shares: FloatArray, weighted: FloatArray, curvature: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The same for a softmax, where outputs lean on each other: p_k ([k = l] - p_l)."""
+        """`products` for a softmax, whose outputs depend on each other: p_k ([k = l] - p_l)."""
         n_outputs = len(shares)
         ends = np.concatenate([[0], np.cumsum([len(place) for place in self._places])])
         products = np.empty((ends[-1], ends[-1]))
@@ -157,18 +150,12 @@ class FreeColumns:
         return products, sums, totals
 
     def _gather(self, features: IntArray) -> None:
-        if np.array_equal(features, self.features):
-            return
-        place = {int(j): a for a, j in enumerate(self.features)}
-        cells = np.empty((len(features), len(self._view.rows)))
-        here = np.array([place.get(int(j), -1) for j in features], np.int64)
-        old, new = np.flatnonzero(here >= 0), np.flatnonzero(here < 0)
-        cells[old] = self.cells[here[old]]
-        cells[new] = self._view.gather(features[new])
-        self.features, self.cells = features, cells
+        if not np.array_equal(features, self.features):
+            _, cells = next(self.some(features))
+            self.features, self.cells = features, cells
 
     def curved(self, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """``X' D X`` and ``X' d`` of the columns held; d by training row."""
+        """``X' D X`` and ``X' d`` of the columns; d by training row."""
         if self._view.loss.constant_hessian:
             return self._constant(curvature)
         return _curved(self.held(), curvature)
@@ -177,15 +164,15 @@ class FreeColumns:
         wanted = self.features
         fresh = np.array([j for j in wanted if int(j) not in self._known], np.int64)
         if len(fresh):
-            if len(self._known) + len(fresh) > 2 * MOST_COLUMNS:
-                self._forget()
+            if len(self._known) + len(fresh) > 2 * MAX_COLUMNS:
+                self._known, self._products, self._sums = {}, np.empty((0, 0)), np.empty(0)
                 fresh = wanted
             self._learn(fresh, curvature)
         index = np.array([self._known[int(j)] for j in wanted], np.int64)
         return self._products[np.ix_(index, index)], self._sums[index]
 
     def _learn(self, fresh: IntArray, curvature: FloatArray) -> None:
-        """Products of new columns with all that were ever free."""
+        """Add the products of new columns with all that were ever free."""
         n_old, n_all = len(self._known), len(self._known) + len(fresh)
         known = np.array([*self._known, *fresh.tolist()], np.int64)
         products = np.empty((n_all, n_all))
@@ -197,7 +184,7 @@ class FreeColumns:
         self._known = {int(j): a for a, j in enumerate(known)}
 
     def some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Some columns as `held` gives those that are held; such as are held need no gathering."""
+        """Some columns in the form of `held`; those in memory are not gathered again."""
         place = {int(j): a for a, j in enumerate(self.features)}
         cells = np.empty((len(features), len(self._view.rows)))
         held = np.array([place.get(int(j), -1) for j in features], np.int64)
@@ -205,19 +192,16 @@ class FreeColumns:
         cells[held < 0] = self._view.gather(features[held < 0])
         yield slice(None), cells
 
-    def _forget(self) -> None:
-        self._known, self._products, self._sums = {}, np.empty((0, 0)), np.empty(0)
 
+class ChunkedColumns(FreeColumns):
+    """Free columns that may not fit in memory: only products are kept.
 
-class FrugalColumns(FreeColumns):
-    """The same where all rows of the free columns may be too many for memory.
-
-    Nothing is kept but products: columns are gathered anew for each sum, a few rows at a time.
+    Columns are gathered again for each sum, a few rows at a time.
     """
 
     def fits(self, free: Free) -> bool:
-        """Whether so many weights stand in one matrix."""
-        return len(free.feature) <= MOST_COLUMNS
+        """Whether the weights fit in one matrix."""
+        return len(free.feature) <= MAX_COLUMNS
 
     def held(self) -> Iterator[tuple[slice, FloatArray]]:
         """The free columns, a few rows at a time."""
@@ -226,21 +210,21 @@ class FrugalColumns(FreeColumns):
     def some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
         """Some columns, a few rows at a time."""
         for rows in row_chunks(len(self._view.rows), len(features)):
-            yield rows, self._view.gather_part(features, rows)
+            yield rows, self._view.gather(features, rows)
 
     def _gather(self, features: IntArray) -> None:
         self.features = features
 
 
 def free_columns(view: View) -> FreeColumns:
-    """The free columns of some rows: held in memory, or not."""
-    return FrugalColumns(view) if view.columns.is_frugal else FreeColumns(view)
+    """The free columns of a view, in memory or by chunks of rows."""
+    return ChunkedColumns(view) if view.columns.is_frugal else FreeColumns(view)
 
 
 def _curved(
     parts: Iterator[tuple[slice, FloatArray]], curvature: FloatArray, first: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """``X' D X`` and ``X' d``, of the columns from `first` on with all of them."""
+    """``X' D X`` and ``X' d`` of the columns from ``first`` on with all of them."""
 
     def products() -> Iterator[tuple[FloatArray, FloatArray]]:
         for rows, cells in parts:
@@ -252,7 +236,7 @@ def _curved(
 
 
 def _first_of(features: IntArray) -> IntArray:
-    """Each feature once, in the order of its first place."""
+    """Each feature once, in order of first occurrence."""
     _, first = np.unique(features, return_index=True)
     found: IntArray = features[np.sort(first)]
     return found

@@ -1,10 +1,10 @@
-"""Paths of grafts: one weight more at each step, in all folds side by side."""
+"""Paths of grafts: one more weight at each step, in all folds at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,61 +14,15 @@ from secateur.data.folds import Fold
 from secateur.engines.fold_losses import pool
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.growing_network import GrowingNetwork
-from secateur.engines.grafting.linear import LinearGrafting, LinearModel
+from secateur.engines.grafting.linear import LinearGrafting
+from secateur.engines.grafting.models import LinearModel
 from secateur.path.step import Score, Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 
-class Growing(Protocol):
-    """A model that grows: weights are numbered by slot (where they go) and feature."""
-
-    raw: FloatArray
-    n_grafts: int
-
-    def gradients(self) -> FloatArray:
-        """Gradient of the loss by every weight that could be freed, (n_slots, n_features)."""
-        ...
-
-    def is_open(self, max_features: int | None, kept: BoolArray) -> BoolArray:
-        """Which weights may be freed now, (n_slots, n_features)."""
-        ...
-
-    def typical_step(self, excess: float) -> float:
-        """The size that the first weight would take, to begin the bound of Eq. 9 with."""
-        ...
-
-    def graft(self, slot: int, feature: int) -> float:
-        """Free a weight, fit, and give the size that it took."""
-        ...
-
-    def value(self) -> float:
-        """The criterion without its L0 part."""
-        ...
-
-    def support(self) -> IntArray:
-        """The features in use, in order of entry."""
-        ...
-
-    def save(self) -> Any:
-        """The state, to come back to."""
-        ...
-
-    def restore(self, state: Any) -> None:
-        """Go back to a state."""
-        ...
-
-    def model(self) -> Any:
-        """The state as a model in the user's units."""
-        ...
-
-    def importances(self) -> FloatArray:
-        """How much weight each feature carries."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Graft:
-    """One more weight: the criterion with its L0 part, and how many grafts there were."""
+    """State after a graft: the criterion with its L0 term, and the number of grafts."""
 
     criterion: float
     n_grafts: int
@@ -77,12 +31,11 @@ class Graft:
 def graft_one_by_one(
     growing: Growing, params: GraftingParams, prices: Prices, alpha: FloatArray
 ) -> Iterator[Graft]:
-    """Free the most promising weight, fit, and stop where the criterion rises.
+    """Free the weight with the lowest bound, fit, and stop when the criterion rises.
 
-    The promise of a weight is the bound of Eq. 9,
-    ``l0 price - |w'| (|dL/dw| - l1 alpha - l2 alpha |w'|)``, with w' the newest weight; used
-    features are free. Where the criterion rises, the graft is undone, and the next candidates are
-    tried, ``params.retries`` of them, before the end (Section 3.2.3).
+    The bound of Eq. 9 is ``l0 cost - |w'| (|dL/dw| - l1 alpha - l2 alpha |w'|)``, with w' the
+    newest weight; used features cost nothing. If the criterion rises, the graft is undone, and
+    ``params.retries`` further candidates are tried (Section 3.2.3).
 
     Yields
     ------
@@ -90,7 +43,7 @@ def graft_one_by_one(
         The state before the first graft, then after each.
     """
     criterion = _criterion(growing, params, prices)
-    least = params.tol * abs(criterion)  # a smaller fall is no progress
+    min_decrease = params.tol * abs(criterion)
     yield Graft(criterion, 0)
     newest = np.nan
     for n_grafts in range(1, params.max_rounds + 1):
@@ -99,7 +52,7 @@ def graft_one_by_one(
         for slot, feature in candidates[: params.retries + 1]:
             size = growing.graft(int(slot), int(feature))
             value = _criterion(growing, params, prices)
-            is_better = value < criterion - least
+            is_better = value < criterion - min_decrease
             if is_better:
                 break
             growing.restore(before)
@@ -118,7 +71,7 @@ def _criterion(growing: Growing, params: GraftingParams, prices: Prices) -> floa
 def _candidates(
     growing: Growing, params: GraftingParams, prices: Prices, alpha: FloatArray, newest: float
 ) -> tuple[IntArray, float]:
-    """Weights in order of promise, as (slot, feature); and the size that the bound assumes."""
+    """Weights by increasing bound, as (slot, feature); and the weight that the bound assumes."""
     size = np.abs(growing.gradients())
     open_ = growing.is_open(params.max_features, prices.keep)
     open_ &= size > params.l1 * alpha * (1.0 + HAIR) + np.finfo(np.float64).tiny
@@ -135,7 +88,10 @@ def _candidates(
 
 
 class GrowingLinear:
-    """A slot is an output: slot k, feature j is the weight of feature j for output k."""
+    """A linear model that grows by single weights.
+
+    A slot is an output: slot k, feature j is the weight of feature j for output k.
+    """
 
     def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
         self._core = LinearGrafting(view, params, alpha)
@@ -144,10 +100,10 @@ class GrowingLinear:
         self.n_grafts = 0
         self._goal = 0.3 * params.tol * self._core.scale
         if not (alpha > 0.0).all():
-            self._free_what_is_free(alpha)
+            self._free_without_cost(alpha)
 
-    def _free_what_is_free(self, alpha: FloatArray) -> None:
-        """Features without a price are in from the start."""
+    def _free_without_cost(self, alpha: FloatArray) -> None:
+        """Features without a cost are free from the start."""
         self._core.solve(np.inf)
         used = np.flatnonzero((alpha == 0.0) & self._core.state.weight.any(axis=0))
         self._free = [used.copy() for _ in self._free]
@@ -158,7 +114,7 @@ class GrowingLinear:
         return self._core.state.raw
 
     def largest_l1(self) -> float:
-        """The smallest L1 price that keeps all weights out."""
+        """The smallest L1 penalty that keeps all weights at zero."""
         return self._core.largest_l1()
 
     def gradients(self) -> FloatArray:
@@ -166,7 +122,7 @@ class GrowingLinear:
         return self._core.gradient()[1]
 
     def is_open(self, max_features: int | None, kept: BoolArray) -> BoolArray:
-        """Weights that are not free yet; of new features only if more are allowed."""
+        """Weights that may be freed now; new features only below ``max_features``."""
         open_ = np.ones_like(self._core.state.weight, np.bool_)
         for k, features in enumerate(self._free):
             open_[k, features] = False
@@ -177,12 +133,12 @@ class GrowingLinear:
         return open_
 
     def typical_step(self, excess: float) -> float:
-        """A Newton step along a standardised column."""
+        """The size of a Newton step along a standardised column."""
         _, curvature = self._core.view.row_gradients(self.raw)
         return excess / max(float(curvature.sum(axis=1).max()), 1e-300)
 
     def graft(self, slot: int, feature: int) -> float:
-        """Free a weight and fit all that are free, or the newest alone."""
+        """Free a weight and fit all free weights, or the newest; gives the new weight's size."""
         self._free[slot] = np.append(self._free[slot], feature)
         self._core.enter(np.array([feature]))
         free = self._free
@@ -193,7 +149,7 @@ class GrowingLinear:
         return float(abs(self._core.state.weight[slot, feature]))
 
     def value(self) -> float:
-        """The criterion without its L0 part."""
+        """The criterion without its L0 term."""
         return self._core.value(self._params.l1)
 
     def support(self) -> IntArray:
@@ -201,11 +157,11 @@ class GrowingLinear:
         return self._core.support()
 
     def save(self) -> Any:
-        """The state, to come back to."""
+        """A copy of the state for `restore`."""
         return self._core.state.copy(), list(self._free), self._core.entry.copy()
 
     def restore(self, state: Any) -> None:
-        """Go back to a state."""
+        """Restore a saved state."""
         saved, free, entry = state
         self._core.state, self._free = saved.copy(), list(free)
         self._core.entry = entry.copy()
@@ -220,13 +176,16 @@ class GrowingLinear:
         return total
 
     def certificate(self) -> dict[str, float]:
-        """How far the state is from an optimum without an L0 price."""
+        """Violation and duality gap without an L0 penalty."""
         found = self._core.certify(self._params.l1)
         return {"violation": found.violation, "gap": found.gap}
 
 
+Growing = GrowingLinear | GrowingNetwork
+"""A model that grows: weights are numbered by slot (where they go) and feature."""
+
 GREEDY_SHARE = {"linear": 0.02, "mlp": 0.005}
-"""The L1 price that "auto" takes for grafts one by one, as a share of the largest."""
+"""The automatic L1 penalty for grafts one by one, as a share of the largest."""
 
 
 class GraftRun:
@@ -237,25 +196,23 @@ class GraftRun:
         self._data, self._params = data, params
         view = data.view(fold.train, params)
         alpha = data.alpha(np.empty(0, np.int64))
-        self.growing: Any
-        if params.model == "mlp":
-            self.growing = GrowingNetwork(view, params, alpha, data.unit)
-        else:
-            self.growing = GrowingLinear(view, params, alpha)
+        self.growing: Growing = (
+            GrowingNetwork(view, params, alpha, data.unit)
+            if params.model == "mlp"
+            else GrowingLinear(view, params, alpha)
+        )
         self._grafts = graft_one_by_one(self.growing, params, data.prices, alpha)
         self.latest: Graft | None = None
 
     def advance(self) -> bool:
-        """One graft more; False where the criterion would rise."""
+        """One more graft; False if the criterion would rise."""
         graft = next(self._grafts, None)
         self.latest = graft or self.latest
         return graft is not None
 
     def step(self) -> Step:
         """The state as a step of a path."""
-        order = self.growing.support()
-        kept = np.flatnonzero(self._data.prices.keep)
-        order = np.concatenate([kept[~np.isin(kept, order)], order])
+        order = self._data.with_kept(self.growing.support())
         graft = self.latest or Graft(np.nan, 0)
         return Step.of(
             order,
@@ -272,9 +229,9 @@ class GraftRun:
 
 
 def largest_l1(data: GraftingData, params: GraftingParams) -> float:
-    """The smallest L1 price that keeps every weight out."""
+    """The smallest L1 penalty that keeps all weights at zero."""
     run = GraftRun(data, params, data.everything)
-    return float(run.growing.largest_l1())
+    return run.growing.largest_l1()
 
 
 def trace_grafts(
@@ -283,7 +240,7 @@ def trace_grafts(
     folds: Sequence[Fold],
     on_round: Callable[[], None] = lambda: None,
 ) -> Iterator[Step]:
-    """One step per graft; folds graft as many weights as all rows together, or until they end."""
+    """One step per graft; folds graft as many weights as the fit on all rows, or until they end."""
     whole = GraftRun(data, params, data.everything)
     runs = [GraftRun(data, params, fold) for fold in folds]
     while whole.advance():
@@ -291,10 +248,10 @@ def trace_grafts(
             run.advance()
             on_round()
         on_round()
-        yield replace(whole.step(), score=_judge(data, runs))
+        yield replace(whole.step(), score=_held_out_score(data, runs))
 
 
-def _judge(data: GraftingData, runs: Sequence[GraftRun]) -> Score | None:
+def _held_out_score(data: GraftingData, runs: Sequence[GraftRun]) -> Score | None:
     if not runs:
         return None
     fold_losses = [data.fold_losses(run.fold, run.growing.raw) for run in runs]

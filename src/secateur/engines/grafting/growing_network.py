@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from secateur.engines.grafting.columns import GraftingParams, View
-from secateur.engines.grafting.network import (
+from secateur.engines.grafting.models import (
     SLOPE_AT_ZERO,
     NetworkModel,
     NetworkWeights,
@@ -18,15 +18,18 @@ from secateur.engines.grafting.network import (
 )
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-MOST_STEPS = 150
+MAX_STEPS = 150
 """Steps of L-BFGS-B for one fit."""
 
-FLIPS = 5
-"""How often weights that were pressed to zero may try the other sign."""
+MAX_FLIPS = 5
+"""How often weights that became zero may try the other sign."""
 
 
 class GrowingNetwork:
-    """Slots 0 to K - 1 are a new unit for output k; slot K + h is another input to unit h."""
+    """A network that grows by single connections.
+
+    Slots 0 to K - 1 are a new unit for output k; slot K + h is another input to unit h.
+    """
 
     def __init__(
         self,
@@ -49,7 +52,7 @@ class GrowingNetwork:
         self._top = SLOPE_AT_ZERO * float(np.abs(gradients).max(initial=0.0))
 
     def largest_l1(self) -> float:
-        """The smallest L1 price that keeps all connections out."""
+        """The smallest L1 penalty that keeps all connections out."""
         by_row, _ = self._view.row_gradients(self.raw)
         priced = self._alpha > 0.0
         size = np.abs(self._view.column_gradients(by_row)[:, priced]) / self._alpha[priced]
@@ -60,19 +63,19 @@ class GrowingNetwork:
         self.raw: FloatArray = outputs(self.network, self._hidden)
 
     def gradients(self) -> FloatArray:
-        """Gradient of the loss by every connection, whether it is there or not."""
+        """Gradient of the loss by every possible connection."""
         by_row, _ = self._view.row_gradients(self.raw)
         by_unit = unit_gradients(self.network, self._hidden, by_row)
         return self._view.column_gradients(np.concatenate([SLOPE_AT_ZERO * by_row, by_unit]))
 
     def is_open(self, max_features: int | None, kept: BoolArray) -> BoolArray:
-        """Connections that are not there yet, within the limits."""
+        """Connections that may be made now, within the limits."""
         network, n_outputs = self.network, len(self.raw)
         n_features = self._view.columns.n_features
         open_ = np.ones((n_outputs + network.n_units, n_features), np.bool_)
         open_[n_outputs + network.unit, network.feature] = False
-        most = self._params.max_hidden
-        if most is not None and network.n_units >= most:
+        limit = self._params.max_hidden
+        if limit is not None and network.n_units >= limit:
             open_[:n_outputs] = False
         used = kept.copy()
         used[network.feature] = True
@@ -81,13 +84,13 @@ class GrowingNetwork:
         return open_
 
     def typical_step(self, excess: float) -> float:
-        """A Newton step along a standardised column."""
+        """The size of a Newton step along a standardised column."""
         _, curvature = self._view.row_gradients(self.raw)
         total = max(float(curvature.sum(axis=1).max()), 1e-300)
         return excess / (total * SLOPE_AT_ZERO**2)
 
     def graft(self, slot: int, feature: int) -> float:
-        """Make a connection and fit all weights, or the newest and the biases."""
+        """Make a connection and fit all weights, or the newest; gives the new weight's size."""
         n_outputs, network = len(self.raw), self.network
         gradient = self._gradient_at(slot, feature)
         if slot < n_outputs:
@@ -113,10 +116,10 @@ class GrowingNetwork:
         return float(self._view.gather(np.array([feature]), all_rows=True)[0] @ rows)
 
     def _fit(self, newest_sign: float) -> None:
-        """Minimise Eq. 7 over the free weights, each on its side of zero.
+        """Minimise Eq. 7 over the free weights with fixed signs.
 
-        On one side the absolute value is a straight line, so L-BFGS-B with bounds meets no kink.
-        Weights that end at zero may try the other side.
+        With a fixed sign the absolute value is linear, so L-BFGS-B with bounds applies. Weights
+        that end at zero may try the other sign.
         """
         from scipy.optimize import minimize
 
@@ -124,7 +127,7 @@ class GrowingNetwork:
         sign[sign == 0.0] = 1.0
         sign[-1] = newest_sign or 1.0
         start = self.network.flat()
-        for _ in range(FLIPS):
+        for _ in range(MAX_FLIPS):
             found = minimize(
                 self._value_and_gradient,
                 start,
@@ -134,8 +137,8 @@ class GrowingNetwork:
                 bounds=self._bounds(start, sign),
                 options={
                     "maxcor": 30,
-                    "maxiter": MOST_STEPS,
-                    "maxfun": 2 * MOST_STEPS,
+                    "maxiter": MAX_STEPS,
+                    "maxfun": 2 * MAX_STEPS,
                     "ftol": 0.1 * self._params.tol,
                     "gtol": self._params.tol * max(self._top, 1e-12),
                 },
@@ -180,7 +183,7 @@ class GrowingNetwork:
         return self._view.mean_loss(raw), gradient
 
     def _flipped(self, vector: FloatArray, sign: FloatArray) -> BoolArray:
-        """Weights at zero whose gradient wants them on the other side."""
+        """Weights at zero that would decrease the criterion with the other sign."""
         network = self.network.with_flat(vector)
         at_zero = network.weight == 0.0
         if self._params.l1 == 0.0 or not at_zero.any() or self._params.adjust == "newest":
@@ -192,7 +195,7 @@ class GrowingNetwork:
         return found
 
     def value(self) -> float:
-        """The criterion without its L0 part."""
+        """The criterion without its L0 term."""
         alpha, weight = self._alpha[self.network.feature], self.network.weight
         penalty = self._params.l1 * float(alpha @ np.abs(weight))
         penalty += self._params.l2 * float(alpha @ (weight * weight))
@@ -204,11 +207,11 @@ class GrowingNetwork:
         return np.array([j for j in self._entered if j in used], np.int64)
 
     def save(self) -> Any:
-        """The state, to come back to."""
+        """A copy of the state for `restore`."""
         return self.network, self._cells, self._hidden, self.raw, list(self._entered)
 
     def restore(self, state: Any) -> None:
-        """Go back to a state."""
+        """Restore a saved state."""
         self.network, self._cells, self._hidden, self.raw, entered = state
         self._entered = list(entered)
 

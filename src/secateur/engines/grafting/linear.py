@@ -1,118 +1,94 @@
 """Grafting of linear models: free the weights that violate most, fit the free ones, repeat.
 
-With L1 and L2 prices only, the order in which weights become free does not change the optimum
-(Section 3.2.4), so many are freed at once, and twice as many each time.
+With L1 and L2 penalties only, the order in which weights become free does not change the optimum
+(Section 3.2.4), so many are freed at once, and twice as many each time. A path follows a falling
+grid of L1 penalties with warm starts, in all folds at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
-from secateur._kernels.threads import Threads
-from secateur.data.table import Table
-from secateur.engines.grafting.columns import GraftingParams, View, without_twins
-from secateur.engines.grafting.criterion import Penalty, duality_gap, violations
+from secateur.data.folds import Fold
+from secateur.engines.fold_losses import pool
+from secateur.engines.grafting.columns import (
+    GraftingData,
+    GraftingParams,
+    View,
+    without_duplicates,
+)
 from secateur.engines.grafting.gram import Free
-from secateur.engines.grafting.newton import LinearState, Refit
-from secateur.typing import BoolArray, FloatArray, IntArray, Loss
-
-
-def read_filled(table: Table, features: IntArray, fill: FloatArray) -> FloatArray:
-    """Columns of a table with missing values filled, shape (n_rows, n_features)."""
-    cells = table.columns(features)
-    missing = np.isnan(cells)
-    if missing.any():
-        cells = np.where(missing, fill, cells)
-    return cells
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearModel:
-    """``raw = at_centre + sum_j coef_j (x_j - centre_j)``, one row of coefficients per output.
-
-    Features stand in their order of entry, so that sums do not depend on the order of columns.
-    Centring first keeps the digits of columns far from zero.
-    """
-
-    loss: Loss
-    features: IntArray
-    coef: FloatArray
-    centre: FloatArray
-    fill: FloatArray
-    at_centre: FloatArray
-
-    @property
-    def intercept(self) -> FloatArray:
-        """Raw predictions where all features are 0."""
-        value: FloatArray = self.at_centre - self.coef @ self.centre
-        return value
-
-    def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:  # noqa: ARG002
-        """Raw predictions of shape (n_outputs, n_rows)."""
-        out = np.repeat(self.at_centre[:, None], table.n_rows, axis=1)
-        if len(self.features):
-            cells = read_filled(table, self.features, self.fill)
-            out += self.coef @ (cells - self.centre).T
-        return out
-
-    def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
-        """Predictions on the target's scale: values, or a probability per class."""
-        return self.loss.response(self.raw(table, threads))
-
-
-Solving = Generator["LinearGrafting", None, "Certificate"]
-"""A fit that says where it wants its gradients known, and ends with how far it came."""
-
-
-def together(solvings: Sequence[Solving]) -> list[Certificate]:
-    """Run fits on the same columns, each until it waits, and then give all of them what they want.
-
-    A pass over all rows is what costs where these are in a file or on a cluster; what each of the
-    fits does with its gradients depends on nothing but them.
-    """
-    ends: dict[int, Certificate] = {}
-    while len(ends) < len(solvings):
-        waiting = []
-        for number, solving in enumerate(solvings):
-            if number in ends:
-                continue
-            try:
-                waiting.append(next(solving))
-            except StopIteration as end:
-                ends[number] = end.value
-        if waiting:
-            _learn(waiting)
-    return [ends[number] for number in range(len(solvings))]
-
-
-def _learn(cores: Sequence[LinearGrafting]) -> None:
-    by_row = [core.view.row_gradients(core.state.raw)[0] for core in cores]
-    view = cores[0].view
-    dots = view.columns.dots(np.concatenate(by_row), view.threads)
-    ends = np.cumsum([len(rows) for rows in by_row])[:-1]
-    for core, rows, its_dots in zip(cores, by_row, np.split(dots, ends), strict=True):
-        core.learn(rows, its_dots)
-
+from secateur.engines.grafting.models import LinearModel
+from secateur.engines.grafting.solver import LinearState, Penalty, Refit, duality_gap, violations
+from secateur.path.step import Step
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 FIRST_FREE = 64
 """Weights freed in the first round; later as many as are free already."""
 
 LOOSE = 0.05
-"""A round need not fit better than this share of what it found wrong: the next round will."""
+"""A round is fitted to this share of its largest violation only, as another round follows."""
 
-STRICTEST = 1e-6
-"""Violations below this share of the tolerance drown in rounding."""
+MIN_STRICTNESS = 1e-6
+"""Violations below this share of the tolerance are rounding errors."""
 
-NOT_YET = np.iinfo(np.int64).max
+NEVER = np.iinfo(np.int64).max
+"""Entry of a feature that was never free."""
+
+
+GRID_POINTS = 40
+"""L1 penalties of the automatic grid."""
+
+GRID_BOTTOM = 1e-3
+"""The lowest of them, as a share of the one that keeps everything out."""
+
+WIDE_GRID_BOTTOM = 1e-2
+"""The same with more features than rows: lower penalties overfit."""
+
+APPROACH_POINTS = 20
+"""Penalties on the way down to a single one under ``max_features``."""
+
+
+Solving = Generator["LinearGrafting", None, "Certificate"]
+"""A fit that yields itself when it needs its gradients, and returns a certificate."""
+
+
+def solve_together(fits: Sequence[Solving]) -> list[Certificate]:
+    """Run several fits on the same columns; gradients of all are computed in one pass over rows.
+
+    A pass over all rows is the expensive part if the rows are in a file or on a cluster.
+    """
+    done: dict[int, Certificate] = {}
+    while len(done) < len(fits):
+        waiting = []
+        for number, fit in enumerate(fits):
+            if number in done:
+                continue
+            try:
+                waiting.append(next(fit))
+            except StopIteration as end:
+                done[number] = end.value
+        if waiting:
+            _set_gradients(waiting)
+    return [done[number] for number in range(len(fits))]
+
+
+def _set_gradients(fits: Sequence[LinearGrafting]) -> None:
+    by_row = [fit.view.row_gradients(fit.state.raw)[0] for fit in fits]
+    view = fits[0].view
+    dots = view.columns.dots(np.concatenate(by_row), view.threads)
+    ends = np.cumsum([len(rows) for rows in by_row])[:-1]
+    for fit, rows, its_dots in zip(fits, by_row, np.split(dots, ends), strict=True):
+        fit.set_gradient(rows, its_dots)
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """How far a state is from the optimum, in shares of the start; and what it took."""
+    """Violation and duality gap of a state, as shares of the start, and the rounds it took."""
 
     violation: float
     gap: float
@@ -120,7 +96,7 @@ class Certificate:
 
 
 class LinearGrafting:
-    """A linear model that grows, warm-started from penalty to penalty."""
+    """A linear model that grows, with warm starts from penalty to penalty."""
 
     def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
         self.view, self.params = view, params
@@ -129,7 +105,7 @@ class LinearGrafting:
         start = view.baseline() if params.fit_intercept else np.zeros(n_outputs)
         raw = np.repeat(start[:, None], view.columns.n_rows, axis=1)
         self.state = LinearState(np.zeros((n_outputs, n_features)), start.copy(), raw)
-        self.entry = np.full(n_features, NOT_YET)
+        self.entry = np.full(n_features, NEVER)
         self.n_grafts = 0
         self.allowed: BoolArray | None = None
         self._refit = Refit(view, fit_intercept=params.fit_intercept)
@@ -138,7 +114,7 @@ class LinearGrafting:
         self.scale = float(np.abs(self.gradient()[1]).max(initial=0.0)) or 1.0
 
     def largest_l1(self) -> float:
-        """The smallest L1 price that keeps all weights out, once what is free is fitted."""
+        """The smallest L1 penalty that keeps all weights with alpha > 0 at zero."""
         self.solve(np.inf)
         gradient = self.gradient()[1]
         priced = self.alpha > 0.0
@@ -147,43 +123,37 @@ class LinearGrafting:
         return top if top > 1e-13 * self.scale else 0.0
 
     def gradient(self) -> tuple[FloatArray, FloatArray]:
-        """Gradients of the loss by row and by weight; asked twice, they are not made again."""
+        """Gradients of the loss by row and by weight, cached."""
         if self._known is None or self._known[0] is not self.state.raw:
             by_row, _ = self.view.row_gradients(self.state.raw)
             self._known = self.state.raw, by_row, self.view.column_gradients(by_row)
         return self._known[1:]
 
-    def learn(self, by_row: FloatArray, dots: FloatArray) -> None:
-        """Take gradients that somebody else made, by row and as sums over the stored columns."""
+    def set_gradient(self, by_row: FloatArray, dots: FloatArray) -> None:
+        """Set the gradients, by row and as sums over the stored columns."""
         self._known = self.state.raw, by_row, self.view.standardised(dots, by_row)
 
     def penalty(self, l1: float) -> Penalty:
-        """The penalty at one L1 price."""
+        """The penalty with this ``l1``."""
         return Penalty(l1, self.params.l2, self.alpha)
 
     def solve(self, l1: float) -> Certificate:
-        """Graft until the optimum at this L1 price is reached, or the rounds are used up."""
-        solving = self.solving(l1)
-        while True:
-            try:
-                next(solving)  # what it waits for it makes itself
-            except StopIteration as end:
-                certificate: Certificate = end.value
-                return certificate
+        """Graft until the optimum at this L1 penalty is reached, or for ``max_rounds``."""
+        return solve_together([self.solving(l1)])[0]
 
-    def solving(self, l1: float) -> Generator[LinearGrafting, None, Certificate]:
-        """The same, with a halt wherever gradients are wanted: see `lockstep`."""
+    def solving(self, l1: float) -> Solving:
+        """`solve` as a generator that yields when it needs gradients."""
         penalty, tol, strictness = self.penalty(l1), self.params.tol, 0.3
         for n_rounds in range(self.params.max_rounds + 1):
             if self._known is None or self._known[0] is not self.state.raw:
                 yield self
             by_row, gradient = self.gradient()
             certificate, found = self._certify(by_row, gradient, penalty, n_rounds)
-            is_last = n_rounds == self.params.max_rounds or strictness < STRICTEST
+            is_last = n_rounds == self.params.max_rounds or strictness < MIN_STRICTNESS
             if is_last or (certificate.violation <= tol and certificate.gap <= tol):
                 break
             if certificate.violation <= tol:
-                strictness *= 0.1  # the gap wants more than the violations
+                strictness *= 0.1  # the gap needs a closer fit than the violations
             goal = strictness * tol
             if not self.view.loss.constant_hessian:
                 goal = max(goal, LOOSE * certificate.violation)
@@ -191,7 +161,7 @@ class LinearGrafting:
         return Certificate(certificate.violation, certificate.gap, max(1, n_rounds))
 
     def certify(self, l1: float) -> Certificate:
-        """How far the state is from the optimum at this L1 price."""
+        """Violation and duality gap of the state at this L1 penalty."""
         by_row, gradient = self.gradient()
         return self._certify(by_row, gradient, self.penalty(l1), self.params.max_rounds)[0]
 
@@ -214,7 +184,7 @@ class LinearGrafting:
         return Certificate(worst, gap / self._null_loss, n_rounds), found
 
     def _choose(self, gradient: FloatArray, found: FloatArray, penalty: Penalty) -> list[IntArray]:
-        """For each output the weights to free: those in use, and the worst violators (Eq. 8)."""
+        """For each output the weights to free: those in use, and the largest violations (Eq. 8)."""
         used = self.state.weight != 0.0
         excess = np.where(used, 0.0, found)
         excess[np.abs(gradient) <= penalty.threshold * (1.0 + HAIR)] = 0.0
@@ -227,15 +197,15 @@ class LinearGrafting:
             here = feature[order[output[order] == k]][:n_new]
             old = np.flatnonzero(used[k])
             old = old[np.argsort(self.entry[old], kind="stable")]
-            new = without_twins(self.view, gradient[k], self.alpha, old, here)
+            new = without_duplicates(self.view, gradient[k], self.alpha, old, here)
             self.enter(new)
             free.append(np.concatenate([old, new]))
         return free
 
     def enter(self, features: IntArray) -> None:
-        """Remember in which order features became free."""
+        """Record the order in which features became free."""
         for j in features:
-            if self.entry[j] == NOT_YET:
+            if self.entry[j] == NEVER:
                 self.entry[j] = self.n_grafts
             self.n_grafts += 1
 
@@ -246,7 +216,7 @@ class LinearGrafting:
             self._centre_intercepts()
 
     def _centre_intercepts(self) -> None:
-        """A shift common to all classes changes nothing: the shortest vector is kept."""
+        """Remove the shift common to all classes, which changes no probability."""
         shift = self.state.intercept.mean()
         self.state.intercept -= shift
         self.state.raw = self.state.raw - shift
@@ -275,9 +245,116 @@ class LinearGrafting:
 
 
 def _largest(excess: FloatArray, n: int) -> tuple[IntArray, IntArray]:
-    """The places of the n largest, and of all that equal the last of them; no zeros."""
-    least = 0.0
+    """Positions of the n largest values, with ties of the last of them; no zeros."""
+    smallest = 0.0
     if excess.size > n:
-        least = float(np.partition(excess, excess.size - n, axis=None)[excess.size - n])
-    output, feature = np.nonzero(excess >= least if least > 0.0 else excess)
+        smallest = float(np.partition(excess, excess.size - n, axis=None)[excess.size - n])
+    output, feature = np.nonzero(excess >= smallest if smallest > 0.0 else excess)
     return output, feature
+
+
+class LinearRun:
+    """Linear grafting on the training rows of one fold, from penalty to penalty."""
+
+    def __init__(self, data: GraftingData, params: GraftingParams, fold: Fold) -> None:
+        self._data, self._params, self.fold = data, params, fold
+        view = data.view(fold.train, params)
+        self.core = LinearGrafting(view, params, data.alpha(np.empty(0, np.int64)))
+
+    def solving(self, l1: float) -> Solving:
+        """Fit at the next penalty; features beyond ``max_features`` do not enter."""
+        if not self._data.prices.is_plain:
+            self.core.alpha = self._data.alpha(self.core.support())
+        limit = self._params.max_features
+        if limit is None or self.core.allowed is not None:
+            return (yield from self.core.solving(l1))
+        before, support = self.core.state.copy(), self.core.support()
+        certificate = yield from self.core.solving(l1)
+        if len(self._with_kept(self.core.support())) > limit:
+            after = self.core.support()
+            self.core.state = before
+            self.core.allowed = self._allowed(support, after, limit)
+            certificate = yield from self.core.solving(l1)
+        return certificate
+
+    def _with_kept(self, support: IntArray) -> IntArray:
+        return np.union1d(support, np.flatnonzero(self._data.prices.keep))
+
+    def _allowed(self, support: IntArray, after: IntArray, limit: int) -> BoolArray:
+        """The features that may stay: those in use, and the new ones with the largest gradients."""
+        _, gradient = self.core.gradient()
+        new = np.setdiff1d(after, self._with_kept(support))
+        alpha = self.core.alpha[new]
+        size = np.abs(gradient[:, new]).max(axis=0) / np.where(alpha > 0.0, alpha, 1.0)
+        kept = self._with_kept(support)
+        chosen = new[np.argsort(-size, kind="stable")][: limit - len(kept)]
+        allowed = np.zeros(len(self.core.alpha), np.bool_)
+        allowed[kept] = allowed[chosen] = True
+        return allowed
+
+    def step(self, l1: float, certificate: Certificate) -> Step:
+        """The state as a step of a path."""
+        core = self.core
+        return Step.of(
+            self._data.with_kept(core.support()),
+            np.abs(core.state.weight).sum(axis=0),
+            penalty=l1,
+            objective=core.value(l1),
+            model=core.model(),
+            details={
+                "rounds": certificate.n_rounds,
+                "grafts": core.n_grafts,
+                "violation": certificate.violation,
+                "gap": certificate.gap,
+            },
+        )
+
+
+class GridTrace:
+    """A falling grid of L1 penalties: one step for each, with a held-out score."""
+
+    def __init__(self, data: GraftingData, params: GraftingParams, folds: Sequence[Fold]) -> None:
+        self._data = data
+        self._whole = LinearRun(data, params, data.everything)
+        self._runs = [LinearRun(data, params, fold) for fold in folds]
+
+    def grid(self) -> list[float]:
+        """Falling penalties, from the smallest that keeps everything out."""
+        top = self._whole.core.largest_l1()
+        if top == 0.0:
+            return [0.0]
+        columns = self._data.columns
+        bottom = GRID_BOTTOM if columns.n_rows >= columns.n_features else WIDE_GRID_BOTTOM
+        return [float(value) for value in np.geomspace(top, bottom * top, GRID_POINTS)]
+
+    def steps(
+        self, penalties: Sequence[float], on_round: Callable[[], None] = lambda: None
+    ) -> Iterator[Step]:
+        """One step per penalty, from high to low."""
+        for l1 in penalties:
+            runs = [*self._runs, self._whole]
+            *_, certificate = solve_together([run.solving(l1) for run in runs])
+            fold_losses = []
+            for run in self._runs:
+                fold_losses.append(self._data.fold_losses(run.fold, run.core.state.raw))
+                on_round()
+            score = None
+            if fold_losses:
+                score = pool(fold_losses, origin="held_out", metric=self._data.loss.name)
+            step = self._whole.step(l1, certificate)
+            on_round()
+            yield replace(step, score=score)
+
+    def approach(self, l1: float) -> list[float]:
+        """Penalties that lead down to one, so that features enter in order."""
+        top = self._whole.core.largest_l1()
+        if l1 >= top:
+            return [l1]
+        return [
+            float(value) for value in np.geomspace(top, max(l1, 1e-6 * top), APPROACH_POINTS)[:-1]
+        ]
+
+    def follow(self, penalties: Sequence[float]) -> None:
+        """Fit at some penalties without a step for each."""
+        for l1 in penalties:
+            solve_together([self._whole.solving(l1)])

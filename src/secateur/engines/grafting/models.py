@@ -1,15 +1,15 @@
-"""A grafted network at one step of a path, in the user's units, and as a table to read.
+"""Fitted models: linear, and networks with one hidden layer.
 
     f_k(x) = sum over units h of output k of g(sum_j w_hj x_j + b_h) + b_k,   g(a) = tanh(a / 2)
 
-g is the paper's 2 / (1 + e^-a) - 1. Units have output weight one. With several classes each unit
-belongs to one of them.
+g is the paper's 2 / (1 + e^-a) - 1. The output weight of a unit is one. With several classes each
+unit feeds one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,53 @@ import numpy as np
 from secateur._kernels.threads import Threads
 from secateur.data.table import Table
 from secateur.engines.grafting.columns import View
-from secateur.engines.grafting.linear import read_filled
 from secateur.typing import FloatArray, IntArray, Loss
 
 SLOPE_AT_ZERO = 0.5
 """g'(0)."""
+
+
+def read_filled(table: Table, features: IntArray, fill: FloatArray) -> FloatArray:
+    """Columns of a table with missing values filled, shape (n_rows, n_features)."""
+    cells = table.columns(features)
+    missing = np.isnan(cells)
+    if missing.any():
+        cells = np.where(missing, fill, cells)
+    return cells
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearModel:
+    """``raw = at_centre + sum_j coef_j (x_j - centre_j)``, one row of coefficients per output.
+
+    Features are in order of entry, so that sums do not depend on the order of columns. Centring
+    first keeps precision for columns far from zero.
+    """
+
+    loss: Loss
+    features: IntArray
+    coef: FloatArray
+    centre: FloatArray
+    fill: FloatArray
+    at_centre: FloatArray
+
+    @property
+    def intercept(self) -> FloatArray:
+        """Raw predictions if all features are 0."""
+        value: FloatArray = self.at_centre - self.coef @ self.centre
+        return value
+
+    def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:  # noqa: ARG002
+        """Raw predictions of shape (n_outputs, n_rows)."""
+        out = np.repeat(self.at_centre[:, None], table.n_rows, axis=1)
+        if len(self.features):
+            cells = read_filled(table, self.features, self.fill)
+            out += self.coef @ (cells - self.centre).T
+        return out
+
+    def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
+        """Predictions on the target's scale: values, or a probability per class."""
+        return self.loss.response(self.raw(table, threads))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +73,7 @@ class NetworkWeights:
     Parameters
     ----------
     feature, unit : int arrays of shape (n_connections,)
-        From which feature to which hidden unit.
+        Source and destination of each connection.
     weight : array of shape (n_connections,)
     unit_output : int array of shape (n_units,)
         The output that each unit feeds.
@@ -64,7 +106,7 @@ class NetworkWeights:
         return found
 
     def connected(self, feature: int, unit: int, output: int) -> NetworkWeights:
-        """The network with one connection more, of weight 0; ``unit`` may be a new one."""
+        """The network with one more connection of weight 0; ``unit`` may be new."""
         is_new = unit == self.n_units
         return NetworkWeights(
             np.append(self.feature, feature),
@@ -80,15 +122,13 @@ class NetworkWeights:
         return np.concatenate([self.output_bias, self.hidden_bias, self.weight])
 
     def with_flat(self, vector: FloatArray) -> NetworkWeights:
-        """The same connections with other weights."""
+        """The same connections with other weights and biases."""
         first, second = len(self.output_bias), len(self.output_bias) + self.n_units
-        return NetworkWeights(
-            self.feature,
-            self.unit,
-            vector[second:].copy(),
-            self.unit_output,
-            vector[first:second].copy(),
-            vector[:first].copy(),
+        return replace(
+            self,
+            weight=vector[second:].copy(),
+            hidden_bias=vector[first:second].copy(),
+            output_bias=vector[:first].copy(),
         )
 
     def matrix(self) -> FloatArray:
@@ -133,8 +173,8 @@ def flat_gradient(
 class NetworkModel:
     """A network on columns ``(x - centre) * inverse``; its output times ``scale``, plus ``offset``.
 
-    Scale and offset are those of a numeric target, which is standardised for the fit: units
-    answer between -1 and 1.
+    Scale and offset are those of a numeric target, which is standardised for the fit because
+    units give values between -1 and 1.
     """
 
     loss: Loss
@@ -149,13 +189,11 @@ class NetworkModel:
     def of(cls, network: NetworkWeights, view: View, unit: tuple[float, float]) -> NetworkModel:
         """The model of a network; connections of weight zero are left out."""
         live = network.weight != 0.0
-        kept = NetworkWeights(
-            network.feature[live],
-            network.unit[live],
-            network.weight[live],
-            network.unit_output,
-            network.hidden_bias,
-            network.output_bias,
+        kept = replace(
+            network,
+            feature=network.feature[live],
+            unit=network.unit[live],
+            weight=network.weight[live],
         )
         centre, inverse = view.user_scale(kept.features)
         fill = view.user_mean(kept.features)
@@ -247,17 +285,11 @@ class Network:
         return len(self.feature)
 
     def __str__(self) -> str:
-        lines = [("unit", "output", "feature", "weight", "bias")]
-        lines += [
-            (
-                str(row["unit"]),
-                row["output"],
-                row["feature"],
-                f"{row['weight']:.4g}",
-                f"{row['bias']:.4g}",
-            )
-            for row in self.to_rows()
-        ]
+        names = ("unit", "output", "feature", "weight", "bias")
+        lines: list[tuple[str, ...]] = [names]
+        for row in self.to_rows():
+            cells = (row[name] for name in names)
+            lines.append(tuple(f"{c:.4g}" if isinstance(c, float) else str(c) for c in cells))
         widths = [max(len(line[c]) for line in lines) for c in range(5)]
         return "\n".join(
             "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()

@@ -1,7 +1,7 @@
-"""Fit the free weights again: Newton steps, each a quadratic with absolute values.
+"""The criterion of Eq. 7, its optimality conditions, and Newton steps on the free weights.
 
-Weights of several outputs are fitted together, with the whole matrix of second derivatives:
-outputs of a softmax lean on each other, and one after the other would take hundreds of rounds.
+Weights of several outputs are fitted together, with the full matrix of second derivatives: the
+outputs of a softmax depend on each other, and one after the other would take hundreds of rounds.
 """
 
 from __future__ import annotations
@@ -13,46 +13,119 @@ import numpy as np
 from secateur._kernels.columns import SparseColumns
 from secateur._kernels.coordinate_descent import descend_dense, descend_gram, descend_sparse
 from secateur.engines.grafting.columns import View
-from secateur.engines.grafting.criterion import Penalty
 from secateur.engines.grafting.gram import Free, free_columns
-from secateur.typing import FloatArray
+from secateur.typing import BoolArray, FloatArray
 
-SWEEPS = 10_000
-"""The most sweeps over the free weights for one quadratic."""
+MAX_SWEEPS = 10_000
+"""Sweeps over the free weights for one quadratic."""
 
-COLUMN_SWEEPS = 200
-"""The same where every sweep reads the columns themselves."""
+MAX_COLUMN_SWEEPS = 200
+"""The same if every sweep reads the columns."""
 
 ARMIJO = 1e-4
-"""The part of the promised fall that a step must give."""
+"""Share of the predicted decrease that a step must reach."""
+
+
+class Penalty:
+    """``l1 sum alpha |w| + l2 sum alpha w^2``; an alpha for each feature, the same for outputs.
+
+    Attributes
+    ----------
+    threshold : array of shape (n_features,)
+        The gradient that a weight at zero must exceed; infinite if ``l1`` is.
+    ridge : array of shape (n_features,)
+        The slope of the gradient of the squared part.
+    """
+
+    __slots__ = ("alpha", "l1", "l2", "ridge", "threshold")
+
+    def __init__(self, l1: float, l2: float, alpha: FloatArray) -> None:
+        self.l1, self.l2, self.alpha = l1, l2, alpha
+        self.threshold: FloatArray = np.where(alpha > 0.0, alpha, 0.0)
+        # with an infinite l1 only features without a cost can enter
+        np.multiply(self.threshold, l1, out=self.threshold, where=alpha > 0.0)
+        self.ridge: FloatArray = 2.0 * l2 * alpha
+
+    def value(self, weight: FloatArray) -> float:
+        """The penalty of weights of shape (n_outputs, n_features)."""
+        used = np.flatnonzero(weight.any(axis=0))
+        w, alpha = weight[:, used], self.alpha[used]
+        absolute = float((np.abs(w) @ alpha).sum())
+        squared = self.l2 * float((w * w @ alpha).sum())
+        return squared + (self.l1 * absolute if absolute else 0.0)
+
+
+def violations(gradient: FloatArray, weight: FloatArray, penalty: Penalty) -> FloatArray:
+    """Distance of each subgradient of the criterion from zero, shape (n_outputs, n_features)."""
+    threshold = penalty.threshold
+    out = np.abs(gradient)
+    out -= threshold
+    np.maximum(out, 0.0, out=out)
+    used = np.nonzero(weight)
+    w, feature = weight[used], used[1]
+    smooth = gradient[used] + penalty.ridge[feature] * w
+    out[used] = np.abs(smooth + np.copysign(threshold[feature], w))
+    return out
+
+
+def duality_gap(
+    view: View,
+    raw: FloatArray,
+    by_row: FloatArray,
+    gradient: FloatArray,
+    weight: FloatArray,
+    penalty: Penalty,
+    allowed: BoolArray | None = None,
+) -> float:
+    """The duality gap ``P(w) - D(u) >= 0``, a bound on how much the criterion can still fall.
+
+    The dual point is the gradient by row, scaled until ``|x_j' u| <= l1 alpha_j`` holds for every
+    column without a squared penalty. Intercepts and features of alpha 0 are taken to be at their
+    optimum; the KKT violation measures how near they are.
+    """
+    threshold, ridge = penalty.threshold, penalty.ridge
+    held = threshold > 0.0 if allowed is None else (threshold > 0.0) & allowed
+    size = np.abs(gradient)
+    strict = held & (ridge == 0.0)
+    top = float((size[:, strict] / threshold[strict]).max(initial=0.0))
+    part = min(1.0, 1.0 / top) if top > 0.0 else 1.0
+    slope = np.zeros_like(by_row)
+    used = view.shares > 0.0
+    slope[:, used] = part * by_row[:, used] / view.shares[used]
+    dual = -float(view.shares @ view.loss.conjugate(view.target, slope))  # type: ignore[attr-defined]  # the losses of grafting have one
+    soft = (held if penalty.l2 > 0.0 else np.zeros_like(held)) & (ridge > 0.0)
+    if soft.any():
+        beyond = np.maximum(part * size[:, soft] - threshold[soft], 0.0)
+        dual -= float((beyond * beyond / (2.0 * ridge[soft])).sum())
+    return max(0.0, view.mean_loss(raw) + penalty.value(weight) - dual)
 
 
 @dataclass(slots=True, eq=False)
 class LinearState:
-    """Weights of all features, intercepts, and the raw predictions that they give.
+    """Weights of all features, intercepts, and their raw predictions.
 
-    ``told`` are raw predictions whose loss is known, and that loss.
+    ``known_loss`` caches the loss of the raw predictions.
     """
 
     weight: FloatArray
     intercept: FloatArray
     raw: FloatArray
-    told: tuple[FloatArray, float] | None = None
+    known_loss: tuple[FloatArray, float] | None = None
 
     def copy(self) -> LinearState:
-        """A state of its own."""
+        """An independent copy."""
         return LinearState(self.weight.copy(), self.intercept.copy(), self.raw.copy())
 
     def loss(self, view: View) -> float:
-        """The mean loss; asked twice, it is not made again."""
-        if self.told is None or self.told[0] is not self.raw:
-            self.told = self.raw, view.mean_loss(self.raw)
-        return self.told[1]
+        """The mean loss, cached."""
+        if self.known_loss is None or self.known_loss[0] is not self.raw:
+            self.known_loss = self.raw, view.mean_loss(self.raw)
+        return self.known_loss[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Move:
-    """A change of weights and intercepts, and what it does to raw predictions."""
+    """A change of weights and intercepts, and of the raw predictions."""
 
     step: FloatArray
     intercept: FloatArray
@@ -68,13 +141,13 @@ class Refit:
         self.columns = free_columns(view)
 
     def fit(
-        self, state: LinearState, free: Free, penalty: Penalty, goal: float, most_steps: int = 30
+        self, state: LinearState, free: Free, penalty: Penalty, goal: float, max_steps: int = 30
     ) -> None:
         """Fit until no violation among the free weights is above the goal."""
         fits = self.columns.fits(free)
         if fits:
             self.columns.hold(free)
-        for _ in range(most_steps):
+        for _ in range(max_steps):
             if fits:
                 is_done = not self._step_on_gram(state, free, penalty, goal)
             else:
@@ -83,7 +156,7 @@ class Refit:
                 return
 
     def _step_on_gram(self, state: LinearState, free: Free, penalty: Penalty, goal: float) -> bool:
-        """One Newton step on the Gram matrix; False where none is needed, or none helps."""
+        """One Newton step on the Gram matrix; False if none is needed, or none helps."""
         by_row, curvature = self._view.row_gradients(state.raw)
         threshold, ridge = penalty.threshold[free.feature], penalty.ridge[free.feature]
         weight = state.weight[free.output, free.feature]
@@ -97,7 +170,7 @@ class Refit:
         products, sums, totals = self.columns.products(state.raw, curvature)
         backward: FloatArray = np.zeros_like(totals)
         if self._fit_intercept:
-            # the best intercepts for given weights are known: put them in, and they are gone
+            # the intercepts are eliminated: their optimum for given weights is known
             backward = np.asarray(np.linalg.pinv(totals, hermitian=True), np.float64)
             products = products - sums.T @ (backward @ sums)
             q -= sums.T @ (backward @ total)
@@ -105,7 +178,7 @@ class Refit:
             products = products.copy()
         products[np.diag_indices_from(products)] += ridge
         moved = weight.copy()
-        descend_gram(products, q, threshold, moved, 0.5 * goal, SWEEPS)
+        descend_gram(products, q, threshold, moved, 0.5 * goal, MAX_SWEEPS)
         step = moved - weight
         shift = -backward @ (total + sums @ step)
         raw = self.columns.combine(step) + shift[:, None]
@@ -114,7 +187,7 @@ class Refit:
     def _step_on_columns(
         self, state: LinearState, free: Free, penalty: Penalty, goal: float
     ) -> bool:
-        """One Newton step for each output in turn, on the columns themselves."""
+        """One Newton step for each output in turn, on the columns."""
         is_moved = False
         for k in range(len(state.raw)):
             by_row, curvature = self._view.row_gradients(state.raw)
@@ -133,14 +206,14 @@ class Refit:
         penalty: Penalty,
         goal: float,
     ) -> _Move | None:
-        """The minimum of the quadratic model of one output; None where nothing moves."""
+        """The minimum of the quadratic model of one output; None if nothing changes."""
         view, features = self._view, free.feature
         weight = state.weight[free.output, features]
         threshold, ridge = penalty.threshold[features], penalty.ridge[features]
         moved, r = weight.copy(), by_row.copy()
         columns, places, mean, inverse = view.columns.at_hand(features, view.mean, view.inverse)
         fixed = (places, mean, inverse, curvature, ridge, threshold)
-        rest = (self._fit_intercept, 0.5 * goal, COLUMN_SWEEPS, r, moved)
+        rest = (self._fit_intercept, 0.5 * goal, MAX_COLUMN_SWEEPS, r, moved)
         if isinstance(columns, SparseColumns):
             shift, worst = descend_sparse(*columns, *fixed, *rest)
         else:
@@ -157,27 +230,26 @@ class Refit:
     def _search(
         self, state: LinearState, free: Free, penalty: Penalty, move: _Move, by_row: FloatArray
     ) -> bool:
-        """Go along the move, half as far each time, until the criterion falls; False if never."""
+        """Backtracking line search; False if the criterion does not fall."""
         view, place = self._view, (free.output, free.feature)
         threshold, ridge = penalty.threshold[free.feature], 0.5 * penalty.ridge[free.feature]
         before = state.weight[place]
-        paid = _paid(before, threshold, ridge)
-        value = state.loss(view) + paid
-        promised = (
-            float((by_row * move.raw).sum()) + _paid(before + move.step, threshold, ridge) - paid
-        )
+        penalty_before = _penalty_of(before, threshold, ridge)
+        value = state.loss(view) + penalty_before
+        after = _penalty_of(before + move.step, threshold, ridge)
+        predicted = float((by_row * move.raw).sum()) + after - penalty_before
         slack, length = 1e-14 * (abs(value) + 1.0), 1.0
         is_exact = view.loss.constant_hessian
         for _ in range(40):
             raw = state.raw + length * move.raw
             weight = before + length * move.step
             loss = view.mean_loss(raw)
-            new = loss + _paid(weight, threshold, ridge)
-            if is_exact or new <= value + ARMIJO * length * promised + slack:
+            new = loss + _penalty_of(weight, threshold, ridge)
+            if is_exact or new <= value + ARMIJO * length * predicted + slack:
                 state.weight[place] = weight
                 state.intercept += length * move.intercept
                 state.raw = raw
-                state.told = raw, loss
+                state.known_loss = raw, loss
                 return new < value or length == 1.0
             length *= 0.5
         return False
@@ -189,8 +261,8 @@ def _worst(q: FloatArray, threshold: FloatArray, weight: FloatArray) -> float:
     return float(found.max(initial=0.0))
 
 
-def _paid(weight: FloatArray, threshold: FloatArray, ridge: FloatArray) -> float:
-    """The penalty of free weights; one that is held at zero by an infinite price pays nothing."""
+def _penalty_of(weight: FloatArray, threshold: FloatArray, ridge: FloatArray) -> float:
+    """The penalty of free weights; zero weights with an infinite threshold contribute nothing."""
     used = weight != 0.0
     w = weight[used]
     return float(np.abs(w) @ threshold[used] + (w * w) @ ridge[used])
