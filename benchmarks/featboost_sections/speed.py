@@ -62,8 +62,8 @@ class Evaluations:
     def problem(self) -> Problem:
         table = read_table(self.X)
         target = read_target(self.y, target_type="classification")
-        prices = as_costs(None, None, None).bind(table.names)
-        return Problem(table, target, np.ones(len(self.y)), prices, "classification")
+        cost_model = as_costs(None, None, None).bind(table.names)
+        return Problem(table, target, np.ones(len(self.y)), cost_model, "classification")
 
     def with_neighbours(self) -> Any:
         problem = self.problem()

@@ -131,8 +131,8 @@ def _fit(n: int, d: int, seed: int) -> tuple[float, float]:
         table_ = read_table(X)
         columns = bin_table(table_, weight, threads=threads)
         groups = pool_groups(columns, weight, _default(n, seed), threads)
-        prices = as_costs(None, None, None).bind(table_.names)
-        data = BoostedData(columns, y, weight, get_loss("squared_error"), prices, threads)
+        cost_model = as_costs(None, None, None).bind(table_.names)
+        data = BoostedData(columns, y, weight, get_loss("squared_error"), cost_model, threads)
         params = AGBM(N_TREES, 0.005).params
         fits = (replace(data, groups=groups), data)
         last = [list(each.run(each.everything, params).steps)[-1] for each in fits]
@@ -157,10 +157,10 @@ def _once(n: int, d: int, seed: int, form: Any) -> tuple[float, float]:
         if not plan.design.has_tests:
             return 1.0, 1.0  # all features are searched
         seen = Recording(plan.design, plan.members, plan.cut, plan.alone)
-        prices = as_costs(None, None, None).bind(table_.names)
+        cost_model = as_costs(None, None, None).bind(table_.names)
         loss = get_loss("squared_error")
         data = BoostedData(
-            columns, y, weight, loss, prices, threads, groups=groups._replace(plan=seen)
+            columns, y, weight, loss, cost_model, threads, groups=groups._replace(plan=seen)
         )
         list(data.run(data.everything, AGBM(1, max_depth=1).params).steps)
     found = set(seen.found[0].tolist())

@@ -124,7 +124,7 @@ def test_costs_and_a_budget(run, table, tmp_path, method):
 def test_groups_are_paid_for_once(run, table, tmp_path):
     (tmp_path / "costs.csv").write_text("a,5\nc,5\nb,1\nd,1\ncolour,1\n")
     (tmp_path / "groups.csv").write_text("feature,group\na,blood\nc,blood\n")
-    options = ("--costs", "costs.csv", "--groups", "groups.csv", "--keep", "a,c")
+    options = ("--costs", "costs.csv", "--feature-groups", "groups.csv", "--keep", "a,c")
     done = run("select", table, "-y", "y", *options, "--json", "-o", "r", *QUICK)
     rows = {row["name"]: row for row in done.document["features"]}
     assert rows["a"]["groups"] == rows["c"]["groups"] == ["blood"]

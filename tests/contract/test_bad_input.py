@@ -190,22 +190,28 @@ BAD_COSTS = {
     "unknown name": ({"costs": {"bb": 2.0}}, "'costs'.*'bb'"),
     "unknown index": ({"costs": {12: 2.0}}, "'costs'.*12"),
     "text": ({"costs": "cheap"}, "'costs' must"),
-    "groups too short": ({"groups": ["p", "q"]}, r"'groups' must have one label per feature, 8"),
-    "groups of unknown names": ({"groups": {"p": ["zz"]}}, "'groups'.*'zz'"),
-    "a matrix of groups lying down": ({"groups": np.eye(2, 8)}, "one row per feature, 8"),
+    "feature groups too short": (
+        {"feature_groups": ["p", "q"]},
+        r"'feature_groups' must have one label per feature, 8",
+    ),
+    "groups of unknown names": ({"feature_groups": {"p": ["zz"]}}, "'feature_groups'.*'zz'"),
+    "a matrix of groups lying down": ({"feature_groups": np.eye(2, 8)}, "one row per feature, 8"),
     "keep of unknown names": ({"keep": ["zz"]}, "'keep'.*'zz'"),
     "keep of unknown indices": ({"keep": [99]}, "'keep'.*99"),
     "a rule of the wrong shape": ({"costs": FeatureCosts(rule=_bad_rule)}, "_bad_rule.*shape"),
     "groups twice": (
-        {"costs": FeatureCosts(groups=list("ppqqrrss")), "groups": list("ppqqrrss")},
-        "'groups'",
+        {
+            "costs": FeatureCosts(feature_groups=list("ppqqrrss")),
+            "feature_groups": list("ppqqrrss"),
+        },
+        "'feature_groups'",
     ),
     "more kept than allowed": ({"keep": [0, 1, 2], "max_features": 2}, "'max_features'.*3. Got 2"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_COSTS)
-@pytest.mark.parametrize("cls", having("costs", "groups", "keep", "max_features"))
+@pytest.mark.parametrize("cls", having("costs", "feature_groups", "keep", "max_features"))
 def test_bad_costs(cls, case, no_work):
     small = small_problem(cls)
     X = pd.DataFrame(small.X, columns=list(NAMES))
@@ -290,7 +296,7 @@ def test_bad_parameters(cls, name, no_work):
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_every_parameter_has_bad_values_above(cls):
-    tested_elsewhere = {"costs", "groups", "keep", "class_weight"}
+    tested_elsewhere = {"costs", "feature_groups", "keep", "class_weight"}
     assert set(cls().get_params()) <= BAD_PARAMETERS.keys() | tested_elsewhere
 
 

@@ -70,12 +70,14 @@ def test_global_random_numbers_are_left_alone(cls):
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
-@pytest.mark.parametrize("cls", having("costs", "groups", "keep"))
+@pytest.mark.parametrize("cls", having("costs", "feature_groups", "keep"))
 def test_what_the_caller_gave_is_untouched(cls):
     small = small_problem(cls)
     X, y, weight = small.X.copy(), small.y.copy(), np.full(len(small.y), 2.0)
     costs, groups, keep = np.arange(1.0, 9.0), list("ppqqrrss"), [0]
-    quick(cls, costs=costs, groups=groups, keep=keep).fit(X, y, sample_weight=weight).predict(X)
+    quick(cls, costs=costs, feature_groups=groups, keep=keep).fit(
+        X, y, sample_weight=weight
+    ).predict(X)
     np.testing.assert_array_equal(X, small.X)
     np.testing.assert_array_equal(y, small.y)
     assert (weight == 2.0).all()

@@ -238,7 +238,7 @@ def test_a_dear_feature_is_replaced_by_its_cheap_copy(cls):
     assert not cheap.support_[8]
 
 
-@pytest.mark.parametrize("cls", having("groups"))
+@pytest.mark.parametrize("cls", having("feature_groups"))
 def test_groups_pay_once(cls):
     small = small_problem(cls)
     labels = ["p", "q", "p", "r", "q", "r", "q", None]
@@ -247,7 +247,7 @@ def test_groups_pay_once(cls):
         {"p": [0, 2], "q": [1, 4, 6], "r": [3, 5]},
         np.array([[label == bag for bag in "pqr"] for label in labels]),
     ]
-    fits = [quick(cls, groups=form).fit(small.X, small.y) for form in forms]
+    fits = [quick(cls, feature_groups=form).fit(small.X, small.y) for form in forms]
     for other in fits[1:]:
         np.testing.assert_array_equal(other.support_, fits[0].support_)
     for step in fits[0].path_:

@@ -46,8 +46,8 @@ def test_columns_are_centred_and_scaled_with_weights(kind, standardize):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_of_equal_columns_the_cheapest_stays(kind):
     X, weight = table()
-    price = np.array([1.0, 3.0, 1.0, 1.0, 2.0, 1.0])
-    found = centre(read_table(kind(X)), weight, standardize=True, price=price)
+    cost = np.array([1.0, 3.0, 1.0, 1.0, 2.0, 1.0])
+    found = centre(read_table(kind(X)), weight, standardize=True, cost=cost)
     np.testing.assert_array_equal(found.features, [0, 3, 4, 5])
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.data.costs import FeatureCosts, as_costs
-from secateur.data.feature_groups import bag_labels, grid_neighbours
+from secateur.data.feature_groups import feature_group_labels, grid_neighbours
 from secateur.exceptions import InputError, ParameterError
 
 NAMES = ("age", "height", "mass", "pulse")
@@ -24,8 +24,8 @@ def used(*features, n=4):
     return mask
 
 
-def prices(*features, **words):
-    return FeatureCosts(**words).bind(NAMES).prices(used(*features)).tolist()
+def costs_of(*features, **words):
+    return FeatureCosts(**words).bind(NAMES).costs(used(*features)).tolist()
 
 
 # ---- costs ------------------------------------------------------------------------------------
@@ -46,12 +46,12 @@ def prices(*features, **words):
 def test_costs_in_every_form(costs, expected):
     bound = FeatureCosts(costs).bind(NAMES)
     assert bound.cost.tolist() == expected
-    assert bound.prices(NOTHING).tolist() == expected
+    assert bound.costs(NOTHING).tolist() == expected
     assert bound.is_plain
 
 
 def test_used_and_kept_features_are_free():
-    assert prices(1, costs=[1, 2, 3, 4], keep=["mass"]) == [1, 0, 0, 4]
+    assert costs_of(1, costs=[1, 2, 3, 4], keep=["mass"]) == [1, 0, 0, 4]
     bound = FeatureCosts([1, 2, 3, 4], keep=[2]).bind(NAMES)
     assert bound.keep.tolist() == [False, False, True, False]
     assert bound.is_plain
@@ -65,7 +65,7 @@ def test_keep_in_every_form(keep):
 def test_asking_for_prices_changes_nothing():
     bound = FeatureCosts([1, 2, 3, 4], keep=[2]).bind(NAMES)
     mask = used(0)
-    bound.prices(mask)[:] = 99
+    bound.costs(mask)[:] = 99
     assert mask.tolist() == used(0).tolist()
     assert bound.cost.tolist() == [1, 2, 3, 4]
 
@@ -95,11 +95,11 @@ MEMBERS = np.array([[0, 0], [1, 0], [1, 0], [0, 0]], dtype=bool)[:, :1]
     ],
 )
 def test_bags_in_every_form(groups):
-    bound = FeatureCosts([1, 2, 3, 4], groups=groups).bind(NAMES)
+    bound = FeatureCosts([1, 2, 3, 4], feature_groups=groups).bind(NAMES)
     assert not bound.is_plain
-    assert bound.prices(NOTHING).tolist() == [1, 2, 3, 4]
-    assert bound.prices(used(1)).tolist() == [1, 0, 0, 4]
-    assert bound.prices(used(0)).tolist() == [0, 2, 3, 4]
+    assert bound.costs(NOTHING).tolist() == [1, 2, 3, 4]
+    assert bound.costs(used(1)).tolist() == [1, 0, 0, 4]
+    assert bound.costs(used(0)).tolist() == [0, 2, 3, 4]
     assert bound.total(np.array([2, 1, 0])) == 4.0
 
 
@@ -115,26 +115,26 @@ def test_bags_in_every_form(groups):
     ],
 )
 def test_bags_are_called_what_the_user_calls_them(groups, labels):
-    assert bag_labels(groups) == labels
+    assert feature_group_labels(groups) == labels
     if groups is not None:
-        members = FeatureCosts(groups=groups).bind(NAMES).bags
+        members = FeatureCosts(feature_groups=groups).bind(NAMES).feature_groups
         assert members.shape[1] == len(labels)
 
 
-def test_labels_are_in_the_order_of_the_bags():
+def test_labels_are_in_the_order_of_the_groups():
     groups = np.array(["b", "a", "b", "c"])
-    members = FeatureCosts(groups=groups).bind(NAMES).bags.toarray()
-    assert [bag_labels(groups)[row.argmax()] for row in members] == groups.tolist()
+    members = FeatureCosts(feature_groups=groups).bind(NAMES).feature_groups.toarray()
+    assert [feature_group_labels(groups)[row.argmax()] for row in members] == groups.tolist()
 
 
 def test_overlapping_bags_are_all_opened():
     groups = {"p": ["age", "height"], "q": ["height", "mass"]}
-    assert prices(0, groups=groups) == [0, 0, 1, 1]
-    assert prices(1, groups=groups) == [0, 0, 0, 1]
+    assert costs_of(0, feature_groups=groups) == [0, 0, 1, 1]
+    assert costs_of(1, feature_groups=groups) == [0, 0, 0, 1]
 
 
-def test_kept_features_open_their_bags():
-    assert prices(groups={"p": ["age", "height"]}, keep=["age"]) == [0, 0, 1, 1]
+def test_kept_features_open_their_groups():
+    assert costs_of(feature_groups={"p": ["age", "height"]}, keep=["age"]) == [0, 0, 1, 1]
 
 
 # ---- neighbours -------------------------------------------------------------------------------
@@ -142,13 +142,13 @@ def test_kept_features_open_their_bags():
 
 def test_neighbours_on_a_grid_are_cheaper():
     bound = FeatureCosts(2, neighbours=(3, 3)).bind([f"p{i}" for i in range(9)])
-    grid = bound.prices(used(4, n=9)).reshape(3, 3)
+    grid = bound.costs(used(4, n=9)).reshape(3, 3)
     np.testing.assert_array_equal(grid, [[2, 1, 2], [1, 0, 1], [2, 1, 2]])
     assert bound.total(np.array([4, 1, 0])) == 2 + 1 + 1
 
 
 def test_two_used_neighbours_give_no_more_than_one():
-    assert prices(0, 2, neighbours=(4,), discount=0.25) == [0, 0.25, 0, 0.25]
+    assert costs_of(0, 2, neighbours=(4,), discount=0.25) == [0, 0.25, 0, 0.25]
 
 
 @pytest.mark.parametrize("shape", [(5,), (2, 3), (28, 28), (2, 3, 4), (1, 4)])
@@ -163,12 +163,12 @@ def test_a_matrix_counts_both_ways_and_not_for_itself(make):
     matrix = np.zeros((4, 4))
     matrix[0, 3] = 2.5
     matrix[1, 1] = 1
-    assert prices(3, neighbours=make(matrix)) == [0.5, 1, 1, 0]
-    assert prices(0, neighbours=make(matrix)) == [0, 1, 1, 0.5]
+    assert costs_of(3, neighbours=make(matrix)) == [0.5, 1, 1, 0]
+    assert costs_of(0, neighbours=make(matrix)) == [0, 1, 1, 0.5]
 
 
 def test_an_open_bag_beats_a_discount():
-    assert prices(0, neighbours=(2, 2), groups={"p": ["age", "mass"]}) == [0, 0.5, 0, 1]
+    assert costs_of(0, neighbours=(2, 2), feature_groups={"p": ["age", "mass"]}) == [0, 0.5, 0, 1]
 
 
 # ---- a rule of one's own ----------------------------------------------------------------------
@@ -179,8 +179,8 @@ def second_is_double(mask):
 
 
 def test_a_rule_replaces_costs_but_not_what_is_used_or_kept():
-    assert prices(0, costs=50, rule=second_is_double) == [0, 2, 2, 2]
-    assert prices(0, rule=second_is_double, keep=[3]) == [0, 3, 3, 0]
+    assert costs_of(0, costs=50, rule=second_is_double) == [0, 2, 2, 2]
+    assert costs_of(0, rule=second_is_double, keep=[3]) == [0, 3, 3, 0]
     bound = FeatureCosts(rule=second_is_double).bind(NAMES)
     assert not bound.is_plain
     assert bound.total(np.array([3, 1, 0])) == 1 + 2 + 3
@@ -192,15 +192,15 @@ def test_a_rule_cannot_change_what_is_used():
         return np.ones(mask.size)
 
     mask = used(1)
-    assert FeatureCosts(rule=vandal).bind(NAMES).prices(mask).tolist() == [1, 0, 1, 1]
+    assert FeatureCosts(rule=vandal).bind(NAMES).costs(mask).tolist() == [1, 0, 1, 1]
     assert mask.sum() == 1
 
 
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ([1, 2], r"'wrong' must return one price per feature, shape \(4,\). Got shape \(2,\)"),
-        ([1, -1, 1, 1], "'wrong' must return finite prices >= 0. Got -1.0"),
+        ([1, 2], r"'wrong' must return one cost per feature, shape \(4,\). Got shape \(2,\)"),
+        ([1, -1, 1, 1], "'wrong' must return finite costs >= 0. Got -1.0"),
         ([1, np.nan, 1, 1], "Got nan"),
         ([1, np.inf, 1, 1], "Got inf"),
         ("cheap", "'wrong' must return numbers"),
@@ -212,7 +212,7 @@ def test_a_wrong_rule_is_named(answer, message):
         return answer
 
     with pytest.raises(InputError, match=message):
-        FeatureCosts(rule=wrong).bind(NAMES).prices(NOTHING)
+        FeatureCosts(rule=wrong).bind(NAMES).costs(NOTHING)
 
 
 # ---- mistakes ---------------------------------------------------------------------------------
@@ -231,15 +231,21 @@ def test_a_wrong_rule_is_named(answer, message):
         ({"costs": "dear"}, "'costs' must hold numbers"),
         ({"costs": ["a"] * 4}, "'costs' must hold numbers"),
         ({"costs": {"age": "dear"}}, "'costs' must hold numbers"),
-        ({"groups": ["p", "q"]}, r"one label per feature, 4. Got shape \(2,\)"),
-        ({"groups": {"weight": "p"}}, "'groups' must name features of X. Got 'weight'"),
-        ({"groups": {"p": ["weight"]}}, "'groups' must name features of X. Got 'weight'"),
-        ({"groups": {"weight": None}}, "'groups' must name features of X"),
-        ({"groups": {"p": ["age"], "mass": "q"}}, "Got both: 'mass' have no list"),
-        ({"groups": np.ones((3, 2), dtype=bool)}, "one row per feature, 4"),
-        ({"groups": np.full((4, 2), 7)}, "must be boolean"),
-        ({"groups": [("p",), {"q"}, None, None]}, "plain labels"),
-        ({"groups": 5}, "'groups' must be a sequence"),
+        ({"feature_groups": ["p", "q"]}, r"one label per feature, 4. Got shape \(2,\)"),
+        (
+            {"feature_groups": {"weight": "p"}},
+            "'feature_groups' must name features of X. Got 'weight'",
+        ),
+        (
+            {"feature_groups": {"p": ["weight"]}},
+            "'feature_groups' must name features of X. Got 'weight'",
+        ),
+        ({"feature_groups": {"weight": None}}, "'feature_groups' must name features of X"),
+        ({"feature_groups": {"p": ["age"], "mass": "q"}}, "Got both: 'mass' have no list"),
+        ({"feature_groups": np.ones((3, 2), dtype=bool)}, "one row per feature, 4"),
+        ({"feature_groups": np.full((4, 2), 7)}, "must be boolean"),
+        ({"feature_groups": [("p",), {"q"}, None, None]}, "plain labels"),
+        ({"feature_groups": 5}, "'feature_groups' must be a sequence"),
         ({"neighbours": (2, 3)}, r"one cell per feature, 4. Got \(2, 3\), which has 6"),
         ({"neighbours": 4}, "'neighbours' must be the shape of a grid"),
         ({"neighbours": (4.5,)}, "'neighbours' must be the shape of a grid"),
@@ -266,16 +272,16 @@ def test_mistakes_are_told_when_bound(words, message):
 def test_short_forms():
     assert as_costs(None).costs is None
     assert as_costs(2.0).costs == 2.0
-    assert as_costs([1, 2], groups=["p", "p"], keep=[0]).groups == ["p", "p"]
+    assert as_costs([1, 2], feature_groups=["p", "p"], keep=[0]).feature_groups == ["p", "p"]
     long = FeatureCosts(3, unit="euro", discount=0.1)
-    both = as_costs(long, groups={"p": [0]}, keep=["age"])
+    both = as_costs(long, feature_groups={"p": [0]}, keep=["age"])
     assert (both.costs, both.unit, both.discount) == (3, "euro", 0.1)
-    assert (both.groups, both.keep) == ({"p": [0]}, ["age"])
+    assert (both.feature_groups, both.keep) == ({"p": [0]}, ["age"])
 
 
 def test_nothing_is_given_twice():
-    with pytest.raises(ParameterError, match="'groups' must be given once"):
-        as_costs(FeatureCosts(groups=["p"]), groups=["q"])
+    with pytest.raises(ParameterError, match="'feature_groups' must be given once"):
+        as_costs(FeatureCosts(feature_groups=["p"]), feature_groups=["q"])
     with pytest.raises(ParameterError, match="'keep' must be given once"):
         as_costs(FeatureCosts(keep=["p"]), keep=["q"])
 
@@ -289,7 +295,7 @@ def test_words_are_held_untouched_and_can_be_copied():
         assert other.unit == "euro"
 
 
-# ---- what holds for all prices ----------------------------------------------------------------
+# ---- what holds for all costs ----------------------------------------------------------------
 
 
 @st.composite
@@ -298,7 +304,7 @@ def any_prices(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     words = {"costs": rng.integers(0, 5, size=n).astype(float), "keep": rng.random(n) < 0.1}
     if draw(st.booleans()):
-        words["groups"] = rng.random((n, draw(st.integers(1, 4)))) < 0.3
+        words["feature_groups"] = rng.random((n, draw(st.integers(1, 4)))) < 0.3
     if draw(st.booleans()):
         words["neighbours"] = rng.random((n, n)) < 0.2
         words["discount"] = draw(st.sampled_from([0.0, 0.25, 1.0]))
@@ -310,10 +316,10 @@ def any_prices(draw):
 def test_buying_never_makes_anything_dearer(case):
     bound, order = case
     owned = np.zeros(bound.n_features, dtype=bool)
-    before = bound.prices(owned)
+    before = bound.costs(owned)
     for feature in order:
         owned[feature] = True
-        after = bound.prices(owned)
+        after = bound.costs(owned)
         assert (after <= before).all()
         assert (after >= 0).all()
         assert after[feature] == 0
@@ -326,7 +332,7 @@ def test_the_total_is_the_sum_of_the_prices_paid(case):
     owned = np.zeros(bound.n_features, dtype=bool)
     paid = []
     for feature in order:
-        paid.append(bound.prices(owned)[feature])
+        paid.append(bound.costs(owned)[feature])
         owned[feature] = True
     np.testing.assert_array_equal(bound.paid(order), paid)
     assert bound.total(order) == sum(paid)
@@ -340,12 +346,12 @@ def test_taken_features_keep_their_prices(case, random):
     some = bound.take(features)
     owned = np.zeros(bound.n_features, dtype=bool)
     owned[[f for f in rest if random.random() < 0.3]] = True
-    np.testing.assert_array_equal(some.prices(owned[features]), bound.prices(owned)[features])
+    np.testing.assert_array_equal(some.costs(owned[features]), bound.costs(owned)[features])
 
 
 def test_taken_features_obey_the_same_rule():
     some = FeatureCosts(rule=second_is_double).bind(NAMES).take(np.array([3, 1]))
-    assert some.prices(np.array([True, False])).tolist() == [0, 2]
+    assert some.costs(np.array([True, False])).tolist() == [0, 2]
 
 
 def test_kept_features_cannot_be_left_behind():
@@ -356,6 +362,6 @@ def test_kept_features_cannot_be_left_behind():
 def test_many_features_are_bound_at_once():
     n = 200_000
     names = [f"x{i}" for i in range(n)]
-    bound = FeatureCosts(np.ones(n), groups=np.arange(n) // 10, keep=["x5"]).bind(names)
-    assert bound.prices(np.zeros(n, dtype=bool)).sum() == n - 10
+    bound = FeatureCosts(np.ones(n), feature_groups=np.arange(n) // 10, keep=["x5"]).bind(names)
+    assert bound.costs(np.zeros(n, dtype=bool)).sum() == n - 10
     assert bound.total(np.arange(0, n, 1000)) == n / 1000 - 1

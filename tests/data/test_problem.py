@@ -19,7 +19,7 @@ def make(n_weights=3, n_targets=3, costs=("a", "b")):
         table=table,
         target=read_target(np.arange(n_targets) % 2, target_type="classification"),
         weight=np.arange(1.0, n_weights + 1),
-        prices=FeatureCosts({"a": 5}).bind(costs),
+        cost_model=FeatureCosts({"a": 5}).bind(costs),
         target_type="classification",
     )
 
@@ -38,7 +38,7 @@ def test_take_takes_rows_of_everything_but_prices():
     np.testing.assert_array_equal(fold.target.values, [0, 0])
     assert fold.target.n_classes == 2
     np.testing.assert_array_equal(fold.weight, [3, 1])
-    assert fold.prices is problem.prices
+    assert fold.cost_model is problem.cost_model
     assert fold.target_type == "classification"
 
 

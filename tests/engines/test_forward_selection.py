@@ -59,10 +59,10 @@ class Evaluator:
 
 
 def path_of(ranker, evaluator, weighting=None, costs=None, budget=None, per_cost=False, **params):
-    prices = (costs or FeatureCosts()).bind(list("abcdef"))
+    cost_model = (costs or FeatureCosts()).bind(list("abcdef"))
     weighting = weighting or LossWeighting(np.ones(4))
     trace = trace_featboost(
-        ranker, evaluator, weighting, Shop(prices, budget, per_cost), ForwardParams(**params)
+        ranker, evaluator, weighting, Shop(cost_model, budget, per_cost), ForwardParams(**params)
     )
     return drive(trace, feature_names=list("abcdef"), algorithm="demo")
 

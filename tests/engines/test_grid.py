@@ -27,9 +27,9 @@ def data():
     y = (X[:, 0] + X[:, 1] * X[:, 2] + 0.8 * rng.normal(size=240) > 0).astype(float)
     table = read_table(X)
     columns = bin_table(table, np.ones(240))
-    prices = FeatureCosts().bind(table.names)
+    cost_model = FeatureCosts().bind(table.names)
     loss = get_loss("log_loss", n_classes=2)
-    return BoostedData(columns, y, np.ones(240), loss, prices, Threads(1))
+    return BoostedData(columns, y, np.ones(240), loss, cost_model, Threads(1))
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from secateur.losses import SquaredError
 
 @dataclass(frozen=True)
 class Task:
-    """One question to the engine: data, loss, prices and parameters.
+    """One question to the engine: data, loss, costs and parameters.
 
     ``categories[j]`` is the number of categories of column j, whose values are codes.
     """
@@ -89,11 +89,11 @@ def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=(), told=
     with Threads(n_threads) as threads:
         columns = bin_table(make_table(task, sparse=sparse), task.weight, threads=threads)
         blocks = make_blocks(task, columns, threads, cuts, held)
-        prices = task.costs.bind(task.names)
+        cost_model = task.costs.bind(task.names)
         params = BoostingParams(**task.params)
         executor = LocalExecutor(blocks)
         plan = None if told is None else pool_blocks(task, columns, blocks, told, threads)
-        steps = list(trace_boosted(executor, columns, task.loss, prices, params, threads, plan))
+        steps = list(trace_boosted(executor, columns, task.loss, cost_model, params, threads, plan))
     return Fit(steps, blocks, columns)
 
 
@@ -171,7 +171,7 @@ def naive_codes(task: Task) -> tuple[np.ndarray, np.ndarray]:
 def fit_twin(task: Task, **more) -> Boosted:
     """Run the naive twin on the same question."""
     codes, n_bins = naive_codes(task)
-    prices = task.costs.bind(task.names)
+    cost_model = task.costs.bind(task.names)
     is_categorical = np.isin(np.arange(task.X.shape[1]), list(task.categories))
     params = {key: value for key, value in task.params.items() if key not in ("lazy", "whole")}
     return boost(
@@ -181,8 +181,8 @@ def fit_twin(task: Task, **more) -> Boosted:
         task.target,
         task.weight,
         task.loss,
-        prices=prices.prices,
-        used=prices.keep,
+        prices=cost_model.costs,
+        used=cost_model.keep,
         **params,
         **more,
     )

@@ -124,10 +124,10 @@ def _costs(rng, n_features):
     kinds = (
         {},
         {"costs": own},
-        {"groups": bags},
-        {"costs": 3.0 * own, "groups": bags},
+        {"feature_groups": bags},
+        {"costs": 3.0 * own, "feature_groups": bags},
         {"costs": own, "neighbours": (1, n_features), "discount": 0.3},
-        {"costs": own, "groups": bags, "neighbours": (n_features, 1), "discount": 0.0},
+        {"costs": own, "feature_groups": bags, "neighbours": (n_features, 1), "discount": 0.0},
         {"rule": dearer_by_number},
         {"rule": cheaper_by_number},
     )

@@ -74,7 +74,7 @@ def test_a_purchase_makes_a_feature_affordable_for_the_next_node_of_the_level(ma
         cells,
         target,
         np.ones(len(a)),
-        costs=FeatureCosts([1.0, 0.5, 50.0], groups=[None, "bag", "bag"]),
+        costs=FeatureCosts([1.0, 0.5, 50.0], feature_groups=[None, "bag", "bag"]),
         params={"cost_budget": 2.0, "penalty": 1e-6, "n_rounds": 2, "max_depth": max_depth},
     ).with_params(min_samples_leaf=1)
     fit = fit_engine(task, sparse=sparse)

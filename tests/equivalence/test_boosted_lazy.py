@@ -21,7 +21,9 @@ N_FEATURES = 30
 COSTS = {
     "one": FeatureCosts(),
     "each": FeatureCosts(np.linspace(0.2, 3.0, N_FEATURES)),
-    "bags": FeatureCosts(groups=[("abc"[j % 3] if j % 5 else None) for j in range(N_FEATURES)]),
+    "bags": FeatureCosts(
+        feature_groups=[("abc"[j % 3] if j % 5 else None) for j in range(N_FEATURES)]
+    ),
     "grid": FeatureCosts(neighbours=(5, 6), discount=0.25),
     "dearer": FeatureCosts(rule=dearer_by_number),
     "cheaper": FeatureCosts(rule=cheaper_by_number),

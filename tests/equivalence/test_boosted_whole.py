@@ -69,6 +69,6 @@ def test_limits_hold(limit, penalty, monkeypatch):
 
 
 def test_other_prices_are_left_to_levels(monkeypatch):
-    costs = FeatureCosts(groups=list("abcd" * 5))
+    costs = FeatureCosts(feature_groups=list("abcd" * 5))
     task = make_task(n_rows=400, n_features=20, costs=costs)
     assert fit_both(task, monkeypatch, sparse=False)[2] == 0

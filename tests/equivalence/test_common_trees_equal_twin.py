@@ -36,7 +36,7 @@ from secateur.model_selection.scorers import read_seed
 COSTS = (
     {},
     {"costs": [0.5, 1.0, 2.0, 1.0]},
-    {"groups": ["a", "b", "a", None]},
+    {"feature_groups": ["a", "b", "a", None]},
     {"costs": [0.5, 1.0, 2.0, 1.0], "keep": [1]},
 )
 N_ROUNDS, RATE = 3, 0.5
@@ -78,10 +78,10 @@ def together(draw):
 
 def fit_common(case, task_split_penalty, *, sparse=False, is_lazy=True):
     task, rows_of, fold, group, own, told_all = case
-    prices = task.costs.bind(task.names)
+    cost_model = task.costs.bind(task.names)
     with Threads(1) as threads:
         columns = bin_table(make_table(task, sparse=sparse), task.weight, threads=threads)
-        plain = BoostedData(columns, task.target, task.weight, task.loss, prices, threads)
+        plain = BoostedData(columns, task.target, task.weight, task.loss, cost_model, threads)
         tasks = [
             TaskData(str(t), plain, rows, rows, own[t], unit=1.0 + t)
             for t, rows in enumerate(rows_of)
@@ -100,15 +100,15 @@ def fit_common(case, task_split_penalty, *, sparse=False, is_lazy=True):
 @given(together(), st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
 def test_common_trees_equal_twin(case, task_split_penalty, sparse):
     task, rows_of, fold, group, own, told_all = case
-    prices = task.costs.bind(task.names)
+    cost_model = task.costs.bind(task.names)
     table = (*naive_codes(task), np.zeros(4, bool), task.target, task.weight)
     steps, _ = fit_common(case, task_split_penalty, sparse=sparse)
     twin, sets = boost_common(
         table,
         rows_of,
         task.loss,
-        prices.prices,
-        prices.keep,
+        cost_model.costs,
+        cost_model.keep,
         group,
         own,
         fold.train,
@@ -116,7 +116,7 @@ def test_common_trees_equal_twin(case, task_split_penalty, sparse):
         params={"n_rounds": N_ROUNDS, "learning_rate": RATE, **told_all},
     )
     last = steps[-1]
-    assert last.order.tolist() == np.flatnonzero(prices.keep).tolist() + twin.purchases
+    assert last.order.tolist() == np.flatnonzero(cost_model.keep).tolist() + twin.purchases
     assert last.cost == twin.spent
     assert [set(last.supports[str(t)].tolist()) for t in range(len(rows_of))] == sets
     assert [model.code for model in last.model.models] == categories(rows_of)
@@ -145,17 +145,17 @@ def test_drafts_of_common_trees_are_the_full_search(case, task_split_penalty):
 
 
 def test_the_task_is_bought_once_and_given_back():
-    prices = FeatureCosts().bind(["a", "b"])
+    cost_model = FeatureCosts().bind(["a", "b"])
     own, codes, column = np.array([0.05, 0.05]), np.arange(2), 2
-    feature_use = NodeFeatureUse(prices, (None, None), 0.1, own, codes, 0.0, 0.1)
-    np.testing.assert_allclose(feature_use.at(0).prices, [0.2, 0.2, 0.1])
+    feature_use = NodeFeatureUse(cost_model, (None, None), 0.1, own, codes, 0.0, 0.1)
+    np.testing.assert_allclose(feature_use.at(0).costs, [0.2, 0.2, 0.1])
     account = feature_use.mark()
     feature_use.at(0).use(column)
-    np.testing.assert_allclose(feature_use.at(0).prices, [0.2, 0.2, 0.0])
+    np.testing.assert_allclose(feature_use.at(0).costs, [0.2, 0.2, 0.0])
     assert feature_use.entered.tolist() == []  # it is no feature
     assert feature_use.spent == 0.0
     feature_use.rewind(account)
-    np.testing.assert_allclose(feature_use.at(0).prices, [0.2, 0.2, 0.1])
+    np.testing.assert_allclose(feature_use.at(0).costs, [0.2, 0.2, 0.1])
 
 
 @settings(max_examples=25)
@@ -231,7 +231,7 @@ def stacked(seed, *, is_classes, whole_weights):
     return X, (signal > middle[number]).astype(float), number, weight
 
 
-def twin_tasks(X, y, number, weight, loss, prices, fold, told_all, **more):
+def twin_tasks(X, y, number, weight, loss, cost_model, fold, told_all, **more):
     whole = Task(X, y, weight, loss)
     rows_of = [np.flatnonzero(number == t) for t in range(3)]
     tables = [
@@ -246,7 +246,8 @@ def twin_tasks(X, y, number, weight, loss, prices, fold, told_all, **more):
     table = (*naive_codes(whole), np.zeros(4, bool), y, weight)
     limits = {"max_features": None, "cost_budget": None}
     return Tasks(
-        tables, table, rows_of, loss, unit, prices.prices, prices.keep, fold.train, fold.test,
+        tables, table, rows_of, loss, unit, cost_model.costs, cost_model.keep, fold.train,
+        fold.test,
         told=told_all, limits=limits, **more,
     )  # fmt: skip
 
@@ -268,9 +269,9 @@ def test_the_default_equals_twin(seed, is_classes, whole_weights, sparse, costs)
     mixed = 2 * number + y if is_classes else number
     seed = read_seed(0)
     (fold,) = draw_folds(Target(mixed.astype(float), np.arange(6)), 1, random_state=seed)
-    prices = FeatureCosts(**costs).bind([f"x{j}" for j in range(4)])
+    cost_model = FeatureCosts(**costs).bind([f"x{j}" for j in range(4)])
     more = {"n_rounds": 3, "rate": RATE, "patience": 2}
-    tasks = twin_tasks(X, y, number, weight, loss, prices, fold, told_all, **more)
+    tasks = twin_tasks(X, y, number, weight, loss, cost_model, fold, told_all, **more)
     way, paths = default(tasks)
     assert model.common_trees_ == (way > 0)
     steps = paths[way]
@@ -298,14 +299,14 @@ def test_missing_labels_equal_twin(seed, sparse, costs):
     )  # fmt: skip
     model.fit(csr_array(X) if sparse else X, pd.DataFrame(Y, columns=["a", "b"]))
     codes, n_bins = naive_codes(Task(X, y, np.ones(60)))
-    prices = FeatureCosts(**costs).bind([f"x{j}" for j in range(4)])
+    cost_model = FeatureCosts(**costs).bind([f"x{j}" for j in range(4)])
     numbers = np.zeros(4, bool)
     labelled = [np.flatnonzero(~np.isnan(Y[:, t])) for t in range(2)]
     rounds, common, each = boost_tasks(
         [(codes[r], n_bins, numbers, Y[r, t], np.ones(len(r))) for t, r in enumerate(labelled)],
         [make_loss("squared_error")] * 2,
-        prices.prices,
-        prices.keep,
+        cost_model.costs,
+        cost_model.keep,
         0.03,
         list(penalties.values()),
         n_rounds=N_ROUNDS,
@@ -313,7 +314,7 @@ def test_missing_labels_equal_twin(seed, sparse, costs):
         told={**told_all, "l2": 0.0, "leaf": "newton", "max_features": None, "cost_budget": None},
     )  # fmt: skip
     last = model.path_[len(model.path_) - 1]
-    kept = set(np.flatnonzero(prices.keep).tolist())
+    kept = set(np.flatnonzero(cost_model.keep).tolist())
     assert set(last.support.tolist()) == kept | set(common)
     for t, name in enumerate(penalties):
         assert set(last.supports[name].tolist()) == kept | set(each[t])

@@ -27,8 +27,8 @@ ONE = Threads(1)
 def make_problem(X, y, target_type, **costs):
     table = read_table(X)
     kind = "regression" if target_type == "regression" else "classification"
-    prices = as_costs(**costs).bind(table.names)
-    return Problem(table, read_target(y, target_type=kind), np.ones(len(y)), prices, kind)
+    cost_model = as_costs(**costs).bind(table.names)
+    return Problem(table, read_target(y, target_type=kind), np.ones(len(y)), cost_model, kind)
 
 
 def table_and_target(target_type, n=60):

@@ -21,7 +21,7 @@ from secateur.engines.boosted.params import BoostingParams
 COSTS = (
     {},
     {"costs": [0.5, 1.0, 2.0, 1.0]},
-    {"groups": ["a", "b", "a", None]},
+    {"feature_groups": ["a", "b", "a", None]},
     {"keep": [1]},
 )
 
@@ -54,17 +54,17 @@ def several(draw):
 
 
 def fit_tasks(tasks, costs, group, own, told_all, n_rounds=3, rate=0.5):
-    prices = costs.bind(tasks[0].names)
+    cost_model = costs.bind(tasks[0].names)
     starts = np.cumsum([0, *(len(task.target) for task in tasks)])
     with Threads(1) as threads:
         held = []
         for t, task in enumerate(tasks):
             columns = bin_table(make_table(task), task.weight, threads=threads)
-            data = BoostedData(columns, task.target, task.weight, task.loss, prices, threads)
+            data = BoostedData(columns, task.target, task.weight, task.loss, cost_model, threads)
             place = np.arange(len(task.target))
             least = told_all["min_samples_leaf"]
             held.append(TaskData(str(t), data, starts[t] + place, place, own[t], least))
-        data = TasksData(held, prices, int(starts[-1]), "loss", 0.5)
+        data = TasksData(held, cost_model, int(starts[-1]), "loss", 0.5)
         params = BoostingParams(
             criterion="agbm", penalty=group, n_rounds=n_rounds, learning_rate=rate, **told_all
         )
@@ -76,20 +76,20 @@ def fit_tasks(tasks, costs, group, own, told_all, n_rounds=3, rate=0.5):
 def test_tasks_equal_twin(case):
     tasks, costs, group, own, told_all = case
     steps = fit_tasks(*case)
-    prices = costs.bind(tasks[0].names)
+    cost_model = costs.bind(tasks[0].names)
     tables = [(*naive_codes(task), np.zeros(4, bool), task.target, task.weight) for task in tasks]
     rounds, common, each = boost_tasks(
         tables,
         [task.loss for task in tasks],
-        prices.prices,
-        prices.keep,
+        cost_model.costs,
+        cost_model.keep,
         group,
         own,
         n_rounds=3,
         learning_rate=0.5,
         told=dict(told_all),
     )
-    kept = np.flatnonzero(prices.keep).tolist()
+    kept = np.flatnonzero(cost_model.keep).tolist()
     assert steps[-1].order.tolist() == kept + common
     for t, model in enumerate(steps[-1].model.models):
         bought = kept + (common if own[t] == 0.0 else each[t])

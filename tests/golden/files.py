@@ -192,7 +192,7 @@ FILES = {
         [
             *RESULT,
             *QUICK,
-            *("--costs", "costs.csv", "--groups", "groups.csv"),
+            *("--costs", "costs.csv", "--feature-groups", "groups.csv"),
             *("--budget", "6", "--cost-unit", "euro"),
         ],
     ),

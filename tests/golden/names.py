@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-FEATURE_GROUPS = "groups"
+FEATURE_GROUPS = "feature_groups"
 """Parameter of selectors and of FeatureCosts: features that are paid for together."""
 
 KIND_OF_TARGET = "target_type"

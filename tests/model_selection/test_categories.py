@@ -250,43 +250,48 @@ def test_a_ranking_of_columns_becomes_one_of_features():
     assert [(s.size, s.order.tolist()) for s in told] == [(3, [2, 0, 3]), (None, [2, 0])]
 
 
-# ---- prices --------------------------------------------------------------------------------------
+# ---- costs -----------------------------------------------------------------------------------
 
 SOURCES = Sources(np.array([0, 2, 1, 1, 3, 3, 3]), ("age", "town", "size", "pet"))
 
 
-def prices_of(method):
+def costs_of(method):
     given = _priced(method, SOURCES)
-    assert getattr(given, "groups", None) is None
+    assert getattr(given, "feature_groups", None) is None
     return given.costs.bind([f"x{number}" for number in range(7)])
 
 
 def test_the_columns_of_a_category_are_bought_as_one():
-    prices = prices_of(GraftingClassifier())
+    cost_model = costs_of(GraftingClassifier())
     used = np.zeros(7, bool)
-    assert prices.prices(used).tolist() == [1.0] * 7
+    assert cost_model.costs(used).tolist() == [1.0] * 7
     used[3] = True  # of the town
-    assert prices.prices(used).tolist() == [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+    assert cost_model.costs(used).tolist() == [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0]
 
 
 def test_costs_groups_and_kept_features_are_told_for_columns():
     costs = FeatureCosts(
-        {"town": 3.0, "pet": 5.0}, groups={"walk": ["size", "town"]}, keep=["age"], unit="franc"
+        {"town": 3.0, "pet": 5.0},
+        feature_groups={"walk": ["size", "town"]},
+        keep=["age"],
+        unit="franc",
     )
-    prices = prices_of(GraftingClassifier(costs=costs))
+    cost_model = costs_of(GraftingClassifier(costs=costs))
     used = np.zeros(7, bool)
-    assert prices.prices(used).tolist() == [0.0, 1.0, 3.0, 3.0, 5.0, 5.0, 5.0]
+    assert cost_model.costs(used).tolist() == [0.0, 1.0, 3.0, 3.0, 5.0, 5.0, 5.0]
     used[1] = True  # the size: the town is in its group
-    assert prices.prices(used).tolist() == [0.0, 0.0, 0.0, 0.0, 5.0, 5.0, 5.0]
-    short = prices_of(FeatureGradientsSelector(costs=[1, 2, 3, 4], groups=["w", "w", None, None]))
+    assert cost_model.costs(used).tolist() == [0.0, 0.0, 0.0, 0.0, 5.0, 5.0, 5.0]
+    short = costs_of(
+        FeatureGradientsSelector(costs=[1, 2, 3, 4], feature_groups=["w", "w", None, None])
+    )
     assert short.cost.tolist() == [1, 3, 2, 2, 4, 4, 4]
-    assert short.prices(np.arange(7) == 0).tolist() == [0.0, 3.0, 0.0, 0.0, 4.0, 4.0, 4.0]
+    assert short.costs(np.arange(7) == 0).tolist() == [0.0, 3.0, 0.0, 0.0, 4.0, 4.0, 4.0]
 
 
 def test_columns_of_a_category_are_no_group_where_groups_are_switched_as_a_whole():
-    assert prices_of(FeatureGradientsSelector()).bags is None
-    of_the_user = prices_of(FeatureGradientsSelector(groups=[None, "walk", "walk", None]))
-    assert of_the_user.bags.toarray().ravel().tolist() == [0, 1, 1, 1, 0, 0, 0]
+    assert costs_of(FeatureGradientsSelector()).feature_groups is None
+    of_the_user = costs_of(FeatureGradientsSelector(feature_groups=[None, "walk", "walk", None]))
+    assert of_the_user.feature_groups.toarray().ravel().tolist() == [0, 1, 1, 1, 0, 0, 0]
 
 
 def test_prices_that_cannot_be_told_for_columns_are_refused():

@@ -79,7 +79,7 @@ def one(tmp_path_factory):
     names = ["f0", "f1", HOSTILE, "f3", "f4", "f5"]
     path = make_path(names=names, costs=[2.0, 5.0, 9.0, 10.0], unit="ms")
     evidence = make_evidence(
-        path, costs=[1, 4, 3, 2, 7, 7], groups={"lab": [0, 1]}, grid_shape=(2, 3)
+        path, costs=[1, 4, 3, 2, 7, 7], feature_groups={"lab": [0, 1]}, grid_shape=(2, 3)
     )
     file = tmp_path_factory.mktemp("page") / "one.html"
     return write_page(file, [Entry("demo", path, None, evidence)], about={"command": "secateur"})
@@ -302,7 +302,7 @@ def test_markup_in_names_is_text(opened, one):
 def test_endless_names_do_not_widen_the_page(opened, tmp_path):
     names = ["x" * 5000, "new\nline", "\u202eback", "", "many words " * 60, "\x00nul"]
     path = make_path(names=names, costs=[1.0, 3.0, 5.0, 9.0])
-    evidence = make_evidence(path, costs=[1, 2, 2, 4, 1, 1], groups={"g" * 300: [0, 1]})
+    evidence = make_evidence(path, costs=[1, 2, 2, 4, 1, 1], feature_groups={"g" * 300: [0, 1]})
     entry = Entry("t" * 400, path, None, evidence)
     about = {"title": "T" * 500, "k" * 100: "v" * 1000, "command": "c" * 1000}
     page = opened(write_page(tmp_path / "long.html", [entry], about=about), width=390)

@@ -200,7 +200,7 @@ def test_frames_with_categories_text_and_gaps():
 
 def test_costs_bags_and_what_was_paid():
     path = path_over(["a", "b", "c"], [1, 0])
-    costs = FeatureCosts({"a": 2.0, "b": 5.0}, groups={"lab": ["a", "b"]})
+    costs = FeatureCosts({"a": 2.0, "b": 5.0}, feature_groups={"lab": ["a", "b"]})
     evidence = gather_evidence(
         np.eye(3), [0, 1, 0], path, target_type="classification", costs=costs
     )
@@ -303,7 +303,7 @@ def test_evidence_comes_back_from_json_and_from_the_file_of_a_path(tmp_path):
         path,
         target_type="classification",
         costs=[1, 2, 3, 4, 5, 6],
-        groups={"lab": [0, 1]},
+        feature_groups={"lab": [0, 1]},
         grid_shape=(2, 3),
         fold_paths=[path],
         all_features=score(0.3, standard_error=math.nan),

@@ -84,7 +84,9 @@ def test_negative_weights_count_by_their_size():
 
 def test_evidence_is_spread_over_steps_and_features():
     path = make_path(costs=[2.0, 5.0, 9.0, 10.0], unit="ms")
-    evidence = make_evidence(path, costs=[1, 4, 3, 2, 7, 7], groups={"lab": [0, 1], "x": [1]})
+    evidence = make_evidence(
+        path, costs=[1, 4, 3, 2, 7, 7], feature_groups={"lab": [0, 1], "x": [1]}
+    )
     told = entry_facts(Entry("demo", path, None, evidence))
     assert told.has_costs
     first = {each.name: each for each in told.features}

@@ -56,7 +56,7 @@ def facts_in(text):
 def hostile():
     names = [HOSTILE, *(f"f{feature}" for feature in range(1, 6))]
     path = make_path(names=names, costs=[1.0, 3.0, 5.0, 9.0], unit=HOSTILE, penalty_name=HOSTILE)
-    evidence = make_evidence(path, costs=[1, 2, 2, 4, 1, 1], groups={HOSTILE: [0, 1]})
+    evidence = make_evidence(path, costs=[1, 2, 2, 4, 1, 1], feature_groups={HOSTILE: [0, 1]})
     entry = Entry(HOSTILE, path, None, evidence)
     return page([entry], comparison=make_comparison(), about={HOSTILE: HOSTILE, "title": HOSTILE})
 

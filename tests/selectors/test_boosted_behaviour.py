@@ -255,7 +255,7 @@ def test_colon_with_bags_comes_from_few_bags(cls, load_set):
     membership = sp.csr_matrix(inside, shape=shape)
     penalty = 0.05 if cls is AGBMClassifier else 0.5
     plain = cls(penalty=penalty, max_iter=30, random_state=0).fit(X, y)
-    bagged = cls(penalty=penalty, max_iter=30, groups=membership, random_state=0).fit(X, y)
+    bagged = cls(penalty=penalty, max_iter=30, feature_groups=membership, random_state=0).fit(X, y)
     assert _bags_paid(bagged.path_[-1].order, membership) == bagged.selection_.cost == 1
     assert _bags_paid(plain.path_[-1].order, membership) >= 3
     assert bagged.support_.sum() >= plain.support_.sum()

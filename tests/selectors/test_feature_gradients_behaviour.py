@@ -114,7 +114,7 @@ def test_what_costs_nothing_and_what_comes_in_groups_does_not_count():
     assert free.support_[100:110].all()
     assert free.path_.n_features.min() >= 10
     assert free.path_.n_features.max() <= 40 + 30
-    grouped = quick(groups=np.arange(300) // 50).fit(X, y)
+    grouped = quick(feature_groups=np.arange(300) // 50).fit(X, y)
     assert grouped.support_.sum() >= 50
     classes = quick().fit(X, np.digitize(y, [-3.0, 3.0])).path_.n_features
     assert 30 < classes.max() <= 90  # three questions
@@ -195,13 +195,13 @@ def test_fractional_weights_are_relative():
 def test_hard_groups_come_and_go_together():
     X, y = rows(800)
     groups = np.arange(30) // 3
-    selector = quick(groups=groups).fit(X, y)
+    selector = quick(feature_groups=groups).fit(X, y)
     for step in selector.path_:
         chosen = np.isin(np.arange(30), step.support).reshape(10, 3)
         assert (chosen.all(axis=1) == chosen.any(axis=1)).all()
         assert step.cost == chosen.any(axis=1).sum()
     assert set(groups[selector.support_]) == {0, 1, 3}
-    two = quick(groups=groups, n_features=7).fit(X, y)
+    two = quick(feature_groups=groups, n_features=7).fit(X, y)
     assert two.support_.sum() == 6  # whole groups, as many as fit
 
 
@@ -210,21 +210,23 @@ def test_soft_groups_pay_for_their_largest_member():
     groups = ["a"] * 3 + [None] * 27
     priced = {"costs": dict.fromkeys(range(30), 1.0), "max_epochs": 100}
     top = quick(penalty=6.0, **priced).fit(X, y).support_[:3].sum()
-    soft = quick(penalty=6.0, groups=groups, group_mode="soft", **priced).fit(X, y)
+    soft = quick(penalty=6.0, feature_groups=groups, group_mode="soft", **priced).fit(X, y)
     assert soft.support_[:3].sum() >= top
     assert soft.support_[:3].all()
     overlapping = np.zeros((30, 2), bool)
     overlapping[:3, 0] = overlapping[2:5, 1] = True
-    quick(penalty=1.0, groups=overlapping, group_mode="soft").fit(X, y)
+    quick(penalty=1.0, feature_groups=overlapping, group_mode="soft").fit(X, y)
     with pytest.raises(InputError, match=r"must not overlap.*Got a feature in 2 groups.*'soft'"):
-        quick(penalty=1.0, groups=overlapping).fit(X, y)
+        quick(penalty=1.0, feature_groups=overlapping).fit(X, y)
 
 
 def test_soft_cost_gradients_are_those_of_a_shared_maximum():
     from secateur.engines.feature_gradients.units import SOFTNESS, Units
 
-    prices = FeatureCosts([2.0, 3.0, 1.0], groups=["a", "a", None]).bind(["x", "y", "z"])
-    units = Units(prices, np.arange(3), "soft")
+    cost_model = FeatureCosts([2.0, 3.0, 1.0], feature_groups=["a", "a", None]).bind(
+        ["x", "y", "z"]
+    )
+    units = Units(cost_model, np.arange(3), "soft")
     s = np.array([0.6, 0.58, 0.5])
     share = np.exp(s[:2] / SOFTNESS) / np.exp(s[:2] / SOFTNESS).sum()
     np.testing.assert_allclose(units.cost_gradient(s), [*(2.0 * share), 1.0])

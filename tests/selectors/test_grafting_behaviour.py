@@ -131,7 +131,7 @@ def test_open_bags_make_their_features_likelier():
     X = rng.normal(size=(300, 20))
     y = X[:, 0] + 0.12 * X[:, 1] + 0.12 * X[:, 10] + 0.3 * rng.normal(size=300)
     bag = {"lab": list(range(10))}
-    found = GraftingRegressor(l1=[0.3, 0.1], costs=FeatureCosts(groups=bag), cv=2).fit(X, y)
+    found = GraftingRegressor(l1=[0.3, 0.1], costs=FeatureCosts(feature_groups=bag), cv=2).fit(X, y)
     last = found.path_[-1]
     assert 1 in last.support
     assert last.cost == 1.0 + sum(j >= 10 for j in last.support)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from secateur.storage.reading.dataset import Dataset
 
 
-def read_prices(
+def read_feature_costs(
     dataset: Dataset,
     costs: Path | None,
     groups: Path | None,
@@ -40,16 +40,16 @@ def read_prices(
 
     if costs is None and groups is None and not keep:
         return None, []
-    price, notes = _read_costs(dataset, costs)
+    cost, notes = _read_costs(dataset, costs)
     return FeatureCosts(
-        price, groups=_read_groups(dataset, groups), keep=_keep(dataset, keep), unit=unit
+        cost, feature_groups=_read_groups(dataset, groups), keep=_keep(dataset, keep), unit=unit
     ), notes
 
 
 def _read_costs(dataset: Dataset, file: Path | None) -> tuple[Any, list[str]]:
     if file is None:
         return None, []
-    price = np.full(len(dataset.features.names), np.nan)
+    cost = np.full(len(dataset.features.names), np.nan)
     for number, (name, text) in _pairs(file):
         if number == 1 and not _is_number(text):
             continue  # the names of the columns
@@ -59,12 +59,12 @@ def _read_costs(dataset: Dataset, file: Path | None) -> tuple[Any, list[str]]:
                 f"{file} must hold costs >= 0 in its second column. Got {text!r} for {name!r}. Use "
                 "0 for what is free."
             )
-        price[places] = float(text)
-    left = np.flatnonzero(np.isnan(price))
-    price[left] = 1.0
+        cost[places] = float(text)
+    left = np.flatnonzero(np.isnan(cost))
+    cost[left] = 1.0
     names = [dataset.features.names[place] for place in left[:6]]
     told = f"{len(left)} features have no cost in {file.name} and cost 1: {some_of(names)}."
-    return price, [told] if len(left) else []
+    return cost, [told] if len(left) else []
 
 
 def _read_groups(dataset: Dataset, file: Path | None) -> dict[str, list[int]] | None:

@@ -73,7 +73,7 @@ def _problem() -> tuple[Any, Any, str]:
         problem.X, problem.feature_names, FileKind("demo", "", "demo", ""), {}, {TARGET: problem.y}
     )
     dataset = make_dataset(raw, Roles(TARGET))
-    costs = FeatureCosts(problem.costs, groups=list(problem.groups), unit="minutes")
+    costs = FeatureCosts(problem.costs, feature_groups=list(problem.groups), unit="minutes")
     n_rows, n_features = problem.X.shape
     n_decoys = len(problem.decoys)
     told = (

@@ -51,7 +51,7 @@ def select(
     costs: Annotated[
         Path | None, typer.Option(help="A file of feature,cost lines.", rich_help_panel=CHOOSING)
     ] = None,
-    groups: Annotated[
+    feature_groups: Annotated[
         Path | None,
         typer.Option(
             help="A file of feature,group lines: the first of a group pays for all.",
@@ -102,7 +102,7 @@ def select(
     wish = Wish(method, max_features, budget, penalty, cut, tuple(settings or ()))
     talk = Talk(as_json=talking.as_json, quiet=talking.quiet)
     _Selecting(request, wish, talk, room).run(
-        prices=(costs, groups, cost_unit),
+        cost_files=(costs, feature_groups, cost_unit),
         judging=judging,
         output=(out, write_data, talking.force),
         test=test,
@@ -121,7 +121,7 @@ class _Selecting:
     def run(
         self,
         *,
-        prices: tuple[Path | None, Path | None, str],
+        cost_files: tuple[Path | None, Path | None, str],
         judging: options.JudgingOptions,
         output: tuple[Path | None, bool, bool],
         test: Path | None,
@@ -136,21 +136,21 @@ class _Selecting:
         self.room.limit()  # complains before any work
         with self.room.executor(self.talk) as executor:
             dataset = self._load(executor, judging, write_data=write_data)
-            self._work(dataset, prices, judging, (folder, write_data, force), test)
+            self._work(dataset, cost_files, judging, (folder, write_data, force), test)
 
     def _work(
         self,
         dataset: Dataset,
-        prices: tuple[Path | None, Path | None, str],
+        cost_files: tuple[Path | None, Path | None, str],
         judging: options.JudgingOptions,
         output: tuple[Path, bool, bool],
         test: Path | None,
     ) -> None:
-        from secateur.cli.costs import read_prices
+        from secateur.cli.costs import read_feature_costs
 
         folder, write_data, force = output
-        costs, notes = read_prices(
-            dataset, prices[0], prices[1], self.request.roles.keep, prices[2]
+        costs, notes = read_feature_costs(
+            dataset, cost_files[0], cost_files[1], self.request.roles.keep, cost_files[2]
         )
         self.talk.notes(notes)
         further = None if test is None else self._further_rows(test, dataset)

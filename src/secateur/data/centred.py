@@ -73,7 +73,7 @@ class Centred:
 
 
 def centre(
-    table: Table, weight: FloatArray, *, standardize: bool, price: FloatArray | None = None
+    table: Table, weight: FloatArray, *, standardize: bool, cost: FloatArray | None = None
 ) -> Centred:
     """Centre the columns of a table.
 
@@ -84,8 +84,8 @@ def centre(
         Weights of rows, for means and spreads.
     standardize : bool
         Whether columns are divided by their standard deviation.
-    price : array of shape (n_features,), optional
-        Of equal columns the cheapest stays, then the first; without prices the first.
+    cost : array of shape (n_features,), optional
+        Of equal columns the cheapest stays, then the first; without costs the first.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def centre(
     """
     maker = _centre_sparse if table.is_sparse else _centre_dense
     found = maker(table, weight, standardize)
-    keep = _apart(found, price)
+    keep = _apart(found, cost)
     return found if keep.all() else _narrowed(found, keep)
 
 
@@ -240,10 +240,10 @@ def filled_cells(csc: Any, weight: FloatArray, total: float) -> FloatArray:
 # ---- equal columns ----------------------------------------------------------------------------
 
 
-def _apart(found: Centred, price: FloatArray | None) -> BoolArray:
+def _apart(found: Centred, cost: FloatArray | None) -> BoolArray:
     """Which columns stay: all, but only one of those that are equal cell by cell."""
     one, two = (_sketch(found.rows, seed) for seed in (0, 1))
-    dear = np.zeros(len(one)) if price is None else price[found.features]
+    dear = np.zeros(len(one)) if cost is None else cost[found.features]
     order = np.lexsort((np.arange(len(one)), dear, two, one))
     a, b = order[:-1], order[1:]
     keep = np.ones(len(one), np.bool_)

@@ -1,4 +1,4 @@
-"""What features cost, in the user's words: alone, in bags, beside each other, or by a rule."""
+"""The cost of features: single costs, feature groups, neighbours, or a rule."""
 
 from __future__ import annotations
 
@@ -8,51 +8,53 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.feature_groups import read_bags, read_neighbours
+from secateur.data.feature_groups import read_feature_groups, read_neighbours
 from secateur.data.messages import some_of
 from secateur.data.names import FeatureIndex
 from secateur.data.vectors import as_array
 from secateur.exceptions import InputError, ParameterError
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-PriceRule = Callable[[BoolArray], Any]
+__all__ = ["CostModel", "FeatureCosts", "as_costs"]
+
+CostRule = Callable[[BoolArray], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prices:
-    """The prices of a table's features; made by ``FeatureCosts.bind``.
+class CostModel:
+    """The costs of the features of one table; made by ``FeatureCosts.bind``.
 
     Parameters
     ----------
     cost : ndarray of shape (n_features,)
-        What each feature costs alone.
+        The cost of each feature alone.
     keep : ndarray of bool of shape (n_features,)
-        Features that are in from the start, and free.
-    bags : scipy.sparse.csr_array of shape (n_features, n_bags), optional
-        Which feature is in which bag: one used feature makes the others in its bags free.
+        Features that are always selected, at no cost.
+    feature_groups : scipy.sparse.csr_array of shape (n_features, n_groups), optional
+        One used feature of a group makes the others of the group free.
     neighbours : scipy.sparse.csr_array of shape (n_features, n_features), optional
-        Which features are neighbours: one used feature makes the others cheaper.
+        A used feature lowers the cost of its neighbours.
     discount : float, default=1.0
-        The part of its cost that a feature with a used neighbour still costs.
+        A feature with a used neighbour costs this times its cost.
     rule : callable, optional
-        Gives the prices from the mask of used features, instead of all the above but ``keep``.
+        Gives the costs from the mask of used features, instead of all the above but ``keep``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> prices = Prices(cost=np.array([1.0, 5.0]), keep=np.array([False, False]))
-    >>> prices.prices(np.array([False, True]))
+    >>> model = CostModel(cost=np.array([1.0, 5.0]), keep=np.array([False, False]))
+    >>> model.costs(np.array([False, True]))
     array([1., 0.])
-    >>> prices.total(np.array([1, 0, 1]))
+    >>> model.total(np.array([1, 0, 1]))
     6.0
     """
 
     cost: FloatArray
     keep: BoolArray
-    bags: Any = None
+    feature_groups: Any = None
     neighbours: Any = None
     discount: float = 1.0
-    rule: PriceRule | None = None
+    rule: CostRule | None = None
 
     @property
     def n_features(self) -> int:
@@ -61,96 +63,91 @@ class Prices:
 
     @property
     def is_plain(self) -> bool:
-        """Whether buying a feature changes no price but its own."""
-        return self.bags is None and self.neighbours is None and self.rule is None
+        """Whether using a feature changes no other cost."""
+        return self.feature_groups is None and self.neighbours is None and self.rule is None
 
-    def prices(self, used: BoolArray) -> FloatArray:
-        """Give what each feature costs now; 0 for those used and those kept.
+    def costs(self, used: BoolArray) -> FloatArray:
+        """Return the cost of each feature now, as a new array; 0 for used and kept features.
 
         Parameters
         ----------
         used : ndarray of bool of shape (n_features,)
-            The features bought so far.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            A new array.
         """
-        owned = np.asarray(used, dtype=np.bool_) | self.keep
-        price = self._listed(owned) if self.rule is None else _obey(self.rule, owned)
-        price[owned] = 0.0
-        return price
+        used = np.asarray(used, dtype=np.bool_) | self.keep
+        cost = self._listed(used) if self.rule is None else _apply_rule(self.rule, used)
+        cost[used] = 0.0
+        return cost
 
     def paid(self, order: IntArray) -> FloatArray:
-        """Give what each purchase cost, in the order of entry, starting from those kept.
+        """Return the cost of each feature when it was selected, given the order of selection.
 
         Parameters
         ----------
         order : ndarray of int
-            The features as they were bought; one bought again is free.
+            Features in the order of their selection; a repeated one is free.
         """
         order = np.asarray(order, dtype=np.int64)
         if self.is_plain:
-            price = np.where(self.keep, 0.0, self.cost)[order]
+            cost = np.where(self.keep, 0.0, self.cost)[order]
             first = np.zeros(len(order), dtype=np.bool_)
             first[np.unique(order, return_index=True)[1]] = True
-            return np.where(first, price, 0.0)
+            return np.where(first, cost, 0.0)
         return self._paid_by_rule(order) if self.rule is not None else self._paid_one_by_one(order)
 
     def total(self, order: IntArray) -> float:
-        """Give the sum of all that was paid for features bought in this order."""
+        """Return the cost of all features that were selected in this order."""
         return float(self.paid(order).sum())
 
-    def take(self, features: IntArray) -> Prices:
-        """Give the prices of some features only; those kept must be among them."""
+    def take(self, features: IntArray) -> CostModel:
+        """Return the costs of some features; those in ``keep`` must be among them."""
         features = np.asarray(features, dtype=np.int64)
         if self.keep.sum() != self.keep[features].sum():
             raise InputError(
-                "The features taken must have those kept among them. Got "
+                "The features taken must include those of 'keep'. Got "
                 f"{some_of(features.tolist())}. Add the features of 'keep'."
             )
-        return Prices(
+        groups, neighbours = self.feature_groups, self.neighbours
+        return CostModel(
             cost=self.cost[features],
             keep=self.keep[features],
-            bags=None if self.bags is None else self.bags[features],
-            neighbours=None if self.neighbours is None else self.neighbours[features][:, features],
+            feature_groups=None if groups is None else groups[features],
+            neighbours=None if neighbours is None else neighbours[features][:, features],
             discount=self.discount,
-            rule=None if self.rule is None else _narrowed(self.rule, features, self.n_features),
+            rule=None if self.rule is None else _rule_of(self.rule, features, self.n_features),
         )
 
-    def _listed(self, owned: BoolArray) -> FloatArray:
-        price = self.cost.copy()
+    def _listed(self, used: BoolArray) -> FloatArray:
+        cost = self.cost.copy()
         if self.neighbours is not None:
-            price[(self.neighbours @ owned) > 0] *= self.discount
-        if self.bags is not None:
-            is_open = (self.bags.T @ owned) > 0
-            price[(self.bags @ is_open) > 0] = 0.0
-        return price
+            cost[(self.neighbours @ used) > 0] *= self.discount
+        if self.feature_groups is not None:
+            is_open = (self.feature_groups.T @ used) > 0
+            cost[(self.feature_groups @ is_open) > 0] = 0.0
+        return cost
 
     def _paid_by_rule(self, order: IntArray) -> FloatArray:
-        owned = self.keep.copy()
+        used = self.keep.copy()
         paid = np.zeros(len(order))
         for position, feature in enumerate(order):
-            paid[position] = self.prices(owned)[feature]
-            owned[feature] = True
+            paid[position] = self.costs(used)[feature]
+            used[feature] = True
         return paid
 
     def _paid_one_by_one(self, order: IntArray) -> FloatArray:
-        # looks at one feature's bags and neighbours a time: orders and tables may both be long
-        owned = self.keep.copy()
-        is_open = None if self.bags is None else (self.bags.T @ owned) > 0
+        # looks at the groups and neighbours of one feature: orders and tables may both be long
+        used, groups = self.keep.copy(), self.feature_groups
+        is_open = None if groups is None else (groups.T @ used) > 0
         paid = np.zeros(len(order))
         for position, feature in enumerate(order):
-            price = 0.0 if owned[feature] else float(self.cost[feature])
-            if self.neighbours is not None and owned[_row(self.neighbours, feature)].any():
-                price *= self.discount
+            cost = 0.0 if used[feature] else float(self.cost[feature])
+            if self.neighbours is not None and used[_row(self.neighbours, feature)].any():
+                cost *= self.discount
             if is_open is not None:
-                its_bags = _row(self.bags, feature)
-                price = 0.0 if is_open[its_bags].any() else price
-                is_open[its_bags] = True
-            owned[feature] = True
-            paid[position] = price
+                its_groups = _row(groups, feature)
+                cost = 0.0 if is_open[its_groups].any() else cost
+                is_open[its_groups] = True
+            used[feature] = True
+            paid[position] = cost
         return paid
 
 
@@ -159,61 +156,60 @@ def _row(matrix: Any, row: int) -> IntArray:
     return found
 
 
-def _obey(rule: PriceRule, owned: BoolArray) -> FloatArray:
+def _apply_rule(rule: CostRule, used: BoolArray) -> FloatArray:
     name = getattr(rule, "__name__", repr(rule))
-    answer = rule(owned.copy())
+    answer = rule(used.copy())
     try:
-        price = np.array(answer, dtype=np.float64)
+        cost = np.array(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"The rule {name!r} must return numbers, one price per feature. Got "
-            f"{type(answer).__name__}: {error}. Return an array of {len(owned)} prices."
+            f"The rule {name!r} must return numbers, one cost per feature. Got "
+            f"{type(answer).__name__}: {error}. Return an array of {len(used)} costs."
         ) from error
-    if price.shape != owned.shape:
+    if cost.shape != used.shape:
         raise InputError(
-            f"The rule {name!r} must return one price per feature, shape {owned.shape}. Got shape "
-            f"{price.shape}. Return an array of {len(owned)} prices."
+            f"The rule {name!r} must return one cost per feature, shape {used.shape}. Got shape "
+            f"{cost.shape}. Return an array of {len(used)} costs."
         )
-    wrong = price[~(np.isfinite(price) & (price >= 0))]
+    wrong = cost[~(np.isfinite(cost) & (cost >= 0))]
     if wrong.size:
         raise InputError(
-            f"The rule {name!r} must return finite prices >= 0. Got {some_of(wrong)}. Use 0 for "
-            "what is free."
+            f"The rule {name!r} must return finite costs >= 0. Got {some_of(wrong)}. Use 0 for "
+            "free features."
         )
-    return price
+    return cost
 
 
-def _narrowed(rule: PriceRule, features: IntArray, n_features: int) -> PriceRule:
+def _rule_of(rule: CostRule, features: IntArray, n_features: int) -> CostRule:
+    """The rule for some of the features."""
+
     def narrowed(used: BoolArray) -> FloatArray:
         everywhere = np.zeros(n_features, dtype=np.bool_)
         everywhere[features] = used
-        return _obey(rule, everywhere)[features]
+        return _apply_rule(rule, everywhere)[features]
 
     narrowed.__name__ = getattr(rule, "__name__", "narrowed")
     return narrowed
 
 
-__all__ = ["FeatureCosts", "Prices", "as_costs"]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureCosts:
-    """What features cost: given to a selector, it is bound to the features of its table.
+    """The cost of features: given to a selector, which binds it to the features of its table.
 
-    A feature is paid for once, when it is first used. Nothing here is looked at before the
-    features are known: mistakes come up when a selector is fitted, or with `bind`.
+    A feature costs something once, when it is first used. Values are checked in `bind`, or when
+    a selector is fitted.
 
     Parameters
     ----------
     costs : None, number, sequence or dict, default=None
-        What each feature costs alone, >= 0: 1 each, one number for all, one per feature, or a dict
-        by name or index, where features left out cost 1.
-    groups : None, sequence, dict or matrix, default=None
-        Bags, as results of one blood test: the first feature of a bag pays its cost, and all
-        others in it are free from then on. One label per feature (None for no bag), a dict from
+        The cost of each feature alone, >= 0: 1 each, one number for all, one per feature, or a
+        dict by name or index, where features left out cost 1.
+    feature_groups : None, sequence, dict or matrix, default=None
+        Features that are acquired together, as results of one blood test: once one feature of a
+        group is used, the others are free. One label per feature (None for no group), a dict from
         feature to label, a dict from label to a list of features, or a boolean or sparse matrix
-        of shape (n_features, n_bags). Bags may overlap: a feature opens all of its bags, and is
-        free if any of them is open.
+        of shape (n_features, n_groups). Groups may overlap: a feature is free if any of its groups
+        has a used feature.
     neighbours : None, tuple or matrix, default=None
         The shape of a grid of features, as (28, 28) for pixels, or a matrix of shape
         (n_features, n_features) that is not zero for neighbours. A feature with a used neighbour
@@ -221,68 +217,63 @@ class FeatureCosts:
     discount : float, default=0.5
         From 0 (free beside a used neighbour) to 1 (no discount).
     rule : callable, default=None
-        ``rule(used)`` takes the mask of used features and gives the price of each; it replaces
-        costs, groups and neighbours. Used and kept features stay free.
+        ``rule(used)`` takes the mask of used features and returns the cost of each; it replaces
+        costs, feature_groups and neighbours. Used and kept features stay free.
     keep : names, indices or mask, default=()
-        Features that are always in, and free.
+        Features that are always selected, at no cost.
     unit : str, default=""
-        What costs are counted in, for reports.
+        The unit of the costs, for reports.
 
     Examples
     --------
     >>> import numpy as np
-    >>> costs = FeatureCosts({"sodium": 10, "potassium": 10}, groups={"blood": ["sodium",
+    >>> costs = FeatureCosts({"sodium": 10, "potassium": 10}, feature_groups={"blood": ["sodium",
     ...     "potassium"]}, unit="euro")
-    >>> prices = costs.bind(["age", "sodium", "potassium"])
-    >>> prices.prices(np.array([False, False, False]))
+    >>> model = costs.bind(["age", "sodium", "potassium"])
+    >>> model.costs(np.array([False, False, False]))
     array([ 1., 10., 10.])
-    >>> prices.prices(np.array([False, True, False]))
+    >>> model.costs(np.array([False, True, False]))
     array([1., 0., 0.])
     """
 
     costs: Any = None
-    groups: Any = None
+    feature_groups: Any = None
     neighbours: Any = None
     discount: float = 0.5
-    rule: PriceRule | None = None
+    rule: CostRule | None = None
     keep: Any = ()
     unit: str = ""
 
-    def bind(self, names: Sequence[str]) -> Prices:
-        """Turn the words into arrays for the features of one table.
+    def bind(self, names: Sequence[str]) -> CostModel:
+        """Return the costs as arrays, for the features of one table.
 
         Parameters
         ----------
         names : sequence of str
             The names of the features, in the order of the columns.
-
-        Returns
-        -------
-        Prices
-            To be asked for the prices that count now.
         """
         index = FeatureIndex(names)
         keep = np.zeros(len(names), dtype=np.bool_)
         if self.keep is not None:
             keep[index.find(self.keep, parameter="keep")] = True
-        return Prices(
+        return CostModel(
             cost=_read_costs(self.costs, index),
             keep=keep,
-            bags=read_bags(self.groups, index),
+            feature_groups=read_feature_groups(self.feature_groups, index),
             neighbours=read_neighbours(self.neighbours, len(names)),
             discount=_read_discount(self.discount),
             rule=_read_rule(self.rule),
         )
 
 
-def as_costs(value: Any = None, groups: Any = None, keep: Any = None) -> FeatureCosts:
-    """Turn the short form of costs into the long one.
+def as_costs(value: Any = None, feature_groups: Any = None, keep: Any = None) -> FeatureCosts:
+    """Return costs, feature groups and kept features as one `FeatureCosts`.
 
     Parameters
     ----------
     value : None, number, sequence, dict or FeatureCosts
         The ``costs`` of `FeatureCosts`, or all of it.
-    groups, keep : optional
+    feature_groups, keep : optional
         As in `FeatureCosts`; must not be given twice.
 
     Examples
@@ -291,14 +282,15 @@ def as_costs(value: Any = None, groups: Any = None, keep: Any = None) -> Feature
     ['age']
     """
     if not isinstance(value, FeatureCosts):
-        return FeatureCosts(value, groups=groups, keep=() if keep is None else keep)
-    if groups is not None and value.groups is not None:
-        raise _given_twice("groups")
+        keep = () if keep is None else keep
+        return FeatureCosts(value, feature_groups=feature_groups, keep=keep)
+    if feature_groups is not None and value.feature_groups is not None:
+        raise _given_twice("feature_groups")
     if _is_given(keep) and _is_given(value.keep):
         raise _given_twice("keep")
     return replace(
         value,
-        groups=value.groups if groups is None else groups,
+        feature_groups=value.feature_groups if feature_groups is None else feature_groups,
         keep=keep if _is_given(keep) else value.keep,
     )
 
@@ -332,7 +324,12 @@ def _read_costs(costs: Any, index: FeatureIndex) -> FloatArray:
             f"'costs' must have one value per feature, {n_features}. Got shape {cost.shape}. Use a "
             "dict by name for a few features."
         )
-    _check_costs(cost, index.names)
+    wrong = np.flatnonzero(~(np.isfinite(cost) & (cost >= 0)))
+    if wrong.size:
+        raise InputError(
+            f"'costs' must be finite and >= 0. Got {some_of(cost[wrong])} for "
+            f"{some_of([index.names[j] for j in wrong.tolist()])}. Use 0 for free features."
+        )
     return cost
 
 
@@ -356,18 +353,8 @@ def _as_numbers(costs: Any) -> FloatArray:
         ) from error
 
 
-def _check_costs(cost: FloatArray, names: Sequence[str]) -> None:
-    wrong = np.flatnonzero(~(np.isfinite(cost) & (cost >= 0)))
-    if wrong.size:
-        raise InputError(
-            f"'costs' must be finite and >= 0. Got {some_of(cost[wrong])} for "
-            f"{some_of([names[feature] for feature in wrong.tolist()])}. Use 0 for what is free."
-        )
-
-
 def _read_discount(discount: Any) -> float:
-    is_number = isinstance(discount, int | float | np.number)
-    if not is_number or not 0 <= discount <= 1:
+    if not isinstance(discount, int | float | np.number) or not 0 <= discount <= 1:
         raise ParameterError(
             f"'discount' must be from 0 to 1. Got {discount!r}. Use 1 for no discount beside a "
             "used neighbour."
@@ -375,11 +362,11 @@ def _read_discount(discount: Any) -> float:
     return float(discount)
 
 
-def _read_rule(rule: PriceRule | None) -> PriceRule | None:
-    given: Any = rule  # users are not held to the types
-    if given is not None and not callable(given):
+def _read_rule(rule: Any) -> CostRule | None:
+    if rule is not None and not callable(rule):
         raise ParameterError(
-            f"'rule' must be a function of the mask of used features. Got {type(given).__name__}. "
-            "Use 'costs' for fixed prices."
+            f"'rule' must be a function of the mask of used features. Got {type(rule).__name__}. "
+            "Use 'costs' for fixed costs."
         )
-    return rule
+    checked: CostRule | None = rule
+    return checked

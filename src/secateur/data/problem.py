@@ -1,10 +1,10 @@
-"""The question that is put to an algorithm: table, target, weights, prices and type of target."""
+"""A feature selection problem: table, target, weights, costs and type of target."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.data.table import Table
 from secateur.data.target import Target, TargetType
 from secateur.exceptions import InputError
@@ -23,7 +23,7 @@ class Problem:
         What is to be predicted.
     weight : ndarray of shape (n_rows,)
         How much each row counts.
-    prices : Prices
+    cost_model : CostModel
         What the features cost.
     target_type : {"classification", "regression"}
         The kind of target.
@@ -39,7 +39,7 @@ class Problem:
     ...     table=table,
     ...     target=read_target([0.1, 0.2, 0.3], target_type="regression"),
     ...     weight=np.ones(3),
-    ...     prices=FeatureCosts().bind(table.names),
+    ...     cost_model=FeatureCosts().bind(table.names),
     ...     target_type="regression",
     ... )
     >>> problem.take(np.array([0, 2])).target.values
@@ -49,7 +49,7 @@ class Problem:
     table: Table
     target: Target
     weight: FloatArray
-    prices: Prices
+    cost_model: CostModel
     target_type: TargetType
 
     def __post_init__(self) -> None:
@@ -59,10 +59,10 @@ class Problem:
                 f"Table, target and weight have inconsistent numbers of samples. Got {rows}. Give "
                 "one target and one weight per row."
             )
-        if self.prices.n_features != self.table.n_features:
+        if self.cost_model.n_features != self.table.n_features:
             raise InputError(
-                f"Prices must be of the table's {self.table.n_features} features. Got "
-                f"{self.prices.n_features}. Bind the costs to the names of the table."
+                f"Costs must be of the table's {self.table.n_features} features. Got "
+                f"{self.cost_model.n_features}. Bind the costs to the names of the table."
             )
 
     @property
@@ -81,11 +81,11 @@ class Problem:
         return self.table.names
 
     def take(self, rows: IntArray) -> Problem:
-        """Give the problem of some rows, as for a fold; features and prices stay."""
+        """Give the problem of some rows, as for a fold; features and costs stay."""
         return Problem(
             table=self.table.take(rows),
             target=self.target.take(rows),
             weight=self.weight[rows],
-            prices=self.prices,
+            cost_model=self.cost_model,
             target_type=self.target_type,
         )

@@ -13,7 +13,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from secateur.data.costs import FeatureCosts, Prices, as_costs
+from secateur.data.costs import CostModel, FeatureCosts, as_costs
 from secateur.data.frames import read_table
 from secateur.data.table import Table
 from secateur.exceptions import InputError, UnknownCategoryWarning
@@ -266,7 +266,7 @@ def fit_method(
     """A method fitted to some rows in a form that it can use.
 
     Where there are categories, those that take them get them. The others get a column of 0 and 1
-    for each value that is among these rows; if they have prices, the columns of one category are
+    for each value that is among these rows; if they have costs, the columns of one category are
     bought as one. Feature Gradients switches groups as a whole, which is something else: a category
     of many values would have to be worth all of its columns. There columns stand alone.
 
@@ -288,41 +288,41 @@ def fit_method(
         names=tuple(numbers.get_feature_names_out()),
         has_categories=False,
     )
-    return fit_anew(_priced(method, sources), columns, seed, n_jobs), sources
+    return fit_anew(_with_costs(method, sources), columns, seed, n_jobs), sources
 
 
-def _priced(method: Any, sources: Sources) -> Any:
-    """The method with the prices of features told for columns, if it has prices."""
+def _with_costs(method: Any, sources: Sources) -> Any:
+    """The method with the costs of features given to their columns, if it has costs."""
     known = method.get_params(deep=False) if hasattr(method, "with_cut") else {}
     if "costs" not in known:
         return method
-    costs = as_costs(known["costs"], known.get("groups"), known.get("keep"))
+    costs = as_costs(known["costs"], known.get("feature_groups"), known.get("keep"))
     if costs.neighbours is not None or costs.rule is not None:
         msg = (
-            "Prices of tables with categories must be costs and groups for a method that knows "
-            "numbers only. Got neighbours, or a rule. Encode the categories beforehand."
+            "Costs of tables with categories must be costs and feature groups for a method that "
+            "takes numbers only. Got neighbours, or a rule. Encode the categories beforehand."
         )
         raise InputError(msg)
-    prices = costs.bind(sources.names)
+    cost_model = costs.bind(sources.names)
     of_columns = sources.of_columns
     told = FeatureCosts(
-        prices.cost[of_columns],
-        groups=_bags(prices, of_columns, are_prices="group_mode" not in known),
-        keep=prices.keep[of_columns],
+        cost_model.cost[of_columns],
+        feature_groups=_feature_groups(cost_model, of_columns, are_costs="group_mode" not in known),
+        keep=cost_model.keep[of_columns],
         unit=costs.unit,
     )
-    free = {name: None for name in ("groups", "keep") if name in known}
+    free = {name: None for name in ("feature_groups", "keep") if name in known}
     return clone(method).set_params(costs=told, **free)
 
 
-def _bags(prices: Prices, of_columns: IntArray, *, are_prices: bool) -> Any:
+def _feature_groups(cost_model: CostModel, of_columns: IntArray, *, are_costs: bool) -> Any:
     """The bags of columns: those of their features, or one for a category that is in none."""
-    n_columns = np.bincount(of_columns, minlength=prices.n_features)
-    alone = (n_columns > 1) & are_prices
+    n_columns = np.bincount(of_columns, minlength=cost_model.n_features)
+    alone = (n_columns > 1) & are_costs
     parts = []
-    if prices.bags is not None:
-        alone &= np.diff(prices.bags.indptr) == 0
-        parts.append(prices.bags[of_columns])
+    if cost_model.feature_groups is not None:
+        alone &= np.diff(cost_model.feature_groups.indptr) == 0
+        parts.append(cost_model.feature_groups[of_columns])
     if not parts and not alone.any():
         return None
     place = np.cumsum(alone) - 1

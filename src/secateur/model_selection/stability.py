@@ -20,7 +20,7 @@ from secateur.path import StopReason
 from secateur.path.values import whole_number
 from secateur.typing import FloatArray, IntArray
 
-BY_COLUMN = ("costs", "groups", "keep", "init", "categorical_features")
+BY_COLUMN = ("costs", "feature_groups", "keep", "init", "categorical_features")
 """Parameters that may speak of columns by their place."""
 
 

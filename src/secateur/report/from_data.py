@@ -27,7 +27,7 @@ from secateur.report.evidence import Distribution, Evidence, StepEvidence
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from secateur.data.costs import FeatureCosts, Prices
+    from secateur.data.costs import CostModel, FeatureCosts
     from secateur.data.table import Table
 
 
@@ -138,7 +138,7 @@ def gather_evidence(
     *,
     target_type: str,
     costs: Any = None,
-    groups: Any = None,
+    feature_groups: Any = None,
     keep: Any = None,
     grid_shape: Sequence[int] | None = None,
     fold_paths: Sequence[SelectionPath] = (),
@@ -160,8 +160,8 @@ def gather_evidence(
         targets.
     path : SelectionPath
     target_type : {"classification", "regression"}
-    costs, groups, keep : optional
-        As given to the selector: `FeatureCosts`, numbers, a dict; bags; features that are free.
+    costs, feature_groups, keep : optional
+        As given to the selector: `FeatureCosts`, numbers, a dict; groups; features that are free.
     grid_shape : sequence of int, optional
         The shape of the grid whose cells the features are, as (28, 28).
     fold_paths : sequence of SelectionPath, default=()
@@ -209,7 +209,7 @@ def gather_evidence(
     target = _target_groups(y, target_type, table.n_rows)
     here = Groups(target.names, target.of_row[rows])
     looked = look(table, rows, told, here)
-    prices, labels = _prices(as_costs(costs, groups, keep), path)
+    cost_model, labels = _cost_model(as_costs(costs, feature_groups, keep), path)
     in_path = _features_of(path)
     return Evidence(
         n_rows=table.n_rows,
@@ -221,12 +221,12 @@ def gather_evidence(
         distributions=looked.distributions,
         association=looked.association,
         substitutes=looked.substitutes,
-        steps=tuple(_step_evidence(path, prices, fold_paths, (table, rows, told))),
-        costs=_costs_alone(prices, in_path),
-        groups=_groups_of(prices, labels, in_path),
+        steps=tuple(_step_evidence(path, cost_model, fold_paths, (table, rows, told))),
+        costs=_costs_alone(cost_model, in_path),
+        groups=_groups_of(cost_model, labels, in_path),
         grid_shape=shape,
         backdrop=backdrop(table, rows, shape),
-        cost_of_all=_cost_of_all(prices),
+        cost_of_all=_cost_of_all(cost_model),
         n_folds=len(fold_paths),
         all_features=all_features,
         all_features_model=all_features_model,
@@ -269,37 +269,39 @@ def _target_groups(y: Any, target_type: str, n_rows: int) -> Groups:
     return groups_of_numbers(read_target(y, target_type="regression", n_rows=n_rows).values)
 
 
-def _prices(given: FeatureCosts, path: SelectionPath) -> tuple[Prices | None, list[str]]:
-    from secateur.data.feature_groups import bag_labels
+def _cost_model(given: FeatureCosts, path: SelectionPath) -> tuple[CostModel | None, list[str]]:
+    from secateur.data.feature_groups import feature_group_labels
 
-    is_plain = given.costs is None and given.groups is None and given.neighbours is None
+    is_plain = given.costs is None and given.feature_groups is None and given.neighbours is None
     if is_plain and given.rule is None:
         return None, []  # each costs one: nobody asked
-    return given.bind(path.feature_names), bag_labels(given.groups)
+    return given.bind(path.feature_names), feature_group_labels(given.feature_groups)
 
 
-def _costs_alone(prices: Prices | None, features: IntArray) -> dict[int, float]:
-    """What features cost alone; a rule knows prices beside others only."""
-    if prices is None or prices.rule is not None:
+def _costs_alone(cost_model: CostModel | None, features: IntArray) -> dict[int, float]:
+    """What features cost alone; a rule knows costs beside others only."""
+    if cost_model is None or cost_model.rule is not None:
         return {}
-    return {int(feature): float(prices.cost[feature]) for feature in features}
+    return {int(feature): float(cost_model.cost[feature]) for feature in features}
 
 
-def _cost_of_all(prices: Prices | None) -> float:
+def _cost_of_all(cost_model: CostModel | None) -> float:
     # A rule is asked anew for each feature bought: too dear for a table of very many.
-    if prices is None or (prices.rule is not None and prices.n_features > MOST_RULED):
+    if cost_model is None or (cost_model.rule is not None and cost_model.n_features > MOST_RULED):
         return math.nan
-    return prices.total(np.arange(prices.n_features))
+    return cost_model.total(np.arange(cost_model.n_features))
 
 
 def _groups_of(
-    prices: Prices | None, labels: list[str], features: IntArray
+    cost_model: CostModel | None, labels: list[str], features: IntArray
 ) -> dict[int, tuple[str, ...]]:
-    if prices is None or prices.bags is None:
+    if cost_model is None or cost_model.feature_groups is None:
         return {}
-    bags = prices.bags
+    groups = cost_model.feature_groups
     members = {
-        int(f): tuple(labels[bag] for bag in bags.indices[bags.indptr[f] : bags.indptr[f + 1]])
+        int(f): tuple(
+            labels[bag] for bag in groups.indices[groups.indptr[f] : groups.indptr[f + 1]]
+        )
         for f in features
     }
     return {feature: names for feature, names in members.items() if names}
@@ -307,7 +309,7 @@ def _groups_of(
 
 def _step_evidence(
     path: SelectionPath,
-    prices: Prices | None,
+    cost_model: CostModel | None,
     fold_paths: Sequence[SelectionPath],
     looked_at: tuple[Table, IntArray, IntArray],
 ) -> list[StepEvidence]:
@@ -321,7 +323,7 @@ def _step_evidence(
     others = stand_ins(path, shares, supports, alike)
     return [
         StepEvidence(
-            paid=() if prices is None else tuple(prices.paid(step.order).tolist()),
+            paid=() if cost_model is None else tuple(cost_model.paid(step.order).tolist()),
             frequency=found,
             stand_ins=instead,
         )

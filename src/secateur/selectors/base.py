@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.checks import check_shape
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.data.frames import as_frame, read_table, select_columns
 from secateur.data.table import Table, TableSchema
 from secateur.exceptions import (
@@ -63,7 +63,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         check_parameters(self._constraints, self.get_params(deep=False))
         as_rule(self.cut)
 
-    def _told(self, schema: TableSchema, prices: Prices) -> dict[str, Any]:
+    def _told(self, schema: TableSchema, cost_model: CostModel) -> dict[str, Any]:
         """What a path remembers of the fit: plain parameters, and the kinds of estimators."""
         told = {
             name: value if _is_plain(value) else type(value).__name__
@@ -74,7 +74,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
             "feature_names": schema.names,
             "algorithm": type(self).__name__,
             "parameters": told,
-            "costs": prices.total,
+            "costs": cost_model.total,
             "cost_unit": getattr(self.costs, "unit", ""),
         }
 
@@ -176,7 +176,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         if not self.support_.any():
             warnings.warn(
                 "No features were selected. Got a penalty or a budget that leaves none worth its "
-                "price. Lower the penalty, or raise the budget.",
+                "cost. Lower the penalty, or raise the budget.",
                 SecateurWarning,
                 stacklevel=2,
             )

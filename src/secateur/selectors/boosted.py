@@ -34,7 +34,7 @@ def number_loss(estimator: Any, target: Target, weight: FloatArray) -> Loss:
 
 
 class BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
-    """Priced boosted trees for classes: one tree per round, one per class beyond two classes."""
+    """Boosted trees with feature costs, for classes: one tree per round, or per class."""
 
     _target_type: ClassVar[TargetType] = "classification"
 
@@ -51,7 +51,7 @@ class BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # t
         leaf: str = "newton",
         subsample: float = 1.0,
         costs: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         keep: Any = None,
         max_features: int | None = None,
         cost_budget: float | None = None,
@@ -76,7 +76,7 @@ class BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # t
         self.leaf = leaf
         self.subsample = subsample
         self.costs = costs
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.keep = keep
         self.max_features = max_features
         self.cost_budget = cost_budget
@@ -97,7 +97,7 @@ class BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # t
 
 
 class BoostedRegressor(PredictsNumbers, RegressorMixin, BoostedSelector):  # type: ignore[misc]  # untyped base
-    """Priced boosted trees for numbers."""
+    """Boosted trees with feature costs for numbers."""
 
     _target_type: ClassVar[TargetType] = "regression"
     _constraints = CONSTRAINTS | LOSS_CONSTRAINTS
@@ -118,7 +118,7 @@ class BoostedRegressor(PredictsNumbers, RegressorMixin, BoostedSelector):  # typ
         leaf: str = "newton",
         subsample: float = 1.0,
         costs: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         keep: Any = None,
         max_features: int | None = None,
         cost_budget: float | None = None,
@@ -145,7 +145,7 @@ class BoostedRegressor(PredictsNumbers, RegressorMixin, BoostedSelector):  # typ
         self.leaf = leaf
         self.subsample = subsample
         self.costs = costs
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.keep = keep
         self.max_features = max_features
         self.cost_budget = cost_budget
@@ -205,7 +205,7 @@ class GBFSRegressor(BoostedRegressor):
 
 @with_parameters
 class AGBMClassifier(BoostedClassifier):
-    """Boosted trees with a scaled price for new features, for classes.
+    """Boosted trees with a scaled penalty for new features, for classes.
 
     A split on a new feature must reduce the squared error of the gradients by more than the
     penalty, as a share of the tree's own (A-GBM of Han, Rao, Sorokina and Subbian, AISTATS 2020):
@@ -225,7 +225,7 @@ class AGBMClassifier(BoostedClassifier):
 
 @with_parameters
 class AGBMRegressor(BoostedRegressor):
-    """Boosted trees with a scaled price for new features, for numbers.
+    """Boosted trees with a scaled penalty for new features, for numbers.
 
     A split on a new feature must reduce the squared error of the gradients by more than the
     penalty, as a share of the tree's own (A-GBM of Han, Rao, Sorokina and Subbian, AISTATS 2020):

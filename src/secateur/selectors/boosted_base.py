@@ -59,7 +59,7 @@ FALLBACK = 2
 
 
 class BoostedSelector(PathPredictor):
-    """Fits boosted trees with priced features and keeps the features of one step.
+    """Fits boosted trees with feature costs and keeps the features of one step.
 
     Subclasses set the gain (``_criterion``) and the type of target (``_target_type``).
     """
@@ -112,7 +112,7 @@ class BoostedSelector(PathPredictor):
         self
         """
         job = self._read(X, y, sample_weight, X_val, y_val, sample_weight_val)
-        told = self._told(job.problem.table.schema, job.problem.prices)
+        told = self._told(job.problem.table.schema, job.problem.cost_model)
         job = replace(job, resume=read_resume(resume, told))
         with keeping_steps(self, "fit(..., resume=selector.path_) goes on from them."):
             path = self._work(job, X, y)
@@ -139,7 +139,7 @@ class BoostedSelector(PathPredictor):
         n_threads = resolve_n_jobs(self.n_jobs)
         given = read_input(self, self._target_type, X, y, sample_weight)
         problem = given.problem
-        check_kept(problem.prices.keep, self.max_features)
+        check_kept(problem.cost_model.keep, self.max_features)
         judges = read_judges(given, X_val, y_val, sample_weight_val)
         loss = self._loss(problem.target, problem.weight)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
@@ -169,7 +169,7 @@ class BoostedSelector(PathPredictor):
         with Threads(job.n_threads) as threads:
             ways = self._ways(job, threads)
             params = self._params(job)
-            told = self._told(job.problem.table.schema, job.problem.prices)
+            told = self._told(job.problem.table.schema, job.problem.cost_model)
             if isinstance(job.penalty, float):
                 with progress_of(self, 1, params.n_rounds, X, y) as progress:
                     return self._trace_one(ways[0], params, job, progress, told)
@@ -215,11 +215,11 @@ class BoostedSelector(PathPredictor):
         """The rows as a grid sees them: binned, with all that stays from fit to fit."""
         problem = job.problem
         columns = self._bin(problem.table, problem.weight, job, threads)
-        target, weight, prices = problem.target.values, problem.weight, problem.prices
+        target, weight, cost_model = problem.target.values, problem.weight, problem.cost_model
         place = place_of(problem.table, threads, job.loss.n_outputs, len(job.folds))
         groups = self._groups(columns, job, threads, place)
         return BoostedData(
-            columns, target, weight, job.loss, prices, threads, job.judges, groups, place
+            columns, target, weight, job.loss, cost_model, threads, job.judges, groups, place
         )
 
     def _bin(self, table: Table, weight: FloatArray, job: BoostedJob, threads: Threads) -> Any:
@@ -271,7 +271,7 @@ class BoostedSelector(PathPredictor):
             return job.penalty
         grid = self._penalty_grid(data, params)
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
-            grid = [*dearer(grid[0], data.prices), *grid]
+            grid = [*dearer(grid[0], data.cost_model), *grid]
         return grid if job.folds else grid[FALLBACK : FALLBACK + 1] or grid[-1:]
 
     def _params(self, job: BoostedJob) -> BoostingParams:

@@ -86,9 +86,9 @@ Class = TypeVar("Class", bound=type)
 
 PENALTY = {
     "gbfs": """penalty : float, "auto" or sequence of float, default="auto"
-    What a new feature costs, times its price, in units of the loss; >= 0.""",
+    What a new feature costs, times its cost, in units of the loss; >= 0.""",
     "agbm": """penalty : float, "auto" or sequence of float, default="auto"
-    What a new feature costs, times its price, as a share of the squared error at the root of a
+    What a new feature costs, times its cost, as a share of the squared error at the root of a
     tree; from 0 to below 1. 0.01 buys what explains one part in a hundred.""",
 }
 
@@ -123,7 +123,7 @@ subsample : float, default=1.0
     The share of rows that each tree sees.
 costs : None, number, sequence, dict or FeatureCosts, default=None
     What features cost to acquire, 1 each by default; a dict goes by name or position.
-groups : None, sequence, dict or matrix, default=None
+feature_groups : None, sequence, dict or matrix, default=None
     Bags of features: the first of a bag pays, the others are free.
 keep : names or indices, default=None
     Features that are always in, and free.

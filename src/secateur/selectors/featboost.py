@@ -87,7 +87,7 @@ class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  
         weighting: str | None = "softmax",
         reset: bool = True,
         costs: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         keep: Any = None,
         cost_budget: float | None = None,
         gain_per_cost: bool = False,
@@ -113,7 +113,7 @@ class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  
         self.weighting = weighting
         self.reset = reset
         self.costs = costs
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.keep = keep
         self.cost_budget = cost_budget
         self.gain_per_cost = gain_per_cost
@@ -162,7 +162,7 @@ class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: 
         weighting: str | None = "residual",
         reset: bool = True,
         costs: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         keep: Any = None,
         cost_budget: float | None = None,
         gain_per_cost: bool = False,
@@ -188,7 +188,7 @@ class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: 
         self.weighting = weighting
         self.reset = reset
         self.costs = costs
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.keep = keep
         self.cost_budget = cost_budget
         self.gain_per_cost = gain_per_cost
@@ -238,7 +238,7 @@ class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: i
         max_features: int | None = 100,
         epsilon: float = 1e-9,
         costs: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         keep: Any = None,
         cost_budget: float | None = None,
         cut: Any = None,
@@ -261,7 +261,7 @@ class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: i
         self.max_features = max_features
         self.epsilon = epsilon
         self.costs = costs
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.keep = keep
         self.cost_budget = cost_budget
         self.cut = cut

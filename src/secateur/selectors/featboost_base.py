@@ -164,7 +164,7 @@ class ForwardSelector(StepPredictor):
         n_threads = resolve_n_jobs(self.n_jobs)
         given = read_input(self, self._target_type, X, y, sample_weight)
         problem = given.problem
-        check_kept(problem.prices.keep, self.max_features)
+        check_kept(problem.cost_model.keep, self.max_features)
         if is_drawn(self.cv):
             folds = _drawn(problem, self.cv, seed)
         else:
@@ -191,7 +191,7 @@ class ForwardSelector(StepPredictor):
                     self._trace(job, ranker, evaluator),
                     on_step=tell,
                     penalty_name="rank",
-                    **self._told(problem.table.schema, problem.prices),
+                    **self._told(problem.table.schema, problem.cost_model),
                 )
 
     def _workshop(self, job: ForwardJob, threads: Threads) -> TreeWorkshop | None:
@@ -239,7 +239,7 @@ class ForwardSelector(StepPredictor):
 
     def _shop(self, problem: Problem) -> Shop:
         per_cost = bool(getattr(self, "gain_per_cost", False))
-        return Shop(problem.prices, self.cost_budget, per_cost)
+        return Shop(problem.cost_model, self.cost_budget, per_cost)
 
     def _forward(self) -> ForwardParams:
         return ForwardParams(

@@ -37,14 +37,14 @@ PARAMETERS = {
     Try once more with the first weights before giving up.""",
     "costs": """costs : None, number, sequence, dict or FeatureCosts, default=None
     What features cost. Of candidates with equal scores the cheaper one wins.""",
-    "groups": """groups : None, sequence, dict or matrix, default=None
+    "feature_groups": """feature_groups : None, sequence, dict or matrix, default=None
     Bags of features: the first of a bag pays, the others are free.""",
     "keep": """keep : names or indices, default=None
     Features that are in from the start, and free.""",
     "cost_budget": """cost_budget : float, default=None
     A hard budget of costs.""",
     "gain_per_cost": """gain_per_cost : bool, default=False
-    Take the candidate with the largest gain for its price instead of the largest gain; the first
+    Take the candidate with the largest gain per cost instead of the largest gain; the first
     feature is taken by its score.""",
     "cut": """cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
     Which step of the path is chosen; None is the best, which is the last one.""",

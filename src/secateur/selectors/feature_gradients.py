@@ -77,7 +77,7 @@ class FeatureGradientsSelector(PathSelector):
         From 1 (features one by one) to 12: how long the chains of interacting features are.
     costs : None, number, sequence, dict or FeatureCosts, default=None
         Costs of the features, 1 each by default.
-    groups : None, sequence, dict or matrix, default=None
+    feature_groups : None, sequence, dict or matrix, default=None
         Groups of features that are paid for once.
     group_mode : {"hard", "soft"}, default="hard"
         "hard": a group is selected as a whole; "soft": its cost counts for the largest s in it.
@@ -156,7 +156,7 @@ class FeatureGradientsSelector(PathSelector):
         target_type: str = "auto",
         order: int = 4,
         costs: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         group_mode: str = "hard",
         batch_size: int = 1000,
         accumulate: int = 1,
@@ -177,7 +177,7 @@ class FeatureGradientsSelector(PathSelector):
         self.target_type = target_type
         self.order = order
         self.costs = costs
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.group_mode = group_mode
         self.batch_size = batch_size
         self.accumulate = accumulate
@@ -252,7 +252,7 @@ class FeatureGradientsSelector(PathSelector):
                 self._trace(job, context),
                 rules=[Patience(GRID_PATIENCE)] if is_auto and job.folds else [],
                 on_step=lambda _: self._report(job, progress),
-                **self._told(job.problem.table.schema, job.problem.prices),
+                **self._told(job.problem.table.schema, job.problem.cost_model),
             )
 
     def _size_of(self, job: GradientsJob) -> tuple[int, int]:
@@ -312,7 +312,7 @@ class FeatureGradientsSelector(PathSelector):
         """The present subset as a path of one step; none while all rows are buffered."""
         session = self._session
         if session.stream.n_rows:
-            metadata = self._told(session.schema, session.stream.prices)
+            metadata = self._told(session.schema, session.stream.cost_model)
             self._set_path(drive(iter([session.step()]), **metadata))
 
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -325,7 +325,7 @@ class FeatureGradientsSelector(PathSelector):
             progress_of(self, 1, 1, X, y) as progress,
         ):
             steps = session.trace(chain([first], blocks), threads, progress)
-            path = drive(steps, **self._told(session.schema, session.stream.prices))
+            path = drive(steps, **self._told(session.schema, session.stream.cost_model))
         last = replace(path[-1], model=session.step().model)
         path = replace(path, steps=(*path.steps[:-1], last))
         self._set_session(session)

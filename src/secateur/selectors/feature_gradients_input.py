@@ -193,10 +193,10 @@ class GradientsJob:
         Each of several classes may need features of its own. Feature groups may have any number
         of columns.
         """
-        prices = self.problem.prices
-        if self.penalty is not None or cut is not None or prices.bags is not None:
+        cost_model = self.problem.cost_model
+        if self.penalty is not None or cut is not None or cost_model.feature_groups is not None:
             return None
-        n_free = int((prices.keep | (prices.cost == 0.0)).sum())
+        n_free = int((cost_model.keep | (cost_model.cost == 0.0)).sum())
         per_feature = ROWS_PER_FEATURE if self.folds else ROWS_PER_FEATURE_UNSCORED
         n_classes = self.problem.target.n_classes
         n_contrasts = n_classes if n_classes > 2 and self.target_type == "classification" else 1
@@ -212,14 +212,16 @@ def read_job(estimator: Any, X: Any, y: Any, sample_weight: Any) -> GradientsJob
     if y is None:  # before X, as scikit-learn does
         read_target_of_type(y, target_type, None)
     table = read_numbers(X)
-    prices = as_costs(estimator.costs, estimator.groups).bind(table.names)
-    prices.prices(prices.keep)  # a rule of the user's own may raise
-    Units(prices, np.arange(table.n_features), params.group_mode)
-    check_against(table.n_features, estimator.n_features, estimator.init, int(prices.keep.sum()))
+    cost_model = as_costs(estimator.costs, estimator.feature_groups).bind(table.names)
+    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
+    Units(cost_model, np.arange(table.n_features), params.group_mode)
+    check_against(
+        table.n_features, estimator.n_features, estimator.init, int(cost_model.keep.sum())
+    )
     target = read_target_of_type(y, target_type, table.n_rows)
     weight = read_weights(sample_weight, table.n_rows)
     kept = np.flatnonzero(weight)
-    problem = Problem(table, target, weight, prices, _plain(target_type))
+    problem = Problem(table, target, weight, cost_model, _plain(target_type))
     if len(kept) < len(weight):
         problem = problem.take(kept)
     check_varies(problem.target)

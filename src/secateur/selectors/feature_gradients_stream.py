@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.costs import Prices, as_costs
+from secateur.data.costs import CostModel, as_costs
 from secateur.data.names import made_up_names
 from secateur.data.standardize import Moments
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
@@ -137,18 +137,20 @@ def open_session(estimator: Any, X: Any, y: Any, classes: Any) -> StreamSession:
         read_target_of_type(y, target_type, table.n_rows)
     given = y if classes is None else classes
     like = read_target_of_type(given, target_type, table.n_rows if classes is None else None)
-    prices = as_costs(estimator.costs, estimator.groups).bind(table.names)
-    prices.prices(prices.keep)  # a rule of the user's own may raise
-    check_against(table.n_features, estimator.n_features, estimator.init, int(prices.keep.sum()))
-    stream = _make_stream(estimator, prices, target_type, _one_penalty(estimator.penalty))
+    cost_model = as_costs(estimator.costs, estimator.feature_groups).bind(table.names)
+    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
+    check_against(
+        table.n_features, estimator.n_features, estimator.init, int(cost_model.keep.sum())
+    )
+    stream = _make_stream(estimator, cost_model, target_type, _one_penalty(estimator.penalty))
     return StreamSession(table.schema, Target(like.values[:0], like.classes), target_type, stream)
 
 
 def _make_stream(
-    estimator: Any, prices: Prices, target_type: TargetType, penalty: float | None
+    estimator: Any, cost_model: CostModel, target_type: TargetType, penalty: float | None
 ) -> Stream:
     return Stream(
-        prices,
+        cost_model,
         read_params(estimator),
         target_type,
         standardize=estimator.standardize,
@@ -289,8 +291,8 @@ def _session_of(header: dict[str, Any], arrays: dict[str, Any], estimator: Any) 
     target_type: Any = header.get("target_type", header.get("task"))
     has_names = isinstance(names, list)
     schema = TableSchema(tuple(names) if has_names else made_up_names(names), has_names)
-    prices = as_costs(estimator.costs, estimator.groups).bind(schema.names)
-    stream = _make_stream(estimator, prices, target_type, header["penalty"])
+    cost_model = as_costs(estimator.costs, estimator.feature_groups).bind(schema.names)
+    stream = _make_stream(estimator, cost_model, target_type, header["penalty"])
     adam = stream.adam
     adam.v[:], adam.first[:], adam.second[:] = (arrays[name] for name in ("v", "first", "second"))
     adam.restore(header["n_steps"])

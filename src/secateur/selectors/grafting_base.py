@@ -41,7 +41,7 @@ PATIENCE = 5
 """Steps without progress after which no cheaper ones are tried."""
 
 FALLBACK = 1 / 3
-"""Where along the grid "auto" stops if there are too few rows to judge any price."""
+"""Where along the grid "auto" stops if there are too few rows to judge any penalty."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,7 @@ class GraftingSelector(PathPredictor):
         given = read_input(self, self._target_type, *read_given(self, X, y, sample_weight))
         problem = given.problem
         refuse_categories(problem.table)
-        check_kept(problem.prices.keep, self.max_features)
+        check_kept(problem.cost_model.keep, self.max_features)
         loss = self._loss(problem)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
         return GraftingJob(problem, loss, l1, self._folds(given, l1, seed), n_threads)
@@ -138,8 +138,10 @@ class GraftingSelector(PathPredictor):
             columns = self._columns(problem, params, threads)
             target, weight = problem.target.values, problem.weight
             unit = self._target_unit(problem)
-            data = GraftingData(columns, target, weight, job.loss, problem.prices, threads, unit)
-            told = self._told(problem.table.schema, problem.prices) | {"penalty_name": "l1"}
+            data = GraftingData(
+                columns, target, weight, job.loss, problem.cost_model, threads, unit
+            )
+            told = self._told(problem.table.schema, problem.cost_model) | {"penalty_name": "l1"}
             if params.one_by_one:
                 return self._trace_grafts(data, params, job, told, X, y)
             return self._trace_grid(data, params, job, told, X, y)
@@ -163,29 +165,29 @@ class GraftingSelector(PathPredictor):
         X: Any,
         y: Any,
     ) -> SelectionPath:
-        """One step per L1 price."""
+        """One step per L1 penalty."""
         grid = GridTrace(data, params, job.folds)
         rules = [Patience(PATIENCE)] if job.folds and job.l1 is None else []
-        prices, approach = self._prices(grid, job)
-        with progress_of(self, len(prices), len(job.folds) + 1, X, y) as progress:
+        penalties, approach = self._penalties(grid, job)
+        with progress_of(self, len(penalties), len(job.folds) + 1, X, y) as progress:
 
             def steps() -> Iterator[Step]:
                 grid.follow(approach)
-                yield from grid.steps(prices, progress.round)
+                yield from grid.steps(penalties, progress.round)
 
             return drive(steps(), rules=rules, on_step=lambda _: progress.part(), **told)
 
-    def _prices(self, grid: GridTrace, job: GraftingJob) -> tuple[list[float], list[float]]:
-        """The L1 prices that are steps, and those on the way to them."""
+    def _penalties(self, grid: GridTrace, job: GraftingJob) -> tuple[list[float], list[float]]:
+        """The L1 penalties that are steps, and those on the way to them."""
         if isinstance(job.l1, list):
             return job.l1, []
         if isinstance(job.l1, float):
             return [job.l1], [] if self.max_features is None else grid.approach(job.l1)
-        prices = grid.grid()
+        penalties = grid.grid()
         if job.folds:
-            return prices, []
-        last = int(FALLBACK * (len(prices) - 1))
-        return prices[last : last + 1], prices[:last]
+            return penalties, []
+        last = int(FALLBACK * (len(penalties) - 1))
+        return penalties[last : last + 1], penalties[:last]
 
     def _trace_grafts(
         self,
@@ -245,7 +247,7 @@ class GraftingSelector(PathPredictor):
         return centre, spread or 1.0
 
     def _default_rule(self) -> CuttingRule:
-        """The only step of a single price; else the fewest features within one standard error."""
+        """The only step of a single penalty; else the fewest features within one standard error."""
         is_single = not isinstance(self.l1, str) and not np.iterable(self.l1)
         return Best() if is_single and not self._params().one_by_one else OneStandardError()
 

@@ -36,7 +36,7 @@ from secateur.storage.stored_table import StoredTable
 
 CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
     "model": one_of("linear", "mlp", advice="Use 'linear' for coefficients."),
-    "l0": number(0, below=True, advice="Use 0 for no price of features as such."),
+    "l0": number(0, below=True, advice="Use 0 for no penalty per feature."),
     "l2": number(0, below=True, advice="Use 0 for no ridge."),
     "max_hidden": number(1, whole=True, or_none=True, advice="Use None for no limit."),
     "adjust": one_of("all", "newest", advice="Use 'all' to fit every free weight again."),
@@ -50,7 +50,7 @@ _L1 = "Use 'auto' to have it chosen, 0 for none."
 
 
 def read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
-    """One price, a falling grid, or None for "auto"; a grid needs many weights at a time.
+    """One penalty, a falling grid, or None for "auto"; a grid needs many weights at a time.
 
     >>> read_l1([0.01, 0.1], one_by_one=False)
     [0.1, 0.01]
@@ -60,7 +60,7 @@ def read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
         if len(found) > 1:
             msg = (
                 "'l1' must be one number or 'auto' where weights are grafted one by one. Got "
-                f"{len(found)} values with an L0 price, model='mlp' or adjust='newest'. Fit once "
+                f"{len(found)} values with an L0 penalty, model='mlp' or adjust='newest'. Fit once "
                 "for each."
             )
             raise ParameterError(msg)
@@ -90,15 +90,15 @@ Class = TypeVar("Class", bound=type)
 FIRST = """model : {"linear", "mlp"}, default="linear"
     What grows: a linear model, or a network with one hidden layer of sigmoid units.
 l1 : float, "auto" or sequence of float, default="auto"
-    The price of ``sum alpha |w|``. "auto" traces a falling grid from the smallest value that keeps
-    everything out, scores each on rows that took no part, and lets ``cut`` choose; a sequence is
-    a grid of your own. Where weights are grafted one by one (``l0``, "mlp", "newest") "auto" is
-    one small value, and each graft is a step. Where there are too few rows to judge by (see
-    ``cv``), "auto" is one middling value.
+    The penalty on ``sum alpha |w|``. "auto" traces a falling grid from the smallest value that
+    keeps everything out, scores each on rows that took no part, and lets ``cut`` choose; a
+    sequence is a grid of your own. Where weights are grafted one by one (``l0``, "mlp", "newest")
+    "auto" is one small value, and each graft is a step. Where there are too few rows to judge by
+    (see ``cv``), "auto" is one middling value.
 l0 : float, default=0.0
-    The price of a feature in use, times its cost; makes the choice greedy (Section 3.2.2).
+    The penalty of a feature in use, times its cost; makes the choice greedy (Section 3.2.2).
 l2 : float, default=0.0
-    The price of ``sum alpha w^2``.
+    The penalty on ``sum alpha w^2``.
 costs : None, number, sequence, dict or FeatureCosts, default=None
     What features cost, 1 each by default: the alphas of Eq. 7.
 max_features : int, default=None
@@ -118,14 +118,14 @@ tol : float, default=1e-6
     The largest violation of optimality and the largest duality gap, as shares of those at the
     start.
 max_iter : int, default=200
-    The most grafting rounds for one L1 price; one by one, the most grafts."""
+    The most grafting rounds for one L1 penalty; one by one, the most grafts."""
 
 CLASSIFICATION = """class_weight : None, "balanced" or dict, default=None
     Weights of the classes, times those of the rows."""
 
 LAST = """cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
     Which step of the path is chosen. None is the fewest features within one standard error of the
-    best; of a single price the only step.
+    best; of a single penalty the only step.
 cv : None, int, splitter or list of (train, test), default=None
     The folds by which steps are judged. None is five up to 2,000 rows, three up to 5,000, and one
     held-out fifth above; none below 40 rows, or where a class has fewer than 6.
@@ -141,7 +141,7 @@ verbose : int, default=0
     1 shows a progress bar."""
 
 ATTRIBUTES = """path_ : SelectionPath
-    Supports, costs and scores: a step is one L1 price, or one graft.
+    Supports, costs and scores: a step is one L1 penalty, or one graft.
 selection_ : Selection
     The chosen step; print it for a sentence.
 support_ : array of bool, shape (n_features_in_,)
@@ -190,8 +190,8 @@ def read_given(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
 
     def check(names: tuple[str, ...], categorical: Sequence[int]) -> None:
         refuse_category_columns(names, categorical)
-        prices = as_costs(estimator.costs).bind(names)
-        check_kept(prices.keep, estimator.max_features)
+        cost_model = as_costs(estimator.costs).bind(names)
+        check_kept(cost_model.keep, estimator.max_features)
 
     if isinstance(X, StoredTable):
         y, weight = read_stored(X, y, sample_weight, None)

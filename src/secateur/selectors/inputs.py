@@ -52,7 +52,7 @@ def read_input(
     """Check X, y, the weights and the costs, and give them as a problem.
 
     Of the parameters of the estimator those are read that it has: categorical_features, costs,
-    groups, keep and class_weight.
+    feature_groups, keep and class_weight.
     """
     given = estimator.get_params(deep=False)
     if isinstance(X, StoredTable):
@@ -60,15 +60,15 @@ def read_input(
     if y is None:  # before X, as scikit-learn does
         read_target(y, target_type=target_type)
     table = read_rows(X, given.get("categorical_features"))
-    costs = as_costs(given.get("costs"), given.get("groups"), given.get("keep"))
-    prices = costs.bind(table.names)
-    prices.prices(prices.keep)  # a rule of the user's own may raise
+    costs = as_costs(given.get("costs"), given.get("feature_groups"), given.get("keep"))
+    cost_model = costs.bind(table.names)
+    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
     target = read_target(y, target_type=target_type, n_rows=table.n_rows)
     plain = read_weights(sample_weight, table.n_rows)
     class_weight = given.get("class_weight")
     weight = combine_weights(target, plain, class_weight)
     kept = np.flatnonzero(weight)
-    problem = Problem(table, target, weight, prices, target_type)
+    problem = Problem(table, target, weight, cost_model, target_type)
     if len(kept) < len(weight):
         refuse_weightless(table)
         problem = problem.take(kept)

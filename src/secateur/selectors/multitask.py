@@ -30,7 +30,7 @@ from secateur.typing import AnyArray, FloatArray, Loss
 class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
     """A-GBM for several tasks over the same features, for classes.
 
-    Tasks share the price of features, and perhaps trees (``common_trees``). A split of a tree of
+    Tasks share the cost of features, and perhaps trees (``common_trees``). A split of a tree of
     task t on feature j gains (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
 
         dSSE / SSE_root - group_penalty * [j unused by all] - task_penalty * [j unused by t]
@@ -75,7 +75,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         leaf: str = "newton",
         subsample: float = 1.0,
         costs: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         keep: Any = None,
         max_features: int | None = None,
         cost_budget: float | None = None,
@@ -107,7 +107,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         self.leaf = leaf
         self.subsample = subsample
         self.costs = costs
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.keep = keep
         self.max_features = max_features
         self.cost_budget = cost_budget
@@ -173,7 +173,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
 class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
     """A-GBM for several tasks over the same features, for numbers.
 
-    Tasks share the price of features, and perhaps trees (``common_trees``). A split of a tree of
+    Tasks share the cost of features, and perhaps trees (``common_trees``). A split of a tree of
     task t on feature j gains (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
 
         dSSE / SSE_root - group_penalty * [j unused by all] - task_penalty * [j unused by t]
@@ -221,7 +221,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
         leaf: str = "newton",
         subsample: float = 1.0,
         costs: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         keep: Any = None,
         max_features: int | None = None,
         cost_budget: float | None = None,
@@ -255,7 +255,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
         self.leaf = leaf
         self.subsample = subsample
         self.costs = costs
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.keep = keep
         self.max_features = max_features
         self.cost_budget = cost_budget

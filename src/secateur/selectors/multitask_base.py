@@ -58,7 +58,7 @@ class SharedRows(NamedTuple):
 
 
 class MultitaskSelector(TaskPredictions, BoostedSelector):
-    """Fits boosted trees for several tasks that share the price of their features."""
+    """Fits boosted trees for several tasks that share the cost of their features."""
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
     _exact: ClassVar[str]
@@ -112,7 +112,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         penalty = read_penalty(self.group_penalty, self._criterion, name="group_penalty")
         seed, n_threads = read_seed(self.random_state), resolve_n_jobs(self.n_jobs)
         given = read_multitask(self, self._target_type, X, y, sample_weight, task)
-        check_kept(given.problem.prices.keep, self.max_features)
+        check_kept(given.problem.cost_model.keep, self.max_features)
         own = read_task_penalties(self.task_penalty, given.tasks, penalty)
         tasks = [self._read_task(given, t, its_penalty) for t, its_penalty in enumerate(own)]
         folds = self._folds_of_tasks(given, penalty, seed)
@@ -193,7 +193,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         is_relative = len(tasks) > 1 and job.problem.target.classes is None
         is_relative = is_relative and job.tasks[0].task.target.classes is None
         metric = f"relative {names.pop()}" if is_relative else names.pop()
-        return TasksData(tasks, job.problem.prices, job.problem.n_rows, metric, TASK_SHARE)
+        return TasksData(tasks, job.problem.cost_model, job.problem.n_rows, metric, TASK_SHARE)
 
     def _place(self, job: MultitaskJob, threads: Threads) -> Place | None:
         n_fits = max(1, len(job.folds)) * (len(job.tasks) if self._has_own(job) else 1)
@@ -270,7 +270,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             target,
             weight,
             each.loss,
-            problem.prices,
+            problem.cost_model,
             threads,
             groups=groups,
             place=where,

@@ -58,7 +58,7 @@ search : {{"exact", "group_testing"}}, default="exact"
 {GROUP_PARAMETERS}"""
 
 GROUP_PENALTY = """group_penalty : float, "auto" or sequence of float, default="auto"
-    What a feature that no task uses yet costs, times its price, as a share of the squared error at
+    What a feature that no task uses yet costs, times its cost, as a share of the squared error at
     the root of a tree; from 0, which makes the tasks independent, to below 1."""
 
 
@@ -119,7 +119,7 @@ class TaskJob:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MultitaskInput:
-    """Table, weights and prices as one problem; and the tasks among its rows."""
+    """Table, weights and costs as one problem; and the tasks among its rows."""
 
     problem: Problem
     tasks: list[TaskRows]
@@ -163,8 +163,10 @@ def read_multitask(
         read_target(y, target_type=target_type)
     table = read_rows(X, estimator.categorical_features)
     n_rows = table.n_rows
-    prices = as_costs(estimator.costs, estimator.groups, estimator.keep).bind(table.names)
-    prices.prices(prices.keep)  # a rule of the user's own may raise
+    cost_model = as_costs(estimator.costs, estimator.feature_groups, estimator.keep).bind(
+        table.names
+    )
+    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
     wide = isinstance(y, dict) or is_wide(y)
     if wide and task is not None:
         msg = "'task' must be None where y has a column for each task. Got both. Give one of them."
@@ -179,7 +181,7 @@ def read_multitask(
         tasks = read_stacked(target, task, n_rows)
     weight = read_weights(sample_weight, n_rows)
     kept = np.flatnonzero(weight)
-    problem = Problem(table, target, weight, prices, target_type)
+    problem = Problem(table, target, weight, cost_model, target_type)
     if len(kept) < n_rows:
         refuse_weightless(table)
         problem = problem.take(kept)

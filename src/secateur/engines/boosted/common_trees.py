@@ -9,7 +9,7 @@ import numpy as np
 
 from secateur._kernels.records import MAX_BINS
 from secateur.data.binning import Category, with_category
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.data.folds import Fold, all_rows
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.grid import BoostedData, BoostedRun, best_gain
@@ -87,9 +87,9 @@ class CommonData:
         return all_rows(len(self.data.target))
 
     @property
-    def prices(self) -> Prices:
+    def cost_model(self) -> CostModel:
         """Those of the features."""
-        return self.data.prices
+        return self.data.cost_model
 
     def run(self, fold: Fold, params: BoostingParams) -> CommonRun:
         """A fit of all tasks on one fold, not yet begun; ``params.penalty`` is for the group."""
@@ -110,7 +110,7 @@ class CommonData:
         told = params.penalty, own * weight / total, self.code
         split_penalty = self.task_split_penalty * len(self.tasks) / total
         first_penalty = 0.0 if self.task_split_penalty else params.penalty
-        return NodeFeatureUse(self.prices, limits, *told, split_penalty, first_penalty)
+        return NodeFeatureUse(self.cost_model, limits, *told, split_penalty, first_penalty)
 
 
 class CommonRun:

@@ -1,4 +1,4 @@
-"""The account of one task among several: a price for what is new to all, and one for itself."""
+"""The account of one task among several: a cost for what is new to all, and one for itself."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.engines.boosted.trees import WordArray
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-12
-"""A purchase may pass the budget by the rounding of a sum of prices."""
+"""A purchase may pass the budget by the rounding of a sum of costs."""
 
 
 class FeatureUseState(NamedTuple):
@@ -35,7 +35,7 @@ class NodeCosts(Protocol):
         """The features that are free."""
 
     @property
-    def prices(self) -> FloatArray:
+    def costs(self) -> FloatArray:
         """What each feature costs now."""
 
     def use(self, feature: int) -> bool:
@@ -46,31 +46,34 @@ class FeatureUse:
     """Books purchases; a feature is free from the moment it is bought (F_ft of GBFS is binary)."""
 
     def __init__(
-        self, prices: Prices, max_features: int | None = None, cost_budget: float | None = None
+        self,
+        cost_model: CostModel,
+        max_features: int | None = None,
+        cost_budget: float | None = None,
     ) -> None:
-        self._prices = prices
+        self._cost_model = cost_model
         self._max_features = np.inf if max_features is None else max_features
         self._budget = np.inf if cost_budget is None else cost_budget
-        self.used: BoolArray = prices.keep.copy()
-        self.order: list[int] = [int(j) for j in np.flatnonzero(prices.keep)]
+        self.used: BoolArray = cost_model.keep.copy()
+        self.order: list[int] = [int(j) for j in np.flatnonzero(cost_model.keep)]
         self.spent = 0.0
         self._refresh()
 
     def _refresh(self) -> None:
-        self.prices: FloatArray = self._prices.prices(self.used)
+        self.costs: FloatArray = self._cost_model.costs(self.used)
         self.allowed: BoolArray = self._allowed()
 
     def _allowed(self) -> BoolArray:
         """Features that a split may use: those that are in, and those that can be paid for."""
         if len(self.order) >= self._max_features:
             return self.used.copy()
-        affordable: BoolArray = self.spent + self.prices <= self._budget + ROUNDING
+        affordable: BoolArray = self.spent + self.costs <= self._budget + ROUNDING
         return self.used | affordable
 
     @property
-    def has_own_prices(self) -> bool:
-        """Whether a purchase changes no price but its own."""
-        return self._prices.is_plain
+    def has_fixed_costs(self) -> bool:
+        """Whether a purchase changes no cost but its own."""
+        return self._cost_model.is_plain
 
     @property
     def is_limited(self) -> bool:
@@ -86,7 +89,7 @@ class FeatureUse:
         """Buy the feature if it is new; returns whether it was."""
         if self.used[feature]:
             return False
-        self.spent += float(self.prices[feature])
+        self.spent += float(self.costs[feature])
         self.used[feature] = True
         self.order.append(feature)
         self._refresh()
@@ -125,14 +128,14 @@ class TaskFeatureUse(FeatureUse):
 
     A feature costs the task (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
 
-        group_penalty * price_j(used by any task) + task_penalty * price_j(used by this task)
+        group_penalty * cost_j(used by any task) + task_penalty * cost_j(used by this task)
 
-    so a gain is compared with ``prices`` as they are, at a penalty of 1. Budgets are those of all
+    so a gain is compared with ``costs`` as they are, at a penalty of 1. Budgets are those of all
     tasks together.
 
     Parameters
     ----------
-    prices : Prices
+    cost_model : CostModel
     common : FeatureUse
         The account of all tasks.
     group_penalty, task_penalty : float
@@ -140,7 +143,7 @@ class TaskFeatureUse(FeatureUse):
 
     def __init__(
         self,
-        prices: Prices,
+        cost_model: CostModel,
         common: FeatureUse,
         group_penalty: float,
         task_penalty: float,
@@ -149,10 +152,10 @@ class TaskFeatureUse(FeatureUse):
         self._group_penalty = group_penalty
         self._task_penalty = task_penalty
         self._n_seen = -1
-        super().__init__(prices)
+        super().__init__(cost_model)
 
     def _refresh(self) -> None:
-        self._own_prices = self._prices.prices(self.used)
+        self._own_costs = self._cost_model.costs(self.used)
         self._n_seen = -1
 
     def _look(self) -> None:
@@ -161,11 +164,11 @@ class TaskFeatureUse(FeatureUse):
             return
         self._n_seen = len(self._common.order)
         group, own = self._group_penalty, self._task_penalty
-        self._both = group * self._common.prices + own * self._own_prices
+        self._both = group * self._common.costs + own * self._own_costs
         self._may = self.used | self._common.allowed
 
     @property
-    def prices(self) -> FloatArray:  # type: ignore[override]  # reckoned when asked for
+    def costs(self) -> FloatArray:  # type: ignore[override]  # reckoned when asked for
         """What each feature costs this task now, penalties included."""
         self._look()
         return self._both
@@ -177,12 +180,12 @@ class TaskFeatureUse(FeatureUse):
         return self._may
 
     @property
-    def has_own_prices(self) -> bool:
-        """Whether a purchase changes no other price, nor what this task may buy.
+    def has_fixed_costs(self) -> bool:
+        """Whether a purchase changes no other cost, nor what this task may buy.
 
         Others buy between its trees only; but limits count what is new to all.
         """
-        return self._common.has_own_prices and not self._common.is_limited
+        return self._common.has_fixed_costs and not self._common.is_limited
 
     @property
     def limits(self) -> tuple[float, float, float]:
@@ -194,7 +197,7 @@ class TaskFeatureUse(FeatureUse):
         if self.used[feature]:
             return False
         self._common.use(feature)
-        self.spent += float(self._own_prices[feature])
+        self.spent += float(self._own_costs[feature])
         self.used[feature] = True
         self.order.append(feature)
         self._refresh()

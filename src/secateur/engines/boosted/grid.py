@@ -10,7 +10,7 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, Category
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.data.folds import Fold, all_rows
 from secateur.data.table import Table
 from secateur.data.weights import are_counts
@@ -67,7 +67,7 @@ def best_gain(data: BoostedData, params: BoostingParams) -> float:
     if params.criterion == "gbfs":
         units = np.full(len(gains), 2.0)
     top = max((g / u for g, u in zip(gains, units, strict=True) if u > 0.0), default=0.0)
-    return top / _typical_price(data.prices)
+    return top / _typical_cost(data.cost_model)
 
 
 def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
@@ -83,19 +83,19 @@ def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
     return errors
 
 
-def _typical_price(prices: Prices) -> float:
+def _typical_cost(cost_model: CostModel) -> float:
     """What a feature that is not free costs on average."""
-    now = prices.prices(prices.keep)
+    now = cost_model.costs(cost_model.keep)
     paid = now[now > 0.0]
     return float(paid.mean()) if len(paid) else 1.0
 
 
-def dearer(penalty: float, prices: Prices) -> tuple[float, float]:
+def dearer(penalty: float, cost_model: CostModel) -> tuple[float, float]:
     """Two penalties above a grid, so that there is a step for every limit: the first buys nothing.
 
     The grid begins at a quarter of the best gain there is, set against the mean price.
     """
-    now = prices.prices(prices.keep)
+    now = cost_model.costs(cost_model.keep)
     paid = now[now > 0.0]
     spread = float(paid.mean() / paid.min()) if len(paid) else 1.0
     return 5.0 * spread * penalty, 2.0 * penalty
@@ -147,7 +147,7 @@ class BoostedData:
     target: FloatArray
     weight: FloatArray
     loss: Loss
-    prices: Prices
+    cost_model: CostModel
     threads: Threads
     given: GivenRows | None = None
     groups: Groups | None = None
@@ -217,7 +217,7 @@ class BoostedRun:
             self._executor,
             data.columns,
             data.loss,
-            data.prices,
+            data.cost_model,
             params,
             data.threads,
             None if data.groups is None else data.groups.plan,

@@ -225,7 +225,7 @@ class LazySearch:
     def better_than(self, draft: BoolArray) -> IntArray:
         """Features outside the draft that some node of it would have chosen; a few if many.
 
-        Prices, and what may be bought, are those of the moment when each node was searched.
+        Costs, and what may be used, are those of the moment when each node was searched.
         """
         decisions = self._search.decisions
         shape = _shape(decisions)
@@ -293,9 +293,9 @@ class LazySearch:
         # The differences between the processes, and no less than what rounding may have lost.
         between = bounds[-1] - g * g / w + SLACK * bounds[-1]
         most = (bounds[:-1] + between) * (1.0 + SLACK)
-        priced = most / search.scale.unit - _prices(decisions, features, search.scale.penalty).T
-        best = np.array([decision.priced_gain for decision in decisions])
-        is_open: BoolArray = ((priced >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
+        net = most / search.scale.unit - _costs(decisions, features, search.scale.penalty).T
+        best = np.array([decision.net_gain for decision in decisions])
+        is_open: BoolArray = ((net >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
         return is_open
 
     def _outside(self, draft: BoolArray, decisions: list[Decision]) -> IntArray:
@@ -320,9 +320,9 @@ class LazySearch:
             columns.n_bins,
             columns.is_categorical,
             shape,
-            np.array([decision.priced_gain for decision in decisions]),
+            np.array([decision.net_gain for decision in decisions]),
             np.array([decision.feature if decision.is_first_use else -1 for decision in decisions]),
-            _prices(decisions, features, search.scale.penalty),
+            _costs(decisions, features, search.scale.penalty),
             (search.scale.unit, search.scale.floor),
             search.histograms.unit,
             search.histograms.least,
@@ -331,18 +331,18 @@ class LazySearch:
         return better
 
 
-def _prices(decisions: list[Decision], features: IntArray, penalty: float) -> FloatArray:
-    """Penalty times price of the features in each node, infinite where not for sale."""
-    prices = np.empty((len(decisions), len(features)))
+def _costs(decisions: list[Decision], features: IntArray, penalty: float) -> FloatArray:
+    """Penalty times cost of the features in each node, infinite where not for sale."""
+    costs = np.empty((len(decisions), len(features)))
     last: Decision | None = None
     for q, decision in enumerate(decisions):
-        if last is not None and decision.prices is last.prices:
-            prices[q] = prices[q - 1]  # nothing was bought in between
+        if last is not None and decision.costs is last.costs:
+            costs[q] = costs[q - 1]  # nothing was bought in between
             continue
-        now = penalty * decision.prices[features]
-        prices[q] = np.where(decision.allowed[features], now, np.inf)
+        now = penalty * decision.costs[features]
+        costs[q] = np.where(decision.allowed[features], now, np.inf)
         last = decision
-    return prices
+    return costs
 
 
 def _shape(decisions: list[Decision]) -> Shape:

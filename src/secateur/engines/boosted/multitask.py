@@ -1,7 +1,7 @@
 """What tasks predict with: models of their own, or one of all in which the task is known.
 
 Algorithm 1 and Eq. 2 of Han, Rao, Sorokina and Subbian (AISTATS 2020). Every task is a fit of its
-own, as for a single task; they meet in the prices alone.
+own, as for a single task; they share costs alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.data.folds import Fold, all_rows
 from secateur.data.table import Table
 from secateur.engines.boosted.feature_use import FeatureUse, TaskFeatureUse
@@ -57,7 +57,7 @@ class TaskData:
     unit: float = 1.0
 
     def params(self, params: BoostingParams) -> BoostingParams:
-        """What a fit of this task is told: prices of its feature_use have the penalties in them."""
+        """What a fit of this task is told: costs of its feature_use include the penalties."""
         return replace(params, penalty=1.0, min_samples_leaf=self.least)
 
     def own_penalty(self, group: float, share: float) -> float:
@@ -80,7 +80,7 @@ class TasksData:
     """
 
     tasks: Sequence[TaskData]
-    prices: Prices
+    cost_model: CostModel
     n_rows: int
     metric: str
     share: float
@@ -105,7 +105,7 @@ class TasksRun:
     def __init__(self, data: TasksData, fold: Fold, params: BoostingParams) -> None:
         self._data = data
         self._params = params
-        self._common = FeatureUse(data.prices, params.max_features, params.cost_budget)
+        self._common = FeatureUse(data.cost_model, params.max_features, params.cost_budget)
         is_train, is_test = (_mask(part, data.n_rows) for part in fold)
         self._folds = [task.fold(is_train, is_test) for task in data.tasks]
         self._feature_uses = [self._feature_use(task) for task in data.tasks]
@@ -121,7 +121,7 @@ class TasksRun:
     def _feature_use(self, task: TaskData) -> TaskFeatureUse:
         group = self._params.penalty
         own = task.own_penalty(group, self._data.share)
-        return TaskFeatureUse(self._data.prices, self._common, group, own)
+        return TaskFeatureUse(self._data.cost_model, self._common, group, own)
 
     def _trace(self) -> Iterator[Step]:
         """A round of each task in turn, then the state of all of them."""
@@ -131,7 +131,7 @@ class TasksRun:
             self._latest = steps
             yield Step.of(
                 self._common.entered,
-                _importances(steps, weight, self._data.prices.n_features),
+                _importances(steps, weight, self._data.cost_model.n_features),
                 penalty=self._params.penalty,
                 objective=float(np.average([step.objective for step in steps], weights=weight)),
                 cost=self._common.spent,

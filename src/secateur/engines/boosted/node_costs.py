@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.engines.boosted.feature_use import FeatureUse, FeatureUseState, NodeCosts
 from secateur.engines.boosted.trees import WordArray
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 MAX_CACHED_NODES = 64
-"""Nodes whose prices are remembered while nothing is bought: those of a few trees."""
+"""Nodes whose costs are remembered while nothing is bought: those of a few trees."""
 
 
 class TaskSupport(NamedTuple):
     """The features of some tasks, and what the others cost these."""
 
     used: BoolArray
-    prices: FloatArray
+    costs: FloatArray
     features: IntArray
 
 
@@ -30,7 +30,7 @@ class NodeFeatureUse(FeatureUse):
     The task is one more column of the table, after the features. A split of a node v on feature j
     costs
 
-        group_penalty * price_j(used by any task) + sum_t own_t * price_j(used by task t)
+        group_penalty * cost_j(used by any task) + sum_t own_t * cost_j(used by task t)
 
     over the tasks t that the splits by task above v let through: Eq. 2 of Han, Rao, Sorokina and
     Subbian (AISTATS 2020), for a node with rows of several tasks. ``own_t`` is the task's own
@@ -39,7 +39,7 @@ class NodeFeatureUse(FeatureUse):
 
     Parameters
     ----------
-    prices : Prices
+    cost_model : CostModel
     limits : (int or None, float or None)
         The most features, and the most that may be spent, of all tasks together.
     group_penalty : float
@@ -51,7 +51,7 @@ class NodeFeatureUse(FeatureUse):
 
     def __init__(
         self,
-        prices: Prices,
+        cost_model: CostModel,
         limits: tuple[int | None, float | None],
         group_penalty: float,
         own: FloatArray,
@@ -63,13 +63,13 @@ class NodeFeatureUse(FeatureUse):
         self._own = own
         self._code = codes.astype(np.uint64)
         self._task_split_penalty, self._first_penalty = task_split_penalty, first_penalty
-        self._column = prices.n_features
+        self._column = cost_model.n_features
         self._supports: list[TaskSupport] = []
         self._numbers: dict[bytes, int] = {}
         self._cached_costs: dict[bytes, NodeCosts] = {}
-        super().__init__(prices, *limits)
+        super().__init__(cost_model, *limits)
         self.used = np.append(self.used, False)
-        self._support: IntArray = np.full(len(own), self._support_number(prices.keep))
+        self._support: IntArray = np.full(len(own), self._support_number(cost_model.keep))
         self.begin_tree()
 
     def _refresh(self) -> None:
@@ -81,7 +81,7 @@ class NodeFeatureUse(FeatureUse):
         self._cached_costs.clear()
 
     @property
-    def has_own_prices(self) -> bool:
+    def has_fixed_costs(self) -> bool:
         """What a purchase changes depends on the node."""
         return False
 
@@ -113,12 +113,12 @@ class NodeFeatureUse(FeatureUse):
 
     def _node_costs(self, here: BoolArray) -> NodeCosts:
         counts = np.bincount(self._support[here], self._own[here], len(self._supports))
-        price, used = self._group_penalty * self.prices, np.ones(self._column, np.bool_)
+        cost, used = self._group_penalty * self.costs, np.ones(self._column, np.bool_)
         for number in np.unique(self._support[here]):
-            price = price + counts[number] * self._supports[number].prices
+            cost = cost + counts[number] * self._supports[number].costs
             used &= self._supports[number].used
         asked = self._task_split_penalty + (0.0 if self.used[-1] else self._first_penalty)
-        return TaskNodeCosts(self, here, np.append(used, False), np.append(price, asked))
+        return TaskNodeCosts(self, here, np.append(used, False), np.append(cost, asked))
 
     # ---- purchases ----------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class NodeFeatureUse(FeatureUse):
             self._numbers[key] = len(self._supports)
             features = np.flatnonzero(used).copy()  # its own, so that steps need not copy it
             features.flags.writeable = False
-            self._supports.append(TaskSupport(used, self._prices.prices(used), features))
+            self._supports.append(TaskSupport(used, self._cost_model.costs(used), features))
         return self._numbers[key]
 
     def mark(self) -> FeatureUseState:
@@ -178,7 +178,7 @@ class TaskNodeCosts(NamedTuple):
     feature_use: NodeFeatureUse
     here: BoolArray
     used: BoolArray
-    prices: FloatArray
+    costs: FloatArray
 
     def use(self, feature: int) -> bool:
         """Buy the feature for all tasks of the node."""

@@ -1,4 +1,4 @@
-"""Which split a node takes: the features evaluated, each paying its price."""
+"""Which split a node takes: the features evaluated, each paying its cost."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class TreeScale:
 class Decision:
     """What a node was found to do, and what was for sale at that moment.
 
-    ``feature`` is -1 for a leaf; ``priced_gain`` is what the choice is worth.
+    ``feature`` is -1 for a leaf; ``net_gain`` is what the choice is worth.
     """
 
     node: Node
     feature: int
-    priced_gain: float
+    net_gain: float
     is_first_use: bool
-    prices: FloatArray
+    costs: FloatArray
     allowed: BoolArray
 
 
@@ -102,17 +102,17 @@ class ExactSearch:
         return self._candidates.features if siblings.listed is None else siblings.listed
 
     def choose(self, siblings: Siblings, node: Node) -> int | None:
-        """The feature that a node splits on at the prices of this moment, or None for a leaf.
+        """The feature that a node splits on at the costs of this moment, or None for a leaf.
 
         The choice is booked: a new feature is bought.
         """
         choices = self._choices(siblings, node)
         scale, node_costs = self.scale, self.feature_use.at(node.number)
-        feature, priced_gain = pick_feature(
+        feature, net_gain = pick_feature(
             choices,
             node.gain,
             node_costs.used,
-            node_costs.prices,
+            node_costs.costs,
             scale.penalty,
             scale.unit,
             scale.floor,
@@ -122,9 +122,9 @@ class ExactSearch:
             Decision(
                 node,
                 feature,
-                priced_gain,
+                net_gain,
                 is_first_use,
-                node_costs.prices,
+                node_costs.costs,
                 self.feature_use.allowed,
             )
         )

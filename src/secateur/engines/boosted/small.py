@@ -19,7 +19,7 @@ from secateur.typing import FloatArray, IntArray, Loss
 class SmallTrees:
     """Boosted trees on some columns and some rows, from one binned table.
 
-    The trees are those of the engine without prices; squared error and log loss only.
+    The trees are those of the engine without costs; squared error and log loss only.
     """
 
     columns: BinnedColumns

@@ -12,7 +12,7 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, narrowed
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.group_search import GroupSearch, GroupTests
@@ -36,7 +36,7 @@ def trace_boosted(
     executor: Executor,
     columns: BinnedColumns,
     loss: Loss,
-    prices: Prices,
+    cost_model: CostModel,
     params: BoostingParams,
     threads: Threads,
     plan: GroupPlan | None = None,
@@ -53,7 +53,7 @@ def trace_boosted(
     columns : BinnedColumns
         The shape of the binned columns: bins, cuts, offsets.
     loss : Loss
-    prices : Prices
+    cost_model : CostModel
         What features cost, given the ones in use.
     params : BoostingParams
     threads : Threads
@@ -71,7 +71,7 @@ def trace_boosted(
     """
     ensemble, weights, n_rows = _begin(executor, loss)
     executor.tell(rows.set_baseline, ensemble.baseline, weights.scale)
-    feature_use = feature_use or FeatureUse(prices, params.max_features, params.cost_budget)
+    feature_use = feature_use or FeatureUse(cost_model, params.max_features, params.cost_budget)
     has_tests = plan is not None and plan.design.has_tests
     if has_tests:  # most features will never be looked at: none is weighed beforehand
         divisible = columns.varying

@@ -87,7 +87,7 @@ class WholeGrowth:
 
 
 class WholeTrees:
-    """Grows trees where all rows are in one block and a purchase changes no price but its own."""
+    """Grows trees where all rows are in one block and a purchase changes no cost but its own."""
 
     def __init__(self, executor: Executor, columns: BinnedColumns, depth: int) -> None:
         self._executor = executor
@@ -112,7 +112,7 @@ class WholeTrees:
         search: ExactSearch,
     ) -> WholeTrees | None:
         """None where trees must be grown level by level, or better are."""
-        if type(search) is not ExactSearch or not search.feature_use.has_own_prices:
+        if type(search) is not ExactSearch or not search.feature_use.has_fixed_costs:
             return None
         block: RowBlock | None = only_block(executor)
         if block is None or not params.whole or params.max_depth > DEEPEST:
@@ -189,5 +189,5 @@ def _grow_here(
     deal: tuple[float, ...],
     trees: WholeTrees,
 ) -> tuple[Grown, int]:
-    account = (feature_use.used.copy(), feature_use.prices.copy())
+    account = (feature_use.used.copy(), feature_use.costs.copy())
     return trees.fill(block, total, limits, features, account, deal)

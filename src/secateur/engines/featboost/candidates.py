@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.path.step import Score
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -140,7 +140,7 @@ def read_tried(details: Mapping[str, Any]) -> tuple[IntArray, FloatArray]:
 
 
 ROUNDING = 1e-12
-"""A purchase may pass the budget by the rounding of a sum of prices."""
+"""A purchase may pass the budget by the rounding of a sum of costs."""
 
 SAME = 1e-12
 """Scores that differ by less are the same: folds are averaged in floating point."""
@@ -148,9 +148,9 @@ SAME = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shop:
-    """What features cost, how much may be spent, and whether the gain is set against the price."""
+    """What features cost, how much may be spent, and whether the gain is set against the cost."""
 
-    prices: Prices
+    cost_model: CostModel
     budget: float | None = None
     per_cost: bool = False
 
@@ -158,14 +158,14 @@ class Shop:
         """The features that are used already, or can still be paid for."""
         if self.budget is None:
             return np.ones(len(used), np.bool_)
-        allowed: BoolArray = used | (spent + self.prices.prices(used) <= self.budget + ROUNDING)
+        allowed: BoolArray = used | (spent + self.cost_model.costs(used) <= self.budget + ROUNDING)
         return allowed
 
 
 def top_ranked(
-    importance: FloatArray, price: FloatArray, allowed: BoolArray, n_candidates: int
+    importance: FloatArray, cost: FloatArray, allowed: BoolArray, n_candidates: int
 ) -> IntArray:
-    """The most important features that are allowed; ties by price, then by position.
+    """The most important features that are allowed; ties by cost, then by position.
 
     None where nothing is important: then there is nothing to learn from these rows.
 
@@ -174,11 +174,11 @@ def top_ranked(
     """
     if not (importance > 0.0).any():
         return np.empty(0, np.int64)
-    order = np.lexsort((price, -importance))
+    order = np.lexsort((cost, -importance))
     return order[allowed[order]][:n_candidates]
 
 
-def winner(score: FloatArray, price: FloatArray) -> int:
+def winner(score: FloatArray, cost: FloatArray) -> int:
     """The place of the best score; ties go to the cheaper one, then to the better ranked.
 
     >>> winner(np.array([0.5, 0.7, 0.7]), np.array([1.0, 5.0, 2.0]))
@@ -186,10 +186,10 @@ def winner(score: FloatArray, price: FloatArray) -> int:
     """
     usable = np.where(np.isnan(score), -np.inf, score)
     best = np.flatnonzero(usable >= usable.max() - SAME)
-    return int(best[np.argmin(price[best])])
+    return int(best[np.argmin(cost[best])])
 
 
-def gain_per_cost(score: FloatArray, before: float, price: FloatArray) -> FloatArray:
+def gain_per_cost(score: FloatArray, before: float, cost: FloatArray) -> FloatArray:
     """What each candidate adds, by what it costs; what is free is worth any gain.
 
     >>> gain_per_cost(np.array([0.6, 0.7, 0.5]), 0.5, np.array([1.0, 4.0, 0.0]))
@@ -197,5 +197,5 @@ def gain_per_cost(score: FloatArray, before: float, price: FloatArray) -> FloatA
     """
     gain = score - before
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_cost = np.where(gain > 0.0, gain / price, gain)
+        by_cost = np.where(gain > 0.0, gain / cost, gain)
     return np.where(np.isnan(by_cost), gain, by_cost)

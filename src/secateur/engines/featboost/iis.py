@@ -105,7 +105,7 @@ class _Run:
             return None
         folds = self._evaluator.alone(candidates, self._target)
         score = folds.mean(axis=1)
-        best = winner(score, selected.price[candidates])
+        best = winner(score, selected.cost[candidates])
         rank = rank_of(candidates, candidates[best])
         return Tried(candidates, score, best, folds[best], math.inf, rank)
 

@@ -42,21 +42,21 @@ class Selected:
 
     def __init__(self, shop: Shop) -> None:
         self._shop = shop
-        keep = shop.prices.keep
+        keep = shop.cost_model.keep
         self.order: list[int] = [int(j) for j in np.flatnonzero(keep)]
         self.used: BoolArray = keep.copy()
         self.spent = 0.0
-        self.price: FloatArray = shop.prices.prices(self.used)
-        self.tag: FloatArray = self.price
+        self.cost: FloatArray = shop.cost_model.costs(self.used)
+        self.tag: FloatArray = self.cost
 
     def add(self, feature: int) -> None:
         """Buy one more feature."""
-        self.spent += float(self.price[feature])
+        self.spent += float(self.cost[feature])
         self.used[feature] = True
         self.order.append(feature)
-        self.price = self._shop.prices.prices(self.used)
-        # What is in is free, but no better ranked for it: it keeps the price it was bought at.
-        self.tag = np.where(self.used, self.tag, self.price)
+        self.cost = self._shop.cost_model.costs(self.used)
+        # A selected feature is free, but ranked by the cost at which it was selected.
+        self.tag = np.where(self.used, self.tag, self.cost)
 
     @property
     def features(self) -> IntArray:
@@ -179,8 +179,8 @@ class _Run:
         score = folds.mean(axis=1)
         rated = score
         if self._shop.per_cost and math.isfinite(self._utility):
-            rated = gain_per_cost(score, self._utility, selected.price[new])
-        best = winner(rated, selected.price[new])
+            rated = gain_per_cost(score, self._utility, selected.cost[new])
+        best = winner(rated, selected.cost[new])
         gain = float(score[best]) - self._utility
         return Tried(new, score, best, folds[best], gain, rank_of(candidates, new[best]))
 

@@ -253,9 +253,9 @@ def make_batches(
 ) -> Batches:
     """Standardise the columns and targets of a problem, and sort its rows."""
     params.check_rows(problem.n_rows)
-    price = problem.prices.prices(problem.prices.keep)
-    columns = centre(problem.table, problem.weight, standardize=standardize, price=price)
-    units = Units(problem.prices, columns.features, params.group_mode)
+    cost = problem.cost_model.costs(problem.cost_model.keep)
+    columns = centre(problem.table, problem.weight, standardize=standardize, cost=cost)
+    units = Units(problem.cost_model, columns.features, params.group_mode)
     targets = standardize_contrasts(contrasts(problem.target, target_type), problem.weight)
     rows, weight = _repeated(problem.weight)
     order = _content_order(columns, problem.target.values, rows)

@@ -13,7 +13,7 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.data.standardize import Moments, centre_by, moments_of
 from secateur.data.table import Table
 from secateur.data.target import Target
@@ -56,7 +56,7 @@ class Stream:
 
     Parameters
     ----------
-    prices : Prices
+    cost_model : CostModel
     params : SearchParams
     target_type : {"classification", "ordinal", "regression"}
     standardize : bool
@@ -68,7 +68,7 @@ class Stream:
 
     def __init__(
         self,
-        prices: Prices,
+        cost_model: CostModel,
         params: SearchParams,
         target_type: TargetType,
         *,
@@ -76,13 +76,13 @@ class Stream:
         penalty: float | None,
         n_wanted: int | None = None,
     ) -> None:
-        self.prices = prices
+        self.cost_model = cost_model
         self.params = params
         self.target_type = target_type
         self.penalty = penalty
         self.n_wanted = n_wanted
         self._standardize = standardize
-        self.units = Units(prices, np.arange(prices.n_features), params.group_mode)
+        self.units = Units(cost_model, np.arange(cost_model.n_features), params.group_mode)
         start = np.clip(self.units.initial_v(params.init), -BOUND, BOUND)
         start[self.units.kept] = np.inf
         self.adam = Adam(start, BOUND)
@@ -91,7 +91,7 @@ class Stream:
         self.moments: Moments | None = None
         self.target_moments: Moments | None = None
         self.scale = 0.0
-        self.vector: FloatArray = self.rng.standard_normal(prices.n_features)
+        self.vector: FloatArray = self.rng.standard_normal(cost_model.n_features)
         self.n_rows = 0
         self.objective = float("nan")
         self.estimate = float("nan")
@@ -172,7 +172,7 @@ class Stream:
 
     @property
     def _cost_factor(self) -> float:
-        return (self.penalty or 0.0) / self.prices.n_features
+        return (self.penalty or 0.0) / self.cost_model.n_features
 
     def _update_v(self, gradient: FloatArray) -> None:
         units = self.units
@@ -189,7 +189,7 @@ class Stream:
         if self.n_wanted is not None:
             v = self.units.with_size(self.units.to_columns(v), self.n_wanted)
         state = SearchState(v, self.objective, self.adam.n_steps)
-        return step_of(self.units, state, self.penalty or 0.0, self.prices.n_features)
+        return step_of(self.units, state, self.penalty or 0.0, self.cost_model.n_features)
 
     @property
     def details(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.exceptions import InputError
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -38,7 +38,7 @@ class Units:
 
     Parameters
     ----------
-    prices : Prices
+    cost_model : CostModel
         Costs of all features of the table.
     features : array of int
         The columns that take part.
@@ -46,18 +46,18 @@ class Units:
         How the feature groups are used.
     """
 
-    def __init__(self, prices: Prices, features: IntArray, mode: GroupMode = "hard") -> None:
+    def __init__(self, cost_model: CostModel, features: IntArray, mode: GroupMode = "hard") -> None:
         self.features = features
-        self._prices = prices
-        groups = None if prices.bags is None else prices.bags[features]
+        self._cost_model = cost_model
+        groups = None if cost_model.feature_groups is None else cost_model.feature_groups[features]
         self._soft_groups: Any = groups if mode == "soft" else None
         self.unit: IntArray | None = None
         if groups is not None and mode == "hard":
             self.unit = _units_of(groups)
         self.n_units = len(features) if self.unit is None else int(self.unit.max(initial=-1)) + 1
-        self.kept: BoolArray = self._max_by_unit(prices.keep[features].astype(np.float64)) > 0
+        self.kept: BoolArray = self._max_by_unit(cost_model.keep[features].astype(np.float64)) > 0
         # kept columns that were left out of the search (constant, duplicate) stay selected
-        self._absent = np.setdiff1d(np.flatnonzero(prices.keep), features)
+        self._absent = np.setdiff1d(np.flatnonzero(cost_model.keep), features)
         self.reset_costs()
 
     def initial_v(self, init: FloatArray | float) -> FloatArray:
@@ -72,24 +72,24 @@ class Units:
 
     def reset_costs(self) -> None:
         """Costs before anything but the kept features is selected."""
-        self.column_cost: FloatArray = self._costs_beside(self._prices.keep)[self.features]
+        self.column_cost: FloatArray = self._costs_beside(self._cost_model.keep)[self.features]
         self._cost: FloatArray = -self._max_by_unit(-self.column_cost)
 
     def update_costs(self, v: FloatArray) -> None:
         """Compute the costs beside the features selected now, if they depend on them."""
-        if self._prices.is_plain or self._prices.bags is not None:
+        if self._cost_model.is_plain or self._cost_model.feature_groups is not None:
             return
         selected = self.to_columns(self.selected(v))
-        used = self._prices.keep.copy()
+        used = self._cost_model.keep.copy()
         used[self.features[selected]] = True
         now = self._costs_beside(used)[self.features]
         self.column_cost = self._cost = np.where(selected, self.column_cost, now)
 
     def _costs_beside(self, used: BoolArray) -> FloatArray:
         """Cost of each feature, given those in use; groups are handled by the units."""
-        if self._prices.bags is None:
-            return self._prices.prices(used)
-        return np.where(self._prices.keep, 0.0, self._prices.cost)
+        if self._cost_model.feature_groups is None:
+            return self._cost_model.costs(used)
+        return np.where(self._cost_model.keep, 0.0, self._cost_model.cost)
 
     def _max_by_unit(self, value: FloatArray) -> FloatArray:
         if self.unit is None:
@@ -183,7 +183,7 @@ def _units_of(groups: Any) -> IntArray:
     n_groups = np.diff(groups.indptr)
     if (n_groups > 1).any():
         msg = (
-            "'groups' must not overlap for group_mode='hard'. Got a feature in "
+            "'feature_groups' must not overlap for group_mode='hard'. Got a feature in "
             f"{int(n_groups.max())} groups. Use group_mode='soft'."
         )
         raise InputError(msg)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.data.folds import Fold, all_rows
 from secateur.data.standardize import StandardColumns
 from secateur.data.weights import are_counts
@@ -207,7 +207,7 @@ class GraftingData:
     target: FloatArray
     weight: FloatArray
     loss: Loss
-    prices: Prices
+    cost_model: CostModel
     threads: Threads
     unit: tuple[float, float] = (0.0, 1.0)
 
@@ -239,7 +239,7 @@ class GraftingData:
 
     def with_kept(self, support: IntArray) -> IntArray:
         """The support in order of entry, after the kept features that are not in it."""
-        kept = np.flatnonzero(self.prices.keep)
+        kept = np.flatnonzero(self.cost_model.keep)
         return np.concatenate([kept[~np.isin(kept, support)], support])
 
     def alpha(self, used: IntArray) -> FloatArray:
@@ -248,10 +248,10 @@ class GraftingData:
         Used features keep the cost they had at the start, otherwise they would not be shrunk.
         Others are discounted by groups, neighbours or a rule, but never below half.
         """
-        start = self.prices.prices(self.prices.keep)
-        if self.prices.is_plain or len(used) == 0:
+        start = self.cost_model.costs(self.cost_model.keep)
+        if self.cost_model.is_plain or len(used) == 0:
             return start
         mask = np.zeros(len(start), np.bool_)
         mask[used] = True
-        now = np.where(mask, start, self.prices.prices(mask))
+        now = np.where(mask, start, self.cost_model.costs(mask))
         return np.maximum(now, MIN_ALPHA_SHARE * start)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
-from secateur.data.costs import Prices
+from secateur.data.costs import CostModel
 from secateur.data.folds import Fold
 from secateur.engines.fold_losses import pool
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
@@ -29,7 +29,7 @@ class Graft:
 
 
 def graft_one_by_one(
-    growing: Growing, params: GraftingParams, prices: Prices, alpha: FloatArray
+    growing: Growing, params: GraftingParams, cost_model: CostModel, alpha: FloatArray
 ) -> Iterator[Graft]:
     """Free the weight with the lowest bound, fit, and stop when the criterion rises.
 
@@ -42,16 +42,16 @@ def graft_one_by_one(
     Graft
         The state before the first graft, then after each.
     """
-    criterion = _criterion(growing, params, prices)
+    criterion = _criterion(growing, params, cost_model)
     min_decrease = params.tol * abs(criterion)
     yield Graft(criterion, 0)
     newest = np.nan
     for n_grafts in range(1, params.max_rounds + 1):
-        candidates, newest = _candidates(growing, params, prices, alpha, newest)
+        candidates, newest = _candidates(growing, params, cost_model, alpha, newest)
         before, is_better = growing.save(), False
         for slot, feature in candidates[: params.retries + 1]:
             size = growing.graft(int(slot), int(feature))
-            value = _criterion(growing, params, prices)
+            value = _criterion(growing, params, cost_model)
             is_better = value < criterion - min_decrease
             if is_better:
                 break
@@ -63,25 +63,29 @@ def graft_one_by_one(
         yield Graft(criterion, n_grafts)
 
 
-def _criterion(growing: Growing, params: GraftingParams, prices: Prices) -> float:
+def _criterion(growing: Growing, params: GraftingParams, cost_model: CostModel) -> float:
     value = growing.value()
-    return value + params.l0 * prices.total(growing.support()) if params.l0 > 0.0 else value
+    return value + params.l0 * cost_model.total(growing.support()) if params.l0 > 0.0 else value
 
 
 def _candidates(
-    growing: Growing, params: GraftingParams, prices: Prices, alpha: FloatArray, newest: float
+    growing: Growing,
+    params: GraftingParams,
+    cost_model: CostModel,
+    alpha: FloatArray,
+    newest: float,
 ) -> tuple[IntArray, float]:
     """Weights by increasing bound, as (slot, feature); and the weight that the bound assumes."""
     size = np.abs(growing.gradients())
-    open_ = growing.is_open(params.max_features, prices.keep)
+    open_ = growing.is_open(params.max_features, cost_model.keep)
     open_ &= size > params.l1 * alpha * (1.0 + HAIR) + np.finfo(np.float64).tiny
     excess = np.where(open_, size - params.l1 * alpha, 0.0)
     if np.isnan(newest):
         newest = growing.typical_step(float(excess.max(initial=0.0)))
     used = np.zeros(len(alpha), np.bool_)
     used[growing.support()] = True
-    price = prices.prices(used) if params.l0 > 0.0 else np.zeros(len(alpha))
-    bound = params.l0 * price - newest * (excess - params.l2 * alpha * newest)
+    cost = cost_model.costs(used) if params.l0 > 0.0 else np.zeros(len(alpha))
+    bound = params.l0 * cost - newest * (excess - params.l2 * alpha * newest)
     flat = np.flatnonzero(open_)
     flat = flat[np.argsort(bound.ravel()[flat], kind="stable")]
     return np.column_stack(np.unravel_index(flat, open_.shape)), newest
@@ -201,7 +205,7 @@ class GraftRun:
             if params.model == "mlp"
             else GrowingLinear(view, params, alpha)
         )
-        self._grafts = graft_one_by_one(self.growing, params, data.prices, alpha)
+        self._grafts = graft_one_by_one(self.growing, params, data.cost_model, alpha)
         self.latest: Graft | None = None
 
     def advance(self) -> bool:

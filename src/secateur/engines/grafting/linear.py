@@ -263,7 +263,7 @@ class LinearRun:
 
     def solving(self, l1: float) -> Solving:
         """Fit at the next penalty; features beyond ``max_features`` do not enter."""
-        if not self._data.prices.is_plain:
+        if not self._data.cost_model.is_plain:
             self.core.alpha = self._data.alpha(self.core.support())
         limit = self._params.max_features
         if limit is None or self.core.allowed is not None:
@@ -278,7 +278,7 @@ class LinearRun:
         return certificate
 
     def _with_kept(self, support: IntArray) -> IntArray:
-        return np.union1d(support, np.flatnonzero(self._data.prices.keep))
+        return np.union1d(support, np.flatnonzero(self._data.cost_model.keep))
 
     def _allowed(self, support: IntArray, after: IntArray, limit: int) -> BoolArray:
         """The features that may stay: those in use, and the new ones with the largest gradients."""
