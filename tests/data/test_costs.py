@@ -355,7 +355,7 @@ def test_taken_features_obey_the_same_rule():
 
 
 def test_kept_features_cannot_be_left_behind():
-    with pytest.raises(InputError, match="those kept"):
+    with pytest.raises(InputError, match="'keep'"):
         FeatureCosts(keep=[0]).bind(NAMES).take(np.array([1, 2]))
 
 
