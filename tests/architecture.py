@@ -47,6 +47,7 @@ OPTIONAL = {
     "distributed",
     "matplotlib",
     "plotly",
+    "jinja2",
     "lightgbm",
     "boruta",
 }

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("frames", "plot", "dask", "cli", "test")
+EXTRAS = ("frames", "plot", "report", "dask", "cli", "test")
 
 
 def lower_bounds() -> dict[str, Version]:

@@ -58,7 +58,7 @@ def test_json_is_all_that_stands_on_stdout(run, table):
     assert document["folder"] == "r"
 
 
-def test_features_that_few_folds_chose_are_doubtful(run, tmp_path):
+def test_features_that_few_folds_selected_are_unstable(run, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 8))
     y = X[:, 0] + 2 * rng.normal(size=60) > 0
@@ -68,12 +68,12 @@ def test_features_that_few_folds_chose_are_doubtful(run, tmp_path):
     options = ("--penalty", 0.0, "--set", "max_depth=1", "--cut", "best", "-o", "r")
     done = run("select", "t.csv", "-y", "y", *options, *QUICK)
     document = json.loads((tmp_path / "r" / "selection.json").read_text())
-    doubtful = {row["name"] for row in document["features"] if row["doubtful"]}
-    assert doubtful == {row["name"] for row in document["features"] if row["frequency"] < 0.5}
-    assert doubtful  # as this table is nearly noise
-    assert all(name in document["doubt"] for name in doubtful)
-    assert "doubtful" in done.out
-    assert document["doubt"] in (tmp_path / "r" / "report.html").read_text()
+    unstable = {row["name"] for row in document["features"] if row["unstable"]}
+    assert unstable == {row["name"] for row in document["features"] if row["frequency"] < 0.5}
+    assert unstable  # as this table is nearly noise
+    assert all(name in document["unstable_sentence"] for name in unstable)
+    assert "unstable" in done.out
+    assert document["unstable_sentence"] in (tmp_path / "r" / "report.html").read_text()
 
 
 def test_quiet_says_results_only(run, table):

@@ -47,7 +47,7 @@ def test_tasks_of_classes(run, tmp_path):
     for task, names in document["tasks"].items():
         assert {name for name, tasks in used.items() if task in tasks} == set(names)
     page = (tmp_path / "r" / "report.html").read_text()
-    assert "Which task uses which feature" in page
+    assert "Features by task" in page
     assert "north, south" in done.out
     head = (tmp_path / "r" / "t.selected.csv").read_text().split("\n")[0].split(",")
     assert {"a", "site", "y"} <= set(head)
@@ -72,7 +72,7 @@ def test_a_saved_path_of_tasks_makes_a_page(run, tmp_path):
     select(run, file, "--task-column", "site", "-o", "r")
     file.unlink()
     assert run("report", "r", "-o", "page.html").code == 0
-    assert "Which task uses which feature" in (tmp_path / "page.html").read_text()
+    assert "Features by task" in (tmp_path / "page.html").read_text()
     assert run("cut", "r", "--best", "--json").document["tasks"].keys() == {"north", "south"}
 
 
@@ -101,7 +101,7 @@ def test_a_table_on_disk_gives_what_memory_gives(run, tmp_path, numbers, ways):
         assert ("block by block" in done.err) == bool(limit)
         document = json.loads((tmp_path / out / "selection.json").read_text())
         found.append({key: document[key] for key in ("features", "score", "tasks", "test")})
-        assert "Which task uses which feature" in (tmp_path / out / "report.html").read_text()
+        assert "Features by task" in (tmp_path / out / "report.html").read_text()
     assert set(found[0]["tasks"]) == {"7", "8", "9"}
     assert found[0]["score"]["origin"] == "held_out"
     assert found[0] == found[1]

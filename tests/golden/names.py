@@ -26,19 +26,19 @@ STEP = {
 SCORE = {"mean": "mean", "standard_error": "standard_error", "metric": "metric", "origin": "origin"}
 """Attributes of a score, by the name in the golden files."""
 
-DOCUMENT: dict[str, str] = {"target_type": "task"}
+DOCUMENT: dict[str, str] = {"target_type": "task", "unstable": "doubtful"}
 """Keys of ``selection.json`` that were renamed: new name to the name in the golden files."""
 
 NOT_COMPARED = {
     "answer",
     "command",
-    "doubt",
     "files",
     "folder",
     "format",
     "notes",
     "seconds",
     "sentence",
+    "unstable_sentence",
     "version",
     "versions",
 }

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from report.worlds import make_path, score
+from report.examples import make_path, score
 
 from secateur import GraftingClassifier, SelectionPathDisplay
 from secateur.exceptions import InputTypeError, MissingDependencyError, ParameterError

@@ -10,19 +10,19 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from report.worlds import make_evidence, make_path, make_table, score
+from report.examples import make_evidence, make_path, make_table, score
 
 from secateur import FeatureCosts
 from secateur.exceptions import InputError, ParameterError, StorageError
 from secateur.path import SelectionPath, Step, StopReason
 from secateur.report import Evidence, gather_evidence, load_evidence
 from secateur.report.association import (
-    alike,
-    alike_sparse,
+    association,
+    association_with_sparse,
     cramers_v,
     distribution,
-    groups_of_classes,
-    groups_of_numbers,
+    groups_by_class,
+    groups_by_thirds,
     indicator,
     prepare,
 )
@@ -36,7 +36,7 @@ def path_over(names, order):
 
 
 def test_few_values_are_counted_one_by_one():
-    groups = groups_of_classes(np.array([0.0, 0, 1, 1, 1]), ["a", "b"])
+    groups = groups_by_class(np.array([0.0, 0, 1, 1, 1]), ["a", "b"])
     told = distribution(np.array([3.0, 7, 7, np.nan, 3]), None, groups)
     assert told.labels == ("3", "7")
     assert told.edges == ()
@@ -45,14 +45,14 @@ def test_few_values_are_counted_one_by_one():
 
 
 def test_categories_are_called_by_name():
-    groups = groups_of_classes(np.zeros(3), ["a"])
+    groups = groups_by_class(np.zeros(3), ["a"])
     told = distribution(np.array([1.0, 0, 1]), ["red", "blue"], groups)
     assert (told.labels, told.counts) == (("red", "blue"), ((1, 2),))
 
 
-def test_rare_categories_are_joined_and_all_rows_counted():
+def test_rare_categories_are_merged_and_all_rows_counted():
     codes = np.concatenate([np.repeat(np.arange(30.0), 2), [4.0, 4.0]])
-    groups = groups_of_classes(np.zeros(len(codes)), ["a"])
+    groups = groups_by_class(np.zeros(len(codes)), ["a"])
     told = distribution(codes, [f"c{code}" for code in range(30)], groups)
     assert len(told.labels) == 12
     assert told.labels[-1] == "other"
@@ -64,39 +64,39 @@ def test_rare_categories_are_joined_and_all_rows_counted():
 def test_every_row_is_counted_once(values):
     column = np.array(values)
     codes = np.arange(len(column)) % 2
-    told = distribution(column, None, groups_of_classes(codes.astype(float), ["a", "b"]))
+    told = distribution(column, None, groups_by_class(codes.astype(float), ["a", "b"]))
     counted = np.array([sum(group) for group in told.counts]) + np.array(told.missing)
     assert counted.tolist() == np.bincount(codes, minlength=2).tolist()
 
 
 def test_far_values_do_not_squeeze_the_others():
     column = np.concatenate([np.linspace(0, 1, 1000), [1e9]])
-    told = distribution(column, None, groups_of_classes(np.zeros(1001), ["a"]))
+    told = distribution(column, None, groups_by_class(np.zeros(1001), ["a"]))
     assert told.edges[-1] < 2
     assert sum(told.counts[0]) == 1001
 
 
-def test_bars_of_whole_numbers_hold_equally_many_of_them():
+def test_bins_of_whole_numbers_hold_equally_many_of_them():
     column = np.arange(40.0)
-    told = distribution(column, None, groups_of_classes(np.zeros(40), ["a"]))
+    told = distribution(column, None, groups_by_class(np.zeros(40), ["a"]))
     assert told.edges[:3] == (-0.5, 2.5, 5.5)
     assert told.counts == ((3,) * 13 + (1,),)
 
 
 def test_many_classes_become_eight_groups():
     codes = np.repeat(np.arange(20.0), np.arange(1, 21))
-    groups = groups_of_classes(codes, [f"c{code}" for code in range(20)])
+    groups = groups_by_class(codes, [f"c{code}" for code in range(20)])
     assert groups.names == (*(f"c{code}" for code in range(13, 20)), "other")
     assert sum(groups.counts) == 210
 
 
 def test_numbers_are_grouped_in_thirds():
-    groups = groups_of_numbers(np.arange(9.0))
+    groups = groups_by_thirds(np.arange(9.0))
     assert groups.counts == (3, 3, 3)
     assert groups.names == ("low (up to 2.667)", "middle (to 5.333)", "high (above 5.333)")
 
 
-# ---- likeness ---------------------------------------------------------------------------------
+# ---- association ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -104,7 +104,7 @@ def test_numbers_have_pearsons_r(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(50, 4)) @ rng.normal(size=(4, 4))
     columns = prepare(X, [False] * 4)
-    np.testing.assert_allclose(alike(columns, columns), np.corrcoef(X.T), atol=1e-12)
+    np.testing.assert_allclose(association(columns, columns), np.corrcoef(X.T), atol=1e-12)
 
 
 def test_sparse_columns_give_the_same_as_dense_ones():
@@ -112,34 +112,34 @@ def test_sparse_columns_give_the_same_as_dense_ones():
     X = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.3)
     X[:, 4] = 0
     columns = prepare(X[:, :2], [False] * 2)
-    dense = alike(columns, prepare(X, [False] * 5))
-    np.testing.assert_allclose(alike_sparse(columns, sp.csc_array(X)), dense, atol=1e-12)
+    dense = association(columns, prepare(X, [False] * 5))
+    np.testing.assert_allclose(association_with_sparse(columns, sp.csc_array(X)), dense, atol=1e-12)
     assert np.isnan(dense[:, 4]).all()
 
 
 def test_the_correlation_ratio_of_a_category_and_a_number():
     codes, x = np.array([0.0, 0, 1, 1]), np.array([1.0, 3.0, 5.0, 7.0])
-    found = alike(prepare(codes[:, None], [True]), prepare(x[:, None], [False]))
+    found = association(prepare(codes[:, None], [True]), prepare(x[:, None], [False]))
     # means 2 and 6 about 4: 16 of a total of 20
     assert found[0, 0] == pytest.approx(math.sqrt(16 / 20))
-    back = alike(prepare(x[:, None], [False]), prepare(codes[:, None], [True]))
+    back = association(prepare(x[:, None], [False]), prepare(codes[:, None], [True]))
     assert back[0, 0] == pytest.approx(math.sqrt(16 / 20))
 
 
 def test_cramers_v_of_two_categories():
-    from scipy.stats.contingency import association
+    from scipy.stats import contingency
 
     rng = np.random.default_rng(0)
     a = rng.integers(0, 3, 200).astype(float)
     b = np.where(rng.random(200) < 0.5, a, rng.integers(0, 4, 200))
     joint = np.array([[np.sum((a == i) & (b == j)) for j in range(4)] for i in range(3)])
-    assert cramers_v(indicator(a), indicator(b)) == pytest.approx(association(joint))
+    assert cramers_v(indicator(a), indicator(b)) == pytest.approx(contingency.association(joint))
     assert cramers_v(indicator(a), indicator(a)) == pytest.approx(1.0)
 
 
-def test_constants_are_like_nothing():
+def test_constants_have_no_association():
     X = np.column_stack([np.ones(5), np.arange(5.0), np.full(5, 0.1)])
-    found = alike(prepare(X, [False] * 3), prepare(X, [False] * 3))
+    found = association(prepare(X, [False] * 3), prepare(X, [False] * 3))
     assert np.isnan(found[0]).all()
     assert np.isnan(found[2]).all()
     assert found[1, 1] == pytest.approx(1.0)
@@ -147,7 +147,7 @@ def test_constants_are_like_nothing():
 
 def test_huge_values_do_not_overflow():
     X = np.array([[1e300, 1e-300], [2e300, 2e-300], [4e300, 4e-300]])
-    found = alike(prepare(X, [False] * 2), prepare(X, [False] * 2))
+    found = association(prepare(X, [False] * 2), prepare(X, [False] * 2))
     assert found[0, 1] == pytest.approx(1.0)
 
 
@@ -198,7 +198,7 @@ def test_frames_with_categories_text_and_gaps():
     assert sum(evidence.distributions[1].missing) == int(frame["size"].isna().sum())
 
 
-def test_costs_bags_and_what_was_paid():
+def test_costs_feature_groups_and_marginal_costs():
     path = path_over(["a", "b", "c"], [1, 0])
     costs = FeatureCosts({"a": 2.0, "b": 5.0}, feature_groups={"lab": ["a", "b"]})
     evidence = gather_evidence(
@@ -207,7 +207,7 @@ def test_costs_bags_and_what_was_paid():
     assert evidence.costs == {0: 2.0, 1: 5.0}
     assert evidence.groups == {0: ("lab",), 1: ("lab",)}
     assert evidence.steps[0].paid == (5.0, 0.0)
-    assert evidence.cost_of_all == 2.0 + 1.0  # the first of the bag pays for both
+    assert evidence.cost_of_all == 2.0 + 1.0  # the first of the group pays for both
 
 
 def test_kept_features_are_free():
@@ -219,7 +219,7 @@ def test_kept_features_are_free():
     assert evidence.cost_of_all == 3.0
 
 
-def test_a_rule_knows_what_was_paid_but_no_cost_alone():
+def test_a_rule_has_marginal_costs_but_no_single_costs():
     costs = FeatureCosts(rule=lambda used: np.full(3, 1.0 + used.sum()))
     path = path_over(["a", "b", "c"], [1, 0])
     evidence = gather_evidence(
@@ -229,7 +229,7 @@ def test_a_rule_knows_what_was_paid_but_no_cost_alone():
     assert evidence.steps[0].paid == (1.0, 2.0)
 
 
-def test_costs_of_one_each_are_nothing_to_tell():
+def test_costs_of_one_each_are_left_out():
     evidence = make_evidence(make_path(), costs=FeatureCosts(unit="ms"))
     assert evidence.costs == {}
     assert math.isnan(evidence.cost_of_all)
@@ -255,7 +255,7 @@ def test_the_map_of_a_grid_has_the_mean_of_each_cell():
     assert told.backdrop == (0.0, 0.5, 0.75, 1.0)
 
 
-def test_several_targets_are_not_told_apart():
+def test_several_targets_are_one_group():
     path = path_over(list("ab"), [1])
     told = gather_evidence(np.eye(2), np.eye(2), path, target_type="regression")
     assert told.target_groups == ("all rows",)
@@ -280,7 +280,7 @@ def test_a_path_that_ended_before_its_first_step_has_evidence_too():
         ({"costs": [1, 2]}, InputError, "'costs' must have one value per feature"),
     ],
 )
-def test_bad_words_are_refused(changes, error, words):
+def test_wrong_parameters_are_refused(changes, error, words):
     with pytest.raises(error, match=words):
         make_evidence(make_path(), **changes)
 
@@ -296,7 +296,7 @@ def test_another_table_is_refused():
 def test_evidence_comes_back_from_json_and_from_the_file_of_a_path(tmp_path):
     path = make_path()
     X, y = make_table(path)
-    X[:, 3] = 1.0  # a constant: NaN in the likeness
+    X[:, 3] = 1.0  # a constant: NaN in the association
     told = gather_evidence(
         X,
         y,
@@ -339,12 +339,12 @@ def test_evidence_cannot_be_changed():
         ('{"format": "secateur.evidence", "version": 1}', "damaged"),
     ],
 )
-def test_what_is_not_evidence_is_told(text, words):
+def test_what_is_not_evidence_is_refused(text, words):
     with pytest.raises(StorageError, match=words):
         Evidence.from_json(text)
 
 
-def test_damaged_evidence_is_told():
+def test_damaged_evidence_is_refused():
     document = json.loads(make_evidence(make_path()).to_json())
     document["features"] = "abc"
     with pytest.raises(StorageError, match="damaged"):
@@ -355,9 +355,18 @@ def test_evidence_of_version_1_still_loads():
     old = {
         "format": "secateur.evidence",
         "version": 1,
-        "n_rows": 3, "n_sampled": 3, "task": "regression", "target_groups": ["low"],
-        "target_counts": [3], "features": [1], "substitutes": [[[2, 0.5]]], "grid_shape": [],
-        "backdrop": [], "n_folds": 2, "all_features_model": "", "all_features": None,
+        "n_rows": 3,
+        "n_sampled": 3,
+        "task": "regression",
+        "target_groups": ["low"],
+        "target_counts": [3],
+        "features": [1],
+        "substitutes": [[[2, 0.5]]],
+        "grid_shape": [],
+        "backdrop": [],
+        "n_folds": 2,
+        "all_features_model": "",
+        "all_features": None,
         "distributions": [[[], [0.0, 1.0], [[3]], [0]]],
         "association": [[None]],
         "steps": [[[2.0], [0.5]]],
@@ -368,7 +377,7 @@ def test_evidence_of_version_1_still_loads():
     }
     found = Evidence.from_json(json.dumps(old))
     assert found.distributions[0].edges == (0.0, 1.0)
-    assert found.steps[0].stand_in(1).other == 2
+    assert found.steps[0].substitute_of(1).other == 2
     assert dict(found.costs) == {1: 2.0}
     assert math.isnan(found.association[0][0])
     assert math.isnan(found.cost_of_all)

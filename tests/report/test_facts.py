@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from report.worlds import make_evidence, make_path, score
+from report.examples import make_evidence, make_path, score
 
 from secateur.exceptions import ParameterError
 from secateur.path import AtMost, SelectionPath, Step, StopReason
@@ -14,7 +14,7 @@ from secateur.report import facts as thinning
 
 def test_facts_of_a_path_alone():
     told = entry_facts(Entry("demo", make_path([0.5, 0.4, 0.35, 0.345])))
-    assert (told.title, told.algorithm, told.n_features_in) == ("demo", "DemoSelector", 6)
+    assert (told.title, told.path.algorithm) == ("demo", "DemoSelector")
     assert told.score_kind == "held-out log loss"
     assert told.steps[told.cut].n_features == 3  # 0.35 is within 0.01 of 0.345
     assert told.rules == {"one_se": 2, "best": 3, "elbow": 1}
@@ -58,7 +58,7 @@ def test_steps_are_ordered_by_size_whichever_way_the_path_went():
     assert told.steps[0].left == ("f1",)
 
 
-def test_steps_of_one_size_are_told_apart_by_their_control():
+def test_steps_of_one_size_are_labelled_with_their_penalty():
     steps = [Step.of([0], penalty=0.5), Step.of([1], penalty=0.25), Step.of([0, 1], penalty=0.1)]
     path = SelectionPath(steps, StopReason.FINISHED, "abc", "demo", "l1")
     labels = [step.label for step in entry_facts(Entry("demo", path)).steps]
@@ -82,7 +82,7 @@ def test_negative_weights_count_by_their_size():
     assert entry_facts(Entry("demo", path)).chosen.gain == (0.75, 0.25)
 
 
-def test_evidence_is_spread_over_steps_and_features():
+def test_evidence_of_steps_and_features():
     path = make_path(costs=[2.0, 5.0, 9.0, 10.0], unit="ms")
     evidence = make_evidence(
         path, costs=[1, 4, 3, 2, 7, 7], feature_groups={"lab": [0, 1], "x": [1]}
@@ -92,7 +92,7 @@ def test_evidence_is_spread_over_steps_and_features():
     first = {each.name: each for each in told.features}
     assert (first["f2"].cost, first["f2"].groups) == (3.0, ())
     assert (first["f1"].cost, first["f1"].groups) == (4.0, ("lab", "x"))
-    # f1 opens the bag that f0 is in as well
+    # f1 pays for the group that f0 is in as well
     assert told.chosen.paid == (3.0, 4.0, 0.0)
     # two folds of three have the same path, the third knows feature 0 only
     assert told.chosen.frequency == (2 / 3, 2 / 3, 1.0)
@@ -111,7 +111,7 @@ def test_tasks_come_in_the_order_of_their_numbers():
     assert told[3:] == ["east", "field 9", "field 9b", "field 10", "field 0010", "²"]
 
 
-def test_tasks_are_told_by_rows():
+def test_tasks_list_their_rows():
     step = Step.of([2, 0, 1], supports={"a": np.array([0, 2]), "b": np.array([1])})
     path = SelectionPath([step], StopReason.FINISHED, ["f0", "f1", "f2"], "demo")
     told = entry_facts(Entry("demo", path))
@@ -121,19 +121,18 @@ def test_tasks_are_told_by_rows():
 
 
 def test_long_paths_are_thinned_but_rules_and_ends_stay(monkeypatch):
-    monkeypatch.setattr(thinning, "MOST_STEPS", 10)
+    monkeypatch.setattr(thinning, "MAX_STEPS", 10)
     losses = [1.0 - 0.01 * size for size in range(60)]
     path = make_path(losses)
     told = entry_facts(Entry("demo", path, path.cut(AtMost(7))))
     assert len(told.steps) <= 10
-    assert told.n_steps == 60
     assert told.chosen.n_features == 7
     assert told.steps[-1].n_features == 60
     assert told.steps[told.rules["best"]].n_features == 60
 
 
-def test_wide_steps_tell_of_the_heaviest_features(monkeypatch):
-    monkeypatch.setattr(thinning, "MOST_LISTED", 3)
+def test_wide_steps_list_the_features_of_largest_weight(monkeypatch):
+    monkeypatch.setattr(thinning, "MAX_LISTED", 3)
     path = SelectionPath(
         [Step.of([4, 0, 3, 1, 2], np.arange(5.0))], StopReason.FINISHED, "abcde", "demo"
     )
@@ -145,8 +144,8 @@ def test_wide_steps_tell_of_the_heaviest_features(monkeypatch):
     assert told.chosen.gain == (0.4, 0.3, 0.2)
 
 
-def test_entries_share_the_room(monkeypatch):
-    monkeypatch.setattr(thinning, "MOST_ROWS", 120)
+def test_entries_share_the_limits(monkeypatch):
+    monkeypatch.setattr(thinning, "MAX_ROWS", 120)
     path = make_path([1.0 - 0.001 * size for size in range(100)])
     assert len(entry_facts(Entry("demo", path)).features) == 100
     assert len(entry_facts(Entry("demo", path), n_entries=2).features) == 60
@@ -167,5 +166,5 @@ def test_evidence_of_another_path_is_refused():
 def test_no_step_of_the_page_has_more_features_than_the_path_says():
     told = entry_facts(Entry("demo", make_path([math.nan, 0.4])))
     assert math.isnan(told.steps[0].score)
-    assert told.steps[0].answer == "1 of 4 features: nothing is known of the score."
+    assert told.steps[0].answer == "1 of 4 features: no score."
     assert score(None) is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
@@ -9,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report.worlds import HOSTILE, make_comparison, make_evidence, make_path
+from report.examples import HOSTILE, make_comparison, make_evidence, make_path
 
-from secateur.exceptions import ParameterError
+from secateur.exceptions import MissingDependencyError, ParameterError
 from secateur.path import SelectionPath, Step, StopReason
-from secateur.report import Entry, page, write_page
-from secateur.report.drawings import grey_png
+from secateur.report import Entry, html, page, write_page
 from secateur.report.facts import entry_facts
 from secateur.report.figures import score_by_cost, score_by_size
 
@@ -61,7 +61,7 @@ def hostile():
     return page([entry], comparison=make_comparison(), about={HOSTILE: HOSTILE, "title": HOSTILE})
 
 
-def test_names_with_markup_are_shown_and_not_obeyed(hostile):
+def test_names_with_markup_are_escaped(hostile):
     seen = Reader(hostile)
     assert seen.tags.count("script") == 4  # the facts, the page's own, plotly, the call
     assert seen.tags.count("b") == 1  # ours: the name of the method that failed
@@ -76,7 +76,7 @@ def test_facts_in_the_page_are_json_without_markup(hostile):
     assert all("<script" not in text for text in figure["data"][0]["hovertext"])
 
 
-def test_the_page_asks_nothing_of_the_network(hostile):
+def test_the_page_needs_no_network(hostile):
     seen = Reader(hostile)
     wanted = [value for name, value in seen.attributes if name in {"src", "href", "action"}]
     assert all(value.startswith(("#", "data:")) for value in wanted)
@@ -94,7 +94,7 @@ def test_the_answer_comes_first():
     assert 0 < text.index(answer) < 150
 
 
-def test_what_was_done_and_how_to_repeat_it_are_told():
+def test_settings_and_code_that_reproduces_them_are_shown():
     text = Reader(
         page(
             [Entry("demo", make_path())],
@@ -103,7 +103,7 @@ def test_what_was_done_and_how_to_repeat_it_are_told():
     ).text
     assert "secateur select a.csv" in text
     assert 'selector = DemoSelector( max_depth=4, loss="auto", )' in text
-    assert "Filea.csv" in text  # a term and what it stands for
+    assert "Filea.csv" in text  # a term and its definition
 
 
 def test_very_long_names_are_cut_and_longer_in_the_title():
@@ -142,7 +142,7 @@ def test_paths_without_scores_make_a_page_without_curves():
 
 
 def test_nothing_to_show_is_refused():
-    with pytest.raises(ParameterError, match="needs something to show"):
+    with pytest.raises(ParameterError, match="path or a comparison"):
         page([])
 
 
@@ -172,7 +172,7 @@ def test_large_paths_stay_under_the_limit(tmp_path):
     assert facts["entries"][0]["steps"][-1]["more"] > 4000
 
 
-def test_the_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_the_file_is_written_completely_or_not_at_all(tmp_path, monkeypatch):
     file = tmp_path / "page.html"
     file.write_text("old")
 
@@ -255,12 +255,17 @@ def test_score_against_cost_and_a_wide_axis():
     assert figure["layout"]["xaxis"]["type"] == "log"
 
 
-def test_a_grey_picture_is_a_png_with_its_pixels():
-    import base64
-    import io
+def test_the_map_of_a_grid_is_one_byte_per_cell():
+    path = make_path()
+    evidence = make_evidence(path, grid_shape=(2, 3))
+    (entry,) = facts_in(page([Entry("demo", path, None, evidence)]))["entries"]
+    assert entry["grid"] == [2, 3]
+    assert list(base64.b64decode(entry["grey"])) == [round(255 * v) for v in evidence.backdrop]
+    assert entry["cells"] == [2, 1, 0, 3]
 
-    image = pytest.importorskip("PIL.Image")
-    data = base64.b64decode(grey_png([0.0, 0.5, 1.0, 2.0, -1.0, 0.25], 3).split(",")[1])
-    picture = image.open(io.BytesIO(data))
-    assert picture.size == (3, 2)
-    assert list(picture.tobytes()) == [0, 128, 255, 255, 0, 64]
+
+def test_without_jinja_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    html._environment.cache_clear()
+    with pytest.raises(MissingDependencyError, match=r"secateur\[report\]"):
+        page([Entry("demo", make_path())])

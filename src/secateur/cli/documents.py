@@ -12,7 +12,8 @@ import numpy as np
 
 from secateur.path.cutting import rule_to_document
 from secateur.path.values import thawed_json
-from secateur.report.answers import answer, doubt_of_step, in_natural_order, is_doubtful
+from secateur.report.sentences import answer, natural_key
+from secateur.report.stability import is_unstable, unstable_sentence
 
 if TYPE_CHECKING:
     from secateur.path import Score, Selection, SelectionPath
@@ -35,9 +36,11 @@ def selection_document(
     return {
         "format": FORMAT,
         "version": VERSION,
-        "answer": answer_of(path, selection, evidence),
+        "answer": answer(path, selection.index, evidence),
         "sentence": selection.sentence,
-        "doubt": doubt_of(path, selection, evidence),
+        "unstable_sentence": unstable_sentence(
+            path, selection.index, _step_evidence(selection, evidence)
+        ),
         "rule": selection.rule,
         "cut": rule_to_document(selection.chooser),
         "algorithm": path.algorithm,
@@ -55,24 +58,7 @@ def selection_document(
     }
 
 
-def answer_of(path: SelectionPath, selection: Selection, evidence: Evidence | None) -> str:
-    """The answer in one sentence."""
-    if evidence is None:
-        return answer(path, selection.index)
-    return answer(
-        path,
-        selection.index,
-        all_features=evidence.all_features,
-        cost_of_all=evidence.cost_of_all,
-    )
-
-
-def doubt_of(path: SelectionPath, selection: Selection, evidence: Evidence | None) -> str:
-    """Which of the chosen features are doubtful, in one sentence; empty where none is."""
-    return doubt_of_step(path, selection.index, _told(selection, evidence))
-
-
-def _told(selection: Selection, evidence: Evidence | None) -> StepEvidence | None:
+def _step_evidence(selection: Selection, evidence: Evidence | None) -> StepEvidence | None:
     return evidence.steps[selection.index] if evidence is not None and evidence.steps else None
 
 
@@ -81,7 +67,7 @@ def _tasks(path: SelectionPath, selection: Selection) -> dict[str, list[str]]:
     supports = path[selection.index].supports
     return {
         task: [path.feature_names[each] for each in supports[task].tolist()]
-        for task in sorted(supports, key=in_natural_order)
+        for task in sorted(supports, key=natural_key)
     }
 
 
@@ -97,7 +83,7 @@ def feature_rows(
     step = path[selection.index]
     weight = np.abs(step.weight[np.searchsorted(step.support, step.order)])
     total = float(weight.sum())
-    told = _told(selection, evidence)
+    told = _step_evidence(selection, evidence)
     rows = []
     for place, feature in enumerate(step.order.tolist()):
         row: dict[str, Any] = {
@@ -108,11 +94,11 @@ def feature_rows(
             "frequency": told.frequency[place] if told and told.frequency else None,
         }
         if row["frequency"] is not None:
-            row["doubtful"] = is_doubtful(row["frequency"])
+            row["unstable"] = is_unstable(row["frequency"])
             row["substitute"] = _substitute(path, feature, told)
         if step.supports:
             tasks = [task for task, used in step.supports.items() if feature in used]
-            row["tasks"] = sorted(tasks, key=in_natural_order)
+            row["tasks"] = sorted(tasks, key=natural_key)
         if evidence is not None and feature in evidence.costs:
             row["cost"] = evidence.costs[feature]
             row["paid"] = told.paid[place] if told and told.paid else None
@@ -126,13 +112,13 @@ def _substitute(
     path: SelectionPath, feature: int, told: StepEvidence | None
 ) -> dict[str, Any] | None:
     """The feature that folds without this one chose instead, if there is any."""
-    found = None if told is None else told.stand_in(feature)
+    found = None if told is None else told.substitute_of(feature)
     if found is None:
         return None
     return {
         "name": path.feature_names[found.other],
         "index": found.other,
-        "correlation": found.strength,
+        "correlation": found.correlation,
         "folds": found.n_folds,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from secateur.report.answers import few, short
+from secateur.report.sentences import few, short
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,8 +25,8 @@ def selection_shown(document: Mapping[str, Any]) -> list[Any]:
         shown.append(Text(test_words(test)))
     if document["features"]:
         shown.append(features_table(document["features"], document["cost_unit"]))
-    if document["doubt"]:
-        shown.append(Text(document["doubt"]))
+    if document["unstable_sentence"]:
+        shown.append(Text(document["unstable_sentence"]))
     return shown
 
 
@@ -35,7 +35,7 @@ def features_table(rows: Sequence[Mapping[str, Any]], unit: str) -> Table:
     from rich.table import Table
 
     heads = {"feature": "name", "gain": "gain", f"cost {unit}".strip(): "cost"}
-    heads |= {"group": "groups", "tasks": "tasks", "in folds": "frequency", "": "doubtful"}
+    heads |= {"group": "groups", "tasks": "tasks", "in folds": "frequency", "": "unstable"}
     heads |= {"in other folds": "substitute"}
     heads = {
         head: key
@@ -44,7 +44,7 @@ def features_table(rows: Sequence[Mapping[str, Any]], unit: str) -> Table:
     }
     table = Table(box=None, pad_edge=False)
     for head, key in heads.items():
-        is_text = key in {"name", "groups", "tasks", "doubtful", "substitute"}
+        is_text = key in {"name", "groups", "tasks", "unstable", "substitute"}
         table.add_column(head, justify="left" if is_text else "right", overflow="fold")
     for row in rows[:MOST_SHOWN]:
         table.add_row(*(_cell(key, row.get(key)) for key in heads.values()))
@@ -63,8 +63,8 @@ def written(folder: Any, names: Sequence[str]) -> Text:
 def _cell(key: str, value: Any) -> Text:
     if _is_nothing(value):
         return _text("")
-    if key == "doubtful":
-        return _text("doubtful")
+    if key == "unstable":
+        return _text("unstable")
     if key == "substitute":
         return _text(f"{short(value['name'])} ({value['folds']})")
     if key in {"gain", "frequency"}:

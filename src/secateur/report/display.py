@@ -9,8 +9,8 @@ import numpy as np
 from secateur.exceptions import InputTypeError, MissingDependencyError, ParameterError
 from secateur.path import Score, Selection, SelectionPath, wording
 from secateur.path.step import require_steps
-from secateur.report.answers import kind_words
-from secateur.report.drawings import best_at_each
+from secateur.report.figures import best_at_each
+from secateur.report.sentences import kind_words
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`Evidence`: what a report wants to know of the data, small enough to be kept with a path."""
+"""`Evidence`: what a report needs to know of the data, small enough to be saved with a path."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How the values of one feature are spread, by groups of the target.
+    """A histogram of one feature for each group of the target.
 
     Parameters
     ----------
     labels : tuple of str
-        The values of the bars, where the feature has few or is made of categories; else empty.
+        The values, where there are few of them or they are categories; else empty.
     edges : tuple of float
-        The edges of the bars, one more than bars; empty where there are labels. Values beyond the
-        ends are counted in the last bars.
+        The edges of the bins, one more than bins; empty where there are labels. Values beyond the
+        ends are counted in the outer bins.
     counts : tuple of tuple of int
-        For each group of the target, the rows in each bar.
+        For each group of the target, the rows in each bin.
     missing : tuple of int
-        For each group of the target, the rows without a value.
+        For each group of the target, the rows with a missing value.
     """
 
     labels: tuple[str, ...]
@@ -40,22 +40,22 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
-    """A feature that was left out, but chosen in place of another by folds without that one.
+class Substitute:
+    """A correlated feature that folds selected in place of an unstable one.
 
     Parameters
     ----------
     feature, other : int
-        That of the step, and the one that stands for it.
-    strength : float
-        How alike the two are, from -1 to 1.
+        The unstable feature of the step, and the one that other folds selected instead.
+    correlation : float
+        Between the two, from -1 to 1.
     n_folds : int
-        Folds that chose the other and not the feature.
+        Folds that selected the other and not the feature.
     """
 
     feature: int
     other: int
-    strength: float
+    correlation: float
     n_folds: int
 
 
@@ -66,20 +66,21 @@ class StepEvidence:
     Parameters
     ----------
     paid : tuple of float
-        What each feature cost when it came in; empty where nobody asked.
+        The marginal cost of each feature when it entered; empty without costs.
     frequency : tuple of float
-        In which share of the folds each feature was chosen at a like step; empty without folds.
-    stand_ins : tuple of StandIn
-        For features that few of the folds chose, where others took their place.
+        The share of the folds that selected each feature at the matching step; empty without
+        folds.
+    substitutes : tuple of Substitute
+        For unstable features, where other folds selected a correlated one.
     """
 
     paid: tuple[float, ...] = ()
     frequency: tuple[float, ...] = ()
-    stand_ins: tuple[StandIn, ...] = ()
+    substitutes: tuple[Substitute, ...] = ()
 
-    def stand_in(self, feature: int) -> StandIn | None:
-        """The one that stands for a feature, if there is any."""
-        return next((each for each in self.stand_ins if each.feature == feature), None)
+    def substitute_of(self, feature: int) -> Substitute | None:
+        """Return the substitute of a feature, or None."""
+        return next((each for each in self.substitutes if each.feature == feature), None)
 
 
 @codec.file_format("secateur.evidence", 2, "piece of evidence", "Gather it again from the data.")
@@ -92,40 +93,40 @@ class Evidence:
     Parameters
     ----------
     n_rows, n_sampled : int
-        Rows of the table, and how many of them were looked at.
+        Rows of the table, and how many of them were sampled.
     target_type : str
         ``"classification"`` or ``"regression"``.
     target_groups : tuple of str
-        The classes, or thirds of a target that is a number; those that distributions are told by.
+        The classes, or the thirds of a numeric target.
     target_counts : tuple of int
-        Sampled rows of each.
+        Sampled rows in each group.
     features : tuple of int
-        The features told of, those chosen first.
+        The features described, selected ones first.
     distributions : tuple of Distribution
         Aligned with `features`.
     association : tuple of tuple of float
-        How alike two of `features` are, from -1 to 1; NaN where that cannot be told. Between
-        numbers Pearson's r; where a category takes part the correlation ratio, or Cramér's V.
+        Between each two of `features`, from -1 to 1; NaN for constants. Pearson's correlation
+        between numeric features; the correlation ratio or Cramér's V where one is categorical.
     substitutes : tuple of tuple of (int, float)
-        For each of `features` the columns of the whole table that are most like it, best first.
+        For each of `features` the columns of the whole table most correlated with it, best first.
     steps : tuple of StepEvidence
         One for each step of the path.
     costs : mapping of int to float
-        What each feature of the path costs alone; empty where nobody asked.
+        The cost of each feature of the path alone; empty without costs.
     groups : mapping of int to tuple of str
-        The bags of the features of the path that are in any.
+        The names of the feature groups of the features of the path that have any.
     grid_shape : tuple of int
-        Where features are the cells of a grid, as pixels, its shape; else empty.
+        The shape of the grid, where features are cells such as pixels; else empty.
     backdrop : tuple of float
         The mean of each cell of the grid, from 0 to 1; empty without a grid.
     cost_of_all : float
-        What all features together cost; NaN where nobody asked.
+        Cost of all features together; NaN without costs.
     n_folds : int
         Folds behind the frequencies.
     all_features : Score or None
-        How well all features together do, on the same rows.
+        The score of all features, on the same rows.
     all_features_model : str
-        Which model that is.
+        The model behind that score.
     """
 
     n_rows: int
@@ -162,12 +163,12 @@ class Evidence:
 
     @staticmethod
     def upgraded(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Version 1 had lists for small records, and null for NaN."""
+        """Version 1 had lists for small records, null for NaN, and older names."""
         distribution = ("labels", "edges", "counts", "missing")
-        stand_in = ("feature", "other", "strength", "n_folds")
+        substitute = ("feature", "other", "correlation", "n_folds")
         steps = document["steps"]
-        stand_ins = document.get("stand_ins", [()] * len(steps))
-        nan = document["cost_of_all"] is None
+        substitutes = document.get("stand_ins", [()] * len(steps))
+        cost_of_all = document["cost_of_all"]
         return {
             **document,
             "target_type": document["task"],
@@ -179,11 +180,11 @@ class Evidence:
                 {
                     "paid": paid,
                     "frequency": frequency,
-                    "stand_ins": [_record(stand_in, each) for each in others],
+                    "substitutes": [_record(substitute, each) for each in others],
                 }
-                for (paid, frequency), others in zip(steps, stand_ins, strict=True)
+                for (paid, frequency), others in zip(steps, substitutes, strict=True)
             ],
-            "cost_of_all": "nan" if nan else document["cost_of_all"],
+            "cost_of_all": "nan" if cost_of_all is None else cost_of_all,
         }
 
 
@@ -192,6 +193,6 @@ def _record(names: tuple[str, ...], values: Any) -> dict[str, Any]:
 
 
 def load_evidence(file: str | os.PathLike[str]) -> Evidence | None:
-    """Read the evidence kept in the file of a path; None if it has none."""
+    """Read the evidence saved in the file of a path; None if it has none."""
     text = load_evidence_json(file)
     return None if text is None else Evidence.from_json(text)

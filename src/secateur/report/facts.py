@@ -1,83 +1,36 @@
-"""All that a page tells of one path, computed exactly and apart from drawing."""
+"""All that a page shows of one path, computed apart from drawing."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from secateur.exceptions import ParameterError, SecateurError
 from secateur.path import Selection, SelectionPath, Step, wording
-from secateur.report.answers import (
-    answer,
-    doubt_of_step,
-    has_costs,
-    in_natural_order,
-    kind_words,
-    stand_in_words,
-)
+from secateur.path.values import thawed_json
 from secateur.report.evidence import Evidence, StepEvidence
+from secateur.report.sentences import answer, has_costs, kind_words, natural_key
+from secateur.report.stability import substitute_words, unstable_sentence
 from secateur.typing import FloatArray, IntArray
 
-MOST_STEPS = 300
-MOST_CELLS = 20_000
-MOST_LISTED = 500
-MOST_ROWS = 800
-FEWEST_ROWS = 50
-"""Of one of several paths, however many share the page."""
-
-
-def kept_steps(path: SelectionPath, needed: set[int], n_entries: int) -> list[int]:
-    """The steps that can be chosen: all, or every second, third ... and those needed.
-
-    Fewer features come first, whichever way the algorithm went.
-    """
-    sizes = np.minimum(path.n_features, MOST_LISTED)
-    for stride in range(1, len(path) + 1):
-        kept = {*range(0, len(path), stride), len(path) - 1, *needed}
-        n_cells = int(sizes[sorted(kept)].sum())
-        if len(kept) <= MOST_STEPS and n_cells <= MOST_CELLS // n_entries:
-            return sorted(kept, key=_by_size(path))
-    return sorted({len(path) - 1, *needed}, key=_by_size(path))
-
-
-def _by_size(path: SelectionPath) -> Callable[[int], tuple[int, int]]:
-    return lambda index: (path[index].n_features, index)
-
-
-def listed_places(step: Step) -> IntArray:
-    """Positions in ``step.order`` of the features told of: all, or those that weigh most."""
-    if step.n_features <= MOST_LISTED:
-        return np.arange(step.n_features)
-    heaviest = np.argsort(-weight_in_order(step), kind="stable")[:MOST_LISTED]
-    return np.sort(heaviest)
-
-
-def weight_in_order(step: Step) -> FloatArray:
-    """How much each feature weighs, aligned with ``step.order``."""
-    weight: FloatArray = np.abs(step.weight[np.searchsorted(step.support, step.order)])
-    return weight
-
-
-def shown_features(
-    path: SelectionPath, listed: Mapping[int, IntArray], cut: int, n_entries: int
-) -> dict[int, int]:
-    """The features of the table and their rows: those of the cut, then the others by entry."""
-    order = [path[index].order[listed[index]] for index in (cut, *listed)]
-    features = np.concatenate(order)
-    _, first = np.unique(features, return_index=True)
-    shown = features[np.sort(first)][: max(MOST_ROWS // n_entries, FEWEST_ROWS)]
-    return {feature: row for row, feature in enumerate(shown.tolist())}
-
+MAX_STEPS = 300
+MAX_CELLS = 20_000
+MAX_LISTED = 500
+MAX_ROWS = 800
+MIN_ROWS = 50
+"""Rows of the table of one path, however many paths share the page."""
 
 RULES = {"one_se": "One standard error", "best": "Best score", "elbow": "Elbow"}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One path to be shown: what it is called, where it is cut, what is known of the data.
+    """One path to show: its title, its cut, and what is known of the data.
 
     Parameters
     ----------
@@ -96,12 +49,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
-    """One step that can be chosen; lists are aligned, in order of entry.
+    """One step that can be chosen; sequences are aligned, in order of entry.
 
-    `rows` are positions in ``EntryFacts.features``; `gain` is the share of each feature of all the
-    weight of the step; `place` counts entries from 1. `n_unlisted` features weigh least and are
-    not told of. `doubt` names the features that few of the folds chose, `instead` who stood for
-    each of them in other folds.
+    `rows` are positions in ``EntryFacts.features``; `gain` is each feature's share of all weight of
+    the step; `place` counts entries from 1. The `n_unlisted` features of least weight are not
+    listed. `unstable` names the features that few folds selected, `substitutes` what those folds
+    selected instead.
     """
 
     index: int
@@ -114,7 +67,7 @@ class StepFacts:
     label: str
     answer: str
     reason: str
-    doubt: str
+    unstable: str
     entered: tuple[str, ...]
     left: tuple[str, ...]
     rows: tuple[int, ...]
@@ -122,7 +75,7 @@ class StepFacts:
     gain: tuple[float, ...]
     paid: tuple[float, ...]
     frequency: tuple[float, ...]
-    instead: tuple[str, ...]
+    substitutes: tuple[str, ...]
     tasks: Mapping[str, tuple[int, ...]]
 
 
@@ -146,33 +99,37 @@ class EntryFacts:
     """
 
     title: str
-    algorithm: str
-    n_features_in: int
-    n_steps: int
+    path: SelectionPath
     score_kind: str
     greater_is_better: bool
-    penalty_name: str
-    cost_unit: str
     has_costs: bool
-    stop_reason: str
-    seconds: float
     cut: int
     rules: Mapping[str, int]
     steps: tuple[StepFacts, ...]
     features: tuple[FeatureFacts, ...]
-    parameters: Mapping[str, object]
-    versions: Mapping[str, str]
-    names: tuple[str, ...]
     evidence: Evidence | None
-
-    def name_of(self, feature: int) -> str:
-        """Return the name of any feature of the problem, shown or not."""
-        return self.names[feature]
 
     @property
     def chosen(self) -> StepFacts:
         """The step of the cut."""
         return self.steps[self.cut]
+
+    @property
+    def has_marginal_costs(self) -> bool:
+        """Whether a feature group, a neighbour or a rule changed the cost of any feature."""
+        return any(
+            paid != self.features[row].cost
+            for step in self.steps
+            for row, paid in zip(step.rows, step.paid, strict=False)
+        )
+
+    @property
+    def python_call(self) -> str:
+        """Python code that computes such a path, as far as parameters are plain values."""
+        name = self.path.algorithm
+        given = [f"    {key}={_literal(value)}," for key, value in self.path.parameters.items()]
+        lines = [f"from secateur import {name}", "", f"selector = {name}(", *given, ")"]
+        return "\n".join([*lines, "selector.fit(X, y)"])
 
 
 def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
@@ -182,57 +139,49 @@ def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
     ----------
     entry : Entry
     n_entries : int, default=1
-        How many share the page: each gets its part of the room.
+        How many paths share the limits of the page.
     """
+    path, evidence = entry.path, entry.evidence
+    _check(entry)
+    selection = path.cut() if entry.selection is None else entry.selection
+    cuts = _cuts_by_rule(path)
+    kept = _kept_steps(path, {selection.index, *(cut.index for cut in cuts.values())}, n_entries)
+    listed = {index: _listed_places(path[index]) for index in kept}
+    shown = _shown_features(path, listed, selection.index, n_entries)
+    # where two rules choose one step, the first rule counts, and the selection before all
+    reasons = {cut.index: cut.sentence for cut in reversed(cuts.values())}
+    reasons[selection.index] = selection.sentence
+    position = {index: at for at, index in enumerate(kept)}
+    score = next((step.score for step in path if step.score), None)
+    return EntryFacts(
+        title=entry.title,
+        path=path,
+        score_kind="" if score is None else kind_words(score),
+        greater_is_better=bool(score and score.greater_is_better),
+        has_costs=has_costs(path),
+        cut=position[selection.index],
+        rules={name: position[cut.index] for name, cut in cuts.items()},
+        steps=tuple(
+            _step_facts(path, index, listed[index], shown, reasons, evidence) for index in kept
+        ),
+        features=tuple(_feature_facts(path, feature, evidence) for feature in shown),
+        evidence=evidence,
+    )
+
+
+def _check(entry: Entry) -> None:
     path, evidence = entry.path, entry.evidence
     if len(path) == 0:
         raise ParameterError(
             f"A page needs paths with steps. Got none in {entry.title!r} ({path.stop_reason}). "
             "Leave this path out, or fit again with looser limits."
         )
-    _check_evidence(entry)
-    selection = path.cut() if entry.selection is None else entry.selection
-    rules = _rule_steps(path)
-    needed = {selection.index, *rules.values()}
-    kept = kept_steps(path, needed, n_entries)
-    listed = {index: listed_places(path[index]) for index in kept}
-    shown = shown_features(path, listed, selection.index, n_entries)
-    reasons = _reasons(path, selection, rules)
-    position = {index: at for at, index in enumerate(kept)}
-    score = next((step.score for step in path if step.score), None)
-    return EntryFacts(
-        title=entry.title,
-        algorithm=path.algorithm,
-        n_features_in=path.n_features_in,
-        n_steps=len(path),
-        score_kind="" if score is None else kind_words(score),
-        greater_is_better=bool(score and score.greater_is_better),
-        penalty_name=path.penalty_name,
-        cost_unit=path.cost_unit,
-        has_costs=has_costs(path),
-        stop_reason=str(path.stop_reason),
-        seconds=path[-1].seconds,
-        cut=position[selection.index],
-        rules={name: position[index] for name, index in rules.items()},
-        steps=tuple(
-            _step_facts(path, index, listed[index], shown, reasons, evidence) for index in kept
-        ),
-        features=tuple(_feature_facts(path, feature, evidence) for feature in shown),
-        parameters=path.parameters,
-        versions=path.versions,
-        names=path.feature_names,
-        evidence=evidence,
-    )
-
-
-def _check_evidence(entry: Entry) -> None:
-    evidence, path = entry.evidence, entry.path
     if evidence is None or not evidence.steps:
         return
     fits = len(evidence.steps) == len(path) and all(
         len(each) in {0, step.n_features}
-        for told, step in zip(evidence.steps, path, strict=True)
-        for each in (told.paid, told.frequency)
+        for known, step in zip(evidence.steps, path, strict=True)
+        for each in (known.paid, known.frequency)
     )
     if not fits:
         raise ParameterError(
@@ -241,21 +190,56 @@ def _check_evidence(entry: Entry) -> None:
         )
 
 
-def _rule_steps(path: SelectionPath) -> dict[str, int]:
-    """Where each rule of thumb would cut; a rule that cannot is left out."""
+# ---- which steps and features are shown -----------------------------------------------------
+
+
+def _cuts_by_rule(path: SelectionPath) -> dict[str, Selection]:
+    """The cut by each rule that applies to the path."""
     found = {}
-    for name in RULES:
+    for name in RULES if path.has_scores else ():
         try:
-            found[name] = path.cut(name).index
+            found[name] = path.cut(name)
         except SecateurError:
             continue
-    return found if path.has_scores else {}
+    return found
 
 
-def _reasons(path: SelectionPath, selection: Selection, rules: Mapping[str, int]) -> dict[int, str]:
-    """How steps that a rule chooses are chosen; that of the selection comes first."""
-    reasons = {index: path.cut(name).sentence for name, index in reversed(list(rules.items()))}
-    return reasons | {selection.index: selection.sentence}
+def _kept_steps(path: SelectionPath, needed: set[int], n_entries: int) -> list[int]:
+    """All steps, or every second, third ... and those needed; the smallest first."""
+    sizes = np.minimum(path.n_features, MAX_LISTED)
+    for stride in range(1, len(path) + 1):
+        kept = {*range(0, len(path), stride), len(path) - 1, *needed}
+        n_cells = int(sizes[sorted(kept)].sum())
+        if len(kept) <= MAX_STEPS and n_cells <= MAX_CELLS // n_entries:
+            break
+    else:
+        kept = {len(path) - 1, *needed}
+    return sorted(kept, key=lambda index: (path[index].n_features, index))
+
+
+def _listed_places(step: Step) -> IntArray:
+    """Positions in ``step.order`` of the listed features: all, or those of largest weight."""
+    if step.n_features <= MAX_LISTED:
+        return np.arange(step.n_features)
+    return np.sort(np.argsort(-_weight_in_order(step), kind="stable")[:MAX_LISTED])
+
+
+def _weight_in_order(step: Step) -> FloatArray:
+    weight: FloatArray = np.abs(step.weight[np.searchsorted(step.support, step.order)])
+    return weight
+
+
+def _shown_features(
+    path: SelectionPath, listed: Mapping[int, IntArray], cut: int, n_entries: int
+) -> dict[int, int]:
+    """The features of the table and their rows: those of the cut, then the others by entry."""
+    features = np.concatenate([path[index].order[listed[index]] for index in (cut, *listed)])
+    _, first = np.unique(features, return_index=True)
+    shown = features[np.sort(first)][: max(MAX_ROWS // n_entries, MIN_ROWS)]
+    return {feature: row for row, feature in enumerate(shown.tolist())}
+
+
+# ---- one step, one feature ------------------------------------------------------------------
 
 
 def _step_facts(
@@ -267,10 +251,11 @@ def _step_facts(
     evidence: Evidence | None,
 ) -> StepFacts:
     step = path[index]
-    at = [place for place in listed.tolist() if int(step.order[place]) in rows]
-    weight = weight_in_order(step)
+    order = step.order.tolist()
+    at = [place for place in listed.tolist() if order[place] in rows]
+    weight = _weight_in_order(step)
     total = float(weight.sum())
-    told = evidence.steps[index] if evidence is not None and evidence.steps else None
+    known = evidence.steps[index] if evidence is not None and evidence.steps else StepEvidence()
     return StepFacts(
         index=index,
         n_features=step.n_features,
@@ -280,52 +265,42 @@ def _step_facts(
         standard_error=math.nan if step.score is None else step.score.standard_error,
         penalty=step.penalty,
         label=_label(path, index),
-        answer=_answer(path, index, evidence),
+        answer=answer(path, index, evidence),
         reason=reasons.get(index, f"Step {index + 1} of {len(path)}, chosen by hand."),
-        doubt=doubt_of_step(path, index, told),
+        unstable=unstable_sentence(path, index, known),
         entered=path.entered(index),
         left=path.left(index),
-        rows=tuple(rows[int(step.order[place])] for place in at),
+        rows=tuple(rows[order[place]] for place in at),
         place=tuple(place + 1 for place in at),
         gain=tuple(float(weight[place]) / total if total > 0 else 0.0 for place in at),
-        paid=tuple(told.paid[place] for place in at) if told and told.paid else (),
-        frequency=tuple(told.frequency[place] for place in at) if told and told.frequency else (),
-        instead=_instead(path, [int(step.order[place]) for place in at], told),
-        tasks=_tasks(step, rows),
+        paid=tuple(known.paid[place] for place in at) if known.paid else (),
+        frequency=tuple(known.frequency[place] for place in at) if known.frequency else (),
+        substitutes=_substitutes(path, [order[place] for place in at], known),
+        tasks={
+            task: tuple(rows[f] for f in step.supports[task].tolist() if f in rows)
+            for task in sorted(step.supports, key=natural_key)
+        },
     )
 
 
-def _instead(
-    path: SelectionPath, features: Sequence[int], told: StepEvidence | None
+def _substitutes(
+    path: SelectionPath, features: Sequence[int], known: StepEvidence
 ) -> tuple[str, ...]:
-    """Who stood for each of some features in other folds; empty where nobody stood for any."""
-    if told is None or not told.stand_ins:
+    """The substitute of each feature in words; empty if none has any."""
+    if not known.substitutes:
         return ()
-    found = [told.stand_in(feature) for feature in features]
-    return tuple("" if each is None else stand_in_words(path, each) for each in found)
+    found = [known.substitute_of(feature) for feature in features]
+    return tuple("" if each is None else substitute_words(path, each) for each in found)
 
 
 def _label(path: SelectionPath, index: int) -> str:
-    """What a step is called: its size, and its penalty where several have that size."""
+    """The size of a step, and its penalty where several steps have that size."""
     step = path[index]
     size = wording.features(step.n_features)
     is_single = int((path.n_features == step.n_features).sum()) == 1
     if is_single or not math.isfinite(step.penalty):
         return size
     return f"{size}, {path.penalty_name} {step.penalty:.3g}"
-
-
-def _answer(path: SelectionPath, index: int, evidence: Evidence | None) -> str:
-    if evidence is None:
-        return answer(path, index)
-    return answer(path, index, all_features=evidence.all_features, cost_of_all=evidence.cost_of_all)
-
-
-def _tasks(step: Step, rows: Mapping[int, int]) -> dict[str, tuple[int, ...]]:
-    return {
-        task: tuple(rows[feature] for feature in step.supports[task].tolist() if feature in rows)
-        for task in sorted(step.supports, key=in_natural_order)
-    }
 
 
 def _feature_facts(path: SelectionPath, feature: int, evidence: Evidence | None) -> FeatureFacts:
@@ -335,3 +310,10 @@ def _feature_facts(path: SelectionPath, feature: int, evidence: Evidence | None)
     known = evidence.features.index(feature) if feature in evidence.features else -1
     cost = evidence.costs.get(feature, math.nan)
     return FeatureFacts(feature, name, cost, evidence.groups.get(feature, ()), known)
+
+
+def _literal(value: Any) -> str:
+    plain = thawed_json(value)
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return f'float("{plain}")'
+    return json.dumps(plain) if isinstance(plain, str) else repr(plain)

@@ -1,28 +1,32 @@
-"""The page: one file that opens without a network, written whole or not at all."""
+"""The page: one HTML file that needs no network, filled in from facts by Jinja2 templates."""
 
 from __future__ import annotations
 
+import base64
+import math
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any
 
-from secateur.exceptions import ParameterError
+from secateur.exceptions import MissingDependencyError, ParameterError
+from secateur.path import wording
 from secateur.path.codec import write_whole
-from secateur.report.answers import LEAST_SHARE
-from secateur.report.comparison_facts import contest_facts
-from secateur.report.comparison_page import contest_figures, contest_section
-from secateur.report.facts import Entry, EntryFacts, entry_facts
-from secateur.report.figures import Figure, all_paths
-from secateur.report.payload import entry_payload, to_script
-from secateur.report.sections import definition_list, entry_section, plot_place
+from secateur.path.values import thawed_json
+from secateur.report import figures
+from secateur.report.comparison import comparison_facts, comparison_figures
+from secateur.report.evidence import Evidence
+from secateur.report.facts import RULES, Entry, EntryFacts, StepFacts, entry_facts
+from secateur.report.sentences import short
+from secateur.report.stability import MIN_FREQUENCY
 
 if TYPE_CHECKING:
     from secateur.model_selection.comparison import Comparison
+
+
+MAX_NAME = 300
+"""Longest name in the data of the script: endless names would make an endless page."""
 
 
 def write_page(
@@ -37,18 +41,18 @@ def write_page(
     Parameters
     ----------
     file : path-like
-        Written whole or not at all.
+        Written completely or not at all.
     entries : sequence of Entry
-        The paths to be shown, in this order.
+        The paths to show, in this order.
     comparison : Comparison, optional
     about : mapping, optional
-        What else was done, for instance which file was read; ``"title"`` is the title of the page
-        and ``"command"`` the command that makes it again.
+        What else to show, for instance which file was read; ``"title"`` is the title of the page
+        and ``"command"`` the command that reproduces it.
 
     Returns
     -------
     Path
-        Where the page is.
+        The file.
     """
     return write_whole(file, page(entries, comparison=comparison, about=about))
 
@@ -62,65 +66,136 @@ def page(
     """Return the page as text; see `write_page`."""
     if not entries and comparison is None:
         raise ParameterError(
-            "A page needs something to show. Got no paths and no comparison. "
-            "Pass an Entry for each path."
+            "A page needs a path or a comparison. Got neither. Pass an Entry for each path."
         )
-    told = dict(about or {})
     facts = [entry_facts(entry, n_entries=len(entries)) for entry in entries]
-    title = str(told.pop("title", "") or _title(facts))
-    sections = [entry_section(each, number) for number, each in enumerate(facts)]
-    contest = None if comparison is None else contest_facts(comparison)
-    figures = {} if contest is None else contest_figures(contest)
-    together = all_paths(facts)
-    payload = {
-        "entries": [entry_payload(each) for each in facts],
-        "figures": figures if together is None else {**figures, "paths": together},
-        "least_share": LEAST_SHARE,
+    compared = None if comparison is None else comparison_facts(comparison)
+    shared = {} if compared is None else comparison_figures(compared)
+    together = figures.all_paths(facts)
+    if together is not None:
+        shared["paths"] = together
+    data = {
+        "entries": [_entry_data(each) for each in facts],
+        "figures": shared,
+        "min_frequency": MIN_FREQUENCY,
     }
-    return Template(_template("page.html")).substitute(
-        title=escape(title),
-        style=_template("page.css"),
-        overview=_overview(facts, together),
-        entries="\n".join(sections),
-        comparison="" if contest is None else contest_section(contest, figures),
-        about=_about(told),
-        facts=to_script(payload),
-        script=_template("page.js"),
-        plotly=_template("plotly-basic.min.js"),
+    other = dict(about or {})
+    return str(
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=str(other.pop("title", "") or _title(facts)),
+            command=other.pop("command", None),
+            about=other,
+            entries=facts,
+            comparison=compared,
+            figures=shared,
+            data=data,
+        )
     )
 
 
 def _title(facts: Sequence[EntryFacts]) -> str:
     if not facts:
         return "Comparison of methods"
-    return f"Features of {facts[0].title}" if len(facts) == 1 else "Features chosen"
-
-
-def _overview(facts: Sequence[EntryFacts], together: Figure | None) -> str:
-    if len(facts) < 2:
-        return ""
-    items = "".join(
-        f'<li><a href="#e{number}">{escape(each.title)}</a>: {escape(each.chosen.answer)}</li>'
-        for number, each in enumerate(facts)
-    )
-    nav = f'<nav aria-label="Paths on this page"><ul>{items}</ul></nav>'
-    if together is None:
-        return nav
-    return f'{nav}<section class="figures">{plot_place("paths", "All paths", together)}</section>'
-
-
-def _about(about: Mapping[str, Any]) -> str:
-    told = dict(about)
-    command = told.pop("command", None)
-    repeat = ""
-    if command:
-        repeat = f"<h3>How to repeat it</h3><pre><code>{escape(str(command))}</code></pre>"
-    listed = definition_list(told) if told else ""
-    if not listed and not repeat:
-        return ""
-    return f'<section class="about"><h2>About this page</h2>{listed}{repeat}</section>'
+    return f"Features of {facts[0].title}" if len(facts) == 1 else "Selected features"
 
 
 @cache
-def _template(name: str) -> str:
-    return files("secateur.report").joinpath("templates", name).read_text(encoding="utf-8")
+def _environment() -> Any:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise MissingDependencyError(
+            "A page needs Jinja2. Got no such package. "
+            "Install it with 'pip install \"secateur[report]\"'."
+        ) from error
+    loader = PackageLoader("secateur.report")
+    environment = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment.filters |= {"short": short, "amount": wording.amount, "thawed": thawed_json}
+
+    def asset(name: str) -> Any:
+        """A style sheet or script of ours, as it is: it may hold what templates would obey."""
+        return Markup(loader.get_source(environment, name)[0])  # noqa: S704 - a file of this package
+
+    environment.globals |= {
+        "asset": asset,
+        "draw": figures,
+        "n_features": wording.features,
+        "rules": RULES,
+    }
+    return environment
+
+
+# ---- the data of the script: short keys, no more digits than are shown ----------------------
+
+
+def _entry_data(facts: EntryFacts) -> dict[str, Any]:
+    drawn = {"size": figures.score_by_size(facts)} if facts.score_kind else {}
+    if drawn and facts.has_costs:
+        drawn["cost"] = figures.score_by_cost(facts)
+    rows = [[short(each.name, MAX_NAME), _digits(each.cost), each.known] for each in facts.features]
+    data: dict[str, Any] = {
+        "cut": facts.cut,
+        "features": rows,
+        "steps": [_step_data(step) for step in facts.steps],
+        "figures": drawn,
+    }
+    return data if facts.evidence is None else data | _evidence_data(facts, facts.evidence)
+
+
+def _step_data(step: StepFacts) -> dict[str, Any]:
+    return {
+        "n": step.n_features,
+        "more": step.n_unlisted,
+        "label": step.label,
+        "answer": step.answer,
+        "reason": step.reason,
+        "unstable": step.unstable,
+        "rows": step.rows,
+        "place": step.place if step.n_unlisted else None,
+        "gain": [_digits(gain, 3) for gain in step.gain],
+        "paid": [_digits(paid) for paid in step.paid] or None,
+        "frequency": [_digits(each, 3) for each in step.frequency] or None,
+        "substitutes": step.substitutes if any(step.substitutes) else None,
+        "tasks": step.tasks or None,
+    }
+
+
+def _evidence_data(facts: EntryFacts, evidence: Evidence) -> dict[str, Any]:
+    row_of = {each.feature: row for row, each in enumerate(facts.features)}
+    # columns without a row in the table have numbers below zero, and are listed by name
+    others = sorted({f for each in evidence.substitutes for f, _ in each} - row_of.keys())
+    return {
+        "names": {str(-1 - f): short(facts.path.feature_names[f]) for f in others},
+        "correlated": [
+            [[row_of.get(feature, -1 - feature), round(100 * r)] for feature, r in each]
+            for each in evidence.substitutes
+        ],
+        "association": [
+            [None if math.isnan(r) else round(100 * r) for r in row[:at]]
+            for at, row in enumerate(evidence.association)
+        ],
+        **(_grid_data(facts, evidence) if evidence.grid_shape else {}),
+    }
+
+
+def _grid_data(facts: EntryFacts, evidence: Evidence) -> dict[str, Any]:
+    grey = bytes(round(255 * min(max(value, 0.0), 1.0)) for value in evidence.backdrop)
+    return {
+        "grid": evidence.grid_shape,
+        "cells": [each.feature for each in facts.features],
+        "grey": base64.b64encode(grey).decode("ascii"),
+    }
+
+
+def _digits(value: float, n_digits: int = 6) -> float | None:
+    return float(f"{value:.{n_digits}g}") if math.isfinite(value) else None

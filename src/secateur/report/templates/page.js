@@ -2,7 +2,7 @@
 // Shows the facts of the page: what depends on the cut is drawn here, and here only.
 const secateurDraw = (() => {
   const facts = JSON.parse(document.getElementById("facts").textContent);
-  const MOST_ALIKE = 30;
+  const MAX_CORRELATED = 30;
   const root = document.documentElement;
 
   const make = (tag, text, classes) => {
@@ -28,6 +28,7 @@ const secateurDraw = (() => {
     const rows = [...table.tBodies[0].rows];
     const cells = rows.map((row) => Object.fromEntries([...row.cells].map((cell) => [cell.classList[0], cell])));
     const groups = cells.map(({ group }) => (group ? group.title || group.textContent : ""));
+    const grey = data.grey ? atob(data.grey) : "";
     let step = data.cut;
     let sort = { key: "gain", down: true };
     let values = []; // of each row, what it is sorted by
@@ -53,26 +54,26 @@ const secateurDraw = (() => {
           cell.gain.append(bar);
         }
         cell.place.textContent = inside ? place : "–";
-        const doubtful = frequency >= 0 && frequency < facts.least_share;
-        tr.classList.toggle("doubtful", doubtful);
+        const unstable = frequency >= 0 && frequency < facts.min_frequency;
+        tr.classList.toggle("unstable", unstable);
         if (cell.frequency) {
           cell.frequency.textContent = frequency < 0 ? "–" : percent(frequency);
-          if (doubtful) cell.frequency.append(" ", make("span", "doubtful", "mark"));
-          const other = inside && now.instead && now.instead[here];
-          if (other) cell.frequency.append(" ", make("span", "instead " + other, "instead"));
+          if (unstable) cell.frequency.append(" ", make("span", "unstable", "mark"));
+          const other = inside && now.substitutes && now.substitutes[here];
+          if (other) cell.frequency.append(" ", make("span", "instead: " + other, "instead"));
         }
         if (cell.paid) cell.paid.textContent = paid === null || paid < 0 ? "–" : paid;
-        if (cell.substitute) cell.substitute.textContent = substitutes(row, at);
+        if (cell.substitute) cell.substitute.textContent = correlated(row, at);
         const [name, cost] = data.features[row];
         return { name, gain, place, frequency, paid, cost: cost === null ? -1 : cost, group: groups[row], inside };
       });
       arrange();
     }
 
-    function substitutes(row, at) {
+    function correlated(row, at) {
       const known = data.features[row][2];
-      if (known < 0 || !data.substitutes) return "";
-      return data.substitutes[known]
+      if (known < 0 || !data.correlated) return "";
+      return data.correlated[known]
         .filter(([other]) => !at.has(other))
         .slice(0, 2)
         .map(([other, r]) => short(other < 0 ? data.names[other] : data.features[other][0]) + " " + (r / 100).toFixed(2))
@@ -97,7 +98,7 @@ const secateurDraw = (() => {
         shown += visible ? 1 : 0;
       }
       table.tBodies[0].append(...order.map((row) => rows[row]));
-      const more = current().more ? "; " + current().more + " more of little gain are not listed" : "";
+      const more = current().more ? "; " + current().more + " more with small gain are not listed" : "";
       find(".count").textContent = shown + " shown" + more;
       for (const head of table.tHead.rows[0].cells) {
         const button = head.querySelector("button");
@@ -105,17 +106,17 @@ const secateurDraw = (() => {
       }
     }
 
-    // ---- how alike ------------------------------------------------------------------------
+    // ---- correlation ----------------------------------------------------------------------
 
-    const likeness = (a, b) => (a === b ? 100 : a > b ? data.alike[a][b] : data.alike[b][a]);
+    const correlation = (a, b) => (a === b ? 100 : a > b ? data.association[a][b] : data.association[b][a]);
 
-    function fillAlike() {
-      const place = byId("alike");
+    function fillAssociation() {
+      const place = byId("association");
       if (!place) return;
       const now = current();
       const byGain = now.rows.map((row, at) => [row, now.gain[at]]).filter(([row]) => data.features[row][2] >= 0);
       byGain.sort((a, b) => b[1] - a[1]);
-      const chosen = byGain.slice(0, MOST_ALIKE).map(([row]) => row);
+      const chosen = byGain.slice(0, MAX_CORRELATED).map(([row]) => row);
       const head = make("tr");
       head.append(make("td"));
       for (const row of chosen) {
@@ -135,7 +136,7 @@ const secateurDraw = (() => {
         th.title = data.features[row][0];
         tr.append(th);
         chosen.forEach((other, j) => {
-          const r = likeness(data.features[row][2], data.features[other][2]);
+          const r = correlation(data.features[row][2], data.features[other][2]);
           const td = make("td", r === null || i === j ? "" : (r / 100).toFixed(2).replace("0.", "."));
           if (i !== j && r !== null) {
             td.style.background = "rgba(" + (r < 0 ? "var(--minus)" : "var(--plus)") + "," + Math.abs(r) / 125 + ")";
@@ -149,8 +150,8 @@ const secateurDraw = (() => {
       place.replaceChildren(thead, tbody);
       pairs.sort((a, b) => b[0] - a[0]);
       const strong = pairs.filter(([r]) => r >= 50).slice(0, 5).map(([, words]) => words);
-      const left = chosen.length < now.n ? " Shown are the " + chosen.length + " of largest gain." : "";
-      find(".pairs").textContent = (strong.length ? "Most alike: " + strong.join("; ") + "." : "No two of them are much alike (0.5 or more).") + left;
+      const left = chosen.length < now.n ? " The " + chosen.length + " features of largest gain are shown." : "";
+      find(".pairs").textContent = (strong.length ? "Strongest: " + strong.join("; ") + "." : "No correlation of 0.5 or more.") + left;
     }
 
     // ---- map and tasks --------------------------------------------------------------------
@@ -161,6 +162,7 @@ const secateurDraw = (() => {
       const [, height, width] = [1, 1, 1, ...data.grid].slice(-3);
       const now = current();
       for (const panel of place.children) {
+        if (!panel.firstChild) panel.append(greyPicture(panel.dataset.panel * width * height, width, height));
         const space = "http://www.w3.org/2000/svg";
         const svg = document.createElementNS(space, "svg");
         svg.setAttribute("viewBox", "0 0 " + width + " " + height);
@@ -183,6 +185,20 @@ const secateurDraw = (() => {
         panel.querySelectorAll("svg").forEach((old) => old.remove());
         panel.append(svg);
       }
+    }
+
+    // The mean of each cell of a panel, from its first cell on.
+    function greyPicture(first, width, height) {
+      const canvas = make("canvas");
+      Object.assign(canvas, { width, height });
+      const context = canvas.getContext("2d");
+      const picture = context.createImageData(width, height);
+      for (let cell = 0; cell < width * height; cell++) {
+        picture.data.fill(grey.charCodeAt(first + cell), 4 * cell, 4 * cell + 3);
+        picture.data[4 * cell + 3] = 255;
+      }
+      context.putImageData(picture, 0, 0);
+      return canvas;
     }
 
     function fillTasks() {
@@ -210,7 +226,7 @@ const secateurDraw = (() => {
         tr.append(th);
         for (const [name, used] of tasks) {
           const td = make("td", used.has(row) ? "●" : "", used.has(row) ? "in" : "");
-          td.title = name + (used.has(row) ? " uses " : " does without ") + data.features[row][0];
+          td.title = name + (used.has(row) ? " uses " : " does not use ") + data.features[row][0];
           tr.append(td);
         }
         tr.append(make("td", count(row)));
@@ -226,7 +242,7 @@ const secateurDraw = (() => {
       const now = current();
       find(".answer").textContent = now.answer;
       find(".reason").textContent = now.reason;
-      find(".doubt").textContent = now.doubt;
+      find(".unstable").textContent = now.unstable;
       const slider = find(".cut input");
       if (slider) {
         slider.value = step;
@@ -242,7 +258,7 @@ const secateurDraw = (() => {
 
     function fill() {
       fillTable();
-      fillAlike();
+      fillAssociation();
       fillMap();
       fillTasks();
     }

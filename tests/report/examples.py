@@ -32,8 +32,8 @@ def make_path(losses=(0.5, 0.4, 0.35, 0.345), *, names=None, costs=None, unit=""
         for size, (loss, cost) in enumerate(zip(losses, costs, strict=True))
     ]
     names = [f"f{feature}" for feature in range(n_features)] if names is None else names
-    told = {"cost_unit": unit, "parameters": {"max_depth": 4, "loss": "auto"}, **changes}
-    return SelectionPath(steps, StopReason.FINISHED, names, "DemoSelector", **told)
+    options = {"cost_unit": unit, "parameters": {"max_depth": 4, "loss": "auto"}, **changes}
+    return SelectionPath(steps, StopReason.FINISHED, names, "DemoSelector", **options)
 
 
 def make_table(path, n_rows=200, seed=0):
@@ -48,13 +48,13 @@ def make_table(path, n_rows=200, seed=0):
 def make_evidence(path, **changes):
     X, y = make_table(path)
     folds = [path, path, SelectionPath(path.steps[:1], path.stop_reason, path.feature_names, "a")]
-    told = {
+    options = {
         "target_type": "classification",
         "fold_paths": folds,
         "all_features": score(0.34),
         **changes,
     }
-    return gather_evidence(X, y, path, **told)
+    return gather_evidence(X, y, path, **options)
 
 
 def make_comparison(methods=("agbm", "grafting", "random", HOSTILE), seed=0):
@@ -71,8 +71,8 @@ def make_comparison(methods=("agbm", "grafting", "random", HOSTILE), seed=0):
                     size,
                     rng.permutation(12)[: size or 4] if at else np.arange(size or 4),
                     {
-                        judge: 0.9 - 0.1 * at - 0.2 / (size or 4) + 0.01 * rng.normal()
-                        for judge in ("logistic", "knn")
+                        validator: 0.9 - 0.1 * at - 0.2 / (size or 4) + 0.01 * rng.normal()
+                        for validator in ("logistic", "knn")
                     },
                 )
                 for size in (1, 2, 5, None)

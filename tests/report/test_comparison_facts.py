@@ -3,10 +3,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from report.worlds import HOSTILE, make_comparison
+from report.examples import HOSTILE, make_comparison
 
-from secateur.report.comparison_facts import contest_facts
-from secateur.report.comparison_page import curves_figure, seconds_figure, stability_figure
+from secateur.report.comparison import (
+    comparison_facts,
+    curves_figure,
+    seconds_figure,
+    stability_figure,
+)
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +20,7 @@ def comparison():
 
 @pytest.fixture(scope="module")
 def facts(comparison):
-    return contest_facts(comparison)
+    return comparison_facts(comparison)
 
 
 def test_methods_come_by_rank_with_what_the_comparison_says(comparison, facts):
@@ -30,7 +34,7 @@ def test_methods_come_by_rank_with_what_the_comparison_says(comparison, facts):
     assert [each.timing.median for each in facts.methods] == [0.5, 1.5, 4.5, 13.5]
 
 
-def test_the_best_is_tested_against_all_others_by_each_judge(facts):
+def test_the_best_is_tested_against_all_others_by_each_validator(facts):
     assert {(test.validator, test.method) for test in facts.tests} == {
         (validator, method)
         for validator in ("logistic", "knn")
@@ -39,15 +43,16 @@ def test_the_best_is_tested_against_all_others_by_each_judge(facts):
     assert all(test.other == "agbm" and test.difference < 0 for test in facts.tests)
 
 
-def test_failures_are_told(facts):
+def test_failures_are_listed(facts):
     [failure] = facts.failures
     assert (failure.method, failure.status, failure.n_folds) == (HOSTILE, "failed", 1)
     assert failure.message == "no luck: <b>singular</b>"
 
 
-def test_the_first_sentences_say_what_and_who(facts):
+def test_the_answer_names_the_best_method_and_the_sentences_what_was_compared(facts):
+    assert "agbm" in facts.answer
     assert facts.sentences[0].startswith("4 methods on 3 folds")
-    assert any(line.startswith("By logistic: best is agbm") for line in facts.sentences)
+    assert facts.answer not in facts.sentences
 
 
 def test_curves_have_every_point_once(comparison, facts):

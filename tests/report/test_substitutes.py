@@ -1,59 +1,60 @@
-"""A doubtful feature whose substitute was chosen in other folds is told of together with it."""
+"""Correlated features that folds selected in place of unstable ones."""
 
 from __future__ import annotations
 
 import io
-import json
 
 import numpy as np
 import pandas as pd
 import pytest
-from report.worlds import make_evidence, make_path, make_table
+from report.examples import make_evidence, make_path, make_table
 
 from secateur.path import SelectionPath, Step, StopReason
 from secateur.report import Entry, Evidence, entry_facts, gather_evidence, page
-from secateur.report.answers import stand_ins
-from secateur.report.evidence import StandIn
+from secateur.report.evidence import Substitute
+from secateur.report.stability import substitutes
 
-TWIN = 0.9952  # the last column of `make_table` is the first with a little noise
+COPY = 0.9952  # the last column of `make_table` is the first with a little noise
 
 
 def one_step(order, names="abcdef"):
     return SelectionPath([Step.of(order)], StopReason.FINISHED, list(names), "demo")
 
 
-def found_for(shares, folds, alike, order=(0, 1)):
+def found_for(shares, folds, correlation, order=(0, 1)):
     supports = [[np.array(sorted(fold)) for fold in folds]]
-    return stand_ins(one_step(list(order)), [shares], supports, alike)[0]
+    return substitutes(one_step(list(order)), [shares], supports, correlation)[0]
 
 
-def test_the_one_that_most_folds_chose_stands_for_a_feature():
-    alike = {0: {2: 0.99, 3: -0.91, 4: 0.9, 1: 1.0}}
+def test_the_one_that_most_folds_selected_is_the_substitute():
+    correlation = {0: {2: 0.99, 3: -0.91, 4: 0.9, 1: 1.0}}
     folds = [{0, 1}, {1, 3}, {3}, {2, 4}, {2, 3, 4}]
-    # 3 in three folds without 0; 4 is not alike enough, 1 is chosen anyway
-    assert found_for((0.2, 0.4), folds, alike) == (StandIn(0, 3, -0.91, 3),)
+    # 3 in three folds without 0; 4 is not correlated enough, 1 is selected anyway
+    assert found_for((0.2, 0.4), folds, correlation) == (Substitute(0, 3, -0.91, 3),)
 
 
-def test_of_two_that_as_many_folds_chose_the_one_that_is_more_alike():
-    alike = {0: {2: 0.95, 3: -0.99, 4: 0.99}}
+def test_of_two_that_as_many_folds_selected_the_more_correlated_one():
+    correlation = {0: {2: 0.95, 3: -0.99, 4: 0.99}}
     folds = [{0}, {2, 3, 4}, {2, 3, 4}]
-    assert found_for((1 / 3, 1.0), folds, alike) == (StandIn(0, 3, -0.99, 2),)
+    assert found_for((1 / 3, 1.0), folds, correlation) == (Substitute(0, 3, -0.99, 2),)
 
 
 @pytest.mark.parametrize(
     ("shares", "folds"),
     [
-        ((0.5, 1.0), [{0}, {2}]),  # half of the folds is no doubt
-        ((1 / 3, 1.0), [{0, 2}, {1}, {1}]),  # it was chosen beside the feature only
+        ((0.5, 1.0), [{0}, {2}]),  # half of the folds is stable
+        ((1 / 3, 1.0), [{0, 2}, {1}, {1}]),  # it was selected beside the feature only
         ((), []),
     ],
 )
-def test_nobody_stands_for_a_feature_without_need_or_without_being_chosen(shares, folds):
+def test_stable_features_have_no_substitute_nor_have_those_of_which_none_was_selected(
+    shares, folds
+):
     assert found_for(shares, folds, {0: {2: 0.99}}) == ()
 
 
 def swapped(path):
-    """Three folds; two of them chose the twin, f5, where the path has f0."""
+    """Three folds; two of them selected the copy, f5, where the path has f0."""
     other = SelectionPath(
         [Step.of([5 if j == 0 else j for j in step.order.tolist()]) for step in path],
         path.stop_reason,
@@ -63,38 +64,36 @@ def swapped(path):
     return [path, other, other]
 
 
-def test_the_table_tells_who_is_alike():
+def test_substitutes_are_found_in_the_table():
     path = make_path()
     evidence = make_evidence(path, fold_paths=swapped(path))
     X, _ = make_table(path)
     r = round(float(np.corrcoef(X[:, 0], X[:, 5])[0, 1]), 4)
-    assert r == pytest.approx(TWIN, abs=0.001)
+    assert r == pytest.approx(COPY, abs=0.001)
     for step in evidence.steps:
-        assert step.stand_ins == (StandIn(0, 5, r, 2),)
-        assert step.stand_in(0).other == 5
-        assert step.stand_in(1) is None
+        assert step.substitutes == (Substitute(0, 5, r, 2),)
+        assert step.substitute_of(0).other == 5
+        assert step.substitute_of(1) is None
 
 
-def test_it_is_said_in_the_sentence_and_beside_the_feature():
+def test_substitutes_are_in_the_sentence_and_beside_the_feature():
     path = make_path()
     told = entry_facts(Entry("demo", path, None, make_evidence(path, fold_paths=swapped(path))))
-    assert told.chosen.doubt == (
-        "Doubtful is 1 of 3, which fewer than half of the folds chose: f0. "
-        "In other folds a substitute was chosen: f5 in 2 folds for f0."
-    )
+    assert "1 of 3" in told.chosen.unstable
+    assert "f5 in 2 folds instead of f0" in told.chosen.unstable
     names = [told.features[row].name for row in told.chosen.rows]
-    assert dict(zip(names, told.chosen.instead, strict=True)) == {
+    assert dict(zip(names, told.chosen.substitutes, strict=True)) == {
         "f2": "",
         "f1": "",
         "f0": "f5 in 2 folds",
     }
     text = page([Entry("demo", path, None, make_evidence(path, fold_paths=swapped(path)))])
-    assert '"instead":["","","f5 in 2 folds"]' in text
+    assert '"substitutes":["","","f5 in 2 folds"]' in text
     without = entry_facts(Entry("demo", path, None, make_evidence(path)))
-    assert without.chosen.instead == ()
+    assert without.chosen.substitutes == ()
 
 
-def test_categories_stand_for_each_other_too():
+def test_categories_have_substitutes_too():
     codes = np.random.default_rng(0).integers(0, 3, 120)
     frame = pd.DataFrame(
         {
@@ -108,22 +107,17 @@ def test_categories_stand_for_each_other_too():
     evidence = gather_evidence(
         frame, codes == 1, path, target_type="classification", fold_paths=[path, *others]
     )
-    assert evidence.steps[0].stand_ins == (StandIn(0, 1, 1.0, 2),)
+    assert evidence.steps[0].substitutes == (Substitute(0, 1, 1.0, 2),)
 
 
-def test_it_is_kept_in_files_and_older_files_are_read():
+def test_substitutes_are_saved():
     path = make_path()
     evidence = make_evidence(path, fold_paths=swapped(path))
     text = evidence.to_json()
     assert Evidence.from_json(text).steps == evidence.steps
-    older = json.loads(text)
-    del older["stand_ins"]
-    read = Evidence.from_json(json.dumps(older))
-    assert [step.frequency for step in read.steps] == [step.frequency for step in evidence.steps]
-    assert all(step.stand_ins == () for step in read.steps)
 
 
-def test_documents_and_the_console_tell_it():
+def test_substitutes_are_in_the_document_and_on_the_console():
     pytest.importorskip("typer")
     from rich.console import Console
 
@@ -137,12 +131,11 @@ def test_documents_and_the_console_tell_it():
     assert rows["f0"]["substitute"] == {
         "name": "f5",
         "index": 5,
-        "correlation": evidence.steps[0].stand_ins[0].strength,
+        "correlation": evidence.steps[0].substitutes[0].correlation,
         "folds": 2,
     }
     assert rows["f1"]["substitute"] is None
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(*selection_shown(document))
     text = console.export_text()
-    assert "in other folds" in text
     assert "f5 (2)" in text
