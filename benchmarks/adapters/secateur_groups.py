@@ -8,7 +8,7 @@ from typing import Any
 from common.measure import Run, Stopwatch
 
 from adapters.secateur_boosted import AGBM
-from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import GroupTesting, largest_group, pool_groups
 
 

@@ -16,7 +16,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
-from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import GroupPlan, GroupTesting, largest_group, pool_groups
 from secateur.losses import get_loss
 

@@ -25,7 +25,7 @@ from secateur.data.folds import Fold
 from secateur.data.target import Target
 from secateur.engines.boosted import lazy
 from secateur.engines.boosted.common_trees import CommonData
-from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.multitask import TaskData
 from secateur.engines.boosted.node_costs import NodeFeatureUse
 from secateur.engines.boosted.params import BoostingParams

@@ -14,7 +14,7 @@ from reference.multitask import boost_tasks
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import FeatureCosts
-from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.multitask import TaskData, TasksData
 from secateur.engines.boosted.params import BoostingParams
 

@@ -12,7 +12,7 @@ from secateur.data.binning import bin_table
 from secateur.data.costs import as_costs
 from secateur.data.folds import Fold
 from secateur.data.frames import read_table
-from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.small import SmallTrees
 from secateur.exceptions import ParameterError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -98,36 +98,6 @@ def drive(
         if close is not None:
             close()
     return run.path(reason, **told)
-
-
-def better_path(
-    ways: Iterable[Callable[[], SelectionPath]],
-    choose: Callable[[Sequence[SelectionPath]], int],
-) -> SelectionPath:
-    """Run one way after the other, and keep the path that is chosen.
-
-    An interrupt ends it with what there is.
-
-    Examples
-    --------
-    >>> def way(loss):
-    ...     steps = [Step.of([0], score=Score(loss, 0.1, (), "held_out", "loss"))]
-    ...     return drive(iter(steps), feature_names=["a"], algorithm=f"loses {loss}")
-    >>> ways = [lambda: way(2.0), lambda: way(1.0)]
-    >>> better_path(ways, lambda paths: int(paths[1].scores[0] < paths[0].scores[0])).algorithm
-    'loses 1.0'
-    """
-    paths: list[SelectionPath] = []
-    for way in ways:
-        try:
-            paths.append(way())
-        except KeyboardInterrupt:
-            if not paths:
-                raise
-            return replace(paths[choose(paths)], stop_reason=StopReason.INTERRUPTED)
-        if paths[-1].stop_reason is StopReason.INTERRUPTED:
-            return replace(paths[choose(paths)], stop_reason=StopReason.INTERRUPTED)
-    return paths[choose(paths)]
 
 
 @dataclass(slots=True, eq=False)

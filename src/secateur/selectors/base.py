@@ -1,12 +1,13 @@
-"""Selectors that predict with the model of their chosen step, and what such predictions are."""
+"""The base of all selectors: their ``fit``, the choice of a step, and ``transform``."""
 
 from __future__ import annotations
 
 import copy
+import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
@@ -17,8 +18,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.checks import check_shape
 from secateur.data.costs import CostModel
+from secateur.data.folds import Fold
 from secateur.data.frames import as_frame, read_table, select_columns
 from secateur.data.table import Table, TableSchema
+from secateur.engines.path_search import PathSearch, search_path
 from secateur.exceptions import (
     ClusterError,
     InputError,
@@ -26,26 +29,44 @@ from secateur.exceptions import (
     SecateurError,
     SecateurWarning,
 )
+from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.path import Selection, SelectionPath, StopReason, as_rule
 from secateur.path.cutting import CuttingRule
+from secateur.selectors.inputs import FitInput
 from secateur.selectors.parameters import Constraint, check_parameters
-from secateur.selectors.progress import CallbackSupportMixin
-from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
+from secateur.selectors.progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
+from secateur.typing import BoolArray, IntArray
 
 
 class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
-    """A transformer that keeps the columns of one step of its path.
+    """A transformer that keeps the columns of one step of its path; the base of all selectors.
 
-    A subclass traces a path in ``fit`` and calls ``_remember`` and ``_set_path``, last of all:
-    a fit that fails leaves the one before it whole. Only where no step suits the rule, the path is
-    kept for ``with_cut`` to choose from, and the selector counts as not fitted.
+    ``fit`` is here, and only here. A family of selectors supplies three methods, and a ``fit`` of
+    its own only to name and document more arguments, which it passes on to this one:
+
+    ``_problem(X, y, sample_weight, **more) -> FitInput``
+        Read and check the input. Most families call `read_input` and return a subclass of
+        `FitInput` with what their engine needs. All errors of the user are raised here (or in
+        ``_folds``), before any work.
+    ``_engine(given, folds, threads, progress) -> list of PathSearch``
+        Prepare the algorithm: one `PathSearch`, or several variants of which validation rows
+        choose one. Its ``steps`` are a generator of `Step`, often that of `search_penalties`. It
+        calls ``progress.expect`` once, and ``progress.round`` and ``progress.part`` on the way.
+    ``_predictor(step) -> StepModel``
+        The model that predicts where a step is chosen: ``step.model`` by default. Selectors that
+        only transform do without.
+
+    A family may also override ``_folds``, which rows train and validate; ``_remember``, what is
+    kept of the input; and ``_default_rule``, what ``cut=None`` means. A fit that fails leaves the
+    fitted attributes of the previous one as they were. Only where no step suits the cutting rule,
+    the new path is kept for ``with_cut``, and the selector counts as not fitted.
 
     Attributes
     ----------
     path_ : SelectionPath
         All steps.
     selection_ : Selection
-        The step that was chosen; ``print(selector.selection_)`` tells how.
+        The step that was chosen; ``print(selector.selection_)`` explains the choice.
     support_ : array of bool, shape (n_features_in_,)
     ranking_ : array of int, shape (n_features_in_,)
         1 for the selected features; then the others by their entry into the path, and last those
@@ -55,17 +76,82 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
     _constraints: dict[str, Constraint]
     _fits_on_disk: ClassVar[frozenset[str]] = frozenset()
     """Where it fits on tables on disk: "here", in this process, or on a "cluster"."""
+    _after_lost_cluster: ClassVar[str] = "path_.cut(...) chooses one of them."
+    """What to do with the steps that were found before a cluster was lost."""
     _schema: TableSchema
+    path_: SelectionPath
     cut: Any
     costs: Any
+    cv: Any = 0
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
+        """Search the path of selections and choose a step.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+        y : array or series of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+        **more
+            Arguments of some families only.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        given = self._problem(X, y, sample_weight, **more)
+        folds = self._folds(given)
+        with (
+            self._keeping_steps(),
+            Threads(resolve_n_jobs(self.n_jobs)) as threads,
+            progress_of(self, X, y) as progress,
+        ):
+            searches = self._engine(given, folds, threads, progress)
+            metadata = self._metadata(given.problem.table.schema, given.problem.cost_model)
+            path = search_path(searches, **metadata)
+        self._remember(given)
+        self._set_path(path)
+        return self
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> FitInput:
+        raise NotImplementedError
+
+    def _engine(
+        self, given: Any, folds: list[Fold], threads: Threads, progress: Progress
+    ) -> list[PathSearch]:
+        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         check_parameters(self._constraints, self.get_params(deep=False))
         as_rule(self.cut)
+        resolve_n_jobs(self.n_jobs)
 
-    def _told(self, schema: TableSchema, cost_model: CostModel) -> dict[str, Any]:
-        """What a path remembers of the fit: plain parameters, and the kinds of estimators."""
-        told = {
+    def _folds(self, given: Any) -> list[Fold]:
+        """The folds of ``cv``; none where there are too few rows for any."""
+        if is_drawn(self.cv):
+            return draw_folds(given.strata, self.cv, random_state=given.seed)
+        return read_folds(self.cv, given.target, given.kept)
+
+    @contextmanager
+    def _keeping_steps(self) -> Iterator[None]:
+        """Keep the path so far where a cluster is lost."""
+        try:
+            yield
+        except ClusterError as error:
+            if error.path is not None:
+                self.path_ = error.path
+                self.__dict__.pop("selection_", None)
+                found = f"The {len(error.path)} steps so far are kept in 'path_': "
+                error.add_note(found + self._after_lost_cluster)
+            raise
+
+    def _metadata(self, schema: TableSchema, cost_model: CostModel) -> dict[str, Any]:
+        """What a path keeps of the fit: plain parameters, and the types of estimators."""
+        plain = {
             name: value if _is_plain(value) else type(value).__name__
             for name, value in self.get_params(deep=False).items()
             if _is_plain(value) or hasattr(value, "fit")
@@ -73,13 +159,18 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         return {
             "feature_names": schema.names,
             "algorithm": type(self).__name__,
-            "parameters": told,
+            "parameters": plain,
             "costs": cost_model.total,
             "cost_unit": getattr(self.costs, "unit", ""),
         }
 
-    def _remember(self, schema: TableSchema) -> None:
-        """Names and width of the table, as scikit-learn keeps them."""
+    def _remember(self, given: Any) -> None:
+        """Keep the columns and the classes of the input, as scikit-learn does."""
+        self._remember_columns(given.problem.table.schema)
+        if given.problem.target.classes is not None:
+            self.classes_ = given.problem.target.classes
+
+    def _remember_columns(self, schema: TableSchema) -> None:
         self._schema = schema
         self.n_features_in_ = schema.n_features
         if schema.has_names:
@@ -111,11 +202,10 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         for name in ("selection_", "support_", "ranking_"):
             self.__dict__.pop(name, None)
         if path.stop_reason is StopReason.INTERRUPTED:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__} was interrupted. It keeps the {len(path)} steps that were "
                 "done; fit again for the whole path.",
                 InterruptedWarning,
-                stacklevel=3,
             )
         try:
             self._choose()
@@ -197,17 +287,16 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         return tags
 
 
-@contextmanager
-def keeping_steps(selector: Any, advice: str) -> Iterator[None]:
-    """A cluster that is lost leaves the path of what was found before."""
-    try:
-        yield
-    except ClusterError as error:
-        if error.path is not None:
-            selector.path_ = error.path
-            selector.__dict__.pop("selection_", None)
-            error.add_note(f"The {len(error.path)} steps so far are kept in 'path_': {advice}")
-        raise
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called this library, however many frames there are between."""
+    frame, level = sys._getframe(1), 2  # noqa: SLF001  # as warnings does
+    while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in {"secateur", "sklearn"}
 
 
 def _converted(taken: Any, wanted: str) -> Any:
@@ -235,123 +324,3 @@ def _ranking(path: SelectionPath, selection: Selection) -> IntArray:
 
 def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | int | float)
-
-
-class StepModel(Protocol):
-    """What the model of a step can do."""
-
-    @property
-    def features(self) -> IntArray:
-        """The columns that it asks for."""
-        ...
-
-    def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:
-        """Raw predictions of shape (n_outputs, n_rows)."""
-        ...
-
-    def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
-        """Predictions on the scale of the target."""
-        ...
-
-
-class StepPredictor(PathSelector):
-    """A selector whose steps carry models; it predicts with the one that was chosen."""
-
-    n_jobs: int | None
-
-    @property
-    def _model(self) -> Any:
-        check_is_fitted(self)
-        return self.path_[self.selection_.index].model
-
-    def _response(self, X: Any) -> FloatArray:
-        """Predictions of the chosen model on the scale of the target."""
-        model: StepModel = self._model
-        return self._predict(model, self._read_again(X, only=model.features))
-
-    def _predict(self, model: StepModel, table: Table) -> FloatArray:
-        with Threads(resolve_n_jobs(self.n_jobs)) as threads:
-            return model.response(table, threads)
-
-    def _staged(self, X: Any, finish: Callable[[FloatArray], Any]) -> Iterator[Any]:
-        """Predictions of every step; X is read and checked once, before the first."""
-        check_is_fitted(self)
-        models: list[StepModel] = [step.model for step in self.path_]
-        asked: IntArray = np.unique(np.concatenate([model.features for model in models]))
-        table = self._read_again(X, only=asked)
-        return (finish(self._predict(model, table)) for model in models)
-
-
-class PathPredictor(StepPredictor):
-    """One whose model also gives raw scores, and whose weights are shares of importance."""
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """The share of each feature in what the chosen step holds to be important."""
-        check_is_fitted(self)
-        step = self.path_[self.selection_.index]
-        shares = np.zeros(self.n_features_in_)
-        shares[step.support] = step.weight
-        total = shares.sum()
-        return shares / total if total > 0 else shares
-
-    def _raw(self, X: Any) -> FloatArray:
-        """Raw predictions of the chosen model, shape (n_outputs, n_rows)."""
-        model: StepModel = self._model
-        table = self._read_again(X, only=model.features)
-        with Threads(resolve_n_jobs(self.n_jobs)) as threads:
-            return model.raw(table, threads)
-
-
-class PredictsProbabilities:
-    """The predictions of a classifier, from the probabilities of its model."""
-
-    classes_: AnyArray
-    _response: Callable[[Any], FloatArray]
-    _staged: Callable[[Any, Callable[[FloatArray], Any]], Iterator[Any]]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class, in the order of ``classes_``."""
-        return self._response(X)
-
-    def predict(self, X: Any) -> AnyArray:
-        """The likeliest class of each row."""
-        return self._labels(self._response(X))
-
-    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
-        """The classes predicted at each step of the path."""
-        return self._staged(X, self._labels)
-
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
-        """The probabilities predicted at each step of the path."""
-        return self._staged(X, lambda probabilities: probabilities)
-
-    def _labels(self, probabilities: FloatArray) -> AnyArray:
-        labels: AnyArray = self.classes_[probabilities.argmax(axis=1)]
-        return labels
-
-
-class PredictsClasses(PredictsProbabilities):
-    """The same of a model that gives raw scores as well."""
-
-    _raw: Callable[[Any], FloatArray]
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log odds of the second of two classes, or a raw score per class."""
-        raw = self._raw(X)
-        return raw[0] if len(raw) == 1 else raw.T
-
-
-class PredictsNumbers:
-    """The predictions of a regressor."""
-
-    _response: Callable[[Any], FloatArray]
-    _staged: Callable[[Any, Callable[[FloatArray], Any]], Iterator[Any]]
-
-    def predict(self, X: Any) -> FloatArray:
-        """The predicted number of each row."""
-        return self._response(X)
-
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
-        """The numbers predicted at each step of the path."""
-        return self._staged(X, lambda values: values)

@@ -10,9 +10,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from secateur.data.target import Target, TargetType
 from secateur.losses import get_loss
 from secateur.losses.base import weighted_quantile
-from secateur.selectors.base import PredictsClasses, PredictsNumbers
 from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_input import CONSTRAINTS, LOSS_CONSTRAINTS, with_parameters
+from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
 from secateur.typing import FloatArray, Loss
 
 HUBER_LEVEL = 0.9

@@ -1,26 +1,27 @@
-"""From a user's table to a path of boosted trees: what the boosted selectors share."""
+"""The base of the boosted selectors: from a table to a path of boosted trees."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, bin_table
 from secateur.data.folds import Fold, all_rows
 from secateur.data.table import Table
 from secateur.data.target import Target, TargetType
-from secateur.engines.boosted.grid import BoostedData, Grid, dearer, penalty_grid, trace_grid
+from secateur.engines.boosted.engine import (
+    BoostedData,
+    BoostedEngine,
+    higher_penalties,
+    penalty_grid,
+)
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.boosted.variants import Way, choose_way
-from secateur.engines.drive import better_path, drive
+from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.execution.local import Place, place_of
-from secateur.model_selection.folds import draw_folds, hold_out, is_drawn, read_folds
-from secateur.model_selection.scorers import read_seed
+from secateur.model_selection.folds import hold_out
 from secateur.path import (
     AtMost,
     Best,
@@ -28,34 +29,34 @@ from secateur.path import (
     Patience,
     Selection,
     SelectionPath,
+    Step,
     WithinBudget,
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import PathPredictor, keeping_steps
 from secateur.selectors.boosted_input import (
     CONSTRAINTS,
-    BoostedJob,
+    BoostedInput,
     least_rows,
-    read_judges,
     read_penalty,
     read_resume,
+    read_validation,
     rounds_to_resume,
 )
-from secateur.selectors.inputs import FitInput, read_input, store_lazy
-from secateur.selectors.parameters import check_kept
-from secateur.selectors.progress import Progress, progress_of, with_callbacks
+from secateur.selectors.inputs import read_input, store_lazy
+from secateur.selectors.prediction import PathPredictor
+from secateur.selectors.progress import Progress
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, Loss
 
 GRID_PATIENCE = 2
-"""Penalties without progress after which "auto" tries no cheaper ones."""
+"""Penalties without progress after which "auto" tries no lower ones."""
 
 STOPPING_ROWS = 10_000
-"""Above so many rows early_stopping="auto" holds some out."""
+"""The number of rows above which early_stopping="auto" holds some out."""
 
 FALLBACK = 2
-"""Which penalty of the grid "auto" takes where there are too few rows to judge any."""
+"""The penalty of the grid that "auto" takes where there are too few rows for folds."""
 
 
 class BoostedSelector(PathPredictor):
@@ -68,6 +69,7 @@ class BoostedSelector(PathPredictor):
     _target_type: ClassVar[TargetType]
     _constraints = CONSTRAINTS
     _fits_on_disk = frozenset({"here", "cluster"})
+    _after_lost_cluster = "fit(..., resume=selector.path_) goes on from them."
     penalty: Any
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
@@ -77,8 +79,7 @@ class BoostedSelector(PathPredictor):
     def _penalty(self) -> Any:
         return self.penalty
 
-    @with_callbacks
-    def fit(
+    def fit(  # type: ignore[override]  # explicit arguments
         self,
         X: Any,
         y: Any = None,
@@ -89,7 +90,7 @@ class BoostedSelector(PathPredictor):
         *,
         resume: SelectionPath | None = None,
     ) -> Any:
-        """Trace the path of selections and choose one.
+        """Search the path of selections and choose a step.
 
         Parameters
         ----------
@@ -102,192 +103,154 @@ class BoostedSelector(PathPredictor):
         sample_weight : array of shape (n_rows,), optional
             Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as above, optional
-            Rows that judge instead of held-out ones.
+            Validation rows, instead of rows that are held out.
         resume : SelectionPath, optional
-            The path of a fit on the same rows that was broken off: it goes on from there, and
-            ends as if nothing had happened. ``random_state`` must be a number.
+            The path of an interrupted fit on the same rows, which is continued; the result is that
+            of a fit without interruption. ``random_state`` must be a number.
 
         Returns
         -------
         self
         """
-        job = self._read(X, y, sample_weight, X_val, y_val, sample_weight_val)
-        told = self._told(job.problem.table.schema, job.problem.cost_model)
-        job = replace(job, resume=read_resume(resume, told))
-        with keeping_steps(self, "fit(..., resume=selector.path_) goes on from them."):
-            path = self._work(job, X, y)
-        self._remember(job.problem.table.schema)
-        if job.problem.target.classes is not None:
-            self.classes_ = job.problem.target.classes
-        self._set_path(path)
-        return self
+        validation = (X_val, y_val, sample_weight_val)
+        return super().fit(X, y, sample_weight, validation=validation, resume=resume)
 
-    def _read(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        X_val: Any,
-        y_val: Any,
-        sample_weight_val: Any,
-    ) -> BoostedJob:
-        """Everything that can be wrong is found here, before any work."""
-        self._check_parameters()
-        X, y = store_lazy(self, X, y, sample_weight, X_val, y_val)
+    def _problem(  # type: ignore[override]  # explicit arguments
+        self, X: Any, y: Any, sample_weight: Any, *, validation: Any, resume: Any
+    ) -> BoostedInput:
+        X, y = store_lazy(self, X, y, sample_weight, *validation[:2])
         penalty = read_penalty(self._penalty, self._criterion)
-        seed = read_seed(self.random_state)
-        n_threads = resolve_n_jobs(self.n_jobs)
         given = read_input(self, self._target_type, X, y, sample_weight)
         problem = given.problem
-        check_kept(problem.cost_model.keep, self.max_features)
-        judges = read_judges(given, X_val, y_val, sample_weight_val)
+        metadata = self._metadata(problem.table.schema, problem.cost_model)
         loss = self._loss(problem.target, problem.weight)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
-        if judges is not None:
-            folds = [all_rows(problem.n_rows)]
-        else:
-            folds = self._folds(given, penalty, seed)
-        return BoostedJob(problem, loss, penalty, folds, judges, seed, n_threads)
-
-    def _folds(self, given: FitInput, penalty: float | list[float] | None, seed: int) -> list[Fold]:
-        """One fold for a single fit, those of ``cv`` for a grid."""
-        target, n_rows = given.problem.target, given.problem.n_rows
-        if isinstance(penalty, float):
-            if not self._stops_early(n_rows):
-                return [all_rows(n_rows)]
-            return [hold_out(target, self.validation_fraction, seed)]
-        if is_drawn(self.cv):
-            return draw_folds(target, self.cv, random_state=seed)
-        return read_folds(self.cv, given.target, given.kept)
-
-    def _stops_early(self, n_rows: int) -> bool:
-        """Whether a single fit holds rows out."""
-        wanted = self.early_stopping
-        return n_rows > STOPPING_ROWS if wanted == "auto" else bool(wanted)
-
-    def _work(self, job: BoostedJob, X: Any, y: Any) -> SelectionPath:
-        with Threads(job.n_threads) as threads:
-            ways = self._ways(job, threads)
-            params = self._params(job)
-            told = self._told(job.problem.table.schema, job.problem.cost_model)
-            if isinstance(job.penalty, float):
-                with progress_of(self, 1, params.n_rounds, X, y) as progress:
-                    return self._trace_one(ways[0], params, job, progress, told)
-            grids = [self._penalties(data, params, job) for data in ways]
-            is_choice = len(ways) > 1 and len(job.folds) > 0
-            tried = [
-                Way(data, grid, {} if is_choice else None)
-                for data, grid in zip(ways, grids, strict=True)
-            ]
-            n_fits = len(job.folds) + (len(job.folds) != 1)
-            n_parts = sum(len(penalties) for penalties in grids)
-            with progress_of(self, n_parts, n_fits * params.n_rounds, X, y) as progress:
-                traces = (
-                    partial(self._trace_grid, way, params, job, progress, told) for way in tried
-                )
-                return better_path(traces, partial(choose_way, tried))
-
-    def _trace_grid(
-        self,
-        way: Way,
-        params: BoostingParams,
-        job: BoostedJob,
-        progress: Progress,
-        told: dict[str, Any],
-    ) -> SelectionPath:
-        """A fit at each of some penalties, judged by folds; each is a step."""
-        done = {step.penalty: step for step in job.resume or ()}
-        note = None if way.judged is None else way.judged.__setitem__
-        patience = self.n_iter_no_change
-        grid = Grid(way.penalties, job.folds, patience, progress.round, done, note)
-        return drive(
-            trace_grid(way.data, params, grid),
-            rules=[Patience(GRID_PATIENCE)] if job.folds and job.penalty is None else [],
-            on_step=lambda _: progress.part(),
-            **told,
+        return given.extended(
+            BoostedInput,
+            loss=loss,
+            penalty=penalty,
+            validation=read_validation(given, *validation),
+            resume=read_resume(resume, metadata),
         )
 
-    def _ways(self, job: BoostedJob, threads: Threads) -> list[Any]:
-        """The rows as a grid sees them; more than one way where the better one is to be kept."""
-        return [self._data(job, threads)]
+    def _folds(self, given: BoostedInput) -> list[Fold]:
+        """The folds of ``cv`` for a grid; for a single fit at most one, for early stopping."""
+        n_rows = given.problem.n_rows
+        if given.validation is not None:
+            return [all_rows(n_rows)]
+        if not isinstance(given.penalty, float):
+            return super()._folds(given)
+        is_early = n_rows > STOPPING_ROWS if self.early_stopping == "auto" else self.early_stopping
+        if not is_early:
+            return [all_rows(n_rows)]
+        return [hold_out(given.strata, self.validation_fraction, given.seed)]
 
-    def _data(self, job: BoostedJob, threads: Threads) -> Any:
-        """The rows as a grid sees them: binned, with all that stays from fit to fit."""
-        problem = job.problem
-        columns = self._bin(problem.table, problem.weight, job, threads)
-        target, weight, cost_model = problem.target.values, problem.weight, problem.cost_model
-        place = place_of(problem.table, threads, job.loss.n_outputs, len(job.folds))
-        groups = self._groups(columns, job, threads, place)
-        return BoostedData(
-            columns, target, weight, job.loss, cost_model, threads, job.judges, groups, place
-        )
+    def _engine(
+        self, given: BoostedInput, folds: list[Fold], threads: Threads, progress: Progress
+    ) -> list[PathSearch]:
+        params = self._params(given)
+        variants = self._variants(given, folds, threads)
+        if isinstance(given.penalty, float):
+            return [self._single_fit(variants[0], params, given, folds[0], progress)]
+        grids = [self._penalties(data, params, given, folds) for data in variants]
+        n_fits = len(folds) + (len(folds) != 1)
+        progress.expect(sum(map(len, grids)), n_fits * params.n_rounds)
+        return [
+            search_penalties(
+                BoostedEngine(data, params, folds, self.n_iter_no_change, progress.round),
+                grid,
+                done={step.penalty: step for step in given.resume or ()},
+                rules=[Patience(GRID_PATIENCE)] if folds and given.penalty is None else [],
+                on_step=lambda _: progress.part(),
+                keep_losses=len(variants) > 1,
+            )
+            for data, grid in zip(variants, grids, strict=True)
+        ]
 
-    def _bin(self, table: Table, weight: FloatArray, job: BoostedJob, threads: Threads) -> Any:
-        if isinstance(table, StoredTable):
-            return table.bins
-        seed, most = job.seed, self.max_bins
-        return bin_table(table, weight, max_bins=most, threads=threads, random_state=seed)
-
-    def _groups(
-        self,
-        columns: BinnedColumns,  # noqa: ARG002  # others need them
-        job: BoostedJob,  # noqa: ARG002
-        threads: Threads,  # noqa: ARG002
-        place: Place | None,  # noqa: ARG002
-    ) -> Groups | None:
-        """The sums of features that newcomers are found by; none where the search is exact."""
-        return None
-
-    def _trace_one(
+    def _single_fit(
         self,
         data: Any,
         params: BoostingParams,
-        job: BoostedJob,
+        given: BoostedInput,
+        fold: Fold,
         progress: Progress,
-        told: dict[str, Any],
-    ) -> SelectionPath:
+    ) -> PathSearch:
         """One fit at one penalty; each support that it has is a step."""
-        more = {} if job.resume is None else {"done": rounds_to_resume(job)}
-        run = data.run(job.folds[0], params, **more)
-        judged = len(job.folds[0].test) > 0 or job.judges is not None
+        more = {} if given.resume is None else {"done": rounds_to_resume(given, fold)}
+        run = data.run(fold, params, **more)
+        is_scored = len(fold.test) > 0 or given.validation is not None
+        progress.expect(1, params.n_rounds)
 
-        def tell(_: Any) -> None:
+        def on_step(_: Step) -> None:
             progress.round()
             progress.stop_if_asked()
 
-        return drive(
+        return PathSearch(
             run.steps,
-            score=run.score if judged else None,
-            rules=[Patience(self.n_iter_no_change)] if judged else [],
-            on_step=tell,
-            **told,
+            score=run.score if is_scored else None,
+            rules=[Patience(self.n_iter_no_change)] if is_scored else [],
+            on_step=on_step,
         )
 
-    def _penalty_grid(self, data: Any, params: BoostingParams) -> list[float]:
-        return penalty_grid(data, params)
+    def _variants(self, given: BoostedInput, folds: list[Fold], threads: Threads) -> list[Any]:
+        """The binned rows; several for variants of which validation rows choose one."""
+        problem = given.problem
+        columns = self._bin(problem.table, problem.weight, given.seed, threads)
+        place = place_of(problem.table, threads, given.loss.n_outputs, len(folds))
+        return [
+            BoostedData(
+                columns,
+                problem.target.values,
+                problem.weight,
+                given.loss,
+                problem.cost_model,
+                threads,
+                given.validation,
+                self._groups(columns, problem.weight, given.seed, threads, place),
+                place,
+            )
+        ]
 
-    def _penalties(self, data: Any, params: BoostingParams, job: BoostedJob) -> list[float]:
-        if isinstance(job.penalty, list):
-            return job.penalty
-        grid = self._penalty_grid(data, params)
+    def _bin(self, table: Table, weight: FloatArray, seed: int, threads: Threads) -> BinnedColumns:
+        if isinstance(table, StoredTable):
+            return table.bins
+        return bin_table(table, weight, max_bins=self.max_bins, threads=threads, random_state=seed)
+
+    def _groups(
+        self,
+        columns: BinnedColumns,  # noqa: ARG002  # for group tests
+        weight: FloatArray,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+        threads: Threads,  # noqa: ARG002
+        place: Place | None,  # noqa: ARG002
+    ) -> Groups | None:
+        """The feature groups of group tests; none where the search is exact."""
+        return None
+
+    def _penalties(
+        self, data: Any, params: BoostingParams, given: BoostedInput, folds: list[Fold]
+    ) -> list[float]:
+        if isinstance(given.penalty, list):
+            return given.penalty
+        grid = penalty_grid(data, params)
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
-            grid = [*dearer(grid[0], data.cost_model), *grid]
-        return grid if job.folds else grid[FALLBACK : FALLBACK + 1] or grid[-1:]
+            grid = [*higher_penalties(grid[0], data.cost_model), *grid]
+        return grid if folds else grid[FALLBACK : FALLBACK + 1] or grid[-1:]
 
-    def _params(self, job: BoostedJob) -> BoostingParams:
+    def _params(self, given: BoostedInput) -> BoostingParams:
         return BoostingParams(
             criterion=self._criterion,
-            penalty=job.penalty if isinstance(job.penalty, float) else 0.0,
+            penalty=given.penalty if isinstance(given.penalty, float) else 0.0,
             learning_rate=self.learning_rate,
             n_rounds=self.max_iter,
             max_depth=self.max_depth,
-            min_samples_leaf=least_rows(self.min_samples_leaf, job.problem.weight),
+            min_samples_leaf=least_rows(self.min_samples_leaf, given.problem.weight),
             l2=self.l2_regularization,
             leaf=self.leaf,
             max_features=self.max_features,
             cost_budget=self.cost_budget,
             subsample=self.subsample,
-            seed=job.seed,
+            seed=given.seed,
         )
 
     def _default_rule(self) -> CuttingRule:

@@ -13,10 +13,9 @@ import numpy as np
 from secateur.data.folds import Fold
 from secateur.data.frames import read_table
 from secateur.data.messages import some_of
-from secateur.data.problem import Problem
 from secateur.data.target import read_target_like
 from secateur.data.weights import are_counts, read_weights
-from secateur.engines.boosted.grid import GivenRows
+from secateur.engines.boosted.engine import ValidationRows
 from secateur.exceptions import InputError, SecateurError
 from secateur.path import SelectionPath
 from secateur.selectors.inputs import FitInput
@@ -184,22 +183,17 @@ def with_parameters(cls: Class) -> Class:
     return cls
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoostedJob:
-    """All that a fit needs: nothing of it can be wrong any more.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BoostedInput(FitInput):
+    """The input of a boosted fit.
 
-    ``penalty`` is one number, a falling grid, or None for one that is made; ``judges`` are the
-    user's own rows, if there are any, and ``folds`` part the others. ``resume`` is the path of a
-    fit that was broken off.
+    ``penalty`` is one number, a falling grid, or None for one that is made; ``validation`` are the
+    user's own validation rows; ``resume`` is the path of an interrupted fit.
     """
 
-    problem: Problem
     loss: Loss
     penalty: float | list[float] | None
-    folds: list[Fold]
-    judges: GivenRows | None
-    seed: int
-    n_threads: int
+    validation: ValidationRows | None = None
     resume: SelectionPath | None = None
 
 
@@ -212,9 +206,9 @@ def _named(what: str) -> Iterator[None]:
         raise type(error)(f"{what}: {error}") from error
 
 
-def read_judges(
+def read_validation(
     given: FitInput, X_val: Any, y_val: Any, sample_weight_val: Any
-) -> GivenRows | None:
+) -> ValidationRows | None:
     """The user's own validation rows; their classes weigh what those of the other rows do."""
     if X_val is None and y_val is None and sample_weight_val is None:
         return None
@@ -232,14 +226,14 @@ def read_judges(
         weight = read_weights(sample_weight_val, table.n_rows)
     if target.classes is not None:
         weight = weight * given.class_factors[target.values.astype(np.int64)]
-    return GivenRows(table, target.values, weight)
+    return ValidationRows(table, target.values, weight)
 
 
 MAY_DIFFER = {"max_iter", "n_jobs", "verbose", "cut", "n_iter_no_change", "max_bins"}
 """Parameters that say how far to go, not along which path."""
 
 
-def read_resume(resume: Any, told: dict[str, Any]) -> SelectionPath | None:
+def read_resume(resume: Any, metadata: dict[str, Any]) -> SelectionPath | None:
     """The path of a fit that was broken off; it must be of the same selector and columns."""
     if resume is None:
         return None
@@ -251,12 +245,12 @@ def read_resume(resume: Any, told: dict[str, Any]) -> SelectionPath | None:
         raise InputError(msg)
     others = {
         name
-        for name, value in told["parameters"].items()
+        for name, value in metadata["parameters"].items()
         if name not in MAY_DIFFER and resume.parameters.get(name) != value
     }
-    if resume.algorithm != told["algorithm"]:
+    if resume.algorithm != metadata["algorithm"]:
         others.add("the selector")
-    if resume.feature_names != tuple(told["feature_names"]):
+    if resume.feature_names != tuple(metadata["feature_names"]):
         others.add("the columns")
     if others:
         msg = (
@@ -273,13 +267,12 @@ def read_resume(resume: Any, told: dict[str, Any]) -> SelectionPath | None:
     return resume
 
 
-def rounds_to_resume(job: BoostedJob) -> list[Any]:
-    """The trees of a single fit that was broken off; its rows must be those of this one."""
-    assert job.resume is not None  # noqa: S101  # asked for only then
-    ensemble = job.resume[-1].model.ensemble
-    train, target = job.folds[0].train, job.problem.target.values
-    baseline = job.loss.baseline(target[train], job.problem.weight[train])
-    if not np.array_equal(baseline, ensemble.baseline):
+def rounds_to_resume(given: BoostedInput, fold: Fold) -> list[Any]:
+    """The trees of an interrupted single fit; its rows must be those of this one."""
+    assert given.resume is not None  # noqa: S101  # asked for only then
+    ensemble = given.resume[-1].model.ensemble
+    target, weight = given.problem.target.values[fold.train], given.problem.weight[fold.train]
+    if not np.array_equal(given.loss.baseline(target, weight), ensemble.baseline):
         msg = (
             "'resume' must be a path of the same rows. Got one with another best constant. Give "
             "the same rows and a random_state that is a number, or fit without resume."

@@ -12,7 +12,6 @@ from secateur.engines.featboost.iis import trace_iis
 from secateur.engines.featboost.trace import trace_featboost
 from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
 from secateur.path import Step
-from secateur.selectors.base import PredictsNumbers, PredictsProbabilities
 from secateur.selectors.featboost_base import (
     CLASSIFIER,
     CONSTRAINTS,
@@ -22,6 +21,7 @@ from secateur.selectors.featboost_base import (
 )
 from secateur.selectors.featboost_doc import with_parameters
 from secateur.selectors.featboost_estimators import check_ranker
+from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities
 
 
 class _FeatBoost(ForwardSelector):

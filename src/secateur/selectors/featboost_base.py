@@ -23,15 +23,15 @@ from secateur.engines.featboost.neighbour_model import ScaledTable, Voters
 from secateur.engines.featboost.neighbours import NeighbourEvaluator
 from secateur.engines.featboost.trace import ForwardParams
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
-from secateur.model_selection.scorers import read_scoring, read_seed
+from secateur.model_selection.scorers import read_scoring
 from secateur.path import Best, SelectionPath, Step, StopReason
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import StepPredictor, keeping_steps
 from secateur.selectors.boosted_input import CONSTRAINTS as BOOSTED
 from secateur.selectors.featboost_estimators import EstimatorEvaluator, EstimatorRanker, Judge
 from secateur.selectors.featboost_trees import TreeEvaluator, TreeRanker, TreeWorkshop
 from secateur.selectors.inputs import read_input
-from secateur.selectors.parameters import Constraint, check_kept, number, one_of
+from secateur.selectors.parameters import Constraint, number, one_of
+from secateur.selectors.prediction import StepPredictor
 from secateur.selectors.progress import progress_of, with_callbacks
 from secateur.typing import FloatArray, IntArray
 
@@ -128,7 +128,7 @@ class ForwardSelector(StepPredictor):
         """Refuse a ranker that lacks what the algorithm asks of it."""
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:  # type: ignore[override]
         """Trace the path of accepted features and choose a step.
 
         Parameters
@@ -147,9 +147,9 @@ class ForwardSelector(StepPredictor):
         self
         """
         job = self._read(X, y, sample_weight, groups)
-        with keeping_steps(self, "path_.cut(...) chooses one of them."):
+        with self._keeping_steps():
             path = self._work(job, X, y)
-        self._remember(job.problem.table.schema)
+        self._remember_columns(job.problem.table.schema)
         if job.problem.target.classes is not None:
             self.classes_ = job.problem.target.classes
         self._set_path(path)
@@ -160,11 +160,10 @@ class ForwardSelector(StepPredictor):
         self._check_parameters()
         self._check_estimators()
         scorer, name = read_scoring(self.scoring, self._target_type)
-        seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)
         given = read_input(self, self._target_type, X, y, sample_weight)
         problem = given.problem
-        check_kept(problem.cost_model.keep, self.max_features)
+        seed = given.seed
         if is_drawn(self.cv):
             folds = _drawn(problem, self.cv, seed)
         else:
@@ -181,7 +180,8 @@ class ForwardSelector(StepPredictor):
             evaluator = self._make_evaluator(job, workshop, threads)
             if self.executor is not None:
                 evaluator = SpreadEvaluator(evaluator, self.executor)
-            with progress_of(self, 1, most, X, y) as progress:
+            with progress_of(self, X, y) as progress:
+                progress.expect(1, most)
 
                 def tell(_: Step) -> None:
                     progress.round()
@@ -191,7 +191,7 @@ class ForwardSelector(StepPredictor):
                     self._trace(job, ranker, evaluator),
                     on_step=tell,
                     penalty_name="rank",
-                    **self._told(problem.table.schema, problem.cost_model),
+                    **self._metadata(problem.table.schema, problem.cost_model),
                 )
 
     def _workshop(self, job: ForwardJob, threads: Threads) -> TreeWorkshop | None:

@@ -15,7 +15,7 @@ from secateur.data.costs import as_costs
 from secateur.data.folds import Fold, all_rows
 from secateur.data.problem import Problem
 from secateur.data.weights import are_counts
-from secateur.engines.boosted.grid import BoostedData
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.small import SmallTrees
 from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree

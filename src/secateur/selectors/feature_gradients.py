@@ -23,7 +23,7 @@ from secateur.engines.feature_gradients.grid import (
 from secateur.engines.feature_gradients.search import Inclusion
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import PathSelector, keeping_steps
+from secateur.selectors.base import PathSelector
 from secateur.selectors.feature_gradients_input import (
     CONSTRAINTS,
     GradientsJob,
@@ -194,7 +194,7 @@ class FeatureGradientsSelector(PathSelector):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # type: ignore[override]
         """Trace the path of selections and choose one.
 
         Parameters
@@ -221,9 +221,9 @@ class FeatureGradientsSelector(PathSelector):
         if is_stream(X):
             return self._fit_stream(X, y, sample_weight)
         job = read_job(self, X, y, sample_weight)
-        with keeping_steps(self, "path_.cut(...) chooses one of them."):
+        with self._keeping_steps():
             path = self._work(job, X, y)
-        self._remember(job.problem.table.schema)
+        self._remember_columns(job.problem.table.schema)
         self._remember_target(job.target_type, job.problem.target.classes, self._rule_of(job, path))
         self.__dict__.pop("_session", None)
         self._set_path(path)
@@ -241,10 +241,8 @@ class FeatureGradientsSelector(PathSelector):
     def _work(self, job: GradientsJob, X: Any, y: Any) -> SelectionPath:
         n_epochs = job.params.epochs(job.problem.n_rows)
         n_parts, n_fits = self._size_of(job)
-        with (
-            Threads(job.n_threads) as threads,
-            progress_of(self, n_parts, n_fits * n_epochs + 1, X, y) as progress,
-        ):
+        with Threads(job.n_threads) as threads, progress_of(self, X, y) as progress:
+            progress.expect(n_parts, n_fits * n_epochs + 1)
             given = (job.problem, job.target_type, job.params, self.standardize)
             context = SearchContext(*given, threads, progress.round, self.executor)
             is_auto = job.penalty is None and self.n_features is None
@@ -252,7 +250,7 @@ class FeatureGradientsSelector(PathSelector):
                 self._trace(job, context),
                 rules=[Patience(GRID_PATIENCE)] if is_auto and job.folds else [],
                 on_step=lambda _: self._report(job, progress),
-                **self._told(job.problem.table.schema, job.problem.cost_model),
+                **self._metadata(job.problem.table.schema, job.problem.cost_model),
             )
 
     def _size_of(self, job: GradientsJob) -> tuple[int, int]:
@@ -305,14 +303,14 @@ class FeatureGradientsSelector(PathSelector):
 
     def _set_session(self, session: StreamSession) -> None:
         self._session = session
-        self._remember(session.schema)
+        self._remember_columns(session.schema)
         self._remember_target(session.target_type, session.classes, Best())
 
     def _set_present_step(self) -> None:
         """The present subset as a path of one step; none while all rows are buffered."""
         session = self._session
         if session.stream.n_rows:
-            metadata = self._told(session.schema, session.stream.cost_model)
+            metadata = self._metadata(session.schema, session.stream.cost_model)
             self._set_path(drive(iter([session.step()]), **metadata))
 
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -322,10 +320,11 @@ class FeatureGradientsSelector(PathSelector):
         session = open_session(self, first[0], first[1], known_classes(self.target_type, X))
         with (
             Threads(resolve_n_jobs(self.n_jobs)) as threads,
-            progress_of(self, 1, 1, X, y) as progress,
+            progress_of(self, X, y) as progress,
         ):
+            progress.expect(1, 1)
             steps = session.trace(chain([first], blocks), threads, progress)
-            path = drive(steps, **self._told(session.schema, session.stream.cost_model))
+            path = drive(steps, **self._metadata(session.schema, session.stream.cost_model))
         last = replace(path[-1], model=session.step().model)
         path = replace(path, steps=(*path.steps[:-1], last))
         self._set_session(session)

@@ -9,9 +9,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from secateur.data.problem import Problem
 from secateur.data.target import TargetType
 from secateur.losses import get_loss
-from secateur.selectors.base import PredictsClasses, PredictsNumbers
 from secateur.selectors.grafting_base import GraftingSelector
 from secateur.selectors.grafting_input import with_parameters
+from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
 from secateur.typing import Loss
 
 

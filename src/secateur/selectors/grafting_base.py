@@ -21,10 +21,8 @@ from secateur.engines.grafting.greedy import GREEDY_SHARE, largest_l1, trace_gra
 from secateur.engines.grafting.linear import GridTrace
 from secateur.engines.grafting.models import LinearModel, Network
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
-from secateur.model_selection.scorers import read_seed
 from secateur.path import Best, OneStandardError, Patience, Selection, SelectionPath, Step
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.base import PathPredictor, keeping_steps
 from secateur.selectors.grafting_input import (
     CONSTRAINTS,
     columns_of,
@@ -33,7 +31,7 @@ from secateur.selectors.grafting_input import (
     refuse_categories,
 )
 from secateur.selectors.inputs import FitInput, read_input
-from secateur.selectors.parameters import check_kept
+from secateur.selectors.prediction import PathPredictor
 from secateur.selectors.progress import progress_of, with_callbacks
 from secateur.typing import FloatArray, Loss
 
@@ -66,7 +64,7 @@ class GraftingSelector(PathPredictor):
         raise NotImplementedError
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # type: ignore[override]
         """Trace the path of selections and choose one.
 
         Parameters
@@ -88,9 +86,9 @@ class GraftingSelector(PathPredictor):
         self
         """
         job = self._read(X, y, sample_weight)
-        with keeping_steps(self, "path_.cut(...) chooses one of them."):
+        with self._keeping_steps():
             path = self._work(job, X, y)
-        self._remember(job.problem.table.schema)
+        self._remember_columns(job.problem.table.schema)
         if job.problem.target.classes is not None:
             self.classes_ = job.problem.target.classes
         self._set_path(path)
@@ -113,22 +111,20 @@ class GraftingSelector(PathPredictor):
         """Everything that can be wrong is found here, before any work."""
         self._check_parameters()
         l1 = read_l1(self.l1, one_by_one=self._params().one_by_one)
-        seed = read_seed(self.random_state)
         n_threads = resolve_n_jobs(self.n_jobs)
         given = read_input(self, self._target_type, *read_given(self, X, y, sample_weight))
         problem = given.problem
         refuse_categories(problem.table)
-        check_kept(problem.cost_model.keep, self.max_features)
         loss = self._loss(problem)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
-        return GraftingJob(problem, loss, l1, self._folds(given, l1, seed), n_threads)
+        return GraftingJob(problem, loss, l1, self._grafting_folds(given, l1), n_threads)
 
-    def _folds(self, given: FitInput, l1: float | list[float] | None, seed: int) -> list[Fold]:
+    def _grafting_folds(self, given: FitInput, l1: float | list[float] | None) -> list[Fold]:
         """Those of ``cv`` where there is a choice to make; none for a single step."""
         if isinstance(l1, float) and not self._params().one_by_one:
             return []
         if is_drawn(self.cv):
-            return draw_folds(given.problem.target, self.cv, random_state=seed)
+            return draw_folds(given.problem.target, self.cv, random_state=given.seed)
         return read_folds(self.cv, given.target, given.kept)
 
     def _work(self, job: GraftingJob, X: Any, y: Any) -> SelectionPath:
@@ -141,7 +137,7 @@ class GraftingSelector(PathPredictor):
             data = GraftingData(
                 columns, target, weight, job.loss, problem.cost_model, threads, unit
             )
-            told = self._told(problem.table.schema, problem.cost_model) | {"penalty_name": "l1"}
+            told = self._metadata(problem.table.schema, problem.cost_model) | {"penalty_name": "l1"}
             if params.one_by_one:
                 return self._trace_grafts(data, params, job, told, X, y)
             return self._trace_grid(data, params, job, told, X, y)
@@ -169,7 +165,8 @@ class GraftingSelector(PathPredictor):
         grid = GridTrace(data, params, job.folds)
         rules = [Patience(PATIENCE)] if job.folds and job.l1 is None else []
         penalties, approach = self._penalties(grid, job)
-        with progress_of(self, len(penalties), len(job.folds) + 1, X, y) as progress:
+        with progress_of(self, X, y) as progress:
+            progress.expect(len(penalties), len(job.folds) + 1)
 
             def steps() -> Iterator[Step]:
                 grid.follow(approach)
@@ -205,7 +202,8 @@ class GraftingSelector(PathPredictor):
             share = GREEDY_SHARE[params.model]
             params = replace(params, l1=share * largest_l1(data, params))
         n_rounds = (params.max_rounds + 1) * (len(job.folds) + 1)
-        with progress_of(self, 1, n_rounds, X, y) as progress:
+        with progress_of(self, X, y) as progress:
+            progress.expect(1, n_rounds)
 
             def tell(_: Any) -> None:
                 progress.stop_if_asked()

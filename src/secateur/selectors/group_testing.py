@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Literal
 
 from secateur._kernels.threads import Threads
@@ -19,12 +18,13 @@ from secateur.engines.boosted.groups import (
 )
 from secateur.exceptions import GroupTestingWarning
 from secateur.execution.local import Place
+from secateur.selectors.base import warn_caller
 from secateur.selectors.boosted import BoostedClassifier, BoostedRegressor
 from secateur.selectors.boosted_base import BoostedSelector
 from secateur.selectors.boosted_input import (
     CONSTRAINTS,
     LOSS_CONSTRAINTS,
-    BoostedJob,
+    BoostedInput,
     with_parameters,
 )
 from secateur.selectors.parameters import Constraint, number
@@ -91,26 +91,20 @@ def make_groups(
     return pool_blocks(place, columns, weight, told)
 
 
-def check_design(
-    told: GroupTesting, n_features: int, n_rows: int, exact: str, stacklevel: int = 5
-) -> None:
-    """Refuse what does not fit into memory; warn where group testing does not pay.
-
-    ``stacklevel`` leads from here to the line that called ``fit``.
-    """
-    design = GroupDesign.of(n_features, told)
+def check_design(settings: GroupTesting, n_features: int, n_rows: int, exact: str) -> None:
+    """Refuse what does not fit into memory; warn where an exact search is cheaper."""
+    design = GroupDesign.of(n_features, settings)
     require_memory(
         design.n_bytes(n_rows),
         f"The sums of {design.n_groups:,} groups of features",
         "Raise 'leaf_size', lower 'expected_features', or raise 'delta'.",
     )
     if not design.pays:
-        warnings.warn(
+        warn_caller(
             f"Group testing does not pay here (Eq. 3 of its paper). Got {design.n_columns:,} "
             f"columns to look at in each node, where an exact search has {n_features:,} features. "
             f"Use {exact}, which is exact, or lower 'expected_features'.",
             GroupTestingWarning,
-            stacklevel=stacklevel,
         )
 
 
@@ -121,17 +115,16 @@ class _GroupTested(BoostedSelector):
     _exact: ClassVar[str]
     _own_parameters: ClassVar[str] = GROUP_PARAMETERS
 
-    def _read(self, *given: Any) -> BoostedJob:
-        job = super()._read(*given)
-        table = job.problem.table
-        told = group_testing(self, job.problem.weight, job.seed)
+    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> BoostedInput:
+        given = super()._problem(X, y, sample_weight, **more)
+        table = given.problem.table
+        settings = group_testing(self, given.problem.weight, given.seed)
         n_features = table.n_features - len(table.categories)
-        check_design(told, n_features, table.n_rows, self._exact)
-        return job
+        check_design(settings, n_features, table.n_rows, self._exact)
+        return given
 
     def _groups(self, *given: Any) -> Groups | None:
-        columns, job, threads, place = given
-        return make_groups(self, columns, job.problem.weight, job.seed, threads, place)
+        return make_groups(self, *given)
 
 
 @with_parameters

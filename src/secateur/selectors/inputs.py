@@ -1,9 +1,10 @@
-"""What a selector is given, checked and read as a problem before any work is done."""
+"""The input of ``fit``, read and checked before any work is done."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from secateur.data.target import Target, TargetType, read_target
 from secateur.data.weights import class_weights, combine_weights, read_weights
 from secateur.exceptions import InputError
 from secateur.execution.dask import DaskExecutor
+from secateur.model_selection.scorers import read_seed
+from secateur.selectors.parameters import check_kept
 from secateur.storage.dask_table import LazyTable, computed
 from secateur.storage.numbers import StoredNumbers
 from secateur.storage.open_table import open_table
@@ -23,10 +26,12 @@ from secateur.storage.sources import is_lazy
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, IntArray
 
+Extended = TypeVar("Extended", bound="FitInput")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitInput:
-    """The problem of a fit, and what is known of the rows beyond it.
+    """A fit's input, read and checked: families of selectors add what they need to it.
 
     Parameters
     ----------
@@ -37,35 +42,65 @@ class FitInput:
     kept : array of int
         Which rows the problem has.
     class_factors : array of shape (n_classes,)
-        What the rows of each class were multiplied by.
+        What the weights of the rows of each class were multiplied by.
+    seed : int
     """
 
     problem: Problem
     target: Target
     kept: IntArray
     class_factors: FloatArray
+    seed: int
+
+    @property
+    def strata(self) -> Target:
+        """The target by whose classes rows are drawn."""
+        return self.problem.target
+
+    def extended(self, kind: type[Extended], **more: Any) -> Extended:
+        """The same input with the fields of a subclass."""
+        return kind(**{each.name: getattr(self, each.name) for each in fields(self)}, **more)
 
 
 def read_input(
     estimator: Any, target_type: TargetType, X: Any, y: Any, sample_weight: Any
 ) -> FitInput:
-    """Check X, y, the weights and the costs, and give them as a problem.
+    """Read and check X, y, the weights, the costs and the seed of one task.
 
     Of the parameters of the estimator those are read that it has: categorical_features, costs,
-    feature_groups, keep and class_weight.
+    feature_groups, keep, max_features, class_weight and random_state.
     """
-    given = estimator.get_params(deep=False)
+    parameters = estimator.get_params(deep=False)
     if isinstance(X, StoredTable):
-        y, sample_weight = read_stored(X, y, sample_weight, given.get("categorical_features"))
+        categorical = parameters.get("categorical_features")
+        y, sample_weight = read_stored(X, y, sample_weight, categorical)
+    class_weight = parameters.get("class_weight")
+    return read_problem(parameters, target_type, X, y, sample_weight, class_weight=class_weight)
+
+
+def read_problem(
+    parameters: Mapping[str, Any],
+    target_type: TargetType,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    class_weight: Any = None,
+    read_y: Callable[..., Target] = read_target,
+) -> FitInput:
+    """The same of arrays, frames and tables whose target and weights are known."""
     if y is None:  # before X, as scikit-learn does
-        read_target(y, target_type=target_type)
-    table = read_rows(X, given.get("categorical_features"))
-    costs = as_costs(given.get("costs"), given.get("feature_groups"), given.get("keep"))
+        read_y(y, target_type=target_type)
+    seed = read_seed(parameters.get("random_state"))
+    table = read_rows(X, parameters.get("categorical_features"))
+    costs = as_costs(
+        parameters.get("costs"), parameters.get("feature_groups"), parameters.get("keep")
+    )
     cost_model = costs.bind(table.names)
     cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
-    target = read_target(y, target_type=target_type, n_rows=table.n_rows)
+    check_kept(cost_model.keep, parameters.get("max_features"))
+    target = read_y(y, target_type=target_type, n_rows=table.n_rows)
     plain = read_weights(sample_weight, table.n_rows)
-    class_weight = given.get("class_weight")
     weight = combine_weights(target, plain, class_weight)
     kept = np.flatnonzero(weight)
     problem = Problem(table, target, weight, cost_model, target_type)
@@ -73,7 +108,8 @@ def read_input(
         refuse_weightless(table)
         problem = problem.take(kept)
         _check_classes(problem.target)
-    return FitInput(problem, target, kept, class_weights(target, class_weight, plain))
+    factors = class_weights(target, class_weight, plain)
+    return FitInput(problem, target, kept, factors, seed)
 
 
 def store_lazy(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, Any]:

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.costs import as_costs
 from secateur.data.folds import Fold
 from secateur.data.messages import some_of
-from secateur.data.problem import Problem
 from secateur.data.target import Target, TargetType, read_target
 from secateur.data.tasks import (
     TaskRows,
-    all_classes,
     check_tasks,
     is_wide,
     labelled_rows,
@@ -27,12 +24,12 @@ from secateur.data.tasks import (
 from secateur.data.vectors import as_array
 from secateur.data.weights import combine_weights, read_weights
 from secateur.exceptions import InputError, ParameterError
-from secateur.selectors.boosted_input import BoostedJob
+from secateur.selectors.boosted_input import BoostedInput
 from secateur.selectors.group_testing import GROUP_CONSTRAINTS, GROUP_PARAMETERS
-from secateur.selectors.inputs import read_rows, read_stored, refuse_weightless
+from secateur.selectors.inputs import FitInput, read_problem, read_stored
 from secateur.selectors.parameters import Constraint, number, one_of
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import AnyArray, FloatArray, IntArray, Loss
+from secateur.typing import AnyArray, FloatArray, Loss
 
 TASK_CONSTRAINTS: dict[str, Constraint] = GROUP_CONSTRAINTS | {
     "common_trees": one_of(
@@ -98,7 +95,7 @@ _OWN = "Use 'auto' for as much as the group penalty, 0 for one common set."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TaskJob:
+class TaskFit:
     """One task of a fit: its rows and target, their weight, its loss and its own penalty."""
 
     task: TaskRows
@@ -117,20 +114,23 @@ class TaskJob:
         return float(np.average(losses, weights=self.weight)) or 1.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MultitaskInput:
-    """Table, weights and costs as one problem; and the tasks among its rows."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MultitaskInput(BoostedInput):
+    """The input of a fit of several tasks; its target is that of all rows, as one task."""
 
-    problem: Problem
-    tasks: list[TaskRows]
-    target: Target
-    kept: IntArray
+    fits: Sequence[TaskFit]
     is_wide: bool
     has_names: bool
     classes: AnyArray | None
+    has_common: bool = False
 
     @property
-    def mixed(self) -> Target:
+    def tasks(self) -> list[TaskRows]:
+        """The rows and targets of all tasks."""
+        return [each.task for each in self.fits]
+
+    @property
+    def strata(self) -> Target:
         """A class for each task and class, by which folds are drawn; none where rows are shared."""
         mixed: AnyArray = np.zeros(self.problem.n_rows)
         if self.is_wide:
@@ -144,51 +144,37 @@ class MultitaskInput:
         return Target(mixed, np.arange(n_known)) if n_known > 1 else Target(mixed)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MultitaskJob(BoostedJob):
-    """All that a fit of several tasks needs."""
-
-    tasks: Sequence[TaskJob] = ()
-    given: MultitaskInput | None = None
-    has_common: bool = False
-
-
 def read_multitask(
     estimator: Any, target_type: TargetType, X: Any, y: Any, sample_weight: Any, task: Any
-) -> MultitaskInput:
-    """Check X, y, the tasks, the weights and the costs."""
+) -> tuple[FitInput, list[TaskRows], bool, bool]:
+    """Read and check X, y, the tasks, the weights and the costs.
+
+    Returns the input, the tasks, whether y has a column for each, and whether they have names.
+    """
     if isinstance(X, StoredTable):
         y, sample_weight, task = _read_stored(estimator, X, y, sample_weight, task)
-    if y is None:  # before X, as scikit-learn does
-        read_target(y, target_type=target_type)
-    table = read_rows(X, estimator.categorical_features)
-    n_rows = table.n_rows
-    cost_model = as_costs(estimator.costs, estimator.feature_groups, estimator.keep).bind(
-        table.names
-    )
-    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
     wide = isinstance(y, dict) or is_wide(y)
     if wide and task is not None:
         msg = "'task' must be None where y has a column for each task. Got both. Give one of them."
         raise InputError(msg)
+    parameters = estimator.get_params(deep=False)
+    read_y = _no_target if wide else read_target
+    given = read_problem(parameters, target_type, X, y, sample_weight, read_y=read_y)
+    n_rows = len(given.target.values)
     if wide:
-        tasks, target = (
-            read_wide(y, target_type=target_type, n_rows=n_rows),
-            Target(np.zeros(n_rows)),
-        )
+        tasks = read_wide(y, target_type=target_type, n_rows=n_rows)
     else:
-        target = read_target(y, target_type=target_type, n_rows=n_rows)
-        tasks = read_stacked(target, task, n_rows)
-    weight = read_weights(sample_weight, n_rows)
-    kept = np.flatnonzero(weight)
-    problem = Problem(table, target, weight, cost_model, target_type)
-    if len(kept) < n_rows:
-        refuse_weightless(table)
-        problem = problem.take(kept)
-        tasks = [each.take(kept, n_rows) for each in tasks]
-    check_tasks(tasks, problem.weight)
-    has_names = task is not None
-    return MultitaskInput(problem, tasks, target, kept, wide, has_names, all_classes(tasks))
+        tasks = read_stacked(given.target, task, n_rows)
+    if len(given.kept) < n_rows:
+        tasks = [each.take(given.kept, n_rows) for each in tasks]
+    check_tasks(tasks, given.problem.weight)
+    return given, tasks, wide, task is not None
+
+
+def _no_target(y: Any, *, target_type: TargetType, n_rows: int) -> Target:
+    """Zeros: the columns of a wide y are read task by task."""
+    del y, target_type
+    return Target(np.zeros(n_rows))
 
 
 def _read_stored(
@@ -205,11 +191,12 @@ def _read_stored(
     return targets, table.weight if sample_weight is None else sample_weight, table.task
 
 
-def task_weight(given: MultitaskInput, task: TaskRows, class_weight: Any) -> FloatArray:
+def task_weight(
+    weight: FloatArray, task: TaskRows, classes: AnyArray | None, class_weight: Any
+) -> FloatArray:
     """The weights of a task's rows, those of its classes included."""
-    weight = given.problem.weight[task.rows]
-    if isinstance(class_weight, Mapping) and given.classes is not None:
-        known = given.classes.tolist()
+    if isinstance(class_weight, Mapping) and classes is not None:
+        known = classes.tolist()
         unknown = [label for label in class_weight if label not in known]
         if unknown:
             msg = (
@@ -219,7 +206,7 @@ def task_weight(given: MultitaskInput, task: TaskRows, class_weight: Any) -> Flo
             raise ParameterError(msg)
         own = set(task.target.classes.tolist()) if task.target.classes is not None else set()
         class_weight = {label: w for label, w in class_weight.items() if label in own}
-    return combine_weights(task.target, weight, class_weight)
+    return combine_weights(task.target, weight[task.rows], class_weight)
 
 
 def read_task_penalties(

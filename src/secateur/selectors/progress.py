@@ -1,4 +1,4 @@
-"""How a fit tells how far it is: scikit-learn's callbacks where there are any, rich otherwise."""
+"""Progress of a fit: callbacks of scikit-learn, a progress bar, or a listener."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ except ImportError:  # scikit-learn before 1.9
 
 __all__ = ["CallbackSupportMixin", "Progress", "listened", "progress_of", "with_callbacks"]
 
-# Who is told how far fits are, in this context only: a fit deep inside of an evaluation is reached
-# without a parameter in every function between.
+# A context variable, so that fits inside of an evaluation need no parameter in every function
+# between.
 _LISTENER: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -34,22 +34,28 @@ def with_callbacks(method: Method) -> Method:
 
 
 class Progress:
-    """What a fit calls after each round and after each part, such as one penalty of a grid.
+    """Reports the progress of a fit, to a progress bar and to the callbacks of scikit-learn.
 
-    A callback may ask for an end; the fit then ends like one that was interrupted, but not before
-    it has something to keep.
+    A fit has parts, such as the penalties of a grid, and parts have rounds. A callback may ask for
+    a stop; the fit then ends as if it was interrupted, once there is a step to keep.
     """
 
-    def __init__(self, estimator: Any, n_rounds: int, bar: Bar | Told | None, context: Any) -> None:
+    def __init__(self, estimator: Any, bar: _Bar | _Listener | None, context: Any) -> None:
         self._estimator = estimator
-        self._n_rounds = n_rounds
         self._bar = bar
         self._context = context
+        self._n_rounds = 1
         self._n_parts = 0
         self._is_asked_to_stop = False
 
+    def expect(self, n_parts: int, n_rounds: int) -> None:
+        """Announce the number of parts, and the largest number of rounds of each."""
+        self._n_rounds = n_rounds
+        if self._bar is not None:
+            self._bar.expect(n_parts * n_rounds)
+
     def round(self) -> None:
-        """Tell that a round is done."""
+        """A round is done."""
         if self._bar is not None:
             self._bar.advance()
         if self._context is not None:
@@ -58,31 +64,28 @@ class Progress:
             self._is_asked_to_stop |= bool(task.call_on_fit_task_end(estimator=self._estimator))
 
     def part(self) -> None:
-        """Tell that a part is done, perhaps in fewer rounds than it might have taken."""
+        """A part is done, perhaps in fewer rounds than expected."""
         self._n_parts += 1
         if self._bar is not None:
             self._bar.reach(self._n_parts * self._n_rounds)
         self.stop_if_asked()
 
     def stop_if_asked(self) -> None:
-        """End the fit if a callback wants it to."""
+        """End the fit if a callback has asked for it."""
         if self._is_asked_to_stop:
             raise KeyboardInterrupt
 
 
 @contextmanager
-def progress_of(estimator: Any, n_parts: int, n_rounds: int, X: Any, y: Any) -> Iterator[Progress]:
-    """Progress of a fit of so many parts with at most so many rounds each."""
-    with (
-        _bar(estimator, n_parts * n_rounds) as bar,
-        _callback_context(estimator, X, y) as context,
-    ):
-        yield Progress(estimator, n_rounds, bar, context)
+def progress_of(estimator: Any, X: Any, y: Any) -> Iterator[Progress]:
+    """The progress of one fit."""
+    with _bar(estimator) as bar, _callback_context(estimator, X, y) as context:
+        yield Progress(estimator, bar, context)
 
 
 @contextmanager
 def listened(listener: Callable[[float], None]) -> Iterator[None]:
-    """Tell a function how far each fit is, from 0 to 1, instead of showing a bar for each."""
+    """Call a function with the share of each fit that is done, instead of showing bars."""
     before = _LISTENER.set(listener)
     try:
         yield
@@ -102,45 +105,47 @@ def _callback_context(estimator: Any, X: Any, y: Any) -> Iterator[Any]:
     context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
 
 
-class Told:
-    """Tells a listener the share of rounds that are done."""
+class _Listener:
+    """Tells a function the share of rounds that are done."""
 
-    def __init__(self, listener: Callable[[float], None], n_rounds: int) -> None:
+    def __init__(self, listener: Callable[[float], None]) -> None:
         self._listener = listener
-        self._n_rounds = n_rounds
+        self._total = 1
         self._done = 0
 
+    def expect(self, n_rounds: int) -> None:
+        self._total = max(1, n_rounds)
+
     def advance(self) -> None:
-        """One more round."""
         self.reach(self._done + 1)
 
     def reach(self, n_rounds: int) -> None:
-        """So many rounds in all."""
         self._done = n_rounds
-        self._listener(min(1.0, n_rounds / max(1, self._n_rounds)))
+        self._listener(min(1.0, n_rounds / self._total))
 
 
-class Bar:
-    """One bar of rich."""
+class _Bar:
+    """A progress bar of rich."""
 
     def __init__(self, bar: Any, task: Any) -> None:
         self._bar = bar
         self._task = task
 
+    def expect(self, n_rounds: int) -> None:
+        self._bar.update(self._task, total=n_rounds, visible=True)
+
     def advance(self) -> None:
-        """One more round."""
         self._bar.advance(self._task)
 
     def reach(self, n_rounds: int) -> None:
-        """So many rounds in all."""
         self._bar.update(self._task, completed=n_rounds)
 
 
 @contextmanager
-def _bar(estimator: Any, n_rounds: int) -> Iterator[Bar | Told | None]:
+def _bar(estimator: Any) -> Iterator[_Bar | _Listener | None]:
     listener = _LISTENER.get()
     if listener is not None:
-        yield Told(listener, n_rounds)
+        yield _Listener(listener)
         return
     if not estimator.verbose:
         yield None
@@ -152,4 +157,4 @@ def _bar(estimator: Any, n_rounds: int) -> Iterator[Bar | Told | None]:
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # a bar that is done makes room on a screen; in a log it is all that is left
     with RichProgress(*columns, transient=get_console().is_terminal) as bar:
-        yield Bar(bar, bar.add_task(type(estimator).__name__, total=n_rounds))
+        yield _Bar(bar, bar.add_task(type(estimator).__name__, total=None, visible=False))

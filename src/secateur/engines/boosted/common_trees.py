@@ -12,7 +12,7 @@ from secateur.data.binning import Category, with_category
 from secateur.data.costs import CostModel
 from secateur.data.folds import Fold, all_rows
 from secateur.data.weights import are_counts
-from secateur.engines.boosted.grid import BoostedData, BoostedRun, best_gain
+from secateur.engines.boosted.engine import BoostedData, BoostedRun
 from secateur.engines.boosted.multitask import CommonModel, TaskData, TasksModel
 from secateur.engines.boosted.node_costs import NodeFeatureUse
 from secateur.engines.boosted.params import BoostingParams
@@ -97,7 +97,7 @@ class CommonData:
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split of all rows at the start."""
-        return best_gain(self.plain, params)
+        return self.plain.best_gain(params)
 
     def feature_use(self, fold: Fold, params: BoostingParams) -> NodeFeatureUse:
         """The account of a fit: a task counts as much as its rows that train."""

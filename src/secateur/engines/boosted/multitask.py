@@ -15,8 +15,8 @@ from secateur._kernels.threads import Threads
 from secateur.data.costs import CostModel
 from secateur.data.folds import Fold, all_rows
 from secateur.data.table import Table
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.feature_use import FeatureUse, TaskFeatureUse
-from secateur.engines.boosted.grid import BoostedData, best_gain
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trees import BoostedModel
 from secateur.engines.fold_losses import FoldLosses, pool
@@ -96,7 +96,7 @@ class TasksData:
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split at the start, of the middle task."""
-        return float(np.median([best_gain(task.data, task.params(params)) for task in self.tasks]))
+        return float(np.median([task.data.best_gain(task.params(params)) for task in self.tasks]))
 
 
 class TasksRun:

@@ -1,9 +1,9 @@
-"""Many fits on one binning: a falling grid of penalties, judged by folds, one step for each."""
+"""Many boosted fits on one binning: with folds, and at one penalty after another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -35,39 +35,12 @@ GRID_BOTTOM = 0.002
 """The smallest, likewise."""
 
 
-def penalty_grid(data: BoostedData, params: BoostingParams) -> list[float]:
-    """Falling penalties, as shares of the best gain that one split has at the start."""
-    return falling_from(best_gain(data, params))
-
-
-def falling_from(top: float) -> list[float]:
-    """The penalties of a grid, given the best gain of one split."""
+def penalty_grid(data: AnyData, params: BoostingParams) -> list[float]:
+    """Falling penalties, as shares of the best gain of a single split at the start."""
+    top = data.best_gain(params)
     if top <= 0.0:
         return [0.0]
     return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, GRID_POINTS)]
-
-
-def best_gain(data: BoostedData, params: BoostingParams) -> float:
-    """The best gain that one split has at the start, set against what features cost on average.
-
-    There every feature is new.
-    """
-    stump = replace(
-        params,
-        penalty=0.0,
-        max_depth=1,
-        n_rounds=1,
-        max_features=None,
-        cost_budget=None,
-        subsample=1.0,
-    )
-    step = next(data.run(data.everything, stump).steps)
-    gains = [float(tree.gain[0]) for tree in step.model.ensemble.rounds[0]]
-    units = _root_errors(data, step.model.ensemble.baseline)
-    if params.criterion == "gbfs":
-        units = np.full(len(gains), 2.0)
-    top = max((g / u for g, u in zip(gains, units, strict=True) if u > 0.0), default=0.0)
-    return top / _typical_cost(data.cost_model)
 
 
 def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
@@ -90,7 +63,7 @@ def _typical_cost(cost_model: CostModel) -> float:
     return float(paid.mean()) if len(paid) else 1.0
 
 
-def dearer(penalty: float, cost_model: CostModel) -> tuple[float, float]:
+def higher_penalties(penalty: float, cost_model: CostModel) -> tuple[float, float]:
     """Two penalties above a grid, so that there is a step for every limit: the first buys nothing.
 
     The grid begins at a quarter of the best gain there is, set against the mean price.
@@ -101,7 +74,7 @@ def dearer(penalty: float, cost_model: CostModel) -> tuple[float, float]:
     return 5.0 * spread * penalty, 2.0 * penalty
 
 
-class GivenRows:
+class ValidationRows:
     """Validation rows beside the training table.
 
     Parameters
@@ -149,7 +122,7 @@ class BoostedData:
     loss: Loss
     cost_model: CostModel
     threads: Threads
-    given: GivenRows | None = None
+    given: ValidationRows | None = None
     groups: Groups | None = None
     place: Place | None = None
     rows: IntArray | None = None
@@ -181,6 +154,25 @@ class BoostedData:
     def metric(self) -> str:
         """What verdicts are measured in."""
         return self.loss.name
+
+    def best_gain(self, params: BoostingParams) -> float:
+        """The best gain of a single split at the start, divided by the mean price of a feature."""
+        stump = replace(
+            params,
+            penalty=0.0,
+            max_depth=1,
+            n_rounds=1,
+            max_features=None,
+            cost_budget=None,
+            subsample=1.0,
+        )
+        step = next(self.run(self.everything, stump).steps)
+        gains = [float(tree.gain[0]) for tree in step.model.ensemble.rounds[0]]
+        units = _root_errors(self, step.model.ensemble.baseline)
+        if params.criterion == "gbfs":
+            units = np.full(len(gains), 2.0)
+        top = max((g / u for g, u in zip(gains, units, strict=True) if u > 0.0), default=0.0)
+        return top / _typical_cost(self.cost_model)
 
     def run(
         self,
@@ -266,97 +258,80 @@ class AnyData(Protocol):
     def metric(self) -> str:
         """What verdicts are measured in."""
 
+    def best_gain(self, params: BoostingParams) -> float:
+        """The best gain of a single split at the start, divided by the mean price of a feature."""
+
     def run(self, fold: Fold, params: BoostingParams) -> AnyRun:
         """A fit on one fold, not yet begun."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """How penalties are tried: the folds that judge, and when a fold has seen enough rounds.
+class BoostedEngine:
+    """Boosted trees at one penalty after another, as `path_search` asks for them.
 
-    ``done`` are the steps of penalties that were tried before; ``on_judged`` hears what each fold
-    says of a penalty, at the round that is kept.
+    All folds are boosted side by side; the number of rounds is the one with the least validation
+    loss over all folds, and all rows then train for as many rounds. The validation rows of a single
+    fold stay out: its step is the fit on the others. Without folds all rows train for all rounds.
+
+    Parameters
+    ----------
+    data : BoostedData, TasksData or CommonData
+    params : BoostingParams
+    folds : sequence of Fold
+    patience : int
+        Rounds without a lower validation loss after which the folds stop.
+    on_round : callable, optional
+        Called after each round of each fit.
     """
 
-    penalties: Sequence[float]
-    folds: Sequence[Fold]
-    patience: int
-    on_round: Callable[[], None] = lambda: None
-    done: Mapping[float, Step] = field(default_factory=dict)
-    on_judged: Callable[[float, Sequence[FoldLosses]], None] | None = None
+    def __init__(
+        self,
+        data: AnyData,
+        params: BoostingParams,
+        folds: Sequence[Fold],
+        patience: int,
+        on_round: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._data, self._params, self._folds = data, params, folds
+        self._patience, self._on_round = patience, on_round
+        self._losses: Sequence[FoldLosses] = ()
+        self.metric = data.metric
 
+    def fit(self, penalty: float) -> Step:
+        """The step of one penalty."""
+        params = replace(self._params, penalty=penalty)
+        if not self._folds:
+            return self._train(params)
+        step, n_rounds = self._cross_validate(params)
+        return step if len(self._folds) == 1 else self._train(replace(params, n_rounds=n_rounds))
 
-def trace_grid(data: AnyData, params: BoostingParams, grid: Grid) -> Iterator[Step]:
-    """One step per penalty, from dear to cheap, each with its held-out score.
+    def fold_losses(self, step: Step) -> Sequence[FoldLosses]:
+        """Validation losses at the best number of rounds."""
+        del step  # the last one
+        return self._losses
 
-    Every penalty is traced in each fold; the number of rounds is the one that the folds together
-    like best, and all rows then train for so many rounds. A single held-out part stays out: the
-    step is the fit on the others, at its best round. Without folds all rows train to the end and
-    nothing is scored.
-    """
-    for penalty in grid.penalties:
-        priced = replace(params, penalty=penalty)
-        if penalty in grid.done:
-            yield grid.done[penalty]
-            continue
-        if not grid.folds:
-            yield _train(data, priced, grid)
-            continue
-        rounds, verdicts = _judge(data, priced, grid)
-        best = min(rounds, key=lambda each: _order(each.score))
-        if grid.on_judged is not None:
-            grid.on_judged(penalty, verdicts)
-        step = best.steps[0]
-        if len(grid.folds) > 1:
-            n_rounds = rounds.index(best) + 1
-            step = _train(data, replace(priced, n_rounds=n_rounds), grid)
-        yield replace(step, score=best.score)
+    def _cross_validate(self, params: BoostingParams) -> tuple[Step, int]:
+        """The best round, and the step of the first fold there."""
+        runs = [self._data.run(fold, params) for fold in self._folds]
+        least, best, best_round = np.inf, None, 0
+        for n_rounds, steps in enumerate(zip(*(run.steps for run in runs), strict=True), start=1):
+            losses = [run.fold_losses(step) for run, step in zip(runs, steps, strict=True)]
+            score = pool(losses, origin="held_out", metric=self.metric)
+            for _ in runs:
+                self._on_round()
+            if best is None or (score.is_usable and score.mean < least):
+                least = score.mean if score.is_usable else np.inf
+                best, best_round, self._losses = steps[0], n_rounds, losses
+            elif n_rounds - best_round >= self._patience:
+                break  # more rounds would fit noise
+        assert best is not None  # noqa: S101  # there is at least one round
+        return best, best_round
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Round:
-    """A round of all folds: the step of each, and what their rows say together."""
-
-    steps: tuple[Step, ...]
-    score: Score
-
-
-def _judge(
-    data: AnyData, params: BoostingParams, grid: Grid
-) -> tuple[list[_Round], list[FoldLosses]]:
-    """Trace all folds side by side, until together they have not improved for a while.
-
-    The verdicts are those of the best round, if somebody wants them: they hold the losses of rows.
-    """
-    runs = [data.run(fold, params) for fold in grid.folds]
-    rounds: list[_Round] = []
-    best = 0
-    kept: list[FoldLosses] = []
-    for steps in zip(*(run.steps for run in runs), strict=True):
-        verdicts = [run.fold_losses(step) for run, step in zip(runs, steps, strict=True)]
-        score = pool(verdicts, origin="held_out", metric=data.metric)
-        rounds.append(_Round(steps, score))
-        for _ in runs:
-            grid.on_round()
-        if len(rounds) == 1 or _order(score) < _order(rounds[best].score):
-            best = len(rounds) - 1
-            kept = [] if grid.on_judged is None else verdicts
-        elif len(rounds) - 1 - best >= grid.patience:
-            break  # the rounds after this would only fit noise
-    return rounds, kept
-
-
-def _order(score: Score) -> float:
-    """By the mean loss; what cannot be compared comes last."""
-    return score.mean if score.is_usable else np.inf
-
-
-def _train(data: AnyData, params: BoostingParams, grid: Grid) -> Step:
-    """The last step of a fit on all rows."""
-    steps = data.run(data.everything, params).steps
-    last = next(steps)
-    grid.on_round()
-    for step in steps:
-        last = step
-        grid.on_round()
-    return last
+    def _train(self, params: BoostingParams) -> Step:
+        """The last step of a fit on all rows."""
+        steps = self._data.run(self._data.everything, params).steps
+        last = next(steps)
+        self._on_round()
+        for step in steps:
+            last = step
+            self._on_round()
+        return last

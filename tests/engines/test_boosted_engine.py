@@ -1,4 +1,4 @@
-"""A grid of penalties: folds side by side, one step per penalty, the rounds all folds like best."""
+"""Boosted trees along a penalty: folds side by side, a step per penalty, the best round of all."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from secateur.data.binning import bin_table
 from secateur.data.costs import FeatureCosts
 from secateur.data.folds import Fold
 from secateur.data.frames import read_table
-from secateur.engines.boosted.grid import BoostedData, Grid, penalty_grid, trace_grid
+from secateur.engines.boosted.engine import BoostedData, BoostedEngine, penalty_grid
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.fold_losses import pool
+from secateur.engines.path_search import search_penalties
 from secateur.losses import get_loss
 
 PARAMS = BoostingParams(n_rounds=25, min_samples_leaf=5)
@@ -52,7 +53,7 @@ def test_a_step_is_all_rows_at_the_round_that_the_folds_like_best(data, folds, p
     params = replace(PARAMS, penalty=penalty)
     curve = pooled_curve(data, folds, params)
     best = int(np.argmin([score.mean for score in curve]))
-    (step,) = trace_grid(data, params, Grid([penalty], folds, patience=25))
+    (step,) = search_penalties(BoostedEngine(data, params, folds, 25), [penalty]).steps
     assert step.details["round"] == best + 1
     assert step.score == curve[best]
     *_, alone = data.run(data.everything, replace(params, n_rounds=best + 1)).steps
@@ -64,7 +65,8 @@ def test_patience_ends_the_folds_together(data, folds):
     params = replace(PARAMS, penalty=0.0, learning_rate=1.0)
     curve = [score.mean for score in pooled_curve(data, folds, params)]
     ticks = []
-    (step,) = trace_grid(data, params, Grid([0.0], folds, 3, lambda: ticks.append(1)))
+    engine = BoostedEngine(data, params, folds, 3, lambda: ticks.append(1))
+    (step,) = search_penalties(engine, [0.0]).steps
     stop = next(t for t in range(len(curve)) if t - int(np.argmin(curve[: t + 1])) >= 3)
     assert stop < len(curve) - 1
     assert step.details["round"] == int(np.argmin(curve[: stop + 1])) + 1
@@ -72,14 +74,14 @@ def test_patience_ends_the_folds_together(data, folds):
 
 
 def test_a_single_held_out_part_is_never_trained_on(data, folds):
-    (step,) = trace_grid(data, PARAMS, Grid([0.02], folds[:1], patience=25))
+    (step,) = search_penalties(BoostedEngine(data, PARAMS, folds[:1], 25), [0.02]).steps
     curve = pooled_curve(data, folds[:1], replace(PARAMS, penalty=0.02))
     assert step.score.mean == min(score.mean for score in curve)
     assert step.model.n_rounds == step.details["round"]
 
 
 def test_without_folds_nothing_is_scored(data):
-    steps = list(trace_grid(data, PARAMS, Grid([0.1, 0.01], [], patience=3)))
+    steps = list(search_penalties(BoostedEngine(data, PARAMS, [], 3), [0.1, 0.01]).steps)
     assert [step.penalty for step in steps] == [0.1, 0.01]
     assert [step.score for step in steps] == [None, None]
     assert [step.details["round"] for step in steps] == [25, 25]
