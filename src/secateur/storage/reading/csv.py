@@ -160,7 +160,9 @@ class CsvFile:
     ) -> tuple[Any, dict[int, Any]]:
         """A matrix of numbers, and the columns of text."""
         n_columns = self.dialect.n_columns
-        n_bytes = 8 * n_columns * (content.count(b"\n") + 1)
+        head = content[:CHUNK]
+        n_rows = 1 + head.count(b"\n") * len(content) // max(1, len(head))
+        n_bytes = 8 * n_columns * n_rows
         require_memory(n_bytes, f"The columns of {self.file.name}", "Use a part of the rows.")
         # Malformed quotes are an error in a column of text only.
         known = set(range(n_columns)) if b'"' in content else {*texts, *self.text_columns}

@@ -73,7 +73,7 @@ def find_encoding(chunks: Iterable[bytes], name: str, given: str | None = None) 
     >>> find_encoding([b"caf\xe9\n"], "a.csv").codec
     'cp1252'
     """
-    codec, decoder, n_lines, marked = "utf-8", None, 0, None
+    codec, decoder, marked, n_lines, previous = "utf-8", None, None, 0, b""
     for chunk in itertools.chain(chunks, [b""]):
         if decoder is None:
             marked = next((codec for bom, codec in _BOMS.items() if chunk.startswith(bom)), None)
@@ -93,8 +93,10 @@ def find_encoding(chunks: Iterable[bytes], name: str, given: str | None = None) 
                     f"{name} must be {codec} text. Got other bytes ({error}). Give another "
                     "--encoding."
                 ) from error
-            return _guessed_encoding(error, n_lines)
-        n_lines += chunk.count(b"\n")
+            return _guessed_encoding(error, n_lines + previous.count(b"\n"))
+        if chunk:  # the lines of the last one are counted only if they matter
+            n_lines += previous.count(b"\n")
+            previous = chunk
     return Encoding(codec)
 
 
