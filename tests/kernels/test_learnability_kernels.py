@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -151,8 +152,9 @@ def test_targets_side_by_side_are_targets_alone(make, order):
 @pytest.mark.parametrize("make", [dense, sparse])
 def test_threads_change_nothing(make):
     rng = np.random.default_rng(4)
-    X = rng.normal(size=(203, 1300)) * (rng.random((203, 1300)) < 0.3)
-    y, s = rng.normal(size=(2, 203)), rng.random(1300)
+    n_rows = 43 if numba.config.DISABLE_JIT else 203  # plain Python is slow
+    X = rng.normal(size=(n_rows, 1300)) * (rng.random((n_rows, 1300)) < 0.3)
+    y, s = rng.normal(size=(2, n_rows)), rng.random(1300)
     columns = make(X)
     z, slopes = value_and_slopes(columns, y, s, 5, scale=30.0)
     for n_threads in (2, 3):

@@ -93,7 +93,7 @@ def scan_few(bins, first, n, total, least):
         heaviest = max(heaviest, bins[b] & LOW)
         w = left & LOW
         # Choices by value and not by jump: which bin is the best, no processor can guess.
-        s = score_of(float(left >> 32), float(w), total_g, float(total_w))
+        s = score_of(np.float64(left >> 32), np.float64(w), total_g, float(total_w))
         s = s if (w >= least) & (total_w - w >= least) else -1.0
         better = s > score
         score = s if better else score
