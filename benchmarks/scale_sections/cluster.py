@@ -32,19 +32,19 @@ class Traffic:
 def counted() -> Iterator[Traffic]:
     """Count what goes from the client to its hosts and back."""
     traffic = Traffic()
-    joined, send = far.joined, far.DaskPlace.send
+    joined, send = far.joined, far.DaskRowStore.send
 
     def count_order(place: Any, order: Any) -> Any:
         traffic.n_trips += 1
-        traffic.sent += len(pickle.dumps(order, 5)) * place.n_hosts
+        traffic.sent += len(pickle.dumps(order, 5)) * place.n_actors
         return send(place, order)
 
     far.joined = lambda verb, answers: _noted(traffic, joined, verb, answers)
-    far.DaskPlace.send = count_order
+    far.DaskRowStore.send = count_order
     try:
         yield traffic
     finally:
-        far.joined, far.DaskPlace.send = joined, send
+        far.joined, far.DaskRowStore.send = joined, send
 
 
 def _noted(traffic: Traffic, joined: Any, verb: str, answers: Any) -> Any:

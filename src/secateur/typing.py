@@ -48,11 +48,10 @@ class Loss(Protocol):
 class Executor(Protocol):
     """Runs functions over blocks of rows; the only way an engine touches rows.
 
-    ``sum`` adds what a function gives for each block, ``each`` lists it, ``tell`` wants no answer.
-    With ``finish`` every process does that to what it has added up, and these are added.
-    ``settle`` says how a block that was lost is brought to the state that all of them are in now:
-    what was told before need not be told again. ``one_pass`` is whether asking is dear, so that
-    much is asked for at once.
+    ``sum`` adds the results of a function over the blocks, ``each`` lists them, ``apply`` has no
+    result. With ``finish`` every process applies that to its own sum first. ``checkpoint`` says how
+    a block that was lost is brought to the state of the others now. ``one_pass`` is whether calls
+    are expensive, so that a caller asks for much at once.
     """
 
     one_pass: bool
@@ -65,9 +64,9 @@ class Executor(Protocol):
 
     def walk(self, function: Callable[..., Result], *small: Any) -> Iterator[Result]: ...
 
-    def tell(self, function: Callable[..., None], *small: Any) -> None: ...
+    def apply(self, function: Callable[..., None], *small: Any) -> None: ...
 
-    def settle(self, function: Callable[..., None], *small: Any) -> None: ...
+    def checkpoint(self, function: Callable[..., None], *small: Any) -> None: ...
 
     def close(self) -> None: ...
 

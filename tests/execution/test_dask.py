@@ -195,8 +195,8 @@ def test_a_worker_killed_in_the_middle_is_survived(client, folder, at_home, monk
 def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
     client.wait_for_workers(4)
     executor = secateur.DaskExecutor(client)
-    place = executor.place(secateur.open_table(folder))
-    monkeypatch.setattr(executor, "place", lambda _: place)
+    store = executor.row_store(secateur.open_table(folder))
+    monkeypatch.setattr(executor, "row_store", lambda _: store)
     table = secateur.open_table(folder, executor=executor)
 
     def interrupt():
@@ -206,7 +206,7 @@ def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
     with pytest.warns(secateur.exceptions.InterruptedWarning):
         selector = secateur.AGBMRegressor(**TOLD).fit(table)
     assert len(selector.path_[-1].model.ensemble.rounds) == 2
-    assert place.n_fits() == [0] * len(addresses(client))
+    assert store.n_fits() == [0] * len(addresses(client))
 
 
 @pytest.mark.slow

@@ -16,8 +16,8 @@ from sklearn.datasets import dump_svmlight_file
 import secateur
 from secateur import FeatureGradientsSelector, GraftingClassifier, GraftingRegressor, StopReason
 from secateur.exceptions import InputError, InputTypeError, InterruptedWarning, ParameterError
-from secateur.execution import distributed_columns as spread_columns
-from secateur.execution.number_blocks import FiledBlock
+from secateur.execution import distributed_columns
+from secateur.execution.number_blocks import FileBlock
 from secateur.storage import number_writing as number_storing
 from secateur.storage import numbers as number_files
 
@@ -29,8 +29,8 @@ def _small_blocks(monkeypatch):
     """Many blocks of a small table, and many chunks of its columns."""
     monkeypatch.setattr(number_files, "BLOCK_CELLS", 70 * P)
     monkeypatch.setattr(number_files, "SPARSE_ROWS", 90)
-    monkeypatch.setattr(spread_columns, "CHUNK_CELLS", 500)
-    monkeypatch.setattr(spread_columns, "LEAST_CHUNK", 40)
+    monkeypatch.setattr(distributed_columns, "CHUNK_CELLS", 500)
+    monkeypatch.setattr(distributed_columns, "LEAST_CHUNK", 40)
 
 
 def problem(kind="numbers", seed=5):
@@ -145,7 +145,7 @@ def test_a_libsvm_file_stays_sparse(tmp_path):
 def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
     """The numbers of every block read for good, columns in use in plain memory."""
     from secateur.execution.blocks import Heap
-    from secateur.execution.worker import NumberHolding
+    from secateur.execution.worker import NumberBlockSource
     from secateur.selectors import grafting_base
 
     cls, told = FITS[kind]
@@ -153,12 +153,12 @@ def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
     disk = cls(random_state=0, cv=3, **told).fit(in_blocks(X, y))
 
     def columns(_, given, params, threads):
-        holding = NumberHolding(given.table)
-        assert len(holding.n_rows) > 5
-        return spread_columns.SpreadColumns(
-            holding.here(threads),
+        source = NumberBlockSource(given.table)
+        assert len(source.n_rows) > 5
+        return distributed_columns.DistributedColumns(
+            source.here(threads),
             given.weight,
-            is_sparse=holding.is_sparse,
+            is_sparse=source.is_sparse,
             centre=params.fit_intercept,
             scale=params.standardize,
             space=lambda: Heap(),  # noqa: PLW0108 - not the class itself: few rows at a time
@@ -272,14 +272,14 @@ def test_a_cache_keeps_the_numbers(tmp_path, monkeypatch):
 def test_passes_over_the_file_are_few(monkeypatch):
     """One for the scale, one or two for means, then one for each look at all gradients."""
     n_read = 0
-    dense = FiledBlock._dense
+    dense = FileBlock._dense
 
     def counted(block):
         nonlocal n_read
         n_read += block.first_row == 0
         return dense(block)
 
-    monkeypatch.setattr(FiledBlock, "_dense", counted)
+    monkeypatch.setattr(FileBlock, "_dense", counted)
     X, y = problem()
     selector = GraftingRegressor(l1=0.05).fit(in_blocks(X, y))
     assert selector.n_iter_ >= 1
@@ -404,7 +404,7 @@ def test_columns_are_found_by_name_and_empty_blocks_are_no_blocks():
 def test_ctrl_c_leaves_the_steps_that_were_done(monkeypatch):
     X, y = problem()
     n_asked = 0
-    dots = spread_columns.SpreadColumns.dots
+    dots = distributed_columns.DistributedColumns.dots
 
     def interrupted(columns, *given):
         nonlocal n_asked
@@ -413,7 +413,7 @@ def test_ctrl_c_leaves_the_steps_that_were_done(monkeypatch):
             raise KeyboardInterrupt
         return dots(columns, *given)
 
-    monkeypatch.setattr(spread_columns.SpreadColumns, "dots", interrupted)
+    monkeypatch.setattr(distributed_columns.DistributedColumns, "dots", interrupted)
     with pytest.warns(InterruptedWarning, match="keeps the"):
         selector = GraftingRegressor(random_state=0, cv=2).fit(in_blocks(X, y))
     assert selector.path_.stop_reason is StopReason.INTERRUPTED

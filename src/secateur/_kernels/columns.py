@@ -131,7 +131,7 @@ def present(X, w, j):
 
 
 @njit(cache=True, nogil=True)
-def put_on_scale(X, j, fill, shift, factor, is_zero):
+def set_scale(X, j, fill, shift, factor, is_zero):
     """Fill missing cells of a column, then centre and scale it in place."""
     inverse = 1.0 / factor
     for i in range(X.shape[1]):
@@ -156,7 +156,7 @@ def fill_and_scale(X, w, centre, scale, start, stop, fill_out, shift_out, factor
         fill_out[j] = m
         shift_out[j] = m if centre else 0.0
         factor_out[j] = spread if scale and not is_flat else 1.0
-        put_on_scale(X, j, m, shift_out[j], factor_out[j], centre and is_flat)
+        set_scale(X, j, m, shift_out[j], factor_out[j], centre and is_flat)
 
 
 @njit(cache=True, nogil=True)
@@ -174,7 +174,7 @@ def present_moments(X, w, start, stop, weight_out, mean_out, square_out, top_out
 def scale_by(X, fill, shift, factor, is_zero, start, stop):
     """Fill missing cells, centre and scale in place, by what is known already."""
     for j in range(start, stop):
-        put_on_scale(X, j, fill[j], shift[j], factor[j], is_zero[j])
+        set_scale(X, j, fill[j], shift[j], factor[j], is_zero[j])
 
 
 @njit(cache=True, nogil=True)

@@ -78,7 +78,7 @@ class Scratch:
     def release(self) -> None:
         """Let the system have the pages; the values stay in the file."""
         for mapped in self._maps:
-            give_back(mapped)
+            release_pages(mapped)
 
 
 def _make_long(file: IO[bytes], n_bytes: int) -> None:
@@ -89,13 +89,13 @@ def _make_long(file: IO[bytes], n_bytes: int) -> None:
         file.truncate(n_bytes)
 
 
-def give_back(mapped: mmap.mmap) -> None:
+def release_pages(mapped: mmap.mmap) -> None:
     """Let the system have the pages of a mapped file."""
     if hasattr(mmap, "MADV_DONTNEED"):
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def fetch_soon(mapped: mmap.mmap) -> None:
+def prefetch_pages(mapped: mmap.mmap) -> None:
     """Have the system read a mapped file ahead."""
     if hasattr(mmap, "MADV_WILLNEED"):
         mapped.madvise(mmap.MADV_WILLNEED)
@@ -217,13 +217,13 @@ class RowBlock:
     def wake(self) -> None:
         """Have the codes read ahead, where they are in a file."""
         if self.mapped is not None:
-            fetch_soon(self.mapped)
+            prefetch_pages(self.mapped)
 
     def rest(self) -> None:
         """Give back what memory can be had again from files."""
         self.space.release()
         if self.mapped is not None:
-            give_back(self.mapped)
+            release_pages(self.mapped)
 
     @property
     def is_sparse(self) -> bool:

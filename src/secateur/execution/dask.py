@@ -7,14 +7,14 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Self
 
 from secateur.exceptions import MissingDependencyError, ParameterError
-from secateur.execution.dask_rows import DaskPlace, Workers
+from secateur.execution.dask_rows import DaskRowStore, Workers
 from secateur.execution.dask_tasks import Outcome, Shared, done_tasks, packed, share
-from secateur.execution.worker import CodeHolding, Holding
+from secateur.execution.worker import BlockSource, CodeBlockSource
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import Result
 
 FAN_IN = 8
-"""Hosts that one host, or the client, adds up at the most."""
+"""Actors whose results one actor, or the client, adds up at the most."""
 
 PATIENCE = 60.0
 """Seconds that a cluster without workers is given to find some."""
@@ -92,13 +92,13 @@ class DaskExecutor:
 
     # ---- rows in blocks -----------------------------------------------------------------------
 
-    def place(self, table: StoredTable) -> DaskPlace:
+    def row_store(self, table: StoredTable) -> DaskRowStore:
         """Spread the blocks of a table over the workers."""
-        return self.spread(CodeHolding(table))
+        return self.distribute(CodeBlockSource(table))
 
-    def spread(self, holding: Holding) -> DaskPlace:
+    def distribute(self, source: BlockSource) -> DaskRowStore:
         """Spread blocks of any kind over the workers."""
-        return DaskPlace(self, holding)
+        return DaskRowStore(self, source)
 
     # ---- tasks that need nothing of each other ------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The executor of one fit on a cluster: orders with numbers, sent again until they are answered.
 
-Hosts are dask actors: a call goes to its worker without a detour over the scheduler. Rows stay
+Actors are dask actors: a call goes to its worker without a detour over the scheduler. Rows stay
 where they are; calls and sums travel. A worker that is lost takes its blocks with it: others get
 them again, are told what the lost one was told since the last time that it was settled, and the
 fit goes on, with the same bits.
@@ -18,7 +18,7 @@ from weakref import WeakSet
 
 from secateur.exceptions import ClusterError
 from secateur.execution.local import FitRows
-from secateur.execution.worker import CODES, Call, Holding, Order, RowHost, joined
+from secateur.execution.worker import CODES, BlockSource, Call, Order, WorkerActor, joined
 from secateur.typing import Finish, Result
 
 if TYPE_CHECKING:
@@ -82,35 +82,35 @@ def lost_scheduler(error: BaseException) -> ClusterError:
     )
 
 
-def trees_of(hosts: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
-    """Hosts as at most so many trees, in which each has at most so many below it.
+def trees_of(actors: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
+    """Actors as at most so many trees, in which each has at most so many below it.
 
     >>> trees_of([1, 2, 3, 4, 5], 2)
     [(1, [(2, []), (3, [])]), (4, [(5, [])])]
     """
-    n_trees = min(fan_in, len(hosts))
-    cuts = [-(-len(hosts) * k // n_trees) for k in range(n_trees + 1)] if n_trees else []
-    parts = [hosts[a:b] for a, b in pairwise(cuts)]
+    n_trees = min(fan_in, len(actors))
+    cuts = [-(-len(actors) * k // n_trees) for k in range(n_trees + 1)] if n_trees else []
+    parts = [actors[a:b] for a, b in pairwise(cuts)]
     return [(part[0], trees_of(part[1:], fan_in)) for part in parts]
 
 
 AHEAD = 2
-"""Blocks on their way to each host at a time: those of a table in memory are large."""
+"""Blocks on their way to each actor at a time: those of a table in memory are large."""
 
 
-class DaskPlace:
+class DaskRowStore:
     """Blocks of rows on the workers of a cluster."""
 
-    def __init__(self, executor: DaskExecutor, holding: Holding) -> None:
+    def __init__(self, executor: DaskExecutor, source: BlockSource) -> None:
         self._executor = executor
-        self._holding = holding
-        self._hosts: dict[str, Any] = {}
+        self._source = source
+        self._actors: dict[str, Any] = {}
         self._owner: dict[int, str] = {}
         self._numbers = count(CODES + 1)
         self._fits: WeakSet[DaskFit] = WeakSet()
         self._codes: DaskFit | None = None
         self._is_lost = False
-        self._give_out(range(len(holding.n_rows)))
+        self._give_out(range(len(source.n_rows)))
 
     # ---- what fits ask for --------------------------------------------------------------------
 
@@ -118,12 +118,12 @@ class DaskPlace:
         """The executor of one fit."""
         fit = DaskFit(self, next(self._numbers), asked)
         self._fits.add(fit)
-        for address in self._hosts:
+        for address in self._actors:
             self._begin(fit, address, self.blocks_of(address))
         return fit
 
-    def over_codes(self) -> DaskFit:
-        """The executor of what the hosts hold for all fits."""
+    def code_executor(self) -> DaskFit:
+        """The executor of what the actors hold for all fits."""
         self._codes = self._codes or DaskFit(self, CODES, None)
         return self._codes
 
@@ -132,40 +132,40 @@ class DaskPlace:
         return [number for number, owner in self._owner.items() if owner == address]
 
     def send(self, order: Order) -> Any:
-        """Have an order done by all hosts, and give their answer."""
+        """Have an order done by all actors, and give their answer."""
         with self._executor.client.as_current():
-            trees = trees_of(list(self._hosts.values()), self._executor.fan_in)
-            futures = [host.run(order, below) for host, below in trees]
+            trees = trees_of(list(self._actors.values()), self._executor.fan_in)
+            futures = [actor.run(order, below) for actor, below in trees]
             answers = [future.result() for future in futures]
         return joined(order.calls[-1].verb, answers)
 
     def end(self, fit: DaskFit) -> None:
-        """Have all hosts forget a fit; those that are gone have."""
+        """Have all actors forget a fit; those that are gone have."""
         self._fits.discard(fit)
         if self._is_lost:
             return  # nobody is left to forget it
-        for address in self._hosts:
+        for address in self._actors:
             with suppress(OSError, RuntimeError):  # who is lost has forgotten it
-                self._ask(address, lambda host: host.end(fit.number))
+                self._ask(address, lambda actor: actor.end(fit.number))
 
     @property
-    def n_hosts(self) -> int:
+    def n_actors(self) -> int:
         """How many workers have blocks."""
-        return len(self._hosts)
+        return len(self._actors)
 
     def n_fits(self) -> list[int]:
-        """How many fits each host has blocks of."""
-        return [self._ask(address, lambda host: host.n_fits()) for address in self._hosts]
+        """How many fits each actor has blocks of."""
+        return [self._ask(address, lambda actor: actor.n_fits()) for address in self._actors]
 
     # ---- giving out blocks --------------------------------------------------------------------
 
     def _give_out(self, numbers: Iterable[int]) -> None:
         """Give blocks to workers, those with few rows first."""
         workers = self._workers()
-        for address in [*self._hosts]:
+        for address in [*self._actors]:
             if address not in workers:
-                del self._hosts[address]
-        n_rows = self._holding.n_rows
+                del self._actors[address]
+        n_rows = self._source.n_rows
         load = dict.fromkeys(workers, 0)
         for number, owner in self._owner.items():
             if owner in load:
@@ -175,7 +175,7 @@ class DaskPlace:
             address = min(load, key=lambda each: (load[each], each))
             load[address] += n_rows[number]
             new[number] = address
-        self._make_hosts({address: workers[address] for address in new.values()})
+        self._make_actors({address: workers[address] for address in new.values()})
         self._hold(new)
         self._owner.update(new)
 
@@ -186,34 +186,34 @@ class DaskPlace:
             self._is_lost = True
             raise
 
-    def _make_hosts(self, workers: dict[str, int]) -> None:
+    def _make_actors(self, workers: dict[str, int]) -> None:
         client = self._executor.client
         futures = {
             address: client.submit(
-                RowHost,
+                WorkerActor,
                 n_threads,
                 actor=True,
                 workers=[address],
                 pure=False,
-                key=f"secateur {self._holding.name}-{address}-{time.monotonic_ns()}",
+                key=f"secateur {self._source.name}-{address}-{time.monotonic_ns()}",
             )
             for address, n_threads in workers.items()
-            if address not in self._hosts
+            if address not in self._actors
         }
         with client.as_current():
             for address, future in futures.items():
-                self._hosts[address] = future.result()
+                self._actors[address] = future.result()
 
     def _hold(self, new: dict[int, str]) -> None:
-        """Have hosts get their blocks, a few at a time."""
-        holding, waiting = self._holding, deque[Any]()
+        """Have actors get their blocks, a few at a time."""
+        source, waiting = self._source, deque[Any]()
         try:
             with self._executor.client.as_current():
                 for address in dict.fromkeys(new.values()):
-                    self._hosts[address].learn(holding.make, holding.shared).result()
-                for number, recipe in holding.recipes(new):
-                    waiting.append(self._hosts[new[number]].hold(number, recipe))
-                    if len(waiting) > AHEAD * len(self._hosts):
+                    self._actors[address].learn(source.make, source.shared).result()
+                for number, recipe in source.recipes(new):
+                    waiting.append(self._actors[new[number]].hold(number, recipe))
+                    if len(waiting) > AHEAD * len(self._actors):
                         waiting.popleft().result()
                 while waiting:
                     waiting.popleft().result()
@@ -225,14 +225,14 @@ class DaskPlace:
             raise ClusterError(msg) from error
 
     def _begin(self, fit: DaskFit, address: str, numbers: Sequence[int]) -> None:
-        first, n_rows = self._holding.first_row, self._holding.n_rows
+        first, n_rows = self._source.first_row, self._source.n_rows
         assert fit.asked is not None  # noqa: S101  # of rows, not of codes
         asked = {n: fit.asked.cut(first[n], n_rows[n]) for n in numbers}
-        self._ask(address, lambda host: host.begin(fit.number, asked))
+        self._ask(address, lambda actor: actor.begin(fit.number, asked))
 
     def _ask(self, address: str, ask: Callable[[Any], Any]) -> Any:
         with self._executor.client.as_current():
-            return ask(self._hosts[address]).result()
+            return ask(self._actors[address]).result()
 
     # ---- losing workers -----------------------------------------------------------------------
 
@@ -243,21 +243,21 @@ class DaskPlace:
         if not lost:
             return False
         self._give_out(lost)
-        for address in self._hosts:
+        for address in self._actors:
             numbers = [number for number in lost if self._owner[number] == address]
             if numbers:
                 self._bring_up(address, numbers)
         return True
 
     def _bring_up(self, address: str, numbers: Sequence[int]) -> None:
-        """Have a host do to new blocks what was done to the lost ones."""
+        """Have a actor do to new blocks what was done to the lost ones."""
         fits = [self._codes] if self._codes is not None else []
         for fit in [*fits, *self._fits]:
             if fit.asked is not None:
                 self._begin(fit, address, numbers)
             with self._executor.client.as_current():
-                host = self._hosts[address]
-                host.catch_up(fit.number, numbers, *fit.history()).result()
+                actor = self._actors[address]
+                actor.catch_up(fit.number, numbers, *fit.history()).result()
 
 
 MOST_IN_VAIN = 50
@@ -272,8 +272,8 @@ class DaskFit:
 
     one_pass = True
 
-    def __init__(self, place: DaskPlace, number: int, asked: FitRows | None) -> None:
-        self._place = place
+    def __init__(self, store: DaskRowStore, number: int, asked: FitRows | None) -> None:
+        self._store = store
         self.number = number
         self.asked = asked
         self._serial = 0
@@ -283,7 +283,7 @@ class DaskFit:
         self._is_open = True
 
     def sum(self, function: Callable[..., Any], *small: Any, finish: Finish | None = None) -> Any:
-        """The sum of ``function(block, *small)`` over all blocks, ``finish`` done on each host."""
+        """The sum of ``function(block, *small)`` over all blocks, ``finish`` done on each actor."""
         return self._ask(Call("sum", function, small, finish))
 
     def each(self, function: Callable[..., Result], *small: Any) -> list[Result]:
@@ -295,25 +295,25 @@ class DaskFit:
         """What `each` gives, one after the other."""
         return iter(self.each(function, *small))
 
-    def tell(self, function: Callable[..., None], *small: Any) -> None:
+    def apply(self, function: Callable[..., None], *small: Any) -> None:
         """Have ``function(block, *small)`` done to every block, before the next call."""
-        self._waiting.append(Call("tell", function, small))
+        self._waiting.append(Call("apply", function, small))
 
-    def settle(self, function: Callable[..., None], *small: Any) -> None:
+    def checkpoint(self, function: Callable[..., None], *small: Any) -> None:
         """Say how a new block is brought to where the others are, once they did what waits."""
         if self._waiting:
             self._ask(self._waiting.pop())
-        self._told = [Call("tell", function, small)]
+        self._told = [Call("apply", function, small)]
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]:
         """``function(task)`` of every task."""
         return [function(task) for task in tasks]
 
     def close(self) -> None:
-        """The fit is over: hosts forget it."""
+        """The fit is over: actors forget it."""
         if self._is_open:
             self._is_open = False
-            self._place.end(self)
+            self._store.end(self)
 
     def history(self) -> tuple[list[Call], Order | None]:
         """What was done to all blocks, and what some of them may have done already."""
@@ -333,7 +333,7 @@ class DaskFit:
         n_in_vain = 0
         while True:
             try:
-                return self._place.send(order)
+                return self._store.send(order)
             except (OSError, RuntimeError) as error:
                 if not _is_loss(error):
                     raise
@@ -348,7 +348,7 @@ class DaskFit:
 
     def _repair(self) -> bool:
         try:
-            return self._place.repair()
+            return self._store.repair()
         except ClusterError:
             raise
         except (OSError, RuntimeError) as error:

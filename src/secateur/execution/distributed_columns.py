@@ -23,9 +23,9 @@ from secateur.execution.number_blocks import (
     Scale,
     column_dots,
     column_moments,
-    put_on_scale,
     raw_moments,
     scale_of,
+    set_scale,
     some_columns,
 )
 from secateur.typing import Executor, FloatArray, IntArray
@@ -37,7 +37,7 @@ LEAST_CHUNK = 256
 """... and the fewest rows of them."""
 
 
-class SpreadColumns:
+class DistributedColumns:
     """What `StandardColumns` are, for rows in blocks.
 
     Parameters
@@ -72,21 +72,21 @@ class SpreadColumns:
             RawMoments.joined, executor.walk(raw_moments, weight / weight.sum())
         )
         self._scale: Scale = scale_of(found, is_sparse=is_sparse, centre=centre, scale=scale)
-        executor.tell(put_on_scale, self._scale)
-        self._settle()
+        executor.apply(set_scale, self._scale)
+        self._checkpoint()
         self.is_frugal = space is not Heap
         self._new_space = space
         self._space = space()
         self._places: dict[int, int] = {}
         self._cells: FloatArray = np.empty((0, self.n_rows))
 
-    def _settle(self) -> None:
+    def _checkpoint(self) -> None:
         """A block that was lost is made again by putting it on the scale; nothing else stays."""
-        self._executor.settle(put_on_scale, self._scale)
+        self._executor.checkpoint(set_scale, self._scale)
 
     def _walk(self, function: Any, *small: Any) -> Iterator[Any]:
         yield from self._executor.walk(function, *small)
-        self._settle()
+        self._checkpoint()
 
     # ---- what is known here -------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Places where the rows of a table are, each with an executor for every fit on them."""
+"""Row stores in this process, in memory and on disk, and the executor over their blocks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from secateur.execution.blocks import (
     RowBlock,
     Scratch,
     Space,
-    fetch_soon,
-    give_back,
+    prefetch_pages,
+    release_pages,
 )
 from secateur.storage.stored_rows import StoredRows
 from secateur.storage.stored_table import StoredBlock, StoredTable, read_together
@@ -32,7 +32,7 @@ class LocalExecutor(Generic[Block]):
     """Runs functions over blocks of rows in this process.
 
     ``sum`` adds what a function returns for each block (arrays or tuples of them), ``each`` gives
-    the list, ``tell`` wants no answer, ``map`` runs independent tasks. A function must not keep a
+    the list, ``apply`` wants no answer, ``map`` runs independent tasks. A function must not keep a
     reference to what it is given. With ``is_frugal`` a block gives its memory back after each call.
 
     >>> LocalExecutor([1, 2, 3]).sum(lambda block, factor: block * factor, 10)
@@ -67,12 +67,12 @@ class LocalExecutor(Generic[Block]):
         """What `each` gives, one after the other: a block is asked when its turn comes."""
         return self._visit(function, small)
 
-    def tell(self, function: Callable[..., None], *small: Any) -> None:
+    def apply(self, function: Callable[..., None], *small: Any) -> None:
         """Have ``function(block, *small)`` done to every block."""
         for _ in self._visit(function, small):
             pass
 
-    def settle(self, function: Callable[..., None], *small: Any) -> None:
+    def checkpoint(self, function: Callable[..., None], *small: Any) -> None:
         """Nothing: a block of this process is not lost, and need not be made again."""
 
     def close(self) -> None:
@@ -188,18 +188,18 @@ def make_block(
     )
 
 
-class Place(Protocol):
+class RowStore(Protocol):
     """Where rows are."""
 
     def executor(self, asked: FitRows) -> Executor:
         """Who computes on the rows for one fit."""
 
-    def over_codes(self) -> Executor:
+    def code_executor(self) -> Executor:
         """Who computes on the codes alone, for all fits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MemoryPlace:
+class MemoryRowStore:
     """All rows in the memory of this process, in one block."""
 
     columns: BinnedColumns
@@ -212,13 +212,13 @@ class MemoryPlace:
             [make_block(self.columns, 0, asked, self.threads, group_sums=self.group_sums)]
         )
 
-    def over_codes(self) -> Executor:
+    def code_executor(self) -> Executor:
         """The codes as one block."""
-        return LocalExecutor([HeldBlock(self.columns, 0, self.threads)])
+        return LocalExecutor([CodeBlock(self.columns, 0, self.threads)])
 
 
 @dataclass(slots=True, eq=False)
-class HeldBlock:
+class CodeBlock:
     """Codes of some rows, held for all fits: columns, first row, and the sums of groups."""
 
     columns: BinnedColumns
@@ -231,13 +231,13 @@ class HeldBlock:
     def wake(self) -> None:
         """Have the codes read ahead, where they are in a file."""
         if self.mapped is not None:
-            fetch_soon(self.mapped)
+            prefetch_pages(self.mapped)
 
     def rest(self) -> None:
         """Give back what memory can be had again from files."""
         self.space.release()
         if self.mapped is not None:
-            give_back(self.mapped)
+            release_pages(self.mapped)
 
     def rows_of(self, asked: FitRows, space: Space, buffers: HistogramBuffers) -> RowBlock:
         """The same rows as one fit sees them; ``asked`` is of these rows."""
@@ -272,7 +272,7 @@ def _runs(
     return runs
 
 
-class StoredPlace:
+class DiskRowStore:
     """Rows on disk: as many blocks as memory allows are read for good, the others are mapped.
 
     Parameters
@@ -294,7 +294,7 @@ class StoredPlace:
         state = n_fits * table.n_rows * (ROW_BYTES + OUTPUT_BYTES * n_outputs)
         self._in_memory = state <= STATE_SHARE * budget
         left = budget - state if self._in_memory else int((1.0 - STATE_SHARE) * budget)
-        self.held: list[HeldBlock] = []
+        self.held: list[CodeBlock] = []
         for blocks, stays in _runs(table.blocks, left, together=self._in_memory):
             mapped = None
             if stays:
@@ -303,7 +303,7 @@ class StoredPlace:
                 room, mapped = blocks[0].map()
                 columns = blocks[0].columns(room, table.bins)
             columns = with_bundles(columns, threads)
-            held = HeldBlock(columns, blocks[0].first_row, threads, mapped, self._space())
+            held = CodeBlock(columns, blocks[0].first_row, threads, mapped, self._space())
             held.rest()
             self.held.append(held)
 
@@ -324,21 +324,21 @@ class StoredPlace:
     def _space(self) -> Space:
         return Heap() if self._in_memory else Scratch(self._folder)
 
-    def over_codes(self) -> LocalExecutor[HeldBlock]:
+    def code_executor(self) -> LocalExecutor[CodeBlock]:
         """The codes, block after block."""
         return LocalExecutor(self.held, is_frugal=self.is_frugal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SomeRowsPlace:
-    """Some rows of a place: fits are asked of all, and only these train and judge."""
+class SubsetRowStore:
+    """Some rows of a store: fits are asked of all, and only these train and judge."""
 
-    place: Place
+    store: RowStore
     rows: IntArray
     n_rows: int
 
     def executor(self, asked: FitRows) -> Executor:
-        """That of the whole place, for the rows that are meant."""
+        """The executor of the whole store, for these rows."""
         target, weight = np.zeros(self.n_rows), np.ones(self.n_rows)
         target[self.rows], weight[self.rows] = asked.target, asked.weight
         train, test = self.rows[asked.train], self.rows[asked.test]
@@ -347,22 +347,22 @@ class SomeRowsPlace:
             codes = np.zeros(self.n_rows, np.uint8)
             codes[self.rows] = category.codes
             category = category._replace(codes=codes)
-        return self.place.executor(FitRows(target, weight, train, test, asked.n_outputs, category))
+        return self.store.executor(FitRows(target, weight, train, test, asked.n_outputs, category))
 
-    def over_codes(self) -> Executor:
+    def code_executor(self) -> Executor:
         """The codes of all rows: what is made of them has no say in what is learnt."""
-        return self.place.over_codes()
+        return self.store.code_executor()
 
 
-def place_of(table: Table, threads: Threads, n_outputs: int, n_fits: int) -> Place | None:
+def row_store_of(table: Table, threads: Threads, n_outputs: int, n_fits: int) -> RowStore | None:
     """Where the rows of a table are; None where they are in the memory of this process."""
     if not isinstance(table, StoredTable):
         return None
     if isinstance(table, StoredRows):
-        whole = place_of(table.root, threads, n_outputs, n_fits)
+        whole = row_store_of(table.root, threads, n_outputs, n_fits)
         assert whole is not None  # noqa: S101  # it is stored
-        return SomeRowsPlace(whole, table.rows, table.root.n_rows)
+        return SubsetRowStore(whole, table.rows, table.root.n_rows)
     if table.executor is not None:
-        found: Place = table.executor.place(table)
+        found: RowStore = table.executor.row_store(table)
         return found
-    return StoredPlace(table, threads, n_outputs, max(1, n_fits))
+    return DiskRowStore(table, threads, n_outputs, max(1, n_fits))

@@ -1,7 +1,7 @@
 """Blocks of numbers that stay in a file: read anew for every call, put on the scale on the way.
 
 A block begins with the numbers as they came. It is looked at (`raw_moments`), put on the scale of
-all rows (`put_on_scale`), and then asked for sums. What comes back of each block is added by
+all rows (`set_scale`), and then asked for sums. What comes back of each block is added by
 whoever asks, in the order of the blocks, so that sums do not depend on who holds which.
 
 What a block takes of memory is gone when the next one is read; whether the system keeps the pages
@@ -53,10 +53,10 @@ class NumberBlock:
         """Where its rows are in a vector over all rows."""
         return slice(self.first_row, self.first_row + self.columns.n_rows)
 
-    def put_on_scale(self, scale: Scale) -> None:
+    def set_scale(self, scale: Scale) -> None:
         """Fill, centre and scale the numbers in place."""
         columns = self.columns.columns
-        bring_to_scale(columns, scale, self.threads)
+        apply_scale(columns, scale, self.threads)
         self.columns = StandardColumns(
             columns, self.columns.n_rows, scale.fill, scale.shift, scale.factor
         )
@@ -82,7 +82,7 @@ class AnyBlock(Protocol):
         """Where its rows are in a vector over all rows."""
         ...
 
-    def put_on_scale(self, scale: Scale) -> None:
+    def set_scale(self, scale: Scale) -> None:
         """Have the numbers filled, centred and scaled from now on."""
         ...
 
@@ -187,12 +187,12 @@ def _sparse_moments(columns: SparseColumns, weight: FloatArray) -> RawMoments:
     return RawMoments(present, mean, np.zeros(n_features), np.zeros(n_features))
 
 
-def put_on_scale(block: AnyBlock, scale: Scale) -> None:
+def set_scale(block: AnyBlock, scale: Scale) -> None:
     """Fill, centre and scale the numbers of a block."""
-    block.put_on_scale(scale)
+    block.set_scale(scale)
 
 
-def bring_to_scale(columns: DenseColumns | SparseColumns, scale: Scale, threads: Threads) -> None:
+def apply_scale(columns: DenseColumns | SparseColumns, scale: Scale, threads: Threads) -> None:
     """Fill, centre and scale columns in place; sparse ones are filled only."""
     if isinstance(columns, SparseColumns):
         missing = np.flatnonzero(np.isnan(columns.values))
@@ -237,7 +237,7 @@ class Desk:
 
 
 @dataclass(slots=True, eq=False)
-class FiledBlock:
+class FileBlock:
     """Some rows of a table in a file.
 
     ``kept`` are those rows of the piece that count, None for all; ``first_row`` is the number of
@@ -267,7 +267,7 @@ class FiledBlock:
         fill, shift, factor, _ = self.scale
         return StandardColumns(columns, self.n_rows, fill, shift, factor)
 
-    def put_on_scale(self, scale: Scale) -> None:
+    def set_scale(self, scale: Scale) -> None:
         """Have the numbers filled, centred and scaled whenever they are read."""
         self.scale = scale
 
@@ -306,14 +306,14 @@ class FiledBlock:
             matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
         )
         if self.scale is not None:
-            bring_to_scale(columns, self.scale, self.threads)
+            apply_scale(columns, self.scale, self.threads)
         return columns
 
 
-def filed_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor[FiledBlock]:
+def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor[FileBlock]:
     """All blocks of a table in a file, one after the other."""
     desk, first, blocks = Desk(), 0, []
     for piece, kept, n_rows in zip(table.pieces, table.kept, table.lengths, strict=True):
-        blocks.append(FiledBlock(piece, kept, first, n_rows, threads, desk))
+        blocks.append(FileBlock(piece, kept, first, n_rows, threads, desk))
         first += n_rows
     return LocalExecutor(blocks)

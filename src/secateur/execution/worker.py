@@ -1,6 +1,6 @@
-"""What the hosts of a cluster hold: blocks of rows, and how a host comes by each of them.
+"""What the actors of a cluster hold: blocks of rows, and how a actor comes by each of them.
 
-A host holds blocks for all fits (codes, or numbers), and for every fit blocks of rows made from
+A actor holds blocks for all fits (codes, or numbers), and for every fit blocks of rows made from
 them. Calls come with a serial number. A call that was done already, but whose answer was lost on
 the way, is not done again: its answer is kept until the next one comes.
 """
@@ -18,7 +18,7 @@ from secateur.data.binning import BinnedColumns, with_bundles
 from secateur.data.standardize import stays_sparse
 from secateur.data.table import Table
 from secateur.execution.blocks import Heap, HistogramBuffers
-from secateur.execution.local import FitRows, HeldBlock, LocalExecutor, added
+from secateur.execution.local import CodeBlock, FitRows, LocalExecutor, added
 from secateur.execution.number_blocks import NumberBlock, Numbers, read_numbers
 from secateur.storage.dask_table import LazyTable
 from secateur.storage.numbers import StoredNumbers
@@ -30,9 +30,9 @@ CODES = 0
 
 
 class Call(NamedTuple):
-    """A function and what it is given beside a block; ``verb`` is sum, each or tell.
+    """A function and what it is given beside a block; ``verb`` is sum, each or apply.
 
-    ``finish`` is done to the sum over the blocks of a host.
+    ``finish`` is done to the sum over the blocks of a actor.
     """
 
     verb: str
@@ -58,7 +58,7 @@ class _Fit:
     answer: Any = None
 
 
-class RowHost:
+class WorkerActor:
     """Blocks of rows of one table in one process; lives as a dask actor, or anywhere else.
 
     Parameters
@@ -96,7 +96,7 @@ class RowHost:
     ) -> None:
         """Do to new blocks what was done to the others.
 
-        Where this host has answered the pending order already, the new blocks join its answer.
+        Where this actor has answered the pending order already, the new blocks join its answer.
         """
         found = self._fits[fit]
         blocks = {number: found.blocks[number] for number in numbers}
@@ -118,11 +118,11 @@ class RowHost:
     # ---- working ------------------------------------------------------------------------------
 
     def run(self, order: Order, below: Sequence[Any] = ()) -> Any:
-        """Do the calls here and on the hosts below, and give the answer of all of them.
+        """Do the calls here and on the actors below, and give the answer of all of them.
 
-        ``below`` are trees of hosts: (host, what is below it).
+        ``below`` are trees of actors: (actor, what is below it).
         """
-        waiting = [host.run(order, its_below) for host, its_below in below]
+        waiting = [actor.run(order, its_below) for actor, its_below in below]
         found = self._fits[order.fit]
         if found.serial != order.serial:
             found.answer = _run(found.blocks, order.calls)
@@ -148,7 +148,7 @@ def _run(blocks: dict[int, Any], calls: Sequence[Call]) -> Any:
 
 
 def joined(verb: str, answers: Sequence[Any]) -> Any:
-    """Several answers as one: added up, or listed by block; hosts without blocks have none."""
+    """Several answers as one: added up, or listed by block; actors without blocks have none."""
     told = [answer for answer in answers if answer is not None]
     if verb == "sum":
         return added(told)
@@ -167,7 +167,7 @@ Make = Callable[[Any, Any, Threads], Any]
 """From a recipe, and what all blocks share, to a block."""
 
 
-class Holding(Protocol):
+class BlockSource(Protocol):
     """Blocks of rows that can be given out again and again."""
 
     name: str
@@ -183,11 +183,11 @@ class Holding(Protocol):
         """The number of the first row of each block."""
 
     def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
-        """What a host needs to make each of these blocks, with its number."""
+        """What a actor needs to make each of these blocks, with its number."""
 
 
-class CodeHolding:
-    """The blocks of a stored table: hosts read them from its folder."""
+class CodeBlockSource:
+    """The blocks of a stored table: actors read them from its folder."""
 
     name = "codes"
 
@@ -203,13 +203,13 @@ class CodeHolding:
         return ((number, self._blocks[number]) for number in numbers)
 
 
-def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> HeldBlock:
+def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> CodeBlock:
     """Codes, read for good."""
     columns = with_bundles(stored.columns(stored.read(), bins), threads)
-    return HeldBlock(columns, stored.first_row, threads)
+    return CodeBlock(columns, stored.first_row, threads)
 
 
-class CopyHolding:
+class CopyBlockSource:
     """The same rows several times, one copy for each worker; a copy knows which of them it is.
 
     ``make`` is given (number, number of copies) and what was shared.
@@ -227,7 +227,7 @@ class CopyHolding:
         return ((number, (number, len(self.n_rows))) for number in numbers)
 
 
-class NumberHolding:
+class NumberBlockSource:
     """The rows of a table as blocks of numbers, sent from here.
 
     How a table is cut depends on its shape alone; a dask collection, and rows on disk, are cut as

@@ -20,7 +20,7 @@ from secateur.engines.boosted.engine import (
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.execution.local import Place, place_of
+from secateur.execution.local import RowStore, row_store_of
 from secateur.model_selection.folds import hold_out
 from secateur.path import (
     AtMost,
@@ -196,7 +196,7 @@ class BoostedSelector(PathPredictor):
         """The binned rows; several for variants of which validation rows choose one."""
         problem = given.problem
         columns = self._bin(problem.table, problem.weight, given.seed, threads)
-        place = place_of(problem.table, threads, given.loss.n_outputs, len(folds))
+        row_store = row_store_of(problem.table, threads, given.loss.n_outputs, len(folds))
         return [
             BoostedData(
                 columns,
@@ -206,8 +206,8 @@ class BoostedSelector(PathPredictor):
                 problem.cost_model,
                 threads,
                 given.validation,
-                self._groups(columns, problem.weight, given.seed, threads, place),
-                place,
+                self._groups(columns, problem.weight, given.seed, threads, row_store),
+                row_store,
             )
         ]
 
@@ -222,7 +222,7 @@ class BoostedSelector(PathPredictor):
         weight: FloatArray,  # noqa: ARG002
         seed: int,  # noqa: ARG002
         threads: Threads,  # noqa: ARG002
-        place: Place | None,  # noqa: ARG002
+        row_store: RowStore | None,  # noqa: ARG002
     ) -> Groups | None:
         """The feature groups of group tests; none where the search is exact."""
         return None

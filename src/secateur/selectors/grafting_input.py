@@ -16,9 +16,9 @@ from secateur.data.table import Table
 from secateur.engines.grafting.columns import TableColumns
 from secateur.exceptions import InputError, ParameterError
 from secateur.execution.blocks import Scratch
-from secateur.execution.distributed_columns import SpreadColumns
-from secateur.execution.number_blocks import filed_blocks
-from secateur.execution.worker import NumberHolding
+from secateur.execution.distributed_columns import DistributedColumns
+from secateur.execution.number_blocks import file_number_blocks
+from secateur.execution.worker import NumberBlockSource
 from secateur.selectors.inputs import current_executor, read_lazy, read_stored
 from secateur.selectors.parameters import (
     SHARED_CONSTRAINTS,
@@ -212,13 +212,13 @@ def columns_of(
         executor = table.executor
     elif executor is None and isinstance(table, LazyTable):
         executor = current_executor()
-    spread = partial(SpreadColumns, weight=weight, centre=centre, scale=scale)
+    spread = partial(DistributedColumns, weight=weight, centre=centre, scale=scale)
     if executor is not None:
-        holding = NumberHolding(table)
-        return spread(executor.spread(holding).over_codes(), is_sparse=holding.is_sparse)
+        holding = NumberBlockSource(table)
+        return spread(executor.distribute(holding).code_executor(), is_sparse=holding.is_sparse)
     if isinstance(table, StoredNumbers):
-        blocks, folder = filed_blocks(table, threads), table.folder
+        blocks, folder = file_number_blocks(table, threads), table.folder
         return spread(blocks, is_sparse=table.is_sparse, space=lambda: Scratch(folder))
     if isinstance(table, LazyTable):
-        return spread(NumberHolding(table).here(threads), is_sparse=False)
+        return spread(NumberBlockSource(table).here(threads), is_sparse=False)
     return standardize_table(table, weight, centre=centre, scale=scale, threads=threads)

@@ -17,7 +17,7 @@ from secateur.engines.boosted.groups import (
     pool_groups,
 )
 from secateur.exceptions import GroupTestingWarning
-from secateur.execution.local import Place
+from secateur.execution.local import RowStore
 from secateur.selectors.base import warn_caller
 from secateur.selectors.boosted import BoostedClassifier, BoostedRegressor
 from secateur.selectors.boosted_base import BoostedSelector
@@ -82,13 +82,13 @@ def make_groups(
     weight: FloatArray,
     seed: int,
     threads: Threads,
-    place: Place | None = None,
+    row_store: RowStore | None = None,
 ) -> Groups:
     """Groups of features and their sums, made where the rows are."""
     told = group_testing(estimator, weight, seed)
-    if place is None:
+    if row_store is None:
         return pool_groups(columns, weight, told, threads)
-    return pool_blocks(place, columns, weight, told)
+    return pool_blocks(row_store, columns, weight, told)
 
 
 def check_design(settings: GroupTesting, n_features: int, n_rows: int, exact: str) -> None:

@@ -16,7 +16,7 @@ from secateur.engines.boosted.common_trees import TASK_SPLIT_PENALTIES, CommonDa
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.multitask import TaskData, TasksData
-from secateur.execution.local import Place, place_of
+from secateur.execution.local import RowStore, row_store_of
 from secateur.model_selection.folds import default_folds, draw_folds, is_drawn
 from secateur.selectors.base import PathSelector
 from secateur.selectors.boosted_base import BoostedSelector
@@ -49,7 +49,7 @@ class SharedRows(NamedTuple):
 
     columns: BinnedColumns
     groups: Groups | None
-    place: Place | None
+    row_store: RowStore | None
     stacked: tuple[FloatArray, FloatArray] | None = None
 
 
@@ -168,26 +168,28 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
 
     def _tasks_data(self, given: MultitaskInput, folds: list[Fold], threads: Threads) -> TasksData:
         """Every task binned by itself; tasks that have all rows in common share one binning."""
-        place = self._place(given, folds, threads)
-        shares = given.is_wide or place is not None
-        shared = self._shared(given, threads, place) if shares else None
+        row_store = self._row_store(given, folds, threads)
+        shares = given.is_wide or row_store is not None
+        shared = self._shared(given, threads, row_store) if shares else None
         tasks = [self._task_data(given, each, shared, threads) for each in given.fits]
         (name,) = {each.loss.name for each in given.fits}
         is_relative = len(tasks) > 1 and given.classes is None
         metric = f"relative {name}" if is_relative else name
         return TasksData(tasks, given.problem.cost_model, given.problem.n_rows, metric, TASK_SHARE)
 
-    def _place(self, given: MultitaskInput, folds: list[Fold], threads: Threads) -> Place | None:
+    def _row_store(
+        self, given: MultitaskInput, folds: list[Fold], threads: Threads
+    ) -> RowStore | None:
         n_fits = max(1, len(folds)) * (len(given.fits) if self._has_own(given) else 1)
         n_outputs = max(each.loss.n_outputs for each in given.fits)
-        return place_of(given.problem.table, threads, n_outputs, n_fits)
+        return row_store_of(given.problem.table, threads, n_outputs, n_fits)
 
     def _common(self, given: MultitaskInput, own: TasksData, threads: Threads) -> CommonData:
         """The rows of all tasks as those of one, for trees that all have in common."""
         target, weight = self._stacked(given)
         loss = self._loss(Target(target, given.fits[0].task.target.classes), weight)
         data = replace(own.tasks[0].data, target=target, weight=weight, loss=loss, rows=None)
-        if data.place is None:  # a task has bins of its own
+        if data.row_store is None:  # a task has bins of its own
             columns = self._bin(given.problem.table, weight, given.seed, threads)
             groups = self._groups(columns, given.problem.weight, given.seed, threads, None)
             data = replace(data, columns=columns, groups=groups)
@@ -204,13 +206,15 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         """Whether tasks are fitted by themselves at all."""
         return not given.has_common or self.common_trees == "auto"
 
-    def _shared(self, given: MultitaskInput, threads: Threads, place: Place | None) -> SharedRows:
+    def _shared(
+        self, given: MultitaskInput, threads: Threads, row_store: RowStore | None
+    ) -> SharedRows:
         problem = given.problem
         columns = self._bin(problem.table, problem.weight, given.seed, threads)
-        groups = self._groups(columns, problem.weight, given.seed, threads, place)
+        groups = self._groups(columns, problem.weight, given.seed, threads, row_store)
         # Long tables have no room for a target and a weight of all rows for each task.
         stacked = None if self._has_own(given) else self._stacked(given)
-        return SharedRows(columns, groups, place, stacked)
+        return SharedRows(columns, groups, row_store, stacked)
 
     def _groups(self, *given: Any) -> Groups | None:
         return make_groups(self, *given) if self.search == "group_testing" else None
@@ -243,7 +247,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             problem.cost_model,
             threads,
             groups=groups,
-            place=where,
+            row_store=where,
             rows=rows,
         )
         least = least_rows(self.min_samples_leaf, each.weight)

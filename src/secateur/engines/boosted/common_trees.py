@@ -76,7 +76,7 @@ class CommonData:
             plain,
             columns=with_category(plain.columns, category),
             groups=None if plain.groups is None else plain.groups.with_extra_column(),
-            place=plain.where,
+            row_store=plain.where,
             category=category,
         )
         return cls(tasks, data, code, plain, metric, share)

@@ -21,7 +21,7 @@ from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trace import trace_boosted
 from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
 from secateur.engines.fold_losses import FoldLosses, pool
-from secateur.execution.local import FitRows, MemoryPlace, Place
+from secateur.execution.local import FitRows, MemoryRowStore, RowStore
 from secateur.path.step import Score, Step
 from secateur.typing import Executor, FloatArray, IntArray, Loss
 
@@ -112,7 +112,7 @@ class ValidationRows:
 class BoostedData:
     """Binned rows and everything that does not change from fit to fit.
 
-    ``place`` is where the rows are, if it is not in ``columns``; ``rows`` are those that the fits
+    ``row_store`` has the rows, if ``columns`` has not; ``rows`` are those that the fits
     are about, if not all; ``category`` is one more column, the last of ``columns``.
     """
 
@@ -124,17 +124,17 @@ class BoostedData:
     threads: Threads
     given: ValidationRows | None = None
     groups: Groups | None = None
-    place: Place | None = None
+    row_store: RowStore | None = None
     rows: IntArray | None = None
     category: Category | None = None
 
     @property
-    def where(self) -> Place:
+    def where(self) -> RowStore:
         """Where the rows are: in ``columns`` if nothing else is said."""
-        if self.place is not None:
-            return self.place
+        if self.row_store is not None:
+            return self.row_store
         group_sums = None if self.groups is None else self.groups.codes
-        return MemoryPlace(self.columns, self.threads, group_sums)
+        return MemoryRowStore(self.columns, self.threads, group_sums)
 
     def executor(self, fold: Fold) -> Executor:
         """Who computes on the rows for one fit."""

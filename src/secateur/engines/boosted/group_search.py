@@ -38,7 +38,7 @@ from secateur.engines.boosted.groups import (
 from secateur.engines.boosted.nodes import Node, NodeHistograms, Siblings
 from secateur.engines.boosted.search import ExactSearch, TreeScale
 from secateur.execution.blocks import RowBlock
-from secateur.execution.local import HeldBlock, Place
+from secateur.execution.local import CodeBlock, RowStore
 from secateur.typing import AnyArray, BoolArray, CodeArray, Executor, FloatArray, IntArray
 
 COUNT_BYTES = 1 << 25
@@ -78,14 +78,14 @@ class _Walk(NamedTuple):
 
 
 def pool_blocks(
-    place: Place, columns: BinnedColumns, weight: FloatArray, told: GroupTesting
+    row_store: RowStore, columns: BinnedColumns, weight: FloatArray, told: GroupTesting
 ) -> Groups:
     """Draw groups and have the sums of their features made where the rows are."""
     plan = make_plan(columns, told)
     if not plan.design.has_tests:
         return Groups(plan, np.empty((0, 0), np.uint8))
     walk = _Walk.of(plan, columns)
-    executor = place.over_codes()
+    executor = row_store.code_executor()
     n_groups = plan.design.n_groups
     ranges = executor.each(sum_ranges, walk, n_groups)
     low = np.min([part[0] for part in ranges], axis=0)
@@ -111,7 +111,7 @@ def _chunks(walk: _Walk) -> Iterator[range]:
 # ---- what is asked of a block -----------------------------------------------------------------
 
 
-def sum_ranges(block: HeldBlock, walk: _Walk, n_groups: int) -> tuple[AnyArray, AnyArray]:
+def sum_ranges(block: CodeBlock, walk: _Walk, n_groups: int) -> tuple[AnyArray, AnyArray]:
     """The least and the largest value of every sum."""
     low = np.full(n_groups, np.iinfo(np.int32).max, np.int32)
     high = np.full(n_groups, np.iinfo(np.int32).min, np.int32)
@@ -120,7 +120,7 @@ def sum_ranges(block: HeldBlock, walk: _Walk, n_groups: int) -> tuple[AnyArray, 
 
 
 def sum_counts(
-    block: HeldBlock, walk: _Walk, tops: range, low: AnyArray, high: AnyArray, weight: FloatArray
+    block: CodeBlock, walk: _Walk, tops: range, low: AnyArray, high: AnyArray, weight: FloatArray
 ) -> FloatArray:
     """The weight of each step of the sums in and below some groups of the first level."""
     filled = np.zeros((len(tops), 2 * walk.below - 1, N_FINE))
@@ -130,7 +130,7 @@ def sum_counts(
 
 
 def code_rows(
-    block: HeldBlock, walk: _Walk, low: AnyArray, high: AnyArray, code: CodeArray
+    block: CodeBlock, walk: _Walk, low: AnyArray, high: AnyArray, code: CodeArray
 ) -> None:
     """Write the codes of all sums, and keep them beside the block."""
     block.group_sums = block.space.zeros((len(low), block.columns.n_rows), np.uint8)
@@ -139,7 +139,7 @@ def code_rows(
 
 
 def _visit(
-    block: HeldBlock,
+    block: CodeBlock,
     walk: _Walk,
     what: int,
     tops: range,

@@ -98,7 +98,7 @@ class Grower:
             ],
         )
         tree = builder.tree(leaves, self._params.learning_rate * values)
-        self._executor.tell(rows.finish_tree, k, leaves, tree)
+        self._executor.apply(rows.finish_tree, k, leaves, tree)
         return tree
 
     def _split_nodes(self, k: int, largest: list[float], n_rows: int) -> TreeBuilder | WholeGrowth:
@@ -141,7 +141,7 @@ class Grower:
                 return builder
             draft[better] = True
             self._search.feature_use.rewind(account)
-            self._executor.tell(rows.reset_tree)
+            self._executor.apply(rows.reset_tree)
         self._lazy.note_draft(holds=False)
         return None
 
@@ -187,7 +187,7 @@ class Grower:
                 parents.append((siblings, node))
         self._release(level)
         if splits:
-            self._executor.tell(partition, splits)
+            self._executor.apply(partition, splits)
         if level[0].nodes[0].depth + 1 == self._params.max_depth:
             return []  # the new nodes are leaves
         return [self._search.histograms.children(siblings, node) for siblings, node in parents]

@@ -230,7 +230,7 @@ class LazySearch:
         decisions = self._search.decisions
         shape = _shape(decisions)
         cells = [decisions[q].node.number for q in np.flatnonzero(shape[0] >= 0)]
-        self._executor.tell(begin_cells, cells)
+        self._executor.apply(begin_cells, cells)
         features = self._outside(draft, decisions)
         # What came near to being bought is asked first: a draft that fails, fails soon.
         features = features[np.argsort(-self._promise[features], kind="stable")]

@@ -210,7 +210,7 @@ class NodeHistograms:
             self.count(len(features), node.weight)
             found = (node.gain, node.split, node.divisible)
             limits = (self.unit, self.least)
-            self._executor.tell(search_node, node.number, features, node.total, limits, found)
+            self._executor.apply(search_node, node.number, features, node.total, limits, found)
             return
         built = self._build([node], [features])[0]
         self._search([_Search(node, features, built, NOWHERE, NOWHERE)])

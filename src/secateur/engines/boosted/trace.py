@@ -70,14 +70,14 @@ def trace_boosted(
         One per round; ``details["round"]`` counts from 1, ``model`` predicts at that round.
     """
     ensemble, weights, n_rows = _begin(executor, loss)
-    executor.tell(rows.set_baseline, ensemble.baseline, weights.scale)
+    executor.apply(rows.set_baseline, ensemble.baseline, weights.scale)
     feature_use = feature_use or FeatureUse(cost_model, params.max_features, params.cost_budget)
     has_tests = plan is not None and plan.design.has_tests
     if has_tests:  # most features will never be looked at: none is weighed beforehand
         divisible = columns.varying
     else:
         divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
-    executor.tell(rows.narrow, divisible)
+    executor.apply(rows.narrow, divisible)
     columns = narrowed(columns, divisible)
     search = _search(executor, columns, feature_use, divisible, params, threads, plan)
     lazy = LazySearch(executor, columns, search, threads)
@@ -88,7 +88,7 @@ def trace_boosted(
     importances = np.zeros(columns.n_features)
     for n_rounds in range(1, params.n_rounds + 1):
         state = (ensemble.baseline, weights.scale, divisible, objective.stride)
-        executor.settle(rows.go_on_from, *state, tuple(ensemble.rounds))
+        executor.checkpoint(rows.go_on_from, *state, tuple(ensemble.rounds))
         if n_rounds <= len(done):
             trees = _take_over(executor, search, done[n_rounds - 1])
         else:
@@ -113,7 +113,7 @@ def _grow(
     executor: Executor, grower: Grower, loss: Loss, params: BoostingParams, n_rounds: int
 ) -> list[Tree]:
     """A new round: one tree for each output."""
-    executor.tell(rows.begin_round, loss)
+    executor.apply(rows.begin_round, loss)
     return [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in range(loss.n_outputs)]
 
 
@@ -126,7 +126,7 @@ def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> li
         search.skip_tree()
         for feature in tree.feature[tree.left >= 0]:
             search.feature_use.use(int(feature))
-    executor.tell(rows.add_round, trees)
+    executor.apply(rows.add_round, trees)
     return trees
 
 

@@ -20,7 +20,7 @@ from secateur.engines.feature_gradients.estimator import (
     make_estimator,
 )
 from secateur.execution.dask import DaskExecutor
-from secateur.execution.worker import CopyHolding
+from secateur.execution.worker import CopyBlockSource
 from secateur.typing import FloatArray
 
 BatchResult = tuple[FloatArray, FloatArray]
@@ -83,8 +83,8 @@ class DistributedEstimator(Estimator):
 
     def __init__(self, local: Estimator, rows: EstimatorRows, executor: DaskExecutor) -> None:
         self._local = local
-        holding = CopyHolding(make_copy, rows, len(executor.workers.there()))
-        self._copies = executor.spread(holding).over_codes()
+        source = CopyBlockSource(make_copy, rows, len(executor.workers.there()))
+        self._copies = executor.distribute(source).code_executor()
         self._s: FloatArray = np.ones(rows.columns.n_columns)
         self._gradient = np.zeros(rows.columns.n_columns)
 
@@ -110,7 +110,7 @@ class DistributedEstimator(Estimator):
         results: dict[int, BatchResult] = {}
         for part in self._copies.each(worker_gradients, self._s, batches, objective):
             results.update(part)
-        self._copies.settle(_no_checkpoint)
+        self._copies.checkpoint(_no_checkpoint)
         found = [results[number] for number in range(len(batches))]
         for _, gradient in found:
             self._gradient += gradient

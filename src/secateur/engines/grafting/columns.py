@@ -13,10 +13,10 @@ from secateur.data.folds import Fold, all_rows
 from secateur.data.standardize import StandardColumns
 from secateur.data.weights import are_counts
 from secateur.engines.fold_losses import FoldLosses
-from secateur.execution.distributed_columns import SpreadColumns
+from secateur.execution.distributed_columns import DistributedColumns
 from secateur.typing import FloatArray, IntArray, Loss
 
-TableColumns = StandardColumns | SpreadColumns
+TableColumns = StandardColumns | DistributedColumns
 """Columns in memory, or in blocks of rows; a stored value is ``(x - shift) / factor``."""
 
 MIN_ALPHA_SHARE = 0.5

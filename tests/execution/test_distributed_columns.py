@@ -14,8 +14,8 @@ from secateur._kernels.threads import Threads
 from secateur.data.frames import read_table
 from secateur.data.standardize import standardize_table
 from secateur.execution import worker as holdings
-from secateur.execution.distributed_columns import SpreadColumns
-from secateur.execution.worker import NumberHolding
+from secateur.execution.distributed_columns import DistributedColumns
+from secateur.execution.worker import NumberBlockSource
 from secateur.selectors import grafting_base
 
 
@@ -34,9 +34,9 @@ def both(X, weight, rows, monkeypatch, **told):
     """The columns of a table here, and in blocks of so many rows."""
     table = read_table(sp.csr_matrix(X) if told.pop("sparse") else X)
     monkeypatch.setattr(holdings, "BLOCK_CELLS", rows * X.shape[1])
-    holding = NumberHolding(table)
-    over = holding.here(Threads(1))
-    spread = SpreadColumns(over, weight, is_sparse=holding.is_sparse, **told)
+    source = NumberBlockSource(table)
+    over = source.here(Threads(1))
+    spread = DistributedColumns(over, weight, is_sparse=source.is_sparse, **told)
     return standardize_table(table, weight, **told), spread
 
 
@@ -103,11 +103,11 @@ def in_blocks(selector, X, y, monkeypatch, rows=37):
     monkeypatch.setattr(holdings, "BLOCK_CELLS", rows * X.shape[1])
 
     def columns(_, problem, params, threads):
-        holding = NumberHolding(problem.table)
-        assert len(holding.n_rows) > 3
+        source = NumberBlockSource(problem.table)
+        assert len(source.n_rows) > 3
         told = {"centre": params.fit_intercept, "scale": params.standardize}
-        over = holding.here(threads)
-        return SpreadColumns(over, problem.weight, is_sparse=holding.is_sparse, **told)
+        over = source.here(threads)
+        return DistributedColumns(over, problem.weight, is_sparse=source.is_sparse, **told)
 
     monkeypatch.setattr(grafting_base.GraftingSelector, "_columns", columns)
     found = selector.fit(X, y)
