@@ -26,12 +26,15 @@ from secateur.data.frames import read_table
 from secateur.data.problem import Problem
 from secateur.data.target import read_target
 from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.featboost.neighbour_model import ScaledTable, Voters
-from secateur.engines.featboost.neighbours import NeighbourEvaluator
+from secateur.engines.featboost.neighbours import (
+    NeighbourEvaluator,
+    NeighbourTargets,
+    ScaledTable,
+)
 from secateur.model_selection.scorers import read_scoring
 from secateur.selectors.featboost_base import MAX_BINS
-from secateur.selectors.featboost_estimators import Judge
-from secateur.selectors.featboost_trees import TreeEvaluator, TreeWorkshop
+from secateur.selectors.featboost_estimators import SklearnFoldScorer
+from secateur.selectors.featboost_trees import TreeContext, TreeEvaluator
 
 M, K, P = 50, 3, 5
 """Candidates, folds and features, as in the paper but for the number of features."""
@@ -54,10 +57,10 @@ class Evaluations:
         splits = StratifiedKFold(K, shuffle=True, random_state=0).split(X, y)
         self.folds = [Fold(train, test) for train, test in splits]
 
-    def judge(self) -> Judge:
+    def fold_scorer(self) -> SklearnFoldScorer:
         target = read_target(self.y, target_type="classification")
         scorer, name = read_scoring(None, "classification")
-        return Judge(target, np.ones(len(self.y)), self.folds, scorer, name)
+        return SklearnFoldScorer(target, np.ones(len(self.y)), self.folds, scorer, name)
 
     def problem(self) -> Problem:
         table = read_table(self.X)
@@ -67,10 +70,10 @@ class Evaluations:
 
     def with_neighbours(self) -> Any:
         problem = self.problem()
-        voters = Voters(problem.target.values, problem.weight, 2, 1)
+        targets = NeighbourTargets(problem.target.values, problem.weight, 2, 1)
         with Threads(N_THREADS) as threads:
             table = ScaledTable(problem.table, problem.weight, standardize=False)
-            evaluator = NeighbourEvaluator(table, voters, self.folds, self.judge(), threads)
+            evaluator = NeighbourEvaluator(table, targets, self.folds, self.fold_scorer(), threads)
             return self._replay(evaluator)
 
     def with_trees(self) -> Any:
@@ -78,8 +81,8 @@ class Evaluations:
         with Threads(N_THREADS) as threads:
             columns = bin_table(problem.table, problem.weight, max_bins=MAX_BINS, threads=threads)
             params = BoostingParams(min_samples_leaf=20, **TREES)  # type: ignore[arg-type]
-            workshop = TreeWorkshop(problem, columns, params, threads)
-            return self._replay(TreeEvaluator(workshop, self.folds, self.judge()))
+            context = TreeContext(problem, columns, params, threads)
+            return self._replay(TreeEvaluator(context, self.folds, self.fold_scorer()))
 
     def _replay(self, evaluator: Any) -> Any:
         found, known = [], 0

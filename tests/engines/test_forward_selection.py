@@ -8,9 +8,9 @@ import pytest
 from secateur import FeatureCosts, Score, StopReason
 from secateur.data.frames import read_table
 from secateur.engines.drive import drive
-from secateur.engines.featboost.candidates import Shop
-from secateur.engines.featboost.neighbour_model import ScaledTable, Voters
-from secateur.engines.featboost.trace import ForwardParams, trace_featboost
+from secateur.engines.featboost.candidates import CostLimits
+from secateur.engines.featboost.forward import ForwardParams, trace_featboost
+from secateur.engines.featboost.neighbours import NeighbourTargets, ScaledTable
 from secateur.engines.featboost.weighting import LossWeighting, Weighting
 
 
@@ -62,7 +62,11 @@ def path_of(ranker, evaluator, weighting=None, costs=None, budget=None, per_cost
     cost_model = (costs or FeatureCosts()).bind(list("abcdef"))
     weighting = weighting or LossWeighting(np.ones(4))
     trace = trace_featboost(
-        ranker, evaluator, weighting, Shop(cost_model, budget, per_cost), ForwardParams(**params)
+        ranker,
+        evaluator,
+        weighting,
+        CostLimits(cost_model, budget, per_cost),
+        ForwardParams(**params),
     )
     return drive(trace, feature_names=list("abcdef"), algorithm="demo")
 
@@ -152,12 +156,21 @@ def test_categories_differ_as_much_as_numbers_do():
         read_table(codes, categorical_features=[0]), np.ones(4), standardize=True
     )
     categories.columns(np.array([0]))
-    assert categories.mismatch(np.array([0]))[0] == pytest.approx((values[0] - values[1]) ** 2)
+    assert categories.scaling(np.array([0])).mismatch[0] == pytest.approx(
+        (values[0] - values[1]) ** 2
+    )
 
 
 def test_neighbours_vote_with_their_weights():
-    voters = Voters(np.array([0.0, 1.0, 1.0]), np.array([2.0, 1.0, 1.0]), 2, 2)
+    voters = NeighbourTargets(np.array([0.0, 1.0, 1.0]), np.array([2.0, 1.0, 1.0]), 2, 2)
     assert voters.vote(np.array([[0, 1]])).tolist() == [[1.0, 0.0]]  # two rows of the first class
     assert voters.vote(np.array([[1, 0]])).tolist() == [[0.5, 0.5]]
-    relative = Voters(np.array([0.0, 4.0]), np.array([0.5, 1.5]), 0, 2)
+    relative = NeighbourTargets(np.array([0.0, 4.0]), np.array([0.5, 1.5]), 0, 2)
     assert relative.vote(np.array([[0, 1]])).tolist() == [3.0]
+
+
+def test_a_budget_equal_to_the_sum_of_the_costs_pays_for_all_features():
+    evaluator = Evaluator([0.3, 0.2, 0.1, 0.0, 0.0, 0.0])
+    costs = FeatureCosts(100000.1)  # three of them add up to a little more than 300000.3
+    path = path_of(Ranker([0, 1, 2]), evaluator, costs=costs, budget=300000.3)
+    assert path[-1].order.tolist() == [0, 1, 2]

@@ -129,7 +129,7 @@ def test_neighbours_in_increments_give_the_pseudocode(seed, k, in_blocks, coarse
     )
     with pytest.MonkeyPatch.context() as patch:
         if in_blocks:
-            patch.setattr(neighbours, "MOST_PAIRS", 0)
+            patch.setattr(neighbours, "MAX_PAIRS", 0)
             patch.setattr(neighbours, "BLOCK_PAIRS", 300)
         selector = FeatBoostClassifier(
             ranker=RANKER,

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from secateur.data.target import TargetType
-from secateur.engines.featboost.iis import trace_iis
-from secateur.engines.featboost.trace import trace_featboost
+from secateur.engines.featboost.forward import trace_featboost, trace_iis
 from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
 from secateur.path import Step
 from secateur.selectors.featboost_base import (
@@ -28,8 +27,8 @@ class _FeatBoost(ForwardSelector):
     """Algorithm 1, for any kind of target."""
 
     def _trace(self, job: ForwardJob, ranker: Any, evaluator: Any) -> Iterator[Step]:
-        shop = self._shop(job.problem)
-        return trace_featboost(ranker, evaluator, self._weighting(job), shop, self._forward())
+        limits = self._cost_limits(job.problem)
+        return trace_featboost(ranker, evaluator, self._weighting(job), limits, self._forward())
 
     def _weighting(self, job: ForwardJob) -> Weighting:
         weight, n_classes = job.problem.weight, job.problem.target.n_classes
@@ -275,8 +274,8 @@ class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: i
         self.verbose = verbose
 
     def _trace(self, job: ForwardJob, ranker: Any, evaluator: Any) -> Iterator[Step]:
-        target, shop = job.problem.target.values, self._shop(job.problem)
-        return trace_iis(ranker, evaluator, target, shop, self._forward())
+        target, limits = job.problem.target.values, self._cost_limits(job.problem)
+        return trace_iis(ranker, evaluator, target, limits, self._forward())
 
     def _check_estimators(self) -> None:
         if not isinstance(self.ranker, str):

@@ -17,18 +17,21 @@ from secateur.data.target import TargetType
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.drive import drive
-from secateur.engines.featboost.candidates import Shop, read_tried
-from secateur.engines.featboost.distributed import SpreadEvaluator
-from secateur.engines.featboost.neighbour_model import ScaledTable, Voters
-from secateur.engines.featboost.neighbours import NeighbourEvaluator
-from secateur.engines.featboost.trace import ForwardParams
+from secateur.engines.featboost.candidates import CostLimits, read_tried
+from secateur.engines.featboost.distributed import DistributedEvaluator
+from secateur.engines.featboost.forward import ForwardParams
+from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourTargets, ScaledTable
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.model_selection.scorers import read_scoring
 from secateur.path import Best, SelectionPath, Step, StopReason
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.boosted_input import CONSTRAINTS as BOOSTED
-from secateur.selectors.featboost_estimators import EstimatorEvaluator, EstimatorRanker, Judge
-from secateur.selectors.featboost_trees import TreeEvaluator, TreeRanker, TreeWorkshop
+from secateur.selectors.featboost_estimators import (
+    EstimatorEvaluator,
+    EstimatorRanker,
+    SklearnFoldScorer,
+)
+from secateur.selectors.featboost_trees import TreeContext, TreeEvaluator, TreeRanker
 from secateur.selectors.inputs import read_input
 from secateur.selectors.parameters import Constraint, number, one_of
 from secateur.selectors.prediction import StepPredictor
@@ -108,7 +111,7 @@ class ForwardJob:
 
     problem: Problem
     folds: list[Fold]
-    judge: Judge
+    fold_scorer: SklearnFoldScorer
     seed: int
     n_threads: int
 
@@ -168,18 +171,18 @@ class ForwardSelector(StepPredictor):
             folds = _drawn(problem, self.cv, seed)
         else:
             folds = read_folds(self.cv, given.target, given.kept, groups=groups)
-        judge = Judge(problem.target, problem.weight, folds, scorer, name)
-        return ForwardJob(problem, folds, judge, seed, n_threads)
+        fold_scorer = SklearnFoldScorer(problem.target, problem.weight, folds, scorer, name)
+        return ForwardJob(problem, folds, fold_scorer, seed, n_threads)
 
     def _work(self, job: ForwardJob, X: Any, y: Any) -> SelectionPath:
         problem = job.problem
         most = min(self.max_features or problem.n_features, problem.n_features)
         with Threads(job.n_threads) as threads:
-            workshop = self._workshop(job, threads)
-            ranker = self._make_ranker(job, workshop)
-            evaluator = self._make_evaluator(job, workshop, threads)
+            context = self._tree_context(job, threads)
+            ranker = self._make_ranker(job, context)
+            evaluator = self._make_evaluator(job, context, threads)
             if self.executor is not None:
-                evaluator = SpreadEvaluator(evaluator, self.executor)
+                evaluator = DistributedEvaluator(evaluator, self.executor)
             with progress_of(self, X, y) as progress:
                 progress.expect(1, most)
 
@@ -194,7 +197,7 @@ class ForwardSelector(StepPredictor):
                     **self._metadata(problem.table.schema, problem.cost_model),
                 )
 
-    def _workshop(self, job: ForwardJob, threads: Threads) -> TreeWorkshop | None:
+    def _tree_context(self, job: ForwardJob, threads: Threads) -> TreeContext | None:
         """Columns in bins, where trees rank or evaluate."""
         if not (_is_word(self.ranker, "trees") or _is_word(self.evaluator, "trees")):
             return None
@@ -214,32 +217,32 @@ class ForwardSelector(StepPredictor):
             min_samples_leaf=int(np.clip(n_rows // 50, 1, 20)),
             seed=job.seed,
         )
-        return TreeWorkshop(problem, columns, params, threads)
+        return TreeContext(problem, columns, params, threads)
 
-    def _make_ranker(self, job: ForwardJob, workshop: TreeWorkshop | None) -> Any:
-        if workshop is not None and _is_word(self.ranker, "trees"):
-            return TreeRanker(workshop)
+    def _make_ranker(self, job: ForwardJob, context: TreeContext | None) -> Any:
+        if context is not None and _is_word(self.ranker, "trees"):
+            return TreeRanker(context)
         return EstimatorRanker(self.ranker, job.problem, job.seed)
 
     def _make_evaluator(
-        self, job: ForwardJob, workshop: TreeWorkshop | None, threads: Threads
+        self, job: ForwardJob, context: TreeContext | None, threads: Threads
     ) -> Any:
-        problem, folds, judge = job.problem, job.folds, job.judge
-        if workshop is not None and _is_word(self.evaluator, "trees"):
-            return TreeEvaluator(workshop, folds, judge)
+        problem, folds, fold_scorer = job.problem, job.folds, job.fold_scorer
+        if context is not None and _is_word(self.evaluator, "trees"):
+            return TreeEvaluator(context, folds, fold_scorer)
         if not isinstance(self.evaluator, str):
             # on a cluster there are as many fits at a time as there are threads
             n_jobs = job.n_threads if self.executor is None else 1
-            return EstimatorEvaluator(self.evaluator, problem, folds, judge, job.seed, n_jobs)
+            return EstimatorEvaluator(self.evaluator, problem, folds, fold_scorer, job.seed, n_jobs)
         table = ScaledTable(problem.table, problem.weight, standardize=self.standardize)
         k = self.n_neighbors if self.evaluator == "knn" else 1
         target = problem.target
-        voters = Voters(target.values, problem.weight, target.n_classes, k)
-        return NeighbourEvaluator(table, voters, folds, judge, threads)
+        targets = NeighbourTargets(target.values, problem.weight, target.n_classes, k)
+        return NeighbourEvaluator(table, targets, folds, fold_scorer, threads)
 
-    def _shop(self, problem: Problem) -> Shop:
+    def _cost_limits(self, problem: Problem) -> CostLimits:
         per_cost = bool(getattr(self, "gain_per_cost", False))
-        return Shop(problem.cost_model, self.cost_budget, per_cost)
+        return CostLimits(problem.cost_model, self.cost_budget, per_cost)
 
     def _forward(self) -> ForwardParams:
         return ForwardParams(

@@ -17,14 +17,14 @@ from secateur.data.folds import Fold
 from secateur.data.problem import Problem
 from secateur.data.table import Table
 from secateur.data.target import Target
-from secateur.engines.featboost.neighbour_model import NeighbourModel, Scaling, Voters
+from secateur.engines.featboost.neighbours import NeighbourModel, NeighbourTargets, Scaling
 from secateur.exceptions import ParameterError
 from secateur.model_selection.scorers import Scorer, prepared, takes_weight
 from secateur.path.step import Score
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 
-class Judge:
+class SklearnFoldScorer:
     """Scores predictions of the test rows of each fold.
 
     Parameters
@@ -254,7 +254,7 @@ class EstimatorEvaluator:
         estimator: Any,
         problem: Problem,
         folds: Sequence[Fold],
-        judge: Judge,
+        fold_scorer: SklearnFoldScorer,
         seed: int,
         n_jobs: int,
     ) -> None:
@@ -262,7 +262,7 @@ class EstimatorEvaluator:
         self._asked = Asked(problem)
         self._target = problem.target
         self._folds = folds
-        self._judge = judge
+        self._fold_scorer = fold_scorer
         self._seed = seed
         self._n_jobs = n_jobs
         self._features: list[int] = []
@@ -298,9 +298,9 @@ class EstimatorEvaluator:
         X, fold = self._asked.columns(features), self._folds[t]
         model = self._asked.fit(prepared(self._estimator, self._seed), X, target, fold.train)
         if self._target.classes is None:
-            return self._judge.of_estimator(model, X[fold.test], target[fold.test], t)
+            return self._fold_scorer.of_estimator(model, X[fold.test], target[fold.test], t)
         told = Labelled(model, self._target.classes)
-        return self._judge.of_estimator(told, X[fold.test], self._judge.labels_of(t), t)
+        return self._fold_scorer.of_estimator(told, X[fold.test], self._fold_scorer.labels_of(t), t)
 
     def predicted(self, target: FloatArray) -> FloatArray:
         """Another target, predicted for the test rows of each fold; 0 for rows never tested."""
@@ -314,14 +314,14 @@ class EstimatorEvaluator:
 
     def score(self, folds: FloatArray) -> Score:
         """The scores under their name."""
-        return self._judge.score(folds)
+        return self._fold_scorer.score(folds)
 
     def model(self) -> Any:
         """The estimator fitted to all rows on the accepted features."""
         target, n_classes = self._target.values, self._target.n_classes
         if not self._features:
             none = np.empty(0)
-            voters = Voters(target, self._asked.weight, n_classes, 1)
+            voters = NeighbourTargets(target, self._asked.weight, n_classes, 1)
             return NeighbourModel(Scaling(np.empty(0, np.int64), none, none, none), voters, ())
         features = np.array(self._features)
         X = self._asked.columns(features)

@@ -21,7 +21,7 @@ from secateur.engines.boosted.small import SmallTrees
 from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
 from secateur.losses import get_loss
 from secateur.path.step import Score
-from secateur.selectors.featboost_estimators import Judge
+from secateur.selectors.featboost_estimators import SklearnFoldScorer
 from secateur.typing import FloatArray, IntArray, Loss
 
 SMALL_TABLE = 8_000_000
@@ -29,7 +29,7 @@ SMALL_TABLE = 8_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TreeWorkshop:
+class TreeContext:
     """Binned columns, the loss and the limits that all trees of a fit share."""
 
     problem: Problem
@@ -74,9 +74,9 @@ class TreeWorkshop:
 class TreeRanker:
     """H1 as boosted trees without a penalty; the importance of a feature is its total gain."""
 
-    def __init__(self, workshop: TreeWorkshop) -> None:
-        self._workshop = workshop
-        self._target = workshop.problem.target.values
+    def __init__(self, context: TreeContext) -> None:
+        self._tree_context = context
+        self._target = context.problem.target.values
 
     def rank(self, weight: FloatArray) -> FloatArray:
         """Importances of a fit to weighted rows."""
@@ -84,42 +84,44 @@ class TreeRanker:
 
     def rank_for(self, target: FloatArray) -> FloatArray:
         """Importances of a fit to another target."""
-        return self._importances(target, self._workshop.problem.weight)
+        return self._importances(target, self._tree_context.problem.weight)
 
     def _importances(self, target: FloatArray, weight: FloatArray) -> FloatArray:
-        workshop, columns = self._workshop, self._workshop.columns
+        context, columns = self._tree_context, self._tree_context.columns
         n_cells = columns.n_rows * columns.n_features
         if n_cells <= SMALL_TABLE and isinstance(columns.codes, DenseCodes):
-            return workshop.small_with(weight).importances(target)
-        return workshop.train(columns, target, weight).importances(columns.n_features)
+            return context.small_with(weight).importances(target)
+        return context.train(columns, target, weight).importances(columns.n_features)
 
     def losses(self, features: IntArray) -> FloatArray:
         """-log of the probability of the true class, or the distance to the true number."""
         raw = self._raw(features)
-        if self._workshop.problem.target.classes is None:
+        if self._tree_context.problem.target.classes is None:
             distance: FloatArray = np.abs(self._target - raw[0])
             return distance
-        return self._workshop.loss.pointwise(self._target, raw)
+        return self._tree_context.loss.pointwise(self._target, raw)
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 where the predicted class is wrong."""
-        shares = self._workshop.loss.response(self._raw(features))
+        shares = self._tree_context.loss.response(self._raw(features))
         wrong: FloatArray = (shares.argmax(axis=1) != self._target).astype(np.float64)
         return wrong
 
     def _raw(self, features: IntArray) -> FloatArray:
-        return self._workshop.small.raw(features, all_rows(len(self._target)), self._target)
+        return self._tree_context.small.raw(features, all_rows(len(self._target)), self._target)
 
 
 class TreeEvaluator:
     """H2 as boosted trees on column subsets: a small ensemble for every candidate and fold."""
 
-    def __init__(self, workshop: TreeWorkshop, folds: Sequence[Fold], judge: Judge) -> None:
-        self._workshop = workshop
-        self._small = workshop.small
+    def __init__(
+        self, context: TreeContext, folds: Sequence[Fold], fold_scorer: SklearnFoldScorer
+    ) -> None:
+        self._tree_context = context
+        self._small = context.small
         self._folds = folds
-        self._judge = judge
-        self._target = workshop.problem.target.values
+        self._fold_scorer = fold_scorer
+        self._target = context.problem.target.values
         self._features: list[int] = []
 
     def accept(self, feature: int) -> None:
@@ -148,17 +150,17 @@ class TreeEvaluator:
             c, t = divmod(number, n_folds)
             responses[number] = self._held(subsets[c], self._folds[t], target)
 
-        self._workshop.threads.share(task, len(subsets) * n_folds)
+        self._tree_context.threads.share(task, len(subsets) * n_folds)
         out = np.empty((len(subsets), n_folds))
         for number, response in responses.items():
             c, t = divmod(number, n_folds)
-            out[c, t] = self._judge.value_for(t, response, target[self._folds[t].test])
+            out[c, t] = self._fold_scorer.value_for(t, response, target[self._folds[t].test])
         return out
 
     def _held(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
         """Predictions for the test rows of a fold."""
         raw = self._small.raw(features, fold, target)
-        return self._workshop.loss.response(np.ascontiguousarray(raw[:, fold.test]))
+        return self._tree_context.loss.response(np.ascontiguousarray(raw[:, fold.test]))
 
     def predicted(self, target: FloatArray) -> FloatArray:
         """Another target, predicted for the test rows of each fold; 0 for rows never tested."""
@@ -170,17 +172,17 @@ class TreeEvaluator:
 
     def score(self, folds: FloatArray) -> Score:
         """The scores under their name."""
-        return self._judge.score(folds)
+        return self._fold_scorer.score(folds)
 
     def model(self) -> Any:
         """Trees on the accepted features, fitted to all rows."""
-        weight = self._workshop.problem.weight
+        weight = self._tree_context.problem.weight
         if not self._features:
-            loss = self._workshop.loss
+            loss = self._tree_context.loss
             return Ensemble(loss, loss.baseline(self._target, weight)).at(0)
         features = np.array(self._features)
-        some = take_columns(self._workshop.columns, features)
-        return _renamed(self._workshop.train(some, self._target, weight), features)
+        some = take_columns(self._tree_context.columns, features)
+        return _renamed(self._tree_context.train(some, self._target, weight), features)
 
 
 def _renamed(model: BoostedModel, features: IntArray) -> BoostedModel:

@@ -1,4 +1,4 @@
-"""Which features are tried, and which of them wins; ties go to the cheaper one."""
+"""Which features are candidates of a round, and which of them is accepted."""
 
 from __future__ import annotations
 
@@ -11,82 +11,72 @@ import numpy as np
 
 from secateur.data.costs import CostModel
 from secateur.path.step import Score
+from secateur.path.values import BUDGET_SLACK
 from secateur.typing import BoolArray, FloatArray, IntArray
+
+SCORE_TOL = 1e-12
+"""Scores that differ by less are ties: folds are averaged in floating point."""
 
 
 class Ranker(Protocol):
-    """H1 of Algorithm 1: ranks all features, and says how well each row is predicted."""
+    """H1 of Algorithm 1: ranks all features, and gives the loss of each row."""
 
     def rank(self, weight: FloatArray) -> FloatArray:
-        """The importance of every feature, >= 0, fitted to all rows with these weights."""
+        """Importance of every feature, >= 0, in a fit to all rows with these weights."""
+        ...
+
+    def rank_for(self, target: FloatArray) -> FloatArray:
+        """Importance of every feature, >= 0, in a fit to another target."""
         ...
 
     def losses(self, features: IntArray) -> FloatArray:
-        """The loss of every row, >= 0, by a fit to these features alone."""
+        """Loss of every row, >= 0, in a fit to these features alone."""
         ...
 
     def errors(self, features: IntArray) -> FloatArray:
-        """1 for every row that a fit to these features alone gets wrong, 0 for the others."""
+        """1 for rows that a fit to these features alone classifies wrongly, else 0."""
         ...
 
 
 class Evaluator(Protocol):
-    """H2 of Algorithm 1: scores features together with those that were accepted."""
+    """H2 of Algorithm 1: cross-validated scores of feature subsets; larger is better."""
 
     def accept(self, feature: int) -> None:
-        """One more feature is in from now on."""
+        """Add a feature to the accepted ones."""
         ...
 
     def scores(self, candidates: IntArray) -> FloatArray:
-        """Scores of the accepted features and each candidate, shape (n_candidates, n_folds).
+        """Scores of the accepted features with each candidate, (n_candidates, n_folds)."""
+        ...
 
-        Cross-validated; larger is better.
-        """
+    def alone(self, candidates: IntArray, target: FloatArray) -> FloatArray:
+        """Scores of each candidate alone for another target, (n_candidates, n_folds)."""
         ...
 
     def current(self) -> FloatArray:
-        """The score of the accepted features in each fold; there must be some."""
-        ...
-
-    def score(self, folds: FloatArray) -> Score:
-        """What scores of the folds are called."""
-        ...
-
-    def model(self) -> Any:
-        """A handle that predicts from the accepted features, fitted to all rows."""
-        ...
-
-
-class InputRanker(Protocol):
-    """The ranker of Iterative Input Selection: the target changes instead of the weights."""
-
-    def rank_for(self, target: FloatArray) -> FloatArray:
-        """The importance of every feature for this target, >= 0."""
-        ...
-
-
-class InputEvaluator(Evaluator, Protocol):
-    """The evaluator of Iterative Input Selection."""
-
-    def alone(self, candidates: IntArray, target: FloatArray) -> FloatArray:
-        """Scores of each candidate by itself for this target, shape (n_candidates, n_folds)."""
+        """Scores of the accepted features in each fold; there must be some."""
         ...
 
     def predicted(self, target: FloatArray) -> FloatArray:
-        """The target as the accepted features predict it for rows that took no part."""
+        """Held-out predictions of another target from the accepted features."""
+        ...
+
+    def score(self, folds: FloatArray) -> Score:
+        """The scores of the folds as one score."""
+        ...
+
+    def model(self) -> Any:
+        """A model on the accepted features, fitted to all rows."""
         ...
 
 
-class Judge(Protocol):
-    """Says what predictions of some rows are worth; larger is better."""
+class FoldScorer(Protocol):
+    """Scores predictions of the test rows of a fold; larger is better."""
 
     n_classes: int
 
     def value(self, fold: int, prediction: FloatArray) -> float:
-        """The score of the predictions for the test rows of a fold.
-
-        Numbers, or probabilities of shape (n_test, n_classes).
-        """
+        """Score of predicted values, or of probabilities of shape (n_test, n_classes)."""
         ...
 
     def value_for(self, fold: int, prediction: FloatArray, target: FloatArray) -> float:
@@ -94,15 +84,15 @@ class Judge(Protocol):
         ...
 
     def score(self, folds: FloatArray) -> Score:
-        """The scores of all folds under their name."""
+        """The scores of all folds as one score."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tried:
-    """The candidates of a round with their scores, and the winner among them.
+class RoundResult:
+    """The candidates of a round with their scores, and the best of them.
 
-    ``rank`` is the winner's place in the ranking, ``gain`` what it adds to the score.
+    ``rank`` is the position of the best in the ranking, ``gain`` what it adds to the score.
     """
 
     candidates: IntArray
@@ -114,19 +104,19 @@ class Tried:
 
     @property
     def feature(self) -> int:
-        """The winner."""
+        """The best candidate."""
         return int(self.candidates[self.best])
 
-
-def tried_details(tried: Tried) -> dict[str, Any]:
-    """Facts for a step; lists become words, since details hold plain values only."""
-    return {
-        "rank": tried.rank,
-        "gain": tried.gain if math.isfinite(tried.gain) else None,
-        "n_tried": len(tried.candidates),
-        "tried": " ".join(str(int(feature)) for feature in tried.candidates),
-        "tried_scores": " ".join(f"{score:.6g}" for score in tried.scores),
-    }
+    @property
+    def details(self) -> dict[str, Any]:
+        """Details of a step; lists become text, since details hold plain values only."""
+        return {
+            "rank": self.rank,
+            "gain": self.gain if math.isfinite(self.gain) else None,
+            "n_tried": len(self.candidates),
+            "tried": " ".join(str(int(feature)) for feature in self.candidates),
+            "tried_scores": " ".join(f"{score:.6g}" for score in self.scores),
+        }
 
 
 def read_tried(details: Mapping[str, Any]) -> tuple[IntArray, FloatArray]:
@@ -139,27 +129,54 @@ def read_tried(details: Mapping[str, Any]) -> tuple[IntArray, FloatArray]:
     return features, np.array(str(details.get("tried_scores", "")).split(), dtype=np.float64)
 
 
-ROUNDING = 1e-12
-"""A purchase may pass the budget by the rounding of a sum of costs."""
-
-SAME = 1e-12
-"""Scores that differ by less are the same: folds are averaged in floating point."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Shop:
-    """What features cost, how much may be spent, and whether the gain is set against the cost."""
+class CostLimits:
+    """Costs of the features, the budget, and whether the gain is divided by the cost."""
 
     cost_model: CostModel
     budget: float | None = None
     per_cost: bool = False
 
-    def affordable(self, used: BoolArray, spent: float) -> BoolArray:
-        """The features that are used already, or can still be paid for."""
-        if self.budget is None:
-            return np.ones(len(used), np.bool_)
-        allowed: BoolArray = used | (spent + self.cost_model.costs(used) <= self.budget + ROUNDING)
+
+class SelectedFeatures:
+    """The accepted features in order of entry, and their costs."""
+
+    def __init__(self, limits: CostLimits) -> None:
+        self._limits = limits
+        keep = limits.cost_model.keep
+        self.order: list[int] = [int(j) for j in np.flatnonzero(keep)]
+        self.used: BoolArray = keep.copy()
+        self.spent = 0.0
+        self.cost: FloatArray = limits.cost_model.costs(self.used)
+        self.entry_cost: FloatArray = self.cost
+
+    def add(self, feature: int) -> None:
+        """Accept one more feature."""
+        self.spent += float(self.cost[feature])
+        self.used[feature] = True
+        self.order.append(feature)
+        self.cost = self._limits.cost_model.costs(self.used)
+        # accepted features cost nothing more, but ties in the ranking use their cost at entry
+        self.entry_cost = np.where(self.used, self.entry_cost, self.cost)
+
+    @property
+    def features(self) -> IntArray:
+        """The features in order of entry."""
+        return np.array(self.order, dtype=np.int64)
+
+    @property
+    def allowed(self) -> BoolArray:
+        """The accepted features, and those within the budget."""
+        if self._limits.budget is None:
+            return np.ones(len(self.used), np.bool_)
+        limit = self._limits.budget * (1.0 + BUDGET_SLACK)
+        allowed: BoolArray = self.used | (self.spent + self.cost <= limit)
         return allowed
+
+    def is_full(self, max_features: int | None) -> bool:
+        """Whether no more features may enter."""
+        n_all = len(self.used)
+        return len(self.order) >= (n_all if max_features is None else min(max_features, n_all))
 
 
 def top_ranked(
@@ -167,7 +184,7 @@ def top_ranked(
 ) -> IntArray:
     """The most important features that are allowed; ties by cost, then by position.
 
-    None where nothing is important: then there is nothing to learn from these rows.
+    Empty if no feature is important.
 
     >>> top_ranked(np.array([1.0, 3.0, 1.0]), np.array([2.0, 1.0, 1.0]), np.ones(3, bool), 2)
     array([1, 2])
@@ -178,19 +195,19 @@ def top_ranked(
     return order[allowed[order]][:n_candidates]
 
 
-def winner(score: FloatArray, cost: FloatArray) -> int:
-    """The place of the best score; ties go to the cheaper one, then to the better ranked.
+def best_candidate(score: FloatArray, cost: FloatArray) -> int:
+    """The position of the best score; ties by cost, then by rank.
 
-    >>> winner(np.array([0.5, 0.7, 0.7]), np.array([1.0, 5.0, 2.0]))
+    >>> best_candidate(np.array([0.5, 0.7, 0.7]), np.array([1.0, 5.0, 2.0]))
     2
     """
     usable = np.where(np.isnan(score), -np.inf, score)
-    best = np.flatnonzero(usable >= usable.max() - SAME)
+    best = np.flatnonzero(usable >= usable.max() - SCORE_TOL)
     return int(best[np.argmin(cost[best])])
 
 
 def gain_per_cost(score: FloatArray, before: float, cost: FloatArray) -> FloatArray:
-    """What each candidate adds, by what it costs; what is free is worth any gain.
+    """The gain of each candidate divided by its cost; infinite for a gain at no cost.
 
     >>> gain_per_cost(np.array([0.6, 0.7, 0.5]), 0.5, np.array([1.0, 4.0, 0.0]))
     array([0.1 , 0.05, 0.  ])
