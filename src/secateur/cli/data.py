@@ -149,7 +149,7 @@ def _of_the_store(dataset: Dataset, method: str) -> list[str]:
 
 def _why_on_disk(file: Path, limit: int, executor: Any) -> str | None:
     """What to say of a file that goes to disk, or None."""
-    from secateur.data.memory import resident_memory, told_bytes
+    from secateur.data.memory import format_bytes, resident_memory
     from secateur.storage.reading.formats import kind_of_file
     from secateur.storage.reading.read_file import needed_memory
 
@@ -165,8 +165,8 @@ def _why_on_disk(file: Path, limit: int, executor: Any) -> str | None:
     if needed <= limit or is_npz:
         return None
     return (
-        f"{file.name} would take about {told_bytes(needed)} of memory, more than the limit of "
-        f"{told_bytes(limit)}: its rows go to a table on disk, block by block."
+        f"{file.name} would take about {format_bytes(needed)} of memory, more than the limit of "
+        f"{format_bytes(limit)}: its rows go to a table on disk, block by block."
     )
 
 

@@ -1,4 +1,4 @@
-"""How much memory there is: asked before much of it is taken."""
+"""Available memory: that of the machine, or of the container that limits the process."""
 
 from __future__ import annotations
 
@@ -8,42 +8,79 @@ from pathlib import Path
 
 from secateur.exceptions import OutOfMemoryError, ParameterError
 
-MEMINFO = Path("/proc/meminfo")
-"""Where Linux tells; elsewhere nothing is known, and nothing refused."""
+ROOT = Path("/")
+"""The folder with ``proc`` and ``sys`` of Linux; elsewhere no limit is known."""
 
-STATM = Path("/proc/self/statm")
-"""Where it tells of this process."""
-
-LEAST = 10**8
+MIN_LIMIT = 10**8
 """The smallest limit: Python and its libraries take as much."""
 
 UNKNOWN = 4 * 10**9
-"""The default limit where the system does not tell how much there is."""
+"""The default limit where the system does not report its memory."""
 
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_CGROUP = Path("sys/fs/cgroup")
 
 
-def available_memory() -> int | None:
-    """The bytes that can be had without swapping, or None where the system does not tell."""
+def available_memory(root: Path = ROOT) -> int | None:
+    """Bytes that can be taken without swapping; None where the system does not report them.
+
+    The smallest of what the machine has and what each cgroup above the process allows.
+    """
+    found = _values(root / "proc/meminfo", "MemAvailable:")
+    known = [found["MemAvailable:"] * 1024] if found else []
+    return min([*known, *_left_in_cgroups(root)], default=None)
+
+
+def _left_in_cgroups(root: Path) -> list[int]:
+    """The free bytes of each cgroup with a limit, from that of the process up to the root."""
+    found = []
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":  # version 2: one hierarchy for all controllers
+            top, names = root / _CGROUP, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            top = root / _CGROUP / "memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        folder = Path(path.lstrip("/"))
+        # Inside a container the path may be that on the host: then its cgroup is at the top.
+        for below in dict.fromkeys([folder, *folder.parents, Path()]):
+            left = _left_in(top / below, *names)
+            found += [] if left is None else [left]
+    return found
+
+
+def _left_in(folder: Path, limit_name: str, used_name: str, cache_name: str) -> int | None:
+    """The free bytes of one cgroup; pages of files that were not used lately count as free."""
+    limit, used = _lines(folder / limit_name), _lines(folder / used_name)
+    if not limit or not used or not limit[0].isdigit():
+        return None  # no such cgroup, or "max": no limit
+    cache = _values(folder / "memory.stat", cache_name).get(cache_name, 0)
+    return max(0, int(limit[0]) - max(0, int(used[0]) - cache))
+
+
+def _values(file: Path, *names: str) -> dict[str, int]:
+    """The numbers that follow some names at the beginning of a line."""
+    pairs = [line.split()[:2] for line in _lines(file)]
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] in names}
+
+
+def _lines(file: Path) -> list[str]:
     try:
-        lines = MEMINFO.read_text(encoding="ascii").splitlines()
+        return file.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
-        return None
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return int(found[0]) * 1024 if found else None
+        return []
 
 
 def resident_memory() -> int:
-    """The bytes that this process holds now, or 0 where the system does not tell."""
-    try:
-        pages = int(STATM.read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-    return pages * mmap.PAGESIZE
+    """Bytes that this process has in memory, or 0 where the system does not report them."""
+    lines = _lines(ROOT / "proc/self/statm")
+    return int(lines[0].split()[1]) * mmap.PAGESIZE if lines else 0
 
 
 def resolve_limit(memory_limit: float | str | None) -> int:
-    """A limit of memory in bytes; half of what there is by default.
+    """Return a memory limit in bytes; half of the available memory by default.
 
     >>> resolve_limit("1.5GB"), resolve_limit(2e9)
     (1500000000, 2000000000)
@@ -54,9 +91,9 @@ def resolve_limit(memory_limit: float | str | None) -> int:
     if isinstance(memory_limit, str):
         found = re.fullmatch(r"\s*([0-9.]+)\s*([kMGT]?)B?\s*", memory_limit)
         memory_limit = float(found[1]) * _UNITS[found[2]] if found else -1.0
-    if isinstance(memory_limit, bool) or not memory_limit >= LEAST:
+    if isinstance(memory_limit, bool) or not memory_limit >= MIN_LIMIT:
         msg = (
-            f"'memory_limit' must be at least {LEAST // 10**6} MB, as bytes or as text. Got "
+            f"'memory_limit' must be at least {MIN_LIMIT // 10**6} MB, as bytes or as text. Got "
             f"{memory_limit!r}. Use '2GB', or None for half of what is free."
         )
         raise ParameterError(msg)
@@ -64,22 +101,22 @@ def resolve_limit(memory_limit: float | str | None) -> int:
 
 
 def require_memory(n_bytes: int, what: str, advice: str) -> None:
-    """Refuse what cannot fit, before anything is taken.
+    """Raise an error if there is not enough memory for an allocation.
 
     >>> require_memory(1000, "The sums of groups", "Raise 'leaf_size'.")
     """
     available = available_memory()
     if available is not None and n_bytes > available:
         raise OutOfMemoryError(
-            f"{what} need {told_bytes(n_bytes)} of memory. Got {told_bytes(available)} available. "
-            f"{advice}"
+            f"{what} need {format_bytes(n_bytes)} of memory. Got {format_bytes(available)} "
+            f"available. {advice}"
         )
 
 
-def told_bytes(n_bytes: int) -> str:
-    """Bytes as people say them.
+def format_bytes(n_bytes: int) -> str:
+    """Return a number of bytes as text.
 
-    >>> told_bytes(2_500_000_000), told_bytes(800_000_000), told_bytes(1_500_000)
+    >>> format_bytes(2_500_000_000), format_bytes(800_000_000), format_bytes(1_500_000)
     ('2.5 GB', '800 MB', '1.5 MB')
     """
     if n_bytes >= 10**9:

@@ -15,8 +15,9 @@ import numpy as np
 from secateur.exceptions import ParameterError, SecateurError, StorageError
 from secateur.path import wording
 from secateur.path.codec import from_document, to_document
+from secateur.path.limits import within_budget
 from secateur.path.step import best_among, last_largest, require_steps, smallest_among, usable
-from secateur.path.values import BUDGET_SLACK, real_number, whole_number
+from secateur.path.values import real_number, whole_number
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class WithinBudget:
                 "A budget needs a path with costs. Got a path without them. "
                 "Give feature costs to the run, or use AtMost."
             )
-        fitting = np.flatnonzero(costs <= self.cost * (1 + BUDGET_SLACK))
+        fitting = np.flatnonzero(within_budget(costs, self.cost))
         if fitting.size == 0:
             raise ParameterError(
                 f"No step costs at most {wording.money(path, self.cost)}. "

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from secateur.exceptions import ParameterError
+from secateur.path.limits import within_budget
 from secateur.path.path import StopReason
 from secateur.path.step import Step
-from secateur.path.values import BUDGET_SLACK, real_number, whole_number
+from secateur.path.values import real_number, whole_number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +115,7 @@ class CostBudget:
                 "A cost budget needs steps with costs. Got a step without one. "
                 "Give feature costs to the run, or use MaxFeatures."
             )
-        return StopReason.COST_BUDGET if cost > self.cost * (1 + BUDGET_SLACK) else None
+        return None if within_budget(cost, self.cost) else StopReason.COST_BUDGET
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Costs are sums of floats: three features at 0.1 cost 0.30000000000000004. A budget of 0.3 must pay
-# for them, so budgets are held with this relative slack.
-BUDGET_SLACK = 1e-12
-
-
 def frozen_integers(name: str, values: Any) -> IntArray:
     """Return `values` as a flat read-only int64 array, copied if the caller could write to it."""
     array = np.asarray(values)

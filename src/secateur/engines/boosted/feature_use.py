@@ -8,10 +8,8 @@ import numpy as np
 
 from secateur.data.costs import CostModel
 from secateur.engines.boosted.trees import WordArray
+from secateur.path.limits import highest_cost, within_budget
 from secateur.typing import BoolArray, FloatArray, IntArray
-
-ROUNDING = 1e-12
-"""A purchase may pass the budget by the rounding of a sum of costs."""
 
 
 class FeatureUseState(NamedTuple):
@@ -67,7 +65,7 @@ class FeatureUse:
         """Features that a split may use: those that are in, and those that can be paid for."""
         if len(self.order) >= self._max_features:
             return self.used.copy()
-        affordable: BoolArray = self.spent + self.costs <= self._budget + ROUNDING
+        affordable: BoolArray = within_budget(self.spent + self.costs, self._budget)
         return self.used | affordable
 
     @property
@@ -83,7 +81,7 @@ class FeatureUse:
     @property
     def limits(self) -> tuple[float, float, float]:
         """How many features may still be bought, what was spent, and what may be spent in all."""
-        return self._max_features - len(self.order), self.spent, self._budget + ROUNDING
+        return self._max_features - len(self.order), self.spent, highest_cost(self._budget)
 
     def use(self, feature: int) -> bool:
         """Buy the feature if it is new; returns whether it was."""

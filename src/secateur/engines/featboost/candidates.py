@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from secateur.data.costs import CostModel
+from secateur.path.limits import within_budget
 from secateur.path.step import Score
-from secateur.path.values import BUDGET_SLACK
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 SCORE_TOL = 1e-12
@@ -169,8 +169,8 @@ class SelectedFeatures:
         """The accepted features, and those within the budget."""
         if self._limits.budget is None:
             return np.ones(len(self.used), np.bool_)
-        limit = self._limits.budget * (1.0 + BUDGET_SLACK)
-        allowed: BoolArray = self.used | (self.spent + self.cost <= limit)
+        affordable = within_budget(self.spent + self.cost, self._limits.budget)
+        allowed: BoolArray = self.used | affordable
         return allowed
 
     def is_full(self, max_features: int | None) -> bool:

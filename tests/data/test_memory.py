@@ -1,0 +1,85 @@
+"""Available memory: of the machine, and of the cgroups that a container runs in."""
+
+from __future__ import annotations
+
+import pytest
+
+from secateur.data.memory import available_memory
+
+MB = 10**6
+
+
+def make_tree(root, files):
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return root
+
+
+def cgroup2(folder, limit, used, cache=0):
+    return {
+        f"sys/fs/cgroup/{folder}memory.max": f"{limit}\n",
+        f"sys/fs/cgroup/{folder}memory.current": f"{used}\n",
+        f"sys/fs/cgroup/{folder}memory.stat": f"anon 5\ninactive_file {cache}\n",
+    }
+
+
+def cgroup1(folder, limit, used, cache=0):
+    return {
+        f"sys/fs/cgroup/memory/{folder}memory.limit_in_bytes": f"{limit}\n",
+        f"sys/fs/cgroup/memory/{folder}memory.usage_in_bytes": f"{used}\n",
+        f"sys/fs/cgroup/memory/{folder}memory.stat": f"rss 5\ntotal_inactive_file {cache}\n",
+    }
+
+
+MACHINE = {"proc/meminfo": "MemTotal: 9000000 kB\nMemAvailable:    4000000 kB\n"}
+TWO = {"proc/self/cgroup": "0::/app.slice/run\n"}
+ONE = {"proc/self/cgroup": "5:cpu,cpuacct:/a\n4:memory:/docker/1\n1:name=systemd:/a\n"}
+NO_LIMIT = 9223372036854771712  # what version 1 says where there is none
+
+CASES = {
+    "machine alone": (MACHINE, 4_096_000_000),
+    "nothing known": ({}, None),
+    "cgroup 2 without a limit": (
+        MACHINE | TWO | cgroup2("app.slice/run/", "max", 7),
+        4_096_000_000,
+    ),
+    "cgroup 2": (MACHINE | TWO | cgroup2("app.slice/run/", 900 * MB, 300 * MB), 600 * MB),
+    "cache counts as free": (
+        MACHINE | TWO | cgroup2("app.slice/run/", 900 * MB, 300 * MB, 100 * MB),
+        700 * MB,
+    ),
+    "more cache than use": (
+        MACHINE | TWO | cgroup2("app.slice/run/", 900 * MB, 300 * MB, 400 * MB),
+        900 * MB,
+    ),
+    "the limit of a parent": (
+        MACHINE
+        | TWO
+        | cgroup2("app.slice/run/", "max", 300 * MB)
+        | cgroup2("app.slice/", 500 * MB, 400 * MB),
+        100 * MB,
+    ),
+    "its own namespace": (
+        MACHINE | {"proc/self/cgroup": "0::/\n"} | cgroup2("", 800 * MB, 300 * MB),
+        500 * MB,
+    ),
+    "a path of the host": (MACHINE | TWO | cgroup2("", 800 * MB, 300 * MB), 500 * MB),
+    "more used than allowed": (MACHINE | TWO | cgroup2("", 100 * MB, 300 * MB), 0),
+    "more allowed than there is": (
+        MACHINE | TWO | cgroup2("app.slice/run/", 9 * 10**12, 1),
+        4_096_000_000,
+    ),
+    "cgroup 1": (MACHINE | ONE | cgroup1("docker/1/", 900 * MB, 300 * MB, 50 * MB), 650 * MB),
+    "cgroup 1 without a limit": (
+        MACHINE | ONE | cgroup1("docker/1/", NO_LIMIT, 300 * MB),
+        4_096_000_000,
+    ),
+    "cgroup 1 in a container": (MACHINE | ONE | cgroup1("", 700 * MB, 300 * MB), 400 * MB),
+}
+
+
+@pytest.mark.parametrize(("files", "expected"), CASES.values(), ids=CASES)
+def test_the_smallest_limit_counts(tmp_path, files, expected):
+    assert available_memory(make_tree(tmp_path, files)) == expected
