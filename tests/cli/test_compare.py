@@ -51,7 +51,7 @@ def test_a_method_that_fails_is_reported_and_not_fatal(run, tmp_path, monkeypatc
     def fail(self, *args, **kwargs):
         raise RuntimeError("the disk of the method is full")
 
-    monkeypatch.setattr(baselines.Chance, "fit", fail)
+    monkeypatch.setattr(baselines.RandomRanking, "fit", fail)
     lines = ["a,b,y", *(f"{i * 7 % 11},{i * 5 % 13},{i % 2}" for i in range(60))]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     done = run("compare", "t.csv", "-y", "y", "--json", "-o", "r", *FEW)
@@ -68,7 +68,7 @@ def test_a_method_for_another_task_is_reported_and_not_fatal(run, table, tmp_pat
     reasons = {each["method"]: each["message"] for each in document["failures"]}
     assert reasons.keys() == {"iis", "f_regression", "multitask"}
     assert "which is for regression" in reasons["iis"]
-    assert "wants the task of each row" in reasons["multitask"]
+    assert "the task of each row" in reasons["multitask"]
     assert [rank["method"] for rank in document["ranks"]] == ["f_classif"]
     assert "0 of 2" in done.out
     assert done.err.count("'iis', which is for regression") == 1  # said once, not for each fold
@@ -81,7 +81,7 @@ def test_a_race_that_nobody_finishes_is_written_and_an_error(run, table, tmp_pat
     def fail(self, *args, **kwargs):
         raise RuntimeError("the disk of the method is full")
 
-    monkeypatch.setattr(baselines.Chance, "fit", fail)
+    monkeypatch.setattr(baselines.RandomRanking, "fit", fail)
     done = run("compare", table, "-y", "y", "-o", "r", "--methods", "random,iis", *FEW[2:])
     assert done.code == 1
     assert "needs a method that comes to its end" in done.err
@@ -92,20 +92,20 @@ def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path
     from secateur.model_selection import processes as running
 
     tried = []
-    try_one = running.try_one
+    run_trial = running.run_trial
 
-    def noted(course, attempt):
-        tried.append((attempt.name, attempt.fold))
-        return try_one(course, attempt)
+    def noted(context, spec):
+        tried.append((spec.name, spec.fold))
+        return run_trial(context, spec)
 
-    def interrupted(course, attempt):
+    def interrupted(context, spec):
         if len(tried) == 2:
             import signal
 
             signal.raise_signal(signal.SIGINT)
-        return noted(course, attempt)
+        return noted(context, spec)
 
-    monkeypatch.setattr(running, "try_one", interrupted)
+    monkeypatch.setattr(running, "run_trial", interrupted)
     done = run("compare", table, "-y", "y", "-o", "r", *FEW)
     assert done.code == 130
     assert "--resume" in done.err
@@ -113,7 +113,7 @@ def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path
     again = run("compare", table, "-y", "y", "-o", "r", *FEW)
     assert again.code == 1
     assert "--resume" in again.err
-    monkeypatch.setattr(running, "try_one", noted)
+    monkeypatch.setattr(running, "run_trial", noted)
     last = run("compare", table, "-y", "y", "-o", "r", "--resume", *FEW)
     assert last.code == 0, last.err
     assert sorted(tried) == [(name, fold) for name in ("f_classif", "random") for fold in (0, 1)]

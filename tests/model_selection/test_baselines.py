@@ -8,9 +8,8 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_selection import SelectFdr, f_classif
 
 from secateur.exceptions import MissingDependencyError
-from secateur.model_selection.baselines import L1, MRMR, Elimination, FTest, needs
-from secateur.model_selection.encoding import as_matrix
-from secateur.model_selection.trials import choices_of, within
+from secateur.model_selection.baselines import L1, MRMR, Elimination, FTest, as_matrix, needs
+from secateur.model_selection.trials import at_most, subsets_of
 from secateur.path import SelectionPath, Step, StopReason
 
 
@@ -84,11 +83,11 @@ def test_a_path_is_filled_up_with_what_enters_next():
         list("abcde"),
         "demo",
     )
-    assert within(path, 2).tolist() == [3, 1]
-    assert within(path, 4).tolist() == [3, 1, 0, 4]
-    assert within(path, 9).tolist() == [4, 3, 1, 0, 2]
+    assert at_most(path, 2).tolist() == [3, 1]
+    assert at_most(path, 4).tolist() == [3, 1, 0, 4]
+    assert at_most(path, 9).tolist() == [4, 3, 1, 0, 2]
     large = SelectionPath([Step.of([4, 2, 0])], StopReason.FINISHED, list("abcde"), "demo")
-    assert within(large, 2).tolist() == [4, 2]
+    assert at_most(large, 2).tolist() == [4, 2]
 
 
 def test_a_support_without_a_ranking_gives_only_what_fits():
@@ -96,7 +95,7 @@ def test_a_support_without_a_ranking_gives_only_what_fits():
         def get_support(self):
             return np.array([True, False, True])
 
-    assert [(s.size, s.order.tolist()) for s in choices_of(Mask(), [1, 2])] == [
+    assert [(s.size, s.order.tolist()) for s in subsets_of(Mask(), [1, 2])] == [
         (2, [0, 2]),
         (None, [0, 2]),
     ]

@@ -23,17 +23,16 @@ from secateur import (
     held_out,
 )
 from secateur.exceptions import InputError
-from secateur.model_selection.baselines import MutualInformation
+from secateur.model_selection.baselines import MutualInformation, as_matrix
 from secateur.model_selection.encoding import (
     AsNumbers,
     Sources,
-    _priced,
-    as_matrix,
+    _with_costs,
     on_numbers,
     takes_categories,
 )
 from secateur.model_selection.methods import read_methods
-from secateur.model_selection.trials import choices_of
+from secateur.model_selection.trials import subsets_of
 from secateur.path import SelectionPath, Step, StopReason
 
 TOWNS = ["Basel", "Bern", "Chur", "Genf"]
@@ -228,7 +227,7 @@ def test_a_path_of_columns_becomes_one_of_features():
         path_ = path
         selection_ = path.cut(AtEnd())
 
-    told = choices_of(Fitted(), [1, 2], sources)
+    told = subsets_of(Fitted(), [1, 2], sources)
     assert [(s.size, s.order.tolist()) for s in told] == [(1, [2]), (2, [2, 1]), (None, [2, 1, 0])]
 
 
@@ -246,7 +245,7 @@ def test_a_ranking_of_columns_becomes_one_of_features():
         n_own_ = 3
 
     sources = Sources(np.array([0, 1, 2, 2, 3]), ("a", "b", "c", "d"))
-    told = choices_of(Ranked(), [3], sources)
+    told = subsets_of(Ranked(), [3], sources)
     assert [(s.size, s.order.tolist()) for s in told] == [(3, [2, 0, 3]), (None, [2, 0])]
 
 
@@ -256,7 +255,7 @@ SOURCES = Sources(np.array([0, 2, 1, 1, 3, 3, 3]), ("age", "town", "size", "pet"
 
 
 def costs_of(method):
-    given = _priced(method, SOURCES)
+    given = _with_costs(method, SOURCES)
     assert getattr(given, "feature_groups", None) is None
     return given.costs.bind([f"x{number}" for number in range(7)])
 
@@ -297,7 +296,7 @@ def test_columns_of_a_category_are_no_group_where_groups_are_switched_as_a_whole
 def test_prices_that_cannot_be_told_for_columns_are_refused():
     rule = FeatureCosts(rule=lambda used: np.ones(len(used)))
     with pytest.raises(InputError, match="Encode the categories beforehand"):
-        _priced(GraftingClassifier(costs=rule), SOURCES)
+        _with_costs(GraftingClassifier(costs=rule), SOURCES)
 
 
 # ---- who judges ----------------------------------------------------------------------------------

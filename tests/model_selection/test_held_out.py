@@ -18,7 +18,7 @@ from secateur import (
     GraftingRegressor,
 )
 from secateur.exceptions import InputError, InterruptedWarning, ParameterError
-from secateur.model_selection import fitting as side_by_side
+from secateur.model_selection import processes as running
 from secateur.model_selection.held_out import held_out
 
 GRID = [0.2, 0.1, 0.05, 0.02]
@@ -253,8 +253,8 @@ def test_interruption_keeps_the_folds_that_were_done():
 @pytest.fixture
 def two_processes(monkeypatch):
     """Fits of folds run in two processes, however short they are and whatever there is."""
-    monkeypatch.setattr(side_by_side, "WORTH_SECONDS", 0.0)
-    monkeypatch.setattr(side_by_side, "resolve_n_jobs", lambda n_jobs: n_jobs or 2)
+    monkeypatch.setattr(running, "PARALLEL_SECONDS", 0.0)
+    monkeypatch.setattr(running, "resolve_n_jobs", lambda n_jobs: n_jobs or 2)
 
 
 def test_folds_side_by_side_give_what_folds_one_after_another_do(two_processes):
@@ -298,17 +298,17 @@ def test_folds_side_by_side_give_what_folds_one_after_another_do(two_processes):
     ],
 )
 def test_when_processes_are_worth_it(selector, n_jobs, seconds, processes, monkeypatch):
-    monkeypatch.setattr(side_by_side, "WORTH_SECONDS", 6.0)
+    monkeypatch.setattr(running, "PARALLEL_SECONDS", 6.0)
     X = np.zeros((10, 3))
-    assert side_by_side.n_processes(selector, X, n_jobs, seconds) == processes
+    assert running.n_processes(selector, X, n_jobs, seconds) == processes
 
 
 def test_processes_are_not_more_than_memory_allows(monkeypatch):
     X = np.zeros((1000, 10))
-    monkeypatch.setattr(side_by_side, "WORTH_SECONDS", 6.0)
-    monkeypatch.setattr(side_by_side, "available_memory", lambda: 9 * X.nbytes)
-    assert side_by_side.n_processes(GraftingClassifier(), X, 4, 100.0) == 2
-    assert side_by_side.n_bytes(csr_matrix(np.eye(4))) == 4 * 8 + 4 * 4 + 5 * 4
+    monkeypatch.setattr(running, "PARALLEL_SECONDS", 6.0)
+    monkeypatch.setattr(running, "available_memory", lambda: 9 * X.nbytes)
+    assert running.n_processes(GraftingClassifier(), X, 4, 100.0) == 2
+    assert running.n_bytes(csr_matrix(np.eye(4))) == 4 * 8 + 4 * 4 + 5 * 4
 
 
 def test_progress_is_told_fit_by_fit():

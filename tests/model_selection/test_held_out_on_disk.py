@@ -110,7 +110,7 @@ def test_groups_stay_together(problem):
 def test_what_cannot_be_is_said(problem, tmp_path):
     X, y = problem
     table = secateur.open_table(X, y, cache=tmp_path)
-    with pytest.raises(InputError, match="brings its target"):
+    with pytest.raises(InputError, match=r"stored table.*target"):
         secateur.held_out(selector(), table, y)
     again = secateur.open_table(table.folder)
     with pytest.raises(InputTypeError, match="opened from its folder"):
@@ -118,9 +118,9 @@ def test_what_cannot_be_is_said(problem, tmp_path):
     pd = pytest.importorskip("pandas")
     both = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, z=1 - y)
     several = secateur.open_table(both, ["y", "z"])
-    with pytest.raises(InputError, match=r"must have one target. Got 'y', 'z'"):
+    with pytest.raises(InputError, match=r"one target.*Got 'y', 'z'"):
         secateur.held_out(secateur.MultitaskAGBMClassifier(), several, None)
-    with pytest.raises(InputError, match="brings the tasks of its rows"):
+    with pytest.raises(InputError, match=r"stored table.*tasks"):
         secateur.held_out(secateur.MultitaskAGBMClassifier(), table, None, task=y)
-    with pytest.raises(InputTypeError, match=r"rows of a race must be in memory.*held_out"):
+    with pytest.raises(InputTypeError, match=r"memory.*stored table.*held_out"):
         secateur.compare(table, None, "agbm")

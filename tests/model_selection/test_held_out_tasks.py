@@ -9,10 +9,10 @@ from sklearn.linear_model import LinearRegression
 from secateur import AGBMClassifier, MultitaskAGBMClassifier, MultitaskAGBMRegressor
 from secateur.data.target import read_target
 from secateur.exceptions import InputError, ParameterError
+from secateur.model_selection.fold_scores import without_penalty
+from secateur.model_selection.folds import strata_of_tasks
 from secateur.model_selection.held_out import held_out
-from secateur.model_selection.rows import read_rows
-from secateur.model_selection.step_scores import unselective
-from secateur.model_selection.tasks import TaskModel, mixed_target
+from secateur.model_selection.rows import TaskModel, read_rows
 
 QUICK = {"group_penalty": [0.1, 0.02], "max_iter": 5, "learning_rate": 0.4, "cv": 0}
 
@@ -84,10 +84,10 @@ def test_drawn_folds_have_their_share_of_every_task_and_class():
 
 def test_tasks_are_told_apart_by_class():
     target = read_target(["a", "b", "b", "c"], target_type="classification")
-    mixed = mixed_target(target, np.array(["x", "x", "y", "y"], object))
+    mixed = strata_of_tasks(target, np.array(["x", "x", "y", "y"], object))
     assert mixed.values.tolist() == [0, 1, 2, 3]
     numbers = read_target([1.0, 2.0, 3.0], target_type="regression")
-    assert mixed_target(numbers, np.array([7, 8, 7], object)).values.tolist() == [0, 1, 0]
+    assert strata_of_tasks(numbers, np.array([7, 8, 7], object)).values.tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_tasks_are_refused_for_a_selector_of_one():
 
 
 def test_nothing_to_pay_means_no_penalty_of_either_kind():
-    free = unselective(MultitaskAGBMRegressor(group_penalty=0.3, task_penalty=0.2), 5)
+    free = without_penalty(MultitaskAGBMRegressor(group_penalty=0.3, task_penalty=0.2), 5)
     assert (free.group_penalty, free.task_penalty, free.cut) == ([0.0], "auto", "best")
 
 
@@ -130,7 +130,7 @@ def test_a_model_of_tasks_keeps_its_other_attributes():
     X, y, task = problem()
     rows = read_rows(X, y > 0, target_type="classification", tasks=task)
     model = rows.fit(MultitaskAGBMClassifier(**QUICK))
-    asked = rows.asking(model)
+    asked = rows.with_tasks(model)
     assert isinstance(asked, TaskModel)
     assert asked.classes_.tolist() == [False, True]
     assert (asked.predict(X) == model.predict(X, task=task)).all()

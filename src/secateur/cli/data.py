@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from secateur.cli.job import Outcome
     from secateur.data.target import TargetType
     from secateur.model_selection.rows import Rows
-    from secateur.model_selection.scorers import Measure
+    from secateur.model_selection.scorers import Metric
     from secateur.storage.reading.dataset import Dataset, Roles
     from secateur.storage.reading.dialect import ReadOptions
     from secateur.storage.reading.further import TestRows
@@ -265,39 +265,39 @@ def judge_on(
     Both by the same kind of model: the method's own, all features being free to the second, or a
     linear one where the method predicts nothing.
     """
+    from secateur.model_selection.fold_scores import StepScorer
     from secateur.model_selection.rows import read_rows
-    from secateur.model_selection.step_scores import StepJudge
 
     y, weight, tasks = dataset.beside
     train = read_rows(
         dataset.features.X, y, target_type=dataset.target_type, sample_weight=weight, tasks=tasks
     )
-    measure = _measure(outcome, train)
-    judge = StepJudge(outcome.selector, None, train, measure, seed)
+    metric = _metric(outcome, train)
+    scorer = StepScorer(outcome.selector, None, train, metric, seed)
     talk.note(f"Fitting all features too, for the rows of {test.file}.")
     with talk.warned(), ended_by_interrupts():
-        of_chosen = _asked(*_chosen(outcome, train, test), measure, test)
-        of_all = _asked(judge.fit_all(train), test.X, measure, test)
+        of_chosen = _evaluated(*_chosen(outcome, train, test), metric, test)
+        of_all = _evaluated(scorer.fit_all(train), test.X, metric, test)
     told = {"file": test.file, "rows": len(test.y), **of_chosen}
-    return told | {"all_features": {**of_all, "model": judge.name_of_all}}
+    return told | {"all_features": {**of_all, "model": scorer.name_of_all}}
 
 
-def _measure(outcome: Outcome, train: Rows) -> Measure:
+def _metric(outcome: Outcome, train: Rows) -> Metric:
     """What the scores of the path were made with."""
-    from secateur.model_selection.tasks import RELATIVE, measure_of
+    from secateur.model_selection.scorers import RELATIVE, metric_for
 
     score = outcome.selection.score
     metric = None if score is None else score.metric
     asked = None if metric is None or metric.startswith(RELATIVE) else metric
-    return measure_of(asked, train, metric)
+    return metric_for(asked, train, metric)
 
 
-def _asked(model: Any, X: Any, measure: Measure, test: TestRows) -> dict[str, Any]:
-    from secateur.model_selection.tasks import TaskModel
+def _evaluated(model: Any, X: Any, metric: Metric, test: TestRows) -> dict[str, Any]:
+    from secateur.model_selection.rows import TaskModel
 
     asked = model if test.tasks is None else TaskModel(model, test.tasks)
-    fold_losses = measure.judge(asked, X, test.y, np.ones(len(test.y)))
-    return score_document(measure.score([fold_losses])) or {}
+    fold_losses = metric.evaluate(asked, X, test.y, np.ones(len(test.y)))
+    return score_document(metric.score([fold_losses])) or {}
 
 
 def _chosen(outcome: Outcome, train: Rows, test: TestRows) -> tuple[Any, Any]:

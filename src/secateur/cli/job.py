@@ -100,7 +100,7 @@ def told_of_bins(selector: Any, wish: Wish) -> list[str]:
 
 
 def _check_tasks(method: str, kind: type, dataset: Dataset) -> None:
-    from secateur.model_selection.tasks import knows_tasks
+    from secateur.model_selection.rows import knows_tasks
 
     if knows_tasks(kind) and dataset.tasks is None:
         raise ParameterError(
@@ -270,12 +270,12 @@ def _evidence(
 
 def seen_rows(dataset: Dataset) -> tuple[Any, Any]:
     """The rows that a report looks at: all, or those of a table on disk that are in memory."""
-    from secateur.model_selection.rows import JUDGING_SEED
+    from secateur.model_selection.rows import TEST_SAMPLE_SEED
     from secateur.storage.stored_rows import sample_stored
 
     if not dataset.is_stored:
         return dataset.features.X, dataset.y
-    sample = sample_stored(dataset.features.X, JUDGING_SEED)
+    sample = sample_stored(dataset.features.X, TEST_SAMPLE_SEED)
     return sample.X, dataset.y[sample.rows]
 
 

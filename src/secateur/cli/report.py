@@ -69,7 +69,7 @@ def _selected_beside(file: Path, traced: Any) -> Any:
     """The selection of an older path, which knows no rule, from the file beside it."""
     import json
 
-    from secateur.model_selection.step_scores import AtIndex
+    from secateur.model_selection.fold_scores import AtIndex
 
     beside = file.with_name("selection.json")
     try:

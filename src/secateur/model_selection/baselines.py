@@ -1,10 +1,12 @@
-"""What others would do with a model: L1 penalties, elimination, Boruta, and LightGBM that pays."""
+"""Baselines to compare with: filters, mRMR, L1 penalties, RFECV, Boruta, LightGBM's CEGB."""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_selection import (
@@ -15,27 +17,79 @@ from sklearn.feature_selection import (
     mutual_info_classif,
     mutual_info_regression,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LassoCV, LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_score
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, l1_min_c
 
-from secateur.exceptions import MissingDependencyError
-from secateur.model_selection.encoding import Matrix, as_matrix
+from secateur.data.frames import read_table
+from secateur.exceptions import InputError, MissingDependencyError
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 FALSE_DISCOVERIES = 0.05
-"""The share of false features that the F test accepts among those it chooses by itself."""
+"""The false discovery rate at which the F test makes its own choice."""
+
+MAX_DENSE_CELLS = 200_000_000
+"""Sparse tables with more cells are not made dense: 1.6 GB."""
+
+
+class Matrix(NamedTuple):
+    """Standardised columns, and which of them are codes of categories instead."""
+
+    values: Any
+    is_category: BoolArray
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.values.shape[1])
+
+    @property
+    def by_rows(self) -> Any:
+        """The values in an order that is quick to split by rows."""
+        return self.values.tocsr() if sp.issparse(self.values) else self.values
+
+
+def as_matrix(X: Any, *, dense: bool = False) -> Matrix:
+    """Standardise columns; missing cells get the mean, categories are numbered, -1 for missing.
+
+    Sparse tables stay sparse, and are then not centred, unless ``dense``.
+
+    Examples
+    --------
+    >>> as_matrix([[0.0, 5.0], [2.0, None]]).values
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+    table = read_table(X, categorical_features="from_dtype")
+    is_category = np.zeros(table.n_features, np.bool_)
+    is_category[list(table.categories)] = True
+    if table.is_sparse and not dense:
+        clean = sp.csc_matrix(table.csc, copy=True)
+        clean.data = np.nan_to_num(clean.data)
+        return Matrix(StandardScaler(with_mean=False).fit_transform(clean), is_category)
+    if table.is_sparse and table.n_rows * table.n_features > MAX_DENSE_CELLS:
+        raise InputError(
+            f"A table must have at most {MAX_DENSE_CELLS:,} cells to be made dense. Got "
+            f"{table.n_rows:,} rows and {table.n_features:,} columns. Leave this method out."
+        )
+    raw = table.columns(np.arange(table.n_features))
+    filled = SimpleImputer(keep_empty_features=True).fit_transform(raw)
+    values = StandardScaler().fit_transform(filled)
+    values[:, is_category] = np.nan_to_num(raw[:, is_category], nan=-1.0)
+    return Matrix(values, is_category)
 
 
 class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """Puts the features in an order, the best first.
+    """Ranks the features, the best first.
 
     Attributes
     ----------
     order_ : array of int
-        Perhaps not of all features.
+        The ranking, perhaps not of all features.
     n_own_ : int or None
-        How many of them are the method's own choice; None if it makes none.
+        How many of them the method selects by itself; None if it does not.
     """
 
     _is_dense = False
@@ -46,7 +100,7 @@ class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Learn the order."""
+        """Rank the features."""
         order, n_own = self._rank(as_matrix(X, dense=self._is_dense), np.asarray(y))
         self.order_: IntArray = np.asarray(order, np.int64)
         self.n_own_ = n_own
@@ -54,7 +108,7 @@ class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
         return self
 
     def get_support(self) -> BoolArray:
-        """The mask of its own choice; of all that it has put in order, if it makes none."""
+        """The mask of its own choice; of all ranked features, if it makes none."""
         mask = np.zeros(self.n_features_in_, np.bool_)
         mask[self.order_[: self.n_own_]] = True
         return mask
@@ -68,50 +122,50 @@ class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
         return tags
 
     @property
-    def _is_classes(self) -> bool:
+    def _is_classifier(self) -> bool:
         return self.target_type == "classification"
 
 
 class FTest(Ranking):
-    """One column at a time by its F statistic; its own choice is that of Benjamini and Hochberg."""
+    """F test of each column; its own choice is that of Benjamini and Hochberg."""
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
         with np.errstate(all="ignore"):
-            scores, p = (f_classif if self._is_classes else f_regression)(X.values, y)
-        return _falling(scores), max(1, _accepted(np.where(np.isnan(p), 1.0, p)))
+            scores, p = (f_classif if self._is_classifier else f_regression)(X.values, y)
+        return _descending(scores), max(1, _accepted(np.where(np.isnan(p), 1.0, p)))
 
 
 class MutualInformation(Ranking):
-    """One column at a time by its mutual information with the target.
+    """Mutual information of each column with the target.
 
-    Of a sparse table it counts whether a cell is there, as of a word in a text.
+    Cells of sparse tables count as present or absent, like words in a text.
     """
 
     _takes_categories = True
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:
-        measure = mutual_info_classif if self._is_classes else mutual_info_regression
+        measure = mutual_info_classif if self._is_classifier else mutual_info_regression
         values: Any = X.values
         kinds: Any = X.is_category
-        if hasattr(values, "indptr"):
+        if sp.issparse(values):
             values, kinds = (values != 0).astype(np.float64), True
         scores = measure(values, y, discrete_features=kinds, random_state=self.random_state)
-        return _falling(scores), None
+        return _descending(scores), None
 
 
-class Chance(Ranking):
-    """Features drawn at random: what any method must beat."""
+class RandomRanking(Ranking):
+    """A random ranking: what any method must beat."""
 
     _takes_categories = True
 
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:  # noqa: ARG002 - by chance
+    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:  # noqa: ARG002 - random
         return np.random.default_rng(self.random_state).permutation(X.n_features), None
 
 
-class Everything(BaseEstimator):  # type: ignore[misc]  # untyped base
+class AllFeatures(BaseEstimator):  # type: ignore[misc]  # untyped base
     """All columns."""
 
-    def fit(self, X: Any, y: Any) -> Any:  # noqa: ARG002 - whatever the target
+    def fit(self, X: Any, y: Any) -> Any:  # noqa: ARG002 - any target
         """Count the columns."""
         self.support_: BoolArray = np.ones(
             X.shape[1] if hasattr(X, "shape") else len(X[0]), np.bool_
@@ -129,15 +183,14 @@ class Everything(BaseEstimator):  # type: ignore[misc]  # untyped base
 
 
 class MRMR(Ranking):
-    """Least redundancy, most relevance, as in mRMR's quotient of F statistics and correlations.
+    """Minimum redundancy, maximum relevance (FCQ of Zhao, Anand and Wang, 2019).
 
-    The next feature is that with the largest F_j / mean |corr(j, chosen)| (FCQ of Zhao, Anand and
-    Wang, 2019).
+    The next feature is that with the largest F_j / mean |corr(j, selected)|.
 
     Parameters
     ----------
     n_features : int, default=50
-        How many are put in order.
+        How many features are ranked.
     """
 
     def __init__(
@@ -148,7 +201,7 @@ class MRMR(Ranking):
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[list[int], None]:
         with np.errstate(all="ignore"):
-            scores, _ = (f_classif if self._is_classes else f_regression)(X.values, y)
+            scores, _ = (f_classif if self._is_classifier else f_regression)(X.values, y)
         relevance = np.nan_to_num(scores, nan=0.0, posinf=np.finfo(float).max)
         order = [int(relevance.argmax())]
         redundancy = np.zeros(X.n_features)
@@ -161,74 +214,74 @@ class MRMR(Ranking):
 
 
 def _correlations(values: Any, feature: int) -> FloatArray:
-    """With one column; columns have standard deviation one."""
+    """Correlations with one column; columns are standardised."""
     one = values[:, [feature]]
-    one = np.asarray(one.todense() if hasattr(one, "todense") else one).ravel()
+    one = np.asarray(one.todense() if sp.issparse(one) else one).ravel()
     found: FloatArray = np.asarray(values.T @ (one - one.mean())).ravel() / len(one)
     return found
 
 
-def _falling(scores: Any) -> IntArray:
+def _descending(scores: Any) -> IntArray:
     clean = np.where(np.isnan(scores), -np.inf, scores)
     return np.argsort(-clean, kind="stable").astype(np.int64)
 
 
 def _accepted(p: FloatArray) -> int:
     """How many hypotheses Benjamini and Hochberg reject."""
-    ladder = FALSE_DISCOVERIES * np.arange(1, len(p) + 1) / len(p)
-    below = np.flatnonzero(np.sort(p) <= ladder)
+    thresholds = FALSE_DISCOVERIES * np.arange(1, len(p) + 1) / len(p)
+    below = np.flatnonzero(np.sort(p) <= thresholds)
     return int(below[-1]) + 1 if len(below) else 0
 
 
 L1_GRID = np.logspace(0.05, 2.5, 12)
-"""Times the smallest C at which any feature enters."""
+"""Multiples of the smallest C at which any feature enters."""
 
 ELIMINATED_SINGLY = 50
-"""Recursive elimination goes feature by feature from here on."""
+"""Recursive elimination drops one feature at a time below this number."""
 
 CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
-"""Times the gain of the best first split."""
+"""Multiples of the gain of the best first split."""
 
 
 class L1(Ranking):
-    """Columns in the order in which a falling L1 penalty lets them in.
+    """Order of entry as the L1 penalty decreases.
 
-    Lasso for numbers, a linear support vector machine for classes; its own choice is the penalty
-    that is best in three folds.
+    Lasso for regression, a linear support vector machine for classification; its own choice is the
+    penalty that is best in three folds.
     """
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
-        sizes, own = self._classes(X, y) if self._is_classes else self._numbers(X, y)
+        sizes, own = (self._svm if self._is_classifier else self._lasso)(X, y)
         order = entry_order(sizes)
         entered = set(np.flatnonzero(own))
         order = [j for j in order if j in entered] + [j for j in order if j not in entered]
         return np.array(order, np.int64), len(entered)
 
-    def _classes(self, X: Matrix, y: AnyArray) -> tuple[list[FloatArray], FloatArray]:
-        values = X.values.tocsr() if hasattr(X.values, "indptr") else X.values
+    def _svm(self, X: Matrix, y: AnyArray) -> tuple[list[FloatArray], FloatArray]:
+        values = X.by_rows
         grid = l1_min_c(values, y, loss="squared_hinge") * L1_GRID
-        machines = [
+        models = [
             LinearSVC(penalty="l1", dual=False, C=C, random_state=self.random_state) for C in grid
         ]
-        scores = [cross_val_score(machine, values, y, cv=3).mean() for machine in machines]
-        sizes = [np.abs(machine.fit(values, y).coef_).sum(axis=0) for machine in machines]
+        scores = [cross_val_score(model, values, y, cv=3).mean() for model in models]
+        sizes = [np.abs(model.fit(values, y).coef_).sum(axis=0) for model in models]
         return sizes, sizes[int(np.argmax(scores))]
 
-    def _numbers(self, X: Matrix, y: AnyArray) -> tuple[list[FloatArray], FloatArray]:
+    def _lasso(self, X: Matrix, y: AnyArray) -> tuple[list[FloatArray], FloatArray]:
         model = LassoCV(cv=3, random_state=self.random_state).fit(X.values, y)
         _, coefficients, _ = model.path(X.values, y - np.mean(y), alphas=model.alphas_)
         return list(np.abs(coefficients.T)), np.abs(model.coef_)
 
 
 class Elimination(Ranking):
-    """Recursive elimination by a linear model, its own choice by RFECV in three folds.
+    """Recursive elimination with a linear model; its own choice is RFECV's in three folds.
 
-    In tenths of the columns down to fifty, then one by one.
+    It drops tenths of the features down to fifty, then one at a time.
     """
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
-        model = LogisticRegression(max_iter=300) if self._is_classes else Ridge()
-        values = X.values.tocsr() if hasattr(X.values, "indptr") else X.values
+        model = LogisticRegression(max_iter=300) if self._is_classifier else Ridge()
+        values = X.by_rows
         left = np.arange(X.n_features)
         dropped: IntArray = left[:0]
         if len(left) > ELIMINATED_SINGLY:
@@ -241,14 +294,14 @@ class Elimination(Ranking):
         return np.concatenate([order, dropped]), n_own
 
 
-class BorutaChoice(Ranking):
-    """Boruta's own choice, and its ranking behind it."""
+class Boruta(Ranking):
+    """Boruta's own choice, followed by its ranking."""
 
     _is_dense = True
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
         boruta = needs("boruta", "Boruta")
-        forest = RandomForestClassifier if self._is_classes else RandomForestRegressor
+        forest = RandomForestClassifier if self._is_classifier else RandomForestRegressor
         trees = forest(max_depth=5, n_jobs=-1, random_state=self.random_state)
         chooser = boruta.BorutaPy(trees, n_estimators="auto", random_state=self.random_state)
         chooser.fit(X.values, y)
@@ -257,32 +310,32 @@ class BorutaChoice(Ranking):
 
 
 class CoupledCEGB(Ranking):
-    """LightGBM in which the first use of a feature costs something, from dear to cheap.
+    """LightGBM with a penalty for the first use of a feature, from high to low.
 
-    Its own choice is the penalty that is best on a fifth of the rows that it holds out itself.
+    Its own choice is the penalty that is best on a fifth of the rows, held out inside.
     """
 
     _takes_categories = True
 
     def _rank(self, X: Matrix, y: AnyArray) -> tuple[list[int], int]:
         lightgbm = needs("lightgbm", "LightGBM")
-        values = X.values.tocsr() if hasattr(X.values, "indptr") else X.values
-        codes = np.unique(y, return_inverse=True)[1] if self._is_classes else y
-        n_classes = int(codes.max()) + 1 if self._is_classes else 0
-        told = _cegb_parameters(n_classes, X.n_features, len(y), self.random_state)
-        judges = np.random.default_rng(self.random_state).permutation(len(y)) < len(y) // 5
+        values = X.by_rows
+        codes = np.unique(y, return_inverse=True)[1] if self._is_classifier else y
+        n_classes = int(codes.max()) + 1 if self._is_classifier else 0
+        parameters = _cegb_parameters(n_classes, X.n_features, len(y), self.random_state)
+        is_test = np.random.default_rng(self.random_state).permutation(len(y)) < len(y) // 5
         train = lightgbm.Dataset(
-            values[~judges],
-            codes[~judges],
+            values[~is_test],
+            codes[~is_test],
             categorical_feature=np.flatnonzero(X.is_category).tolist(),
-            params=told,
+            params=parameters,
             free_raw_data=False,
         )
-        test = train.create_valid(values[judges], codes[judges])
-        scale = _first_gain(lightgbm, told, train)
+        test = train.create_valid(values[is_test], codes[is_test])
+        scale = _first_gain(lightgbm, parameters, train)
         gains, losses = [], []
         for share in CEGB_GRID:
-            asked = {**told, "cegb_tradeoff": max(scale * share, 1e-12)}
+            asked = {**parameters, "cegb_tradeoff": max(scale * share, 1e-12)}
             model = lightgbm.train(asked, train, 100, valid_sets=[test])
             gains.append(np.asarray(model.feature_importance("gain"), np.float64))
             losses.append(next(iter(model.best_score["valid_0"].values())))
@@ -294,7 +347,7 @@ class CoupledCEGB(Ranking):
 
 def _cegb_parameters(n_classes: int, n_features: int, n_rows: int, seed: Any) -> dict[str, Any]:
     objective = "regression" if n_classes == 0 else "binary" if n_classes == 2 else "multiclass"
-    told = {
+    parameters = {
         "objective": objective,
         "verbosity": -1,
         "learning_rate": 0.1,
@@ -306,18 +359,18 @@ def _cegb_parameters(n_classes: int, n_features: int, n_rows: int, seed: Any) ->
         "cegb_penalty_feature_coupled": [1.0] * n_features,
         "cegb_tradeoff": 0.0,
     }
-    return told | ({"num_class": n_classes} if n_classes > 2 else {})
+    return parameters | ({"num_class": n_classes} if n_classes > 2 else {})
 
 
-def _first_gain(lightgbm: Any, told: dict[str, Any], train: Any) -> float:
-    """What the best first split gains where features cost nothing."""
-    free = {name: value for name, value in told.items() if not name.startswith("cegb")}
+def _first_gain(lightgbm: Any, parameters: dict[str, Any], train: Any) -> float:
+    """The gain of the best first split without penalty."""
+    free = {name: value for name, value in parameters.items() if not name.startswith("cegb")}
     trees = lightgbm.train(free, train, 1).dump_model()["tree_info"]
     return max((tree["tree_structure"].get("split_gain", 0.0) for tree in trees), default=0.0)
 
 
 def entry_order(sizes: list[FloatArray]) -> list[int]:
-    """Features by the first of the models that uses them, the largest first; others last.
+    """Features by the first model that uses them, the largest coefficient first; unused ones last.
 
     >>> entry_order([np.array([0.0, 2.0, 0.0]), np.array([3.0, 1.0, 0.0])])
     [1, 0, 2]
@@ -330,8 +383,6 @@ def entry_order(sizes: list[FloatArray]) -> list[int]:
 
 def needs(module: str, package: str) -> Any:
     """Import an optional package, or say what to install."""
-    import importlib
-
     try:
         return importlib.import_module(module)
     except ImportError as error:

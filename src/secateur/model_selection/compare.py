@@ -1,12 +1,15 @@
-"""`compare`: methods raced on one table, selection inside the folds."""
+"""`compare`: several methods on one table, selection inside the folds, trials kept in a file."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,27 +17,29 @@ import numpy as np
 from secateur.data.target import TargetType
 from secateur.exceptions import (
     ClusterError,
+    ComparisonError,
     InputTypeError,
     InterruptedWarning,
     ParameterError,
 )
 from secateur.execution.dask import is_executor
-from secateur.model_selection.comparison import Comparison, Trial
+from secateur.model_selection.comparison import Comparison, Trial, TrialStatus
 from secateur.model_selection.encoding import on_numbers
+from secateur.model_selection.folds import outer_folds
 from secateur.model_selection.methods import read_methods
-from secateur.model_selection.outer_folds import outer_folds
-from secateur.model_selection.processes import Attempt, try_all
-from secateur.model_selection.resume import load_earlier, mark_of, parameters_of, taken_up
-from secateur.model_selection.rows import read_rows
-from secateur.model_selection.scorers import read_measure, read_seed, with_threads
-from secateur.model_selection.trials import Course
+from secateur.model_selection.processes import run_trials
+from secateur.model_selection.rows import hash_of, read_rows
+from secateur.model_selection.scorers import read_metric, read_seed, with_threads
+from secateur.model_selection.trials import ComparisonContext, TrialSpec
 from secateur.model_selection.validators import read_validators
 from secateur.path import versions
-from secateur.path.values import real_number, whole_number
+from secateur.path.values import real_number, thawed_json, whole_number
 from secateur.storage.stored_table import StoredTable
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2"}
+IGNORED_PARAMETERS = ("n_jobs", "executor", "verbose")
+"""Parameters that change no result."""
 
 
 def compare(
@@ -56,14 +61,14 @@ def compare(
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> Comparison:
-    """Race methods on one table: selection inside the folds, judged by the rows left out.
+    """Compare methods on one table: selection inside the folds, scores on the test rows.
 
-    A trial is one method on one fold: it sees the training rows only, and gives its own choice and
-    its choice of at most so many features. Each validator is then fitted to the chosen columns of
-    the training rows and scored on the rest. Trials run one after another, all methods on the first
-    fold, then on the second, so that seconds can be compared and an interrupted race says
-    something; on a cluster they begin in this order. A method that fails, or is for another task,
-    is reported and the race goes on.
+    A trial is one method on one fold. The method sees the training rows only, and gives its own
+    choice and a selection of each size. Each validator is then fitted to the selected columns of
+    the training rows and scored on the test rows. Trials run one after another, all methods on the
+    first fold, then on the second, so that times can be compared and an interrupted comparison is
+    useful; on a cluster they begin in this order. A method that fails, or is for another type of
+    target, is reported and the comparison goes on.
 
     Parameters
     ----------
@@ -79,7 +84,7 @@ def compare(
     cv : None, int, splitter or list of (train, test), default=None
         None is five folds, three above 5,000 rows.
     sizes : sequence of int, default=None
-        The most features to ask for. None is 1, 2, 3, 5, 10, 20, 50, 100, as far as there are more
+        The maximum numbers of features. None is 1, 2, 3, 5, 10, 20, 50, 100, below the number of
         columns.
     target_type : {"classification", "regression"}, default=None
         None guesses from y.
@@ -94,22 +99,23 @@ def compare(
         Seconds for one selection, and as much again for its validators. With a limit, trials run in
         a process of their own, which is ended when time is up.
     resume : file, default=None
-        Every finished trial is kept there at once. If the file exists, the race goes on from it.
+        Every finished trial is saved there at once. If the file exists, the comparison continues
+        from it.
     on_trial : callable, default=None
         Called with (trial, number done, number in all) after each trial.
     random_state : int, RandomState or None, default=None
     n_jobs : int, default=None
-        Threads of methods and validators that have no number of their own; one by default on a
-        cluster, whose workers have as many trials at a time as they have threads.
+        Threads of methods and validators whose own is None; one by default on a cluster, whose
+        workers run as many trials at a time as they have threads.
     executor : DaskExecutor, default=None
-        Who tries the methods; None is this process, one trial after another. On a cluster trials
-        run side by side, so their seconds are those of a busy machine; all else is the same. The
-        trial of a worker that is lost is done again.
+        Where trials run; None is this process, one after another. On a cluster trials run in
+        parallel, so their times are those of a busy machine; all else is the same. The trial of a
+        worker that is lost is run again.
 
     Returns
     -------
     Comparison
-        After Ctrl-C, with a warning, what was finished.
+        After Ctrl-C, with a warning, the trials that were finished.
 
     Examples
     --------
@@ -121,7 +127,7 @@ def compare(
     >>> [rank.method for rank in found.ranks()]
     ['f_classif', 'random']
     """
-    earlier = load_earlier(resume)
+    earlier = _load_earlier(resume)
     seed = read_seed(random_state) if earlier is None or random_state is not None else earlier.seed
     limit = _read_limit(time_limit)
     n_jobs = _read_executor(executor, n_jobs)
@@ -130,63 +136,64 @@ def compare(
         X, y, target_type=_read_target_type(target_type), sample_weight=sample_weight, groups=groups
     )
     methods = read_methods(selectors, rows.target_type)
-    course = Course(
+    models = read_validators(validators, rows.target_type, is_sparse=rows.is_sparse)
+    context = ComparisonContext(
         rows=rows,
         folds=outer_folds(rows.target, cv, rows.groups, seed, rows.weight),
         validators={
-            name: on_numbers(with_threads(validator, n_jobs), has_categories=rows.has_categories)
-            for name, validator in read_validators(
-                validators, rows.target_type, is_sparse=rows.is_sparse
-            ).items()
+            name: on_numbers(with_threads(model, n_jobs), has_categories=rows.has_categories)
+            for name, model in models.items()
         },
-        measure=read_measure(scoring or DEFAULT_SCORING[rows.target_type], rows.target_type),
+        metric=read_metric(scoring or DEFAULT_SCORING[rows.target_type], rows.target_type),
         sizes=_read_sizes(sizes, rows.n_features),
         seed=seed,
         n_jobs=n_jobs,
     )
-    plan = taken_up(_plan(course, methods, limit), earlier)
+    plan = _continued(_plan(context, methods, limit), earlier)
     left = _left(plan, methods)
-    with closing(try_all(course, limit, executor, left)) as trials:
-        return _race(plan, trials, len(left), len(methods) * plan.n_folds, on_trial, resume)
+    with closing(run_trials(context, limit, executor, left)) as trials:
+        return _collect(plan, trials, len(left), len(methods) * plan.n_folds, on_trial, resume)
 
 
-def _left(plan: Comparison, methods: Mapping[str, Any]) -> list[Attempt]:
-    """What is left to try, fold by fold."""
+def _left(plan: Comparison, methods: Mapping[str, Any]) -> list[TrialSpec]:
+    """The trials that are left to run, fold by fold."""
     known = {(trial.method, trial.fold) for trial in plan.trials}
     return [
-        Attempt(name, methods[name], fold)
+        TrialSpec(name, methods[name], fold)
         for fold in range(plan.n_folds)
         for name in methods
         if (name, fold) not in known
     ]
 
 
-def _plan(course: Course, methods: Mapping[str, Any], limit: float | None) -> Comparison:
+def _plan(
+    context: ComparisonContext, methods: Mapping[str, Any], limit: float | None
+) -> Comparison:
     """The comparison before its first trial."""
     return Comparison(
         trials=(),
         methods=tuple(methods),
-        validators=tuple(course.validators),
-        sizes=tuple(course.sizes),
-        feature_names=course.rows.names,
-        fold_sizes=tuple((len(fold.train), len(fold.test)) for fold in course.folds),
-        target_type=course.rows.target_type,
-        metric=course.measure.name,
-        greater_is_better=course.measure.greater_is_better,
-        seed=course.seed,
+        validators=tuple(context.validators),
+        sizes=tuple(context.sizes),
+        feature_names=context.rows.names,
+        fold_sizes=tuple((len(fold.train), len(fold.test)) for fold in context.folds),
+        target_type=context.rows.target_type,
+        metric=context.metric.name,
+        greater_is_better=context.metric.greater_is_better,
+        seed=context.seed,
         parameters={
-            "n_rows": len(course.rows.target.values),
+            "n_rows": len(context.rows.target.values),
             "time_limit": limit,
-            "n_jobs": course.n_jobs,
-            "methods": parameters_of(methods),
-            "validators": parameters_of(course.validators),
-            "data": mark_of(course.rows, course.folds),
+            "n_jobs": context.n_jobs,
+            "methods": _parameters_of(methods),
+            "validators": _parameters_of(context.validators),
+            "data": hash_of(context.rows, context.folds),
         },
         versions=versions(),
     )
 
 
-def _race(
+def _collect(
     plan: Comparison,
     trials: Iterator[tuple[int, Trial]],
     n_left: int,
@@ -194,14 +201,14 @@ def _race(
     on_trial: Callable[[Trial, int, int], None] | None,
     file: str | os.PathLike[str] | None,
 ) -> Comparison:
-    """Take trials as they are done; what is done is kept, in the order in which it was planned."""
+    """Collect and save trials as they are done, in the planned order."""
     done = plan
     found: dict[int, Trial] = {}
     try:
         for number, trial in trials:
             found[number] = trial
-            tried = (found[place] for place in sorted(found))
-            done = replace(plan, trials=(*plan.trials, *tried))
+            new = (found[place] for place in sorted(found))
+            done = replace(plan, trials=(*plan.trials, *new))
             if file is not None:
                 done.save(file)
             if on_trial is not None:
@@ -228,7 +235,7 @@ def _read_limit(time_limit: Any) -> float | None:
 
 
 def _read_executor(executor: Any, n_jobs: int | None) -> int | None:
-    """The threads of a trial, once it is clear who tries."""
+    """The threads of a trial: one on a cluster, unless a number is given."""
     if not is_executor(executor):
         raise ParameterError(
             f"'executor' must be None or a DaskExecutor. Got {type(executor).__name__}. Use "
@@ -240,9 +247,9 @@ def _read_executor(executor: Any, n_jobs: int | None) -> int | None:
 def _refuse_stored(X: Any) -> None:
     if isinstance(X, StoredTable):
         raise InputTypeError(
-            "The rows of a race must be in memory: most methods, and the models that judge, want "
-            "their numbers. Got a stored table. Give a part of the rows as a data frame or array, "
-            "or judge one boosted selector on all of them with held_out(selector, table, None)."
+            "compare needs rows in memory, since most methods do. Got a stored table. Give a part "
+            "of the rows as a data frame or array, or score one boosted selector on all of them "
+            "with held_out(selector, table, None)."
         )
 
 
@@ -263,3 +270,102 @@ def _read_sizes(sizes: Any, n_features: int) -> tuple[int, ...]:
     advice = "Use for instance [1, 5, 20]."
     read = {whole_number("sizes", size, least=1, advice=advice) for size in given}
     return tuple(sorted(read))
+
+
+# ---- trials of an earlier run -----------------------------------------------------------------
+
+
+def _load_earlier(file: str | os.PathLike[str] | None) -> Comparison | None:
+    """The comparison in the file; None without a file, or if it does not exist yet."""
+    if file is None:
+        return None
+    if not Path(file).resolve().parent.is_dir():
+        raise ComparisonError(
+            f"'resume' must be a file in a folder that exists. Got {os.fspath(file)!r}. Make the "
+            "folder first."
+        )
+    return Comparison.load(file) if Path(file).exists() else None
+
+
+def _continued(plan: Comparison, earlier: Comparison | None) -> Comparison:
+    """The plan with the trials of an earlier run.
+
+    Methods that are only in the file stay in. Failed trials are run again, and those that exceeded
+    the time limit if it is higher now.
+    """
+    if earlier is None:
+        return plan
+    _check_same(plan, earlier)
+    limit = plan.parameters.get("time_limit")
+    kept = [t for t in earlier.trials if t.method not in plan.methods or _is_final(t, limit)]
+    extra = [name for name in earlier.methods if name not in plan.methods]
+    mine, theirs = _methods(plan), _methods(earlier)
+    parameters = {**thawed_json(plan.parameters), "methods": {**theirs, **mine}}
+    methods = (*plan.methods, *extra)
+    return replace(plan, trials=tuple(kept), methods=methods, parameters=parameters)
+
+
+def _methods(comparison: Comparison) -> dict[str, Any]:
+    found: dict[str, Any] = thawed_json(comparison.parameters.get("methods", {}))
+    return found
+
+
+def _is_final(trial: Trial, limit: float | None) -> bool:
+    if trial.status is TrialStatus.TIMED_OUT:
+        return limit is not None and trial.seconds >= limit
+    return trial.is_done
+
+
+def _check_same(plan: Comparison, earlier: Comparison) -> None:
+    same = ("target_type", "metric", "sizes", "validators", "feature_names", "seed", "fold_sizes")
+    for what in same:
+        _check_equal(what, getattr(plan, what), getattr(earlier, what))
+    for what in ("data", "validators"):
+        _check_equal(what, plan.parameters.get(what), earlier.parameters.get(what))
+    before, now = _methods(earlier), _methods(plan)
+    for name in set(before) & set(now):
+        _check_equal(f"parameters of {name!r}", now[name], before[name])
+
+
+def _check_equal(what: str, now: Any, before: Any) -> None:
+    # as text, so that NaN equals NaN
+    left, right = (json.dumps(thawed_json(value), sort_keys=True) for value in (now, before))
+    if left != right:
+        raise ComparisonError(
+            f"The file of 'resume' holds another comparison: {what} differ. Got "
+            f"{left[:80]} now and {right[:80]} in the file. Use another file, or the same "
+            "data and settings as before."
+        )
+
+
+def _parameters_of(estimators: Mapping[str, Any]) -> dict[str, Any]:
+    """The classes and parameters of estimators, as plain values."""
+    return {name: _description(estimator) for name, estimator in estimators.items()}
+
+
+def _description(estimator: Any) -> Any:
+    if not hasattr(estimator, "get_params"):
+        return {"class": type(estimator).__name__}
+    values = estimator.get_params(deep=False)
+    return {
+        "class": type(estimator).__name__,
+        "parameters": {
+            name: _plain(value)
+            for name, value in sorted(values.items())
+            if name not in IGNORED_PARAMETERS
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return {"array": hashlib.sha256(value.tobytes()).hexdigest()[:16]}
+    return _description(value) if hasattr(value, "get_params") else type(value).__name__

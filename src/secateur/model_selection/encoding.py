@@ -1,10 +1,10 @@
-"""Methods that know numbers only, on tables with categories: columns there, features back."""
+"""One-hot columns for methods that take numbers only, and their selections as features again."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,21 +17,20 @@ from secateur.data.costs import CostModel, FeatureCosts, as_costs
 from secateur.data.frames import read_table
 from secateur.data.table import Table
 from secateur.exceptions import InputError, UnknownCategoryWarning
-from secateur.model_selection.fitting import fit_anew
-from secateur.model_selection.rows import Rows
+from secateur.model_selection.rows import Rows, fit_clone
 from secateur.path import SelectionPath, Step
-from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 
 class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
-    """A table of any kind as floats: missing cells NaN, a column for each value of a category.
+    """Encode a table of any kind as floats: NaN for missing cells, one-hot columns for categories.
 
     Sparse matrices stay sparse.
 
     Attributes
     ----------
     sources_ : array of int
-        The column of X that each column of the result is made of.
+        The column of X that each encoded column is made of.
 
     Examples
     --------
@@ -45,7 +44,7 @@ class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
     (array([0, 1, 1]), ['size', 'sex=f', 'sex=m'])
     """
 
-    def fit(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002 - scikit-learn hands it over
+    def fit(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002 - scikit-learn passes it
         """Learn names and categories."""
         table = read_table(X, categorical_features="from_dtype")
         self.schema_ = table.schema
@@ -55,7 +54,7 @@ class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
         return self
 
     def transform(self, X: Any) -> Any:
-        """The numbers; a value that was not there at fit time has no column."""
+        """Encode a table; a value that was unknown at fit time has no column."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownCategoryWarning)
             table = read_table(X, like=self.schema_)
@@ -67,8 +66,8 @@ class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
         n_plain = schema.n_features - len(schema.encoders)
         names = [schema.names[source] for source in self.sources_[:n_plain]]
         for feature, values in schema.categories.items():
-            told = values.tolist() or [""]
-            names += [f"{schema.names[feature]}={value}" for value in told]
+            known = values.tolist() or [""]
+            names += [f"{schema.names[feature]}={value}" for value in known]
         return np.array(names, dtype=object)
 
 
@@ -93,10 +92,10 @@ def _with_categories(table: Table) -> FloatArray:
 
 
 def takes_categories(estimator: Any) -> bool:
-    """Whether an estimator can do something with columns of categories or text.
+    """Whether an estimator takes columns of categories or text.
 
-    It says so by a parameter ``categorical_features`` or by its tags; a pipeline takes what its
-    first step does.
+    It does with a parameter ``categorical_features`` or by its tags; a pipeline takes what its
+    first step takes.
 
     Examples
     --------
@@ -106,7 +105,7 @@ def takes_categories(estimator: Any) -> bool:
     >>> takes_categories(LogisticRegression()), takes_categories(pipeline)
     (False, True)
     """
-    inner = getattr(estimator, "estimator", None)  # of a search for parameters, for instance
+    inner = getattr(estimator, "estimator", None)  # of a grid search, for instance
     if isinstance(inner, Pipeline):
         return takes_categories(inner)
     if isinstance(estimator, Pipeline):
@@ -122,11 +121,11 @@ def takes_categories(estimator: Any) -> bool:
     return bool(tags.categorical or tags.string)
 
 
-def reading_text(estimator: Any) -> Any:
-    """The same selector of secateur, told that text is categories, where nothing was said of it.
+def with_text_as_categories(estimator: Any) -> Any:
+    """A selector of secateur with text as categories, unless ``categorical_features`` is set.
 
     >>> from secateur import AGBMClassifier
-    >>> reading_text(AGBMClassifier()).categorical_features
+    >>> with_text_as_categories(AGBMClassifier()).categorical_features
     'from_dtype'
     """
     if not hasattr(estimator, "with_cut"):
@@ -138,7 +137,7 @@ def reading_text(estimator: Any) -> Any:
 
 
 def on_numbers(estimator: Any, *, has_categories: bool) -> Any:
-    """An estimator that can be fitted to a table with categories: it gets numbers if it needs them.
+    """An estimator for a table with categories: behind an encoder if it takes numbers only.
 
     >>> from sklearn.linear_model import Ridge
     >>> [name for name, _ in on_numbers(Ridge(), has_categories=True).steps]
@@ -147,75 +146,15 @@ def on_numbers(estimator: Any, *, has_categories: bool) -> Any:
     if not has_categories:
         return estimator
     if takes_categories(estimator):
-        return reading_text(estimator)
+        return with_text_as_categories(estimator)
     if isinstance(estimator, Pipeline):  # not a pipeline in another: weights go to the last step
         return Pipeline([("asnumbers", AsNumbers()), *estimator.steps])
     return make_pipeline(AsNumbers(), estimator)
 
 
-MOST_DENSE_CELLS = 200_000_000
-"""Sparse tables with more cells than this are not made dense: 1.6 GB."""
-
-
-class Matrix(NamedTuple):
-    """Columns of standard deviation one, and which of them are codes of categories instead."""
-
-    values: Any
-    is_category: BoolArray
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return int(self.values.shape[1])
-
-
-def as_matrix(X: Any, *, dense: bool = False) -> Matrix:
-    """Missing cells get the mean of their column; categories are numbered, -1 for missing.
-
-    Sparse tables stay sparse, and are then not centred, unless ``dense``.
-
-    Examples
-    --------
-    >>> as_matrix([[0.0, 5.0], [2.0, None]]).values
-    array([[-1.,  0.],
-           [ 1.,  0.]])
-    """
-    table = read_table(X, categorical_features="from_dtype")
-    is_category = np.zeros(table.n_features, np.bool_)
-    is_category[list(table.categories)] = True
-    if table.is_sparse and not dense:
-        return Matrix(_scaled_sparse(table.csc), is_category)
-    if table.is_sparse and table.n_rows * table.n_features > MOST_DENSE_CELLS:
-        raise InputError(
-            f"A table must have at most {MOST_DENSE_CELLS:,} cells to be made dense. Got "
-            f"{table.n_rows:,} rows and {table.n_features:,} columns. Leave this method out."
-        )
-    raw = table.columns(np.arange(table.n_features))
-    missing = np.isnan(raw)
-    count = np.maximum((~missing).sum(axis=0), 1)
-    mean = np.where(missing, 0.0, raw).sum(axis=0) / count
-    values = np.where(missing, 0.0, raw - mean)
-    values /= _or_one(np.sqrt((values * values).mean(axis=0)))
-    values[:, is_category] = np.nan_to_num(raw[:, is_category], nan=-1.0)
-    return Matrix(values, is_category)
-
-
-def _scaled_sparse(csc: Any) -> Any:
-    clean = sp.csc_matrix(csc, copy=True)
-    clean.data = np.nan_to_num(clean.data)
-    mean = np.asarray(clean.mean(axis=0)).ravel()
-    square = np.asarray(clean.multiply(clean).mean(axis=0)).ravel()
-    spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
-    return sp.csc_matrix(clean @ sp.diags(1.0 / _or_one(spread)))
-
-
-def _or_one(spread: Any) -> Any:
-    return np.where(spread > 0.0, spread, 1.0)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Sources:
-    """The feature that each column was made of: choices of columns as choices of features.
+    """The feature that each column was made of: selections of columns as selections of features.
 
     Parameters
     ----------
@@ -228,7 +167,7 @@ class Sources:
     >>> sources = Sources(np.array([0, 1, 1, 2]), ("size", "sex", "age"))
     >>> sources.order(np.array([2, 3, 1]))
     array([1, 2])
-    >>> sources.worth(np.array([0.5, 0.1, 0.4, 0.2]))
+    >>> sources.importance(np.array([0.5, 0.1, 0.4, 0.2]))
     array([0.5, 0.4, 0.2])
     """
 
@@ -236,19 +175,19 @@ class Sources:
     names: tuple[str, ...]
 
     def order(self, columns: IntArray) -> IntArray:
-        """Columns in some order as features: each where the first of its columns is."""
+        """Columns in some order as features: each at the place of its first column."""
         features = self.of_columns[np.asarray(columns, np.int64)]
         _, first = np.unique(features, return_index=True)
         return features[np.sort(first)]
 
-    def worth(self, worth: Any) -> FloatArray:
-        """That of the best of its columns."""
+    def importance(self, importance: Any) -> FloatArray:
+        """Importance of features: that of the best of their columns."""
         found = np.full(len(self.names), np.nan)
-        np.fmax.at(found, self.of_columns, np.asarray(worth, np.float64))
+        np.fmax.at(found, self.of_columns, np.asarray(importance, np.float64))
         return found
 
     def path(self, path: SelectionPath) -> SelectionPath:
-        """The same steps in terms of features, which weigh what their columns do together."""
+        """The same steps in terms of features; their weights are the sums over their columns."""
         steps = tuple(self._step(step) for step in path)
         return replace(path, steps=steps, feature_names=self.names)
 
@@ -263,23 +202,21 @@ class Sources:
 def fit_method(
     method: Any, rows: Rows, seed: int, n_jobs: int | None
 ) -> tuple[Any, Sources | None]:
-    """A method fitted to some rows in a form that it can use.
+    """Fit a method to some rows, encoded if it takes numbers only.
 
-    Where there are categories, those that take them get them. The others get a column of 0 and 1
-    for each value that is among these rows; if they have costs, the columns of one category are
-    bought as one. Feature Gradients switches groups as a whole, which is something else: a category
-    of many values would have to be worth all of its columns. There columns stand alone.
+    The columns of one category then have one cost, as a feature group. Feature Gradients selects
+    groups as a whole, so there each column stands alone.
 
     Returns
     -------
     fitted : estimator
     sources : Sources or None
-        The features that its columns were made of; None where they are the features.
+        The features that its columns were made of; None if they are the features.
     """
     if not rows.has_categories:
-        return fit_anew(method, rows, seed, n_jobs), None
+        return fit_clone(method, rows, seed, n_jobs), None
     if takes_categories(method):
-        return fit_anew(reading_text(method), rows, seed, n_jobs), None
+        return fit_clone(with_text_as_categories(method), rows, seed, n_jobs), None
     numbers = AsNumbers().fit(rows.X)
     sources = Sources(numbers.sources_, rows.names)
     columns = replace(
@@ -288,7 +225,7 @@ def fit_method(
         names=tuple(numbers.get_feature_names_out()),
         has_categories=False,
     )
-    return fit_anew(_with_costs(method, sources), columns, seed, n_jobs), sources
+    return fit_clone(_with_costs(method, sources), columns, seed, n_jobs), sources
 
 
 def _with_costs(method: Any, sources: Sources) -> Any:

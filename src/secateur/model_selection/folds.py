@@ -1,51 +1,55 @@
-"""Rows apart: which train and which judge, in folds or in one held-out part."""
+"""Folds: which rows train and which validate or test, inside a fit and around a whole selection."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from secateur.data.folds import Fold
 from secateur.data.target import Target
-from secateur.exceptions import ParameterError
-from secateur.typing import IntArray
+from secateur.data.tasks import read_stacked, rows_by_key
+from secateur.data.vectors import as_array, check_length
+from secateur.exceptions import InputError, ParameterError
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 MANY_ROWS = 5_000
-"""Above so many rows one held-out part is precise enough, and folds would only cost time."""
+"""Above this number of rows one validation part is precise enough."""
 
 FEW_ROWS = 40
-"""Below so many rows folds are too small to judge anything."""
+"""Below this number of rows folds are too small for a meaningful score."""
 
 SMALLEST_CLASS = 6
 """A class with fewer rows would be missing from some fold, or nearly so."""
 
 
+# ---- inside a fit -----------------------------------------------------------------------------
+
+
 def is_drawn(cv: Any) -> bool:
-    """Whether folds are ours to draw: for None and numbers, not for splitters and lists of folds.
+    """Whether folds are drawn here: for None and numbers, not for splitters and lists of folds.
 
     >>> is_drawn(5), is_drawn([([0, 1], [2])])
     (True, False)
     """
-    is_text = isinstance(cv, str)
-    return is_text or not (hasattr(cv, "split") or isinstance(cv, Iterable))
+    return isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable))
 
 
 def draw_folds(
     target: Target, cv: int | None, *, random_state: int, fraction: float = 0.2
 ) -> list[Fold]:
-    """Folds drawn at random, classes in proportion; none where there are too few rows for any.
+    """Random folds, stratified by class; none where there are too few rows.
 
     Parameters
     ----------
     target : Target
     cv : None or int
-        None: five folds up to 2,000 rows, three up to 5,000, one held-out part above; no folds
-        below 40 rows, or where a class has fewer than 6. 1 is one held-out part, 0 no folds.
+        None: five folds up to 2,000 rows, three up to 5,000, one validation part above; no folds
+        below 40 rows, or where a class has fewer than 6. 1 is one validation part, 0 no folds.
     random_state : int
     fraction : float, default=0.2
-        The share of rows of a single held-out part.
+        The share of rows of a single validation part.
 
     Examples
     --------
@@ -55,64 +59,58 @@ def draw_folds(
     [20, 20, 20, 20, 20]
     """
     n_folds = default_folds(target) if cv is None else cv
-    if not isinstance(n_folds, int | np.integer) or isinstance(n_folds, bool) or n_folds < 0:
-        msg = (
+    if not _is_whole(n_folds) or n_folds < 0:
+        raise ParameterError(
             "'cv' must be None, an int >= 0, a splitter or a list of (train, test) rows. Got "
             f"{cv!r}. Use 5 for five folds."
         )
-        raise ParameterError(msg)
     if n_folds > len(target.values):
-        msg = (
+        raise ParameterError(
             f"'cv' must not be more than the number of rows. Got {n_folds} folds for "
             f"{len(target.values)} rows. Use fewer folds."
         )
-        raise ParameterError(msg)
     if n_folds == 0:
         return []
     if n_folds == 1:
         return [hold_out(target, fraction, random_state)]
-    place = _places(target, random_state)
-    return [_fold(place, int(n_folds), fold) for fold in range(n_folds)]
+    fold_of = _shuffled_places(target, random_state) % n_folds
+    return [Fold(*map(np.flatnonzero, (fold_of != k, fold_of == k))) for k in range(n_folds)]
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def default_folds(target: Target) -> int:
-    """How many folds there are by default, fewer with more rows; see `draw_folds`."""
+    """The default number of folds, fewer with more rows; see `draw_folds`."""
     n = len(target.values)
-    if n < FEW_ROWS or _smallest_class(target) < SMALLEST_CLASS:
+    smallest = n
+    if target.classes is not None:
+        counts = np.bincount(target.values.astype(np.int64))
+        smallest = int(counts[counts > 0].min())
+    if n < FEW_ROWS or smallest < SMALLEST_CLASS:
         return 0
     if n > MANY_ROWS:
         return 1
     return 5 if n <= 2000 else 3
 
 
-def _smallest_class(target: Target) -> int:
-    if target.classes is None:
-        return len(target.values)
-    counts = np.bincount(target.values.astype(np.int64))
-    return int(counts[counts > 0].min())
-
-
 def hold_out(target: Target, fraction: float, random_state: int) -> Fold:
-    """One part of the rows, drawn at random and in each class alike.
+    """One random validation part, stratified by class.
 
-    Of two rows or more, at least one trains and one judges; a single row trains.
+    Of two rows or more, at least one is in each part; a single row trains.
     """
     n = len(target.values)
-    place = _places(target, random_state)
+    place = _shuffled_places(target, random_state)
     n_test = min(max(1, round(fraction * n)), n - 1)
-    # Evenly spread over the places: a class that comes first does not give more than its share.
+    # Evenly distributed over the places: the first class does not give more than its share.
     test = np.zeros(n, np.bool_)
     test[(np.arange(n_test) * n) // max(1, n_test)] = True
     return Fold(np.flatnonzero(~test[place]), np.flatnonzero(test[place]))
 
 
-def _fold(place: IntArray, n_folds: int, fold: int) -> Fold:
-    test = place % n_folds == fold
-    return Fold(np.flatnonzero(~test), np.flatnonzero(test))
-
-
-def _places(target: Target, random_state: int) -> IntArray:
-    """A number for each row, dealt out at random, class after class: row % k is then stratified."""
+def _shuffled_places(target: Target, random_state: int) -> IntArray:
+    """A random number for each row, class after class: places modulo k are stratified."""
     order = np.random.default_rng(random_state).permutation(len(target.values))
     if target.classes is not None:
         order = order[np.argsort(target.values[order], kind="stable")]
@@ -127,13 +125,13 @@ def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> l
     Parameters
     ----------
     cv : splitter with ``split(X, y)``, or iterable of (train, test)
-        Speaks of all rows.
+        In the numbers of all rows.
     target : Target
         Of all rows.
     kept : array of int
-        The rows that the fit sees, sorted.
+        The rows that the fit uses, sorted.
     groups : array, optional
-        Which rows belong together, for splitters that ask for it.
+        Which rows belong together, for splitters that need it.
 
     Examples
     --------
@@ -152,8 +150,8 @@ def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> l
     number[kept] = np.arange(len(kept))
     folds = []
     for pair in pairs:
-        train, test = _read_pair(pair, n_rows)
-        folds.append(Fold(_renumbered(train, number), _renumbered(test, number)))
+        parts = [number[np.sort(part)] for part in _read_pair(pair, n_rows)]
+        folds.append(Fold(*(part[part >= 0] for part in parts)))
     _check_folds(folds)
     return folds
 
@@ -164,17 +162,15 @@ def _read_pair(pair: Any, n_rows: int) -> tuple[IntArray, IntArray]:
         train, test = (_row_numbers(part, n_rows) for part in pair)
         everyone = np.concatenate([train, test])
     except (TypeError, ValueError, IndexError) as error:
-        msg = (
+        raise ParameterError(
             f"'cv' must give pairs of row numbers (train, test) from 0 to {n_rows - 1}. Got "
             f"something else: {error}. Use 5 for five folds."
-        )
-        raise ParameterError(msg) from error
+        ) from error
     if len(np.unique(everyone)) < len(everyone):
-        msg = (
-            "'cv' must give each row to one part of a fold, once. Got rows that train and judge, "
-            "or that come twice. Use 5 for five folds."
+        raise ParameterError(
+            "'cv' must give each row to one part of a fold, once. Got rows in both train and test, "
+            "or repeated rows. Use 5 for five folds."
         )
-        raise ParameterError(msg)
     return train, test
 
 
@@ -189,19 +185,149 @@ def _row_numbers(part: Any, n_rows: int) -> IntArray:
     return rows
 
 
-def _renumbered(rows: IntArray, number: IntArray) -> IntArray:
-    found = number[np.sort(rows)]
-    return found[found >= 0]
-
-
 def _check_folds(folds: list[Fold]) -> None:
     if not folds:
-        msg = "'cv' must give at least one fold. Got none. Use None to have folds drawn."
-        raise ParameterError(msg)
+        raise ParameterError(
+            "'cv' must give at least one fold. Got none. Use None to have folds drawn."
+        )
     empty = [k for k, fold in enumerate(folds) if not (len(fold.train) and len(fold.test))]
     if empty:
-        msg = (
-            "'cv' must give every fold rows of positive weight that train, and some that judge. "
+        raise ParameterError(
+            "'cv' must give every fold training rows and test rows of positive weight. "
             f"Got none in fold {empty[0]}. Use fewer folds, or leave that one out."
         )
-        raise ParameterError(msg)
+
+
+# ---- around a whole selection -----------------------------------------------------------------
+
+
+def outer_folds(
+    target: Target, cv: Any, groups: IntArray | None, seed: int, weight: FloatArray | None = None
+) -> list[Fold]:
+    """The outer folds of nested cross-validation, at least one.
+
+    Parameters
+    ----------
+    target : Target
+    cv : None, int, splitter or list of (train, test)
+        None is five folds, three above 5,000 rows; 1 is one held-out fifth. Drawn folds are
+        stratified by class and keep groups together.
+    groups : array of int, shape (n_rows,), or None
+        Which rows belong together.
+    seed : int
+    weight : array of shape (n_rows,), optional
+        Rows of weight zero are in no fold.
+
+    Returns
+    -------
+    list of Fold
+        In the numbers of all rows.
+
+    Examples
+    --------
+    >>> from secateur.data.target import read_target
+    >>> target = read_target([0, 1] * 10, target_type="classification")
+    >>> [len(fold.test) for fold in outer_folds(target, None, None, seed=0)]
+    [4, 4, 4, 4, 4]
+    """
+    kept = np.arange(len(target.values)) if weight is None else np.flatnonzero(weight)
+    if not is_drawn(cv):
+        folds = read_folds(cv, target, kept, groups)
+    else:
+        folds = _drawn(target.take(kept), cv, None if groups is None else groups[kept], seed)
+    return [Fold(kept[fold.train], kept[fold.test]) for fold in folds]
+
+
+def _drawn(target: Target, cv: Any, groups: IntArray | None, seed: int) -> list[Fold]:
+    if _is_whole(cv) and cv == 0:
+        raise ParameterError(
+            "'cv' must give at least one fold. Got 0. Use None for as many as are sensible."
+        )
+    n_rows = len(target.values)
+    n_folds = max(2, min(n_rows // 2, 5 if n_rows <= MANY_ROWS else 3)) if cv is None else cv
+    if groups is None:
+        return draw_folds(target, n_folds, random_state=seed)
+    return group_folds(target, groups, n_folds, seed)
+
+
+def read_groups(groups: Any, n_rows: int) -> IntArray:
+    """A number for the group of each row.
+
+    >>> read_groups(["b", "a", "b"], 3)
+    array([1, 0, 1])
+    """
+    values = as_array(groups, "groups")
+    if values.ndim != 1:
+        raise InputError(
+            f"'groups' must have one value per row. Got shape {values.shape}. Give the column that "
+            "says which rows belong together."
+        )
+    check_length(len(values), n_rows, "groups")
+    _, numbers = np.unique(values.astype(str), return_inverse=True)
+    return numbers.astype(np.int64)
+
+
+def group_folds(target: Target, groups: IntArray, n_folds: Any, seed: int) -> list[Fold]:
+    """Folds that keep groups together, stratified by class as far as that goes."""
+    from sklearn.model_selection import GroupKFold, GroupShuffleSplit, StratifiedGroupKFold
+
+    n_groups = len(np.unique(groups))
+    if not _is_whole(n_folds) or n_folds < 1:
+        draw_folds(target, n_folds, random_state=seed)  # says what is wrong with it
+    if n_groups < max(2, n_folds):
+        raise ParameterError(
+            f"'cv' must not be more than the number of groups. Got {n_folds} folds for {n_groups} "
+            "groups of rows. Use fewer folds, or leave 'groups' out."
+        )
+    if n_folds == 1:
+        splitter: Any = GroupShuffleSplit(1, test_size=0.2, random_state=seed)
+    else:
+        kind = GroupKFold if target.classes is None else StratifiedGroupKFold
+        splitter = kind(int(n_folds), shuffle=True, random_state=seed)
+    return read_folds(splitter, target, np.arange(len(groups)), groups)
+
+
+def labels_of(target: Target) -> AnyArray:
+    """The target as it was given: labels, or numbers."""
+    if target.classes is None:
+        return target.values
+    labels: AnyArray = target.classes[target.values.astype(np.int64)]
+    return labels
+
+
+# ---- several tasks ----------------------------------------------------------------------------
+
+
+def strata_of_tasks(target: Target, tasks: AnyArray) -> Target:
+    """A class for each task and class, so that folds are stratified by both."""
+    strata = np.zeros(len(tasks))
+    n_known = 0
+    for each in read_stacked(target, tasks.tolist(), len(tasks)):
+        strata[each.rows] = n_known
+        if each.target.classes is not None:
+            strata[each.rows] += each.target.values
+        n_known += max(1, each.target.n_classes)
+    return Target(strata, np.arange(n_known)) if n_known > 1 else Target(strata)
+
+
+def check_task_folds(folds: Sequence[Fold], target: Target, tasks: AnyArray) -> None:
+    """Raise if the training rows of a fold are not enough for every task."""
+    for number, fold in enumerate(folds, start=1):
+        training = rows_by_key(tasks[fold.train].tolist())
+        for task in rows_by_key(tasks[fold.test].tolist()):
+            if task not in training:
+                raise _too_few(task, "no rows", number)
+        for task, places in training.items():
+            if len(places) < 2:
+                raise _too_few(task, "one row", number)
+            n_classes = len(np.unique(target.values[fold.train[places]]))
+            if target.classes is not None and n_classes < 2:
+                raise _too_few(task, "one class", number)
+
+
+def _too_few(task: Any, what: str, fold: int) -> InputError:
+    return InputError(
+        "The training rows of every fold must have two rows and two classes of every task at "
+        f"least. Got {what} of task {task!r} in fold {fold}. Use fewer folds, or leave that task "
+        "out or join it to another."
+    )

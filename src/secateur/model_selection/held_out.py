@@ -1,4 +1,4 @@
-"""A whole selection repeated without the rows that judge it: held-out scores of any selector."""
+"""`held_out`: nested cross-validation of a selector, a held-out score for each step of its path."""
 
 from __future__ import annotations
 
@@ -15,13 +15,24 @@ import numpy as np
 from secateur.data.folds import Fold
 from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
-from secateur.model_selection.fitting import fit_anew, n_processes, results_of, single_threaded
-from secateur.model_selection.folds import is_drawn
-from secateur.model_selection.outer_folds import outer_folds
-from secateur.model_selection.rows import Rows, check_validator, read_rows, target_type_of
-from secateur.model_selection.scorers import read_measure, read_seed
-from secateur.model_selection.step_scores import StepJudge
-from secateur.model_selection.tasks import check_task_folds, knows_tasks, measure_of, mixed_target
+from secateur.model_selection.fold_scores import StepScorer
+from secateur.model_selection.folds import (
+    check_task_folds,
+    is_drawn,
+    outer_folds,
+    strata_of_tasks,
+)
+from secateur.model_selection.processes import n_processes, results_of, single_threaded
+from secateur.model_selection.rows import (
+    Rows,
+    check_validator,
+    fit_clone,
+    knows_tasks,
+    read_rows,
+    target_type_of,
+)
+from secateur.model_selection.scorers import metric_for, read_metric, read_seed
+from secateur.model_selection.statistics import selection_frequency
 from secateur.path import Score, Selection, SelectionPath, StopReason
 from secateur.path.comparing import matched_steps, step_of_size
 from secateur.typing import FloatArray, IntArray
@@ -29,25 +40,25 @@ from secateur.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """A path whose scores come from rows that had no say in it.
+    """The result of nested cross-validation of a selector.
 
     Parameters
     ----------
     path : SelectionPath
-        That of all rows. The score of a step is what the steps that stand for it in the folds are
-        worth on the rows left out there. If no fold was finished, its own scores are kept.
+        The path of all rows. The score of a step is the held-out score of the steps that match it
+        in the folds. If no fold was finished, its own scores are kept.
     fold_paths : tuple of SelectionPath
-        One for each fold that was finished, traced without the rows of the fold.
+        One for each fold that was finished, from its training rows.
     matches : tuple of tuple of int
-        For each fold, and each step of `path`, the step of the fold's path that stands for it.
+        For each fold, and each step of `path`, the matching step of the fold's path.
     all_features : Score or None
-        The same for a model on all columns; None if it was not finished.
+        Held-out score of a model on all features; None if it was not finished.
     all_features_model : str
-        What that model is.
+        The name of that model.
     selector : estimator
         The selector fitted to all rows, cut by the held-out scores.
     folds : tuple of Fold
-        The rows of the folds that were finished.
+        The folds that were finished.
 
     Examples
     --------
@@ -70,27 +81,26 @@ class HeldOut:
     folds: tuple[Fold, ...]
 
     def frequency(self, cut: Any = None) -> FloatArray:
-        """In what share of the folds each feature was chosen.
+        """The share of the folds in which each feature was selected.
 
         Parameters
         ----------
         cut : Selection, array of int, rule, int or None
-            A selection of `path`: counted at the steps that stand for it. An array of features:
-            counted at the steps that are nearest in size. Anything that ``path.cut`` takes.
+            A selection of `path`: counted at the matching steps. An array of features: counted at
+            the steps of the nearest size. Or anything that ``path.cut`` takes.
 
         Returns
         -------
         array of shape (n_features_in,)
             NaN if no fold was finished.
         """
-        chosen = self.supports(cut)
-        share = np.full(self.path.n_features_in, np.nan if not chosen else 0.0)
-        for support in chosen:
-            share[support] += 1.0 / len(chosen)
-        return np.round(share, 12)  # five fifths are one
+        selected = self.supports(cut)
+        if not selected:
+            return np.full(self.path.n_features_in, np.nan)
+        return selection_frequency(selected, self.path.n_features_in)
 
     def supports(self, cut: Any = None) -> list[IntArray]:
-        """The features that each fold chose at a cut; see `frequency`."""
+        """The features that each fold selected at a cut; see `frequency`."""
         if isinstance(cut, np.ndarray | list | tuple):
             size = len(np.unique(np.asarray(cut, np.int64)))
             places = [step_of_size(path, size) for path in self.fold_paths]
@@ -115,41 +125,40 @@ def held_out(
     n_jobs: int | None = None,
     on_fit: Callable[[int, int], None] | None = None,
 ) -> HeldOut:
-    """Repeat a selection inside each fold and judge its steps by the rows left out.
+    """Nested cross-validation of a selector: held-out scores for all steps of its path.
 
-    Each fold traces a path of its own, from the same parameters, without seeing the rows that
-    judge it: they take no part in choosing features, penalties, rounds or scales. Ctrl-C keeps the
-    folds that were finished.
+    The whole selection is repeated on the training rows of each fold, and its steps are scored on
+    the test rows, which take no part in choosing features, penalties, rounds or scales. Ctrl-C
+    keeps the folds that were finished.
 
     Parameters
     ----------
     selector : estimator of secateur
         Anything with ``fit``, ``path_`` and ``with_cut``. It is cloned, never fitted.
     X : array, sparse matrix or data frame of shape (n_rows, n_features), or stored table
-        Of a stored table a seeded sample of rows is read into memory, and those judge that are in
-        it and were left out; bins are those of all rows.
+        Of a stored table a seeded sample of rows is read into memory, and scores come from its test
+        rows; bins are those of all rows.
     y : array or series of shape (n_rows,)
-        None for a stored table, which brings its target and weights.
+        None for a stored table, which has its target and weights.
     cv : None, int, splitter or list of (train, test), default=None
         None is five folds, three above 5,000 rows; 1 is one held-out fifth.
     groups : array of shape (n_rows,), default=None
-        Which rows belong together. Folds keep them together, also those that a selector draws for
-        itself.
+        Which rows belong together. Outer and inner folds keep them together.
     task : array of shape (n_rows,), default=None
-        The task of each row, for selectors of several tasks. Every fold has its share of each.
+        The task of each row, for selectors of several tasks. Folds are stratified by task.
     sample_weight : array of shape (n_rows,), default=None
     scoring : None, str or callable, default=None
         "log_loss", "accuracy", "squared_error", "absolute_error" are means over rows, with the
         standard error of such a mean; any other scorer of scikit-learn is a mean over folds. None
-        is what the path's own scores are, or the log loss and the squared error.
+        is the metric of the path's own scores, or the log loss and the squared error.
     validator : None or estimator, default=None
-        The model that is fitted on the chosen columns of the training rows and judged. None is the
+        The model that is fitted to the selected features of the training rows. None is the
         selector's own model where it predicts, otherwise logistic or ridge regression.
     random_state : int, RandomState or None, default=None
-        Of the folds, and of estimators that have none of their own.
+        For the folds, and for estimators whose own is None.
     n_jobs : int or None, default=None
-        Threads of selectors that have no number of their own. Where the fit to all rows takes long,
-        the others run side by side in so many processes; the results are the same.
+        Threads of selectors whose own is None. Where the fit to all rows takes long, the others run
+        in so many processes; the results are the same.
     on_fit : callable, default=None
         Called with (done, total) after each of the fits.
 
@@ -159,41 +168,40 @@ def held_out(
     """
     seed = read_seed(random_state)
     _check(selector, validator)
-    kind = target_type_of(selector)
     rows = read_rows(
         X,
         y,
-        target_type=kind,
+        target_type=target_type_of(selector),
         sample_weight=sample_weight,
         groups=groups,
         tasks=_tasks(selector, task),
     )
-    if not knows_tasks(selector):  # a stored table may bring some all the same
+    if not knows_tasks(selector):  # a stored table may have some all the same
         rows = replace(rows, tasks=None)
     folds = _folds(rows, cv, seed)
-    read_measure(scoring, rows.target_type)  # complains before any work
-    tell = _Counter(on_fit, 1 + 2 * len(folds))
+    read_metric(scoring, rows.target_type)  # raises before any work
+    progress = _Progress(on_fit, 1 + 2 * len(folds))
     started = perf_counter()
-    whole = fit_anew(selector, rows, seed, n_jobs)
-    tell.one_more()
+    whole = fit_clone(selector, rows, seed, n_jobs)
+    progress.one_more()
     processes = n_processes(selector, rows.X, n_jobs, perf_counter() - started)
     own = next((step.score.metric for step in whole.path_ if step.score is not None), None)
     if processes > 1:
         selector = single_threaded(selector)
-    judge = StepJudge(selector, validator, rows, measure_of(scoring, rows, own), seed)
-    work = _Work(rows, folds, judge, tell)
-    done: tuple[list[Any], Score | None] = ([], None)
+    scorer = StepScorer(selector, validator, rows, metric_for(scoring, rows, own), seed)
+    runs = _Folds(rows, folds, scorer, progress)
+    fits: list[Any] = []
+    of_all = None
     if not _is_interrupted(whole):
-        done = work.done(partial(_fit, selector, seed, n_jobs), processes)
-    fits, of_all = done
+        fits, of_all = runs.fit(partial(_fit, selector, seed, n_jobs), processes)
     matches = [matched_steps(whole.path_, fit.path_) for fit in fits]
-    whole.path_ = work.scored(whole.path_, fits, matches)
+    whole.path_ = runs.scored(whole.path_, fits, matches)
     return HeldOut(
         path=whole.path_,
         fold_paths=tuple(fit.path_ for fit in fits),
         matches=tuple(matches),
         all_features=of_all,
-        all_features_model=judge.name_of_all,
+        all_features_model=scorer.name_of_all,
         selector=whole.with_cut(whole.cut),
         folds=tuple(folds[: len(fits)]),
     )
@@ -204,7 +212,7 @@ def _check(selector: Any, validator: Any) -> None:
         hasattr(selector, "fit") and hasattr(selector, "with_cut")
     ):
         raise ParameterError(
-            "'selector' must be a selector of secateur, which leaves a path. Got "
+            "'selector' must be a selector of secateur, which has a path. Got "
             f"{selector!r}. Use for instance AGBMClassifier(), or compare() for others."
         )
     if validator is not None:
@@ -222,10 +230,10 @@ def _tasks(selector: Any, task: Any) -> Any:
 
 
 def _folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
-    """The folds around the selection; those we draw have their share of every task."""
+    """The outer folds; those that are drawn are stratified by task."""
     target = rows.target
     if rows.tasks is not None and is_drawn(cv):
-        target = mixed_target(target, rows.tasks)
+        target = strata_of_tasks(target, rows.tasks)
     folds = outer_folds(target, cv, rows.groups, seed, rows.weight)
     if rows.tasks is not None:
         check_task_folds(folds, rows.target, rows.tasks)
@@ -233,62 +241,62 @@ def _folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
 
 
 @dataclass(slots=True, eq=False)
-class _Counter:
-    """Tells how many of the fits are done."""
+class _Progress:
+    """Counts the fits for a callback."""
 
-    listener: Callable[[int, int], None] | None
+    callback: Callable[[int, int], None] | None
     total: int
     done: int = 0
 
     def one_more(self) -> None:
         self.done += 1
-        if self.listener is not None:
-            self.listener(self.done, self.total)
+        if self.callback is not None:
+            self.callback(self.done, self.total)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Work:
-    """The folds, and who judges in them."""
+class _Folds:
+    """The outer folds, fitted and scored."""
 
     rows: Rows
     folds: Sequence[Fold]
-    judge: StepJudge
-    tell: _Counter
+    scorer: StepScorer
+    progress: _Progress
 
-    def done(self, fit: Callable[[Rows], Any], processes: int) -> tuple[list[Any], Score | None]:
-        """The selector fitted to the training rows of each fold, and the score of all columns.
+    def fit(self, fit: Callable[[Rows], Any], processes: int) -> tuple[list[Any], Score | None]:
+        """The selector fitted to the training rows of each fold, and the score of all features.
 
-        Up to an interruption, which keeps the folds that were done.
+        An interruption keeps the folds that were done.
         """
         fits: list[Any] = []
-        fold_losses: list[FoldLosses] = []
+        of_all: list[FoldLosses] = []
         try:
-            with _said_before(), closing(results_of(self._tasks(fit), processes)) as results:
+            with _without_repeats(), closing(results_of(self._tasks(fit), processes)) as results:
                 for result in results:
                     if len(fits) == len(self.folds):
-                        fold_losses.append(result)
+                        of_all.append(result)
                     elif _is_interrupted(result):
                         break
                     else:
                         fits.append(result)
-                    self.tell.one_more()
+                    self.progress.one_more()
         except KeyboardInterrupt:
             self._warn_of_interruption(len(fits))
-        is_whole = len(fold_losses) == len(self.folds)
-        return fits, self.judge.measure.score(fold_losses) if is_whole else None
+        is_whole = len(of_all) == len(self.folds)
+        return fits, self.scorer.metric.score(of_all) if is_whole else None
 
     def _tasks(self, fit: Callable[[Rows], Any]) -> Iterator[Callable[[], Any]]:
-        """First the fits, then the fold_losses on all columns."""
+        """First the fits, then the scores of all features."""
         for fold in self.folds:
             yield partial(fit, self.rows.take(fold.train))
         for fold in self.folds:
-            yield partial(self.judge.judge_all, *(self.rows.take(rows) for rows in fold))
+            yield partial(self.scorer.all_features, *(self.rows.take(rows) for rows in fold))
 
     def _warn_of_interruption(self, n_done: int) -> None:
+        what = "The model on all features was not finished."
         if n_done < len(self.folds):
-            _warn(f"It keeps the {n_done} of {len(self.folds)} folds that were done.")
-        else:
-            _warn("The model on all columns was not finished.")
+            what = f"It keeps the {n_done} of {len(self.folds)} folds that were done."
+        warnings.warn(f"held_out was interrupted. {what}", InterruptedWarning, stacklevel=4)
 
     def scored(
         self, path: SelectionPath, fits: Sequence[Any], matches: Sequence[Sequence[int]]
@@ -296,35 +304,30 @@ class _Work:
         """The path with a held-out score for each step."""
         if not fits:
             return path
-        fold_losses = []
+        folds = []
         for fold, fit, match in zip(self.folds, fits, matches, strict=False):
             train, test = self.rows.take(fold.train), self.rows.take(fold.test)
-            told = {at: self.judge.judge(fit, at, train, test) for at in sorted(set(match))}
-            fold_losses.append([told[at] for at in match])
-        measure = self.judge.measure
-        scores = [measure.score(of_step) for of_step in zip(*fold_losses, strict=True)]
-        steps = [replace(step, score=s) for step, s in zip(path, scores, strict=True)]
+            by_step = {at: self.scorer.step(fit, at, train, test) for at in sorted(set(match))}
+            folds.append([by_step[at] for at in match])
+        scores = [self.scorer.metric.score(of_step) for of_step in zip(*folds, strict=True)]
+        steps = [replace(step, score=score) for step, score in zip(path, scores, strict=True)]
         return replace(path, steps=tuple(steps))
 
 
 def _fit(selector: Any, seed: int, n_jobs: int | None, rows: Rows) -> Any:
-    return fit_anew(selector, rows, seed, n_jobs)
+    return fit_clone(selector, rows, seed, n_jobs)
 
 
 @contextmanager
-def _said_before() -> Iterator[None]:
-    """What a fold warns of, the fit to all rows has warned of before; not so an interruption."""
+def _without_repeats() -> Iterator[None]:
+    """Ignore warnings of folds, which the fit to all rows has given, but for interruptions."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SecateurWarning)
         warnings.simplefilter("default", InterruptedWarning)
-        # joblib's advice for those who end its processes early, as an interruption does
+        # joblib warns when its processes are ended early, as an interruption does
         warnings.filterwarnings("ignore", ".* tasks which were still being processed", UserWarning)
         yield
 
 
 def _is_interrupted(fitted: Any) -> bool:
     return bool(fitted.path_.stop_reason is StopReason.INTERRUPTED)
-
-
-def _warn(what: str) -> None:
-    warnings.warn(f"held_out was interrupted. {what}", InterruptedWarning, stacklevel=5)

@@ -1,11 +1,11 @@
-"""Methods by name: the selectors of secateur, found by walking its public names, and baselines."""
+"""Methods by name: the selectors of secateur, found among its public names, and baselines."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -14,8 +14,8 @@ from secateur.data.messages import similar_to
 from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError
 from secateur.model_selection import baselines
-from secateur.model_selection import baselines as baseline_models
-from secateur.model_selection.tasks import knows_tasks
+from secateur.model_selection.rows import knows_tasks
+from secateur.model_selection.validators import labelled
 
 
 class Unsuited(BaseEstimator):  # type: ignore[misc]  # untyped base
@@ -24,18 +24,18 @@ class Unsuited(BaseEstimator):  # type: ignore[misc]  # untyped base
     Parameters
     ----------
     why : str
-        What is wrong, in a sentence.
+        The reason, in a sentence.
     """
 
     def __init__(self, why: str = "") -> None:
         self.why = why
 
     def fit(self, X: Any, y: Any) -> Any:  # noqa: ARG002 - looks at nothing
-        """Say why not."""
+        """Raise the reason."""
         raise ParameterError(self.why)
 
     def get_support(self) -> Any:
-        """Never comes to it."""
+        """Raise the reason."""
         raise ParameterError(self.why)
 
 
@@ -46,12 +46,12 @@ ENDINGS = {"Classifier": "classification", "Regressor": "regression", "Selector"
 BASELINES: dict[str, Callable[[str], Any]] = {
     "mutual_info": baselines.MutualInformation,
     "mrmr": baselines.MRMR,
-    "l1": baseline_models.L1,
-    "rfecv": baseline_models.Elimination,
-    "boruta": baseline_models.BorutaChoice,
-    "cegb": baseline_models.CoupledCEGB,
-    "random": baselines.Chance,
-    "all": lambda _: baselines.Everything(),
+    "l1": baselines.L1,
+    "rfecv": baselines.Elimination,
+    "boruta": baselines.Boruta,
+    "cegb": baselines.CoupledCEGB,
+    "random": baselines.RandomRanking,
+    "all": lambda _: baselines.AllFeatures(),
 }
 F_TESTS = {"classification": "f_classif", "regression": "f_regression"}
 DEFAULT_BASELINES = ("mutual_info", "l1", "random", "all")
@@ -60,7 +60,7 @@ PACKAGES = {"boruta": "boruta", "cegb": "lightgbm"}
 
 
 def own_methods(target_type: TargetType) -> dict[str, Any]:
-    """The selectors of secateur that can be raced: those that want X and y and nothing more.
+    """The selectors of secateur that can be compared: those whose fit needs X and y only.
 
     >>> sorted(own_methods("regression"))
     ['agbm', 'featboost', 'fg', 'gbfs', 'grafting', 'gtgbm', 'iis']
@@ -74,13 +74,13 @@ def all_methods(target_type: TargetType) -> dict[str, Any]:
     >>> sorted(set(all_methods("regression")) - set(own_methods("regression")))
     ['multitask']
     """
-    # by name, because the front door is above this room: a new selector is found by itself
-    front = importlib.import_module("secateur")
+    # by name, because selectors are above this package; a new selector is found by itself
+    package = importlib.import_module("secateur")
     found = {}
-    for name in front.__all__:
-        stem, its_type = _parted(name)
+    for name in package.__all__:
+        stem, its_type = _stem(name)
         if stem and its_type in {target_type, None}:
-            kind = getattr(front, name)
+            kind = getattr(package, name)
             if inspect.isclass(kind) and hasattr(kind, "with_cut"):
                 found[NICKNAMES.get(stem, stem)] = _made(kind, target_type)
     return found
@@ -114,32 +114,28 @@ def known_methods(target_type: TargetType) -> dict[str, Any]:
 
 
 def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
-    """Methods in the user's words as estimators by name.
+    """Methods as estimators by name, from what a user may write.
 
-    A method that is for another task becomes one that fails and says why, as long as there are
-    others to race.
+    A method for another type of target becomes one that fails and says why, as long as there are
+    others to compare.
 
     Parameters
     ----------
     selectors : None, str, estimator, sequence of these, or dict of estimators
-        None is all selectors of secateur and a few baselines. Text is a name, or several parted by
-        commas.
+        None is all selectors of secateur and a few baselines. Text is a name, or several separated
+        by commas.
     target_type : {"classification", "regression"}
     """
     if selectors is None:
         names = [*own_methods(target_type), F_TESTS[target_type], *DEFAULT_BASELINES]
         return {name: known_methods(target_type)[name] for name in names}
-    if isinstance(selectors, Mapping):
-        given = [(str(name), value) for name, value in selectors.items()]
-    else:
-        given = [_labelled(value) for value in _listed(selectors)]
     known = known_methods(target_type)
     methods: dict[str, Any] = {}
-    for label, value in given:
-        name = label if label not in methods or isinstance(value, str) else _unused(label, methods)
-        methods[name] = (
-            _named(value, target_type, known) if isinstance(value, str) else _checked(value)
-        )
+    for label, value in labelled(selectors):
+        if isinstance(value, str):
+            methods[label or value] = _named(value, target_type, known)
+        else:
+            methods[_unused(label or _label(value), methods)] = _checked(value)
     if not methods:
         raise ParameterError(
             f"'selectors' must name at least one method. Got none. Use some of {_list(known)}."
@@ -150,7 +146,7 @@ def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
     return methods
 
 
-def _parted(name: str) -> tuple[str, str | None]:
+def _stem(name: str) -> tuple[str, str | None]:
     for ending, target_type in ENDINGS.items():
         if name.endswith(ending):
             return name.removesuffix(ending).lower(), target_type
@@ -164,31 +160,15 @@ def _made(kind: type, target_type: TargetType) -> Any:
     return kind(**{name: value for name, value in wanted.items() if name in known})
 
 
-def _listed(selectors: Any) -> list[Any]:
-    if isinstance(selectors, str):
-        return [part.strip() for part in selectors.split(",") if part.strip()]
-    if hasattr(selectors, "fit") or not isinstance(selectors, Iterable):
-        return [selectors]
-    return [
-        part for value in selectors for part in (_listed(value) if _is_text(value) else [value])
-    ]
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _labelled(value: Any) -> tuple[str, Any]:
-    if isinstance(value, str):
-        return value, value
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):
-        return value
-    kind = type(value).__name__
-    stem, _ = _parted(kind)
-    return NICKNAMES.get(stem, stem or kind.lower()), value
+def _label(estimator: Any) -> str:
+    kind = type(estimator).__name__
+    stem, _ = _stem(kind)
+    return NICKNAMES.get(stem, stem or kind.lower())
 
 
 def _unused(label: str, taken: Mapping[str, Any]) -> str:
+    if label not in taken:
+        return label
     number = 2
     while f"{label}_{number}" in taken:
         number += 1
@@ -206,8 +186,8 @@ def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
         )
     elif plain in all_methods(target_type):
         what = (
-            "'selectors' must be methods that want X and y only. Got "
-            f"{name!r}, which wants the task of each row."
+            "'selectors' must be methods that need X and y only. Got "
+            f"{name!r}, which needs the task of each row."
         )
     else:
         raise ParameterError(
@@ -228,8 +208,7 @@ def _checked(value: Any) -> Any:
 
 
 def _list(known: Mapping[str, Any]) -> str:
-    there = [name for name in known if _is_installed(name)]
-    return ", ".join(there)
+    return ", ".join(name for name in known if _is_installed(name))
 
 
 def _is_installed(name: str) -> bool:

@@ -1,98 +1,193 @@
-"""Trials run: here one after another, in a process that can be ended, or on a cluster."""
+"""Where trials and fits run: one after another here, in other processes, or on a cluster.
+
+With a time limit trials run in a process of their own. It is started as a program, so that a script
+needs no guard around its main part, and a method that does not return is ended with its process.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from threading import Thread, local
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 from weakref import finalize
 
+import numpy as np
+from sklearn.base import clone
+
+from secateur._kernels.threads import resolve_n_jobs
+from secateur.data.memory import available_memory
 from secateur.exceptions import ClusterError, SecateurError
 from secateur.execution.dask import DaskExecutor
 from secateur.model_selection.comparison import Trial, TrialStatus
-from secateur.model_selection.trials import Course, judge, select, told
+from secateur.model_selection.trials import (
+    ComparisonContext,
+    TrialSpec,
+    describe,
+    failed_trial,
+    run_trial,
+    score,
+    select,
+)
+from secateur.storage.stored_table import StoredTable
 
-STARTING_SECONDS = 300.0
+START_SECONDS = 300.0
 """How long a process may take to load its libraries and the table."""
 
 GRACE_SECONDS = 0.2
-"""What is allowed on top of a limit for asking and answering."""
+"""Added to a time limit for the messages between the processes."""
 
-MOST_STDERR = 2000
+MAX_STDERR = 2000
+
+PARALLEL_SECONDS = 6.0
+"""Shorter fits are done one after another: processes have to load libraries."""
+
+COPIES = 4
+"""How many times the memory of the table a process may need."""
 
 
-class ChildError(SecateurError, RuntimeError):
+# ---- trials -----------------------------------------------------------------------------------
+
+
+def run_trials(
+    context: ComparisonContext,
+    limit: float | None,
+    executor: DaskExecutor | None,
+    specs: Sequence[TrialSpec],
+) -> Generator[tuple[int, Trial], None, None]:
+    """Yield trials as they are done, each with its place among `specs`."""
+    if executor is not None:
+        yield from _run_on_cluster(context, limit, executor, specs)
+        return
+    with closing(TrialRunner(context, limit)) as runner:
+        for number, spec in enumerate(specs):
+            yield number, runner.run(spec)
+
+
+def _run_on_cluster(
+    context: ComparisonContext,
+    limit: float | None,
+    executor: DaskExecutor,
+    specs: Sequence[TrialSpec],
+) -> Generator[tuple[int, Trial], None, None]:
+    """On a cluster, where a trial that ends its worker has failed."""
+    if not specs:
+        return
+    shared = executor.share(TrialRunner(context, limit), "table and folds")
+    names = [f"trial of {spec.name}" for spec in specs]
+    with closing(executor.done(_run_on_worker, specs, shared, names)) as done:
+        for number, outcome in done:
+            error = outcome.error
+            if error is None:
+                yield number, outcome.result
+            else:
+                message = str(error) if isinstance(error, ClusterError) else describe(error)
+                yield number, failed_trial(specs[number], message, 0.0)
+
+
+def _run_on_worker(runner: TrialRunner, spec: TrialSpec) -> Trial:
+    started = perf_counter()
+    try:
+        return runner.run(spec)
+    except KeyboardInterrupt as error:  # raised by the method: a worker has no keyboard
+        return failed_trial(spec, describe(error), perf_counter() - started)
+
+
+class TrialRunner:
+    """Runs trials here or, with a time limit, in a process of each thread.
+
+    A process is kept for the next trial: loading its libraries takes long.
+    """
+
+    def __init__(self, context: ComparisonContext, limit: float | None) -> None:
+        self._context, self._limit = context, limit
+        self._own = local()
+
+    def __reduce__(self) -> tuple[type[TrialRunner], tuple[ComparisonContext, float | None]]:
+        return TrialRunner, (self._context, self._limit)
+
+    def run(self, spec: TrialSpec) -> Trial:
+        """Run one trial."""
+        if self._limit is None:
+            return run_trial(self._context, spec)
+        if not hasattr(self._own, "process"):
+            self._own.process = TrialProcess(self._context, self._limit)
+            finalize(self, self._own.process.close)
+        trial: Trial = self._own.process.run(spec)
+        return trial
+
+    def close(self) -> None:
+        """End the process of this thread."""
+        if hasattr(self._own, "process"):
+            self._own.process.close()
+
+
+class WorkerError(SecateurError, RuntimeError):
     """The process ended by itself, or never began to answer."""
 
 
-class Child:
-    """One process after another that tries methods; a method that takes too long ends its process.
+class TrialProcess:
+    """A process that runs trials; a method that exceeds the time limit ends it.
 
     Parameters
     ----------
-    course : Course
+    context : ComparisonContext
     time_limit : float
         Seconds for a selection, and as much again for its validators.
     """
 
-    def __init__(self, course: Course, time_limit: float) -> None:
-        self._course = course
+    def __init__(self, context: ComparisonContext, time_limit: float) -> None:
+        self._context = context
         self._limit = time_limit
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._errors: Any = None
 
-    def run(self, name: str, method: Any, fold: int) -> Trial:
-        """One trial, whatever happens to it."""
+    def run(self, spec: TrialSpec) -> Trial:
+        """Run one trial; whatever happens to it becomes its status and message."""
         started = perf_counter()
         try:
             self._start()
             started = perf_counter()
-            self._send((name, method, fold))
+            self._send(spec)
             trial: Trial = self._receive(self._limit + GRACE_SECONDS)
-            if trial.is_done:
-                trial = self._judged(trial)
+            return self._scored(trial) if trial.is_done else trial
         except TimeoutError:
             message = f"It took longer than the time limit of {self._limit:g} seconds."
-            return self._ended(name, fold, TrialStatus.TIMED_OUT, message, started)
-        except (ChildError, OSError, pickle.PicklingError, TypeError, AttributeError) as error:
-            message = str(error) if isinstance(error, ChildError) else told(error)
-            return self._ended(name, fold, TrialStatus.FAILED, message, started)
-        return trial
+            status = TrialStatus.TIMED_OUT
+        except (WorkerError, OSError, pickle.PicklingError, TypeError, AttributeError) as error:
+            message, status = describe(error), TrialStatus.FAILED
+        self.close()
+        return Trial(spec.name, spec.fold, status, message, perf_counter() - started)
 
-    def _judged(self, trial: Trial) -> Trial:
-        """With scores; a trial whose validators took too long keeps what it chose."""
+    def _scored(self, trial: Trial) -> Trial:
+        """With scores; a trial whose validators exceed the limit keeps its selection."""
         try:
-            judged: Trial = self._receive(self._limit + GRACE_SECONDS)
+            scored: Trial = self._receive(self._limit + GRACE_SECONDS)
         except TimeoutError:
             self.close()
             message = f"The validators took longer than the time limit of {self._limit:g} seconds."
-            late, done = TrialStatus.TIMED_OUT, trial
-            return Trial(done.method, done.fold, late, message, done.seconds, done.subsets)
-        return judged
-
-    def _ended(
-        self, name: str, fold: int, status: TrialStatus, message: str, started: float
-    ) -> Trial:
-        self.close()
-        return Trial(name, fold, status, message, perf_counter() - started)
+            return replace(trial, status=TrialStatus.TIMED_OUT, message=message)
+        return scored
 
     def _start(self) -> None:
         if self._process is not None:
             return
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         known = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "secateur.model_selection.worker"],
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-c", f"from {__name__} import serve; serve()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -101,8 +196,8 @@ class Child:
         )
         self._answers = SimpleQueue()
         Thread(target=_listen, args=(self._process.stdout, self._answers), daemon=True).start()
-        self._send(self._course)
-        self._receive(STARTING_SECONDS)
+        self._send(self._context)
+        self._receive(START_SECONDS)
 
     def _send(self, what: Any) -> None:
         assert self._process is not None  # noqa: S101 - it was started
@@ -116,17 +211,17 @@ class Child:
         except Empty:
             raise TimeoutError from None
         if answer is _END:
-            raise ChildError(self._last_words())
+            raise WorkerError(self._reason_of_end())
         return answer
 
-    def _last_words(self) -> str:
+    def _reason_of_end(self) -> str:
         assert self._process is not None  # noqa: S101 - it was started
         code = self._process.wait()
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         likely = " Perhaps memory ran out." if code == -9 else ""
         self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace")[-MOST_STDERR:].strip().splitlines()
-        last = f" Its last words: {lines[-1]}" if lines else ""
+        lines = self._errors.read().decode(errors="replace")[-MAX_STDERR:].strip().splitlines()
+        last = f" Its last message: {lines[-1]}" if lines else ""
         return f"The process of the trial ended by itself ({how}).{likely}{last}"
 
     def close(self) -> None:
@@ -140,7 +235,7 @@ class Child:
         for stream in streams:
             try:
                 stream.close()
-            except OSError:  # what was written last has no reader any more
+            except OSError:  # the last message has no reader any more
                 continue
 
 
@@ -150,7 +245,7 @@ _END = object()
 def _pickled(what: Any) -> bytes:
     """By cloudpickle, which sends classes of a script or a notebook by value.
 
-    scikit-learn brings it along: joblib needs it, or carries it inside.
+    scikit-learn depends on joblib, which depends on cloudpickle or contains it.
     """
     for name in ("cloudpickle", "joblib.externals.cloudpickle", "pickle"):
         try:
@@ -163,7 +258,7 @@ def _pickled(what: Any) -> bytes:
 
 
 def _listen(stream: Any, answers: SimpleQueue[Any]) -> None:
-    """Hand on what the process answers, and its end."""
+    """Pass on the answers of the process, and its end."""
     while True:
         try:
             answers.put(pickle.load(stream))  # noqa: S301 - from our own child
@@ -172,84 +267,99 @@ def _listen(stream: Any, answers: SimpleQueue[Any]) -> None:
             return
 
 
-class Attempt(NamedTuple):
-    """A trial that is to be: a method on a fold."""
-
-    name: str
-    method: Any
-    fold: int
-
-
-def try_all(
-    course: Course,
-    limit: float | None,
-    executor: DaskExecutor | None,
-    attempts: Sequence[Attempt],
-) -> Generator[tuple[int, Trial], None, None]:
-    """Trials as they are done, each with its place among the attempts."""
-    if executor is not None:
-        yield from _try_there(course, limit, executor, attempts)
-    elif limit is None:
-        for number, attempt in enumerate(attempts):
-            yield number, try_one(course, attempt)
-    else:
-        with closing(Child(course, limit)) as child:
-            for number, attempt in enumerate(attempts):
-                yield number, child.run(*attempt)
+def serve() -> None:
+    """The other end of `TrialProcess`: read the context, then trials; answer selections, scores."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    requests, answers = sys.stdin.buffer, _own_stdout()
+    context = pickle.load(requests)  # noqa: S301 - from our own parent
+    _answer(answers, "ready")
+    while True:
+        try:
+            spec = pickle.load(requests)  # noqa: S301 - from our own parent
+        except EOFError:
+            return
+        trial = select(context, spec)
+        _answer(answers, trial)
+        if trial.is_done:
+            _answer(answers, score(context, trial))
 
 
-def try_one(course: Course, attempt: Attempt) -> Trial:
-    """One trial in this process."""
-    trial = select(course, *attempt)
-    return judge(course, trial) if trial.is_done else trial
+def _own_stdout() -> BinaryIO:
+    """Keep the pipe for answers: what methods print goes to the errors."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return answers
 
 
-def _try_there(
-    course: Course, limit: float | None, executor: DaskExecutor, attempts: Sequence[Attempt]
-) -> Generator[tuple[int, Trial], None, None]:
-    """On a cluster, where a trial that takes its worker with it has failed."""
-    if not attempts:
-        return
-    shared = executor.share(Bench(course, limit), "table and folds")
-    names = [f"trial of {attempt.name}" for attempt in attempts]
-    with closing(executor.done(_try_on_worker, attempts, shared, names)) as done:
-        for number, outcome in done:
-            if outcome.error is None:
-                yield number, outcome.result
-                continue
-            error, attempt = outcome.error, attempts[number]
-            message = str(error) if isinstance(error, ClusterError) else told(error)
-            yield number, Trial(attempt.name, attempt.fold, TrialStatus.FAILED, message, 0.0)
+def _answer(stream: BinaryIO, what: Any) -> None:
+    stream.write(pickle.dumps(what))
+    stream.flush()
 
 
-class Bench:
-    """What a worker needs to try methods: the course, and with a limit a process for each thread.
+# ---- fits of folds ----------------------------------------------------------------------------
 
-    A process stays for the next trial, as at home, or loading its libraries would count each time.
+
+def n_processes(estimator: Any, X: Any, n_jobs: int | None, seconds: float) -> int:
+    """How many processes fits of an estimator should share; 1 is this process only.
+
+    The threads of one fit wait for each other where tables are short: as many fits with one thread
+    each are faster. The results are the same.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : table
+    n_jobs : int or None
+        Used if the estimator's own is None.
+    seconds : float
+        The time of one such fit.
     """
-
-    def __init__(self, course: Course, limit: float | None) -> None:
-        self._course, self._limit = course, limit
-        self._own = local()
-
-    def __reduce__(self) -> tuple[type[Bench], tuple[Course, float | None]]:
-        return Bench, (self._course, self._limit)
-
-    def run(self, attempt: Attempt) -> Trial:
-        """One trial; with a limit in a process that can be ended."""
-        if self._limit is None:
-            return try_one(self._course, attempt)
-        if not hasattr(self._own, "child"):
-            self._own.child = Child(self._course, self._limit)
-            finalize(self, self._own.child.close)
-        trial: Trial = self._own.child.run(*attempt)
-        return trial
+    own = getattr(estimator, "n_jobs", None)
+    cores = resolve_n_jobs(n_jobs if own is None else own)
+    elsewhere = getattr(estimator, "executor", None) is not None or isinstance(X, StoredTable)
+    watched = any(getattr(estimator, name, None) for name in ("_skl_callbacks", "verbose"))
+    if cores < 2 or seconds < PARALLEL_SECONDS or elsewhere or watched:
+        return 1
+    memory = available_memory()
+    fitting = cores if memory is None else memory // max(1, COPIES * n_bytes(X))
+    return int(max(1, min(cores, fitting)))
 
 
-def _try_on_worker(bench: Bench, attempt: Attempt) -> Trial:
-    started = perf_counter()
-    try:
-        return bench.run(attempt)
-    except KeyboardInterrupt as error:  # raised by the method: nobody is at the keyboard here
-        took = perf_counter() - started
-        return Trial(attempt.name, attempt.fold, TrialStatus.FAILED, told(error), took)
+def n_bytes(X: Any) -> int:
+    """About how much memory a table takes.
+
+    >>> n_bytes(np.zeros((10, 2)))
+    160
+    """
+    if hasattr(X, "indptr"):
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    return int(np.prod(np.shape(X))) * 8
+
+
+def single_threaded(estimator: Any) -> Any:
+    """A clone with one thread, if it has such a parameter."""
+    known = estimator.get_params(deep=False)
+    return clone(estimator).set_params(n_jobs=1) if "n_jobs" in known else clone(estimator)
+
+
+def results_of(tasks: Iterable[Callable[[], Any]], processes: int) -> Generator[Any, None, None]:
+    """The results of tasks in their order; closing the generator ends those that still run.
+
+    >>> list(results_of([lambda: 1, lambda: 2], 1))
+    [1, 2]
+    """
+    if processes == 1:
+        for task in tasks:
+            yield task()
+        return
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=processes, backend="loky", return_as="generator", max_nbytes=None)
+    with closing(pool(delayed(_quietly)(task) for task in tasks)) as results:
+        yield from results
+
+
+def _quietly(task: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit to all rows has given the warnings
+        return task()

@@ -1,36 +1,47 @@
-"""Rows that train and rows that judge, in the container that they came in."""
+"""Rows of a problem in the container that they came in: taken, fitted to, and evaluated on."""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
+from secateur.data.folds import Fold
 from secateur.data.frames import read_table, select_columns, select_rows
 from secateur.data.messages import some_of
 from secateur.data.target import Target, TargetType, guess_target_type, read_target
+from secateur.data.tasks import read_keys
 from secateur.data.weights import read_weights
 from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InputError, ParameterError
-from secateur.model_selection.outer_folds import labels_of, read_groups
-from secateur.model_selection.scorers import Measure, prepared
-from secateur.model_selection.tasks import TaskModel, knows_tasks, read_tasks
+from secateur.model_selection.folds import group_folds, is_drawn, labels_of, read_groups
+from secateur.model_selection.scorers import Metric, prepared, with_threads
 from secateur.storage.stored_rows import SampledRows, sample_stored
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-JUDGING_SEED = 1
-"""Of the rows on disk that are read into memory to judge by."""
+TEST_SAMPLE_SEED = 1
+"""Seed of the sample of stored rows that is read into memory to evaluate models on."""
+
+COLUMNS_AT_ONCE = 256
+TASK_METHODS = {"predict", "predict_proba", "decision_function"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """A table, its target in the user's own words, and how much each row counts.
+    """A table with its target, weights and groups.
 
     Parameters
     ----------
-    X : array, sparse matrix or data frame
+    X : array, sparse matrix, data frame or stored table
         As it was given.
     target : Target
     target_type : {"classification", "regression"}
@@ -38,14 +49,14 @@ class Rows:
         Of the columns.
     weight : array of shape (n_rows,)
     is_weighted : bool
-        Whether somebody gave weights.
+        Whether weights were given.
     groups : array of int, shape (n_rows,), or None
         Which rows belong together.
     is_sparse : bool
     has_categories : bool
         Whether some columns are categories, or text.
     sample : SampledRows or None
-        Where X is on disk: rows of it that are in memory, and judge for all.
+        Of a stored table, rows in memory that models are evaluated on.
     tasks : array of object, shape (n_rows,), or None
         The task of each row, where there are several.
     """
@@ -86,37 +97,33 @@ class Rows:
     def fit(self, estimator: Any, support: IntArray | None = None) -> Any:
         """Fit an estimator to some of the columns, all by default.
 
-        One that does not fit on tables on disk is given those rows that are kept in memory.
+        An estimator that cannot fit a stored table is fitted to its rows in memory.
         """
-        from secateur.model_selection.validators import fit_weighted
-
         if isinstance(self.X, StoredTable):
             if support is None and getattr(estimator, "_fits_on_disk", None):
-                return estimator.fit(self.X)  # the table brings target and weights
+                return estimator.fit(self.X)  # the table has target and weights
             return self._in_memory().fit(estimator, support)
         X = self.X if support is None else select_columns(self.X, support)
-        weight = self.weight if self.is_weighted else None
+        more = {}
         if self.tasks is not None and knows_tasks(estimator):
-            return fit_weighted(estimator, X, self.y, weight, task=self.tasks.tolist())
-        return fit_weighted(estimator, X, self.y, weight)
+            more["task"] = self.tasks.tolist()
+        return fit_weighted(estimator, X, self.y, self.weight if self.is_weighted else None, **more)
 
-    def judge(self, model: Any, measure: Measure, support: IntArray | None = None) -> FoldLosses:
-        """What these rows say of a fitted model on some of the columns.
-
-        Of rows on disk those say it that are kept in memory.
-        """
+    def evaluate(self, model: Any, metric: Metric, support: IntArray | None = None) -> FoldLosses:
+        """Evaluate a fitted model on these rows and some of the columns, all by default."""
         rows = self._in_memory()
         X = rows.X if support is None else select_columns(rows.X, support)
-        return measure.judge(rows.asking(model), X, rows.y, rows.weight)
+        return metric.evaluate(rows.with_tasks(model), X, rows.y, rows.weight)
 
-    def asking(self, model: Any) -> Any:
-        """A fitted model that is asked about the tasks of these rows, where they have any."""
+    def with_tasks(self, model: Any) -> Any:
+        """A fitted model that predicts for the tasks of these rows, if they have any."""
         return model if self.tasks is None else TaskModel(model, self.tasks)
 
     def _in_memory(self) -> Rows:
         if self.sample is None:
             return self
         places, X = self.sample.among(self.X)
+        tasks = None if self.tasks is None else self.tasks[places]
         return replace(
             self,
             X=X,
@@ -124,7 +131,7 @@ class Rows:
             weight=self.weight[places],
             groups=None,
             sample=None,
-            tasks=None if self.tasks is None else self.tasks[places],
+            tasks=tasks,
         )
 
 
@@ -137,14 +144,14 @@ def read_rows(
     groups: Any = None,
     tasks: Any = None,
 ) -> Rows:
-    """Check what was given, before any work; the type of target is guessed from y if it is None."""
+    """Check the input, before any work; the type of target is guessed from y if it is None."""
     if isinstance(X, StoredTable):
-        if tasks is not None:
+        if any(value is not None for value in (y, sample_weight, tasks)):
             raise InputError(
-                "A stored table brings the tasks of its rows. Got some beside it. Give them to "
-                "open_table instead."
+                "A stored table has its target, weights and tasks. Got some beside it. Give them "
+                "to open_table instead."
             )
-        return _read_stored(X, y, target_type or "regression", sample_weight, groups)
+        return _read_stored(X, target_type or "regression", groups)
     table = read_table(X, categorical_features="from_dtype")
     if target_type is None and y is not None:
         target_type = guess_target_type(y)
@@ -163,19 +170,12 @@ def read_rows(
     )
 
 
-def _read_stored(
-    X: StoredTable, y: Any, target_type: TargetType, sample_weight: Any, groups: Any
-) -> Rows:
-    """Rows on disk, which bring all that is beside them; some are read into memory to judge."""
-    if y is not None or sample_weight is not None:
-        raise InputError(
-            "A stored table brings its target and its weights. Got some beside it. Give them to "
-            "open_table instead."
-        )
+def _read_stored(X: StoredTable, target_type: TargetType, groups: Any) -> Rows:
+    """Rows on disk, and a sample of them in memory."""
     if len(X.target_names) > 1:
         raise InputError(
-            f"Rows that judge must have one target. Got {some_of(X.target_names)}. Open the table "
-            "with one of them, or stack the rows and name the column of their tasks."
+            f"A stored table must have one target here. Got {some_of(X.target_names)}. Open the "
+            "table with one of them, or stack the rows and name the column of their tasks."
         )
     weight, tasks = X.weight, X.task
     return Rows(
@@ -187,47 +187,107 @@ def _read_stored(
         is_weighted=weight is not None,
         groups=None if groups is None else read_groups(groups, X.n_rows),
         is_sparse=X.is_sparse,
-        sample=sample_stored(X, JUDGING_SEED),
+        sample=sample_stored(X, TEST_SAMPLE_SEED),
         tasks=None if tasks is None else read_tasks(tasks, X.n_rows),
     )
 
 
-def verdict_on(
-    support: IntArray, validator: Any, train: Rows, test: Rows, measure: Measure, seed: int
-) -> FoldLosses:
-    """What the rows of `test` say of a validator fitted to some columns of `train`."""
-    from secateur.model_selection.validators import constant_model
+def hash_of(rows: Rows, folds: Sequence[Fold]) -> str:
+    """A hash of the table, its target, weights, groups and folds.
 
-    if len(support) == 0:
-        nothing = np.zeros((len(train.y), 1))
-        model = constant_model(train.target_type).fit(nothing, train.y, sample_weight=train.weight)
-        nowhere = np.zeros((len(test.y), 1))
-        return measure.judge(test.asking(model), nowhere, test.y, test.weight)
-    model = train.fit(prepared(validator, seed), support)
-    return test.judge(model, measure, support)
+    >>> one, two = (read_rows([[0.0], [x]], [0, 1], target_type=None) for x in (1.0, 2.0))
+    >>> hash_of(one, []) == hash_of(one, []), hash_of(one, []) == hash_of(two, [])
+    (True, False)
+    """
+    found = hashlib.sha256()
+    table = read_table(rows.X, categorical_features="from_dtype")
+    if table.is_sparse:
+        for part in (table.csc.data, table.csc.indices.astype(np.int64), table.csc.indptr):
+            found.update(np.ascontiguousarray(part).tobytes())
+    else:
+        for start in range(0, table.n_features, COLUMNS_AT_ONCE):
+            found.update(table.block(start, start + COLUMNS_AT_ONCE).tobytes("F"))
+    found.update("\x00".join(table.names).encode())
+    found.update(rows.target.values.tobytes())
+    found.update(str(rows.target.classes).encode())
+    found.update(rows.weight.tobytes())
+    if rows.groups is not None:
+        found.update(rows.groups.tobytes())
+    for fold in folds:
+        found.update(fold.train.tobytes() + b"|" + fold.test.tobytes())
+    return found.hexdigest()
+
+
+def read_tasks(task: Any, n_rows: int) -> AnyArray:
+    """The name of the task of each row, as an array of objects: names may be of any type."""
+    names: AnyArray = np.empty(n_rows, object)
+    names[:] = read_keys(task, n_rows)
+    return names
+
+
+class TaskModel:
+    """A fitted model that predicts for rows of known tasks; others predict as they are."""
+
+    def __init__(self, model: Any, tasks: AnyArray) -> None:
+        self.model = model
+        self.tasks = tasks
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.model, name)
+        if name in TASK_METHODS and knows_tasks(self.model):
+            return partial(found, task=self.tasks)
+        return found
+
+
+def knows_tasks(estimator: Any) -> bool:
+    """Whether ``fit`` of an estimator, or of its class, takes the task of each row.
+
+    >>> from secateur import AGBMClassifier, MultitaskAGBMClassifier
+    >>> knows_tasks(AGBMClassifier()), knows_tasks(MultitaskAGBMClassifier)
+    (False, True)
+    """
+    fit = getattr(estimator, "fit", None)
+    return fit is not None and "task" in inspect.signature(fit).parameters
+
+
+def fit_clone(selector: Any, rows: Rows, seed: int, n_jobs: int | None) -> Any:
+    """A clone fitted to some rows, with seeds and threads set where they were None.
+
+    Where rows have groups, the inner folds of a selector keep them together too.
+    """
+    fresh = with_threads(prepared(selector, seed), n_jobs)
+    known = fresh.get_params(deep=False)
+    if rows.groups is not None and "cv" in known and is_drawn(known["cv"]) and known["cv"] != 0:
+        n_groups = len(np.unique(rows.groups))
+        inner = group_folds(rows.target, rows.groups, min(known["cv"] or 5, n_groups), seed)
+        fresh.set_params(cv=[tuple(fold) for fold in inner])
+    return rows.fit(fresh)
+
+
+def fit_weighted(estimator: Any, X: Any, y: Any, weight: FloatArray | None, **more: Any) -> Any:
+    """Fit with weights, if the estimator (or the last one of a pipeline) takes them."""
+    is_pipeline = isinstance(estimator, Pipeline)
+    name, last = estimator.steps[-1] if is_pipeline else ("", estimator)
+    if weight is not None and has_fit_parameter(last, "sample_weight"):
+        more[f"{name}__sample_weight" if is_pipeline else "sample_weight"] = weight
+    return estimator.fit(X, y, **more)
 
 
 def target_type_of(estimator: Any) -> TargetType | None:
-    """What kind of target an estimator is for; None if it does not say.
+    """The type of target that an estimator is for; None if it does not say.
 
     >>> from secateur import AGBMClassifier
     >>> target_type_of(AGBMClassifier())
     'classification'
     """
-    from sklearn.base import is_classifier, is_regressor
-
-    if is_classifier(estimator):
+    own = getattr(estimator, "target_type", None)
+    if is_classifier(estimator) or own in {"classification", "ordinal"}:
         return "classification"
-    if is_regressor(estimator):
-        return "regression"
-    told = getattr(estimator, "target_type", None)
-    if told in {"classification", "ordinal"}:
-        return "classification"
-    return "regression" if told == "regression" else None
+    return "regression" if is_regressor(estimator) or own == "regression" else None
 
 
 def check_validator(validator: Any) -> None:
-    """Refuse what cannot be fitted and asked for predictions."""
+    """Raise unless an estimator can be fitted and predicts."""
     if not (hasattr(validator, "fit") and hasattr(validator, "predict")):
         raise ParameterError(
             "'validator' must be an estimator with fit and predict. Got "

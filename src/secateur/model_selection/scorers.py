@@ -1,23 +1,38 @@
-"""What a fitted model is worth on rows it never saw, by a loss of each row or by a scorer."""
+"""Metrics of fitted models on test rows: a value for each row, or any scorer of scikit-learn."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from secateur.data.tasks import rows_by_key
 from secateur.data.weights import are_counts
 from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.exceptions import ParameterError
 from secateur.path.step import Score
 from secateur.typing import AnyArray, FloatArray
 
+if TYPE_CHECKING:
+    from secateur.model_selection.rows import Rows
+
+Scorer = Callable[..., float]
+RowValues = Callable[[Any, Any, AnyArray], FloatArray]
+
+MIN_PROBABILITY = 1e-15
+"""Smaller probabilities count as this, so that one row does not decide the log loss alone."""
+
+DEFAULT = {"classification": "log_loss", "regression": "squared_error"}
+
+RELATIVE = "relative "
+"""Prefix of the names of losses that are divided by the loss of a constant in the same task."""
+
 
 def read_seed(random_state: Any) -> int:
-    """A number that all chance of a fit comes from."""
+    """A seed from any random state of scikit-learn."""
     from sklearn.utils import check_random_state
 
     try:
@@ -31,26 +46,27 @@ def read_seed(random_state: Any) -> int:
 
 
 def prepared(estimator: Any, seed: int) -> Any:
-    """A clone whose random states are set wherever they were left open."""
+    """A clone with every random state set that was None."""
     from sklearn.base import clone
 
     fresh = clone(estimator)
-    names = [n for n in fresh.get_params(deep=True) if n.rsplit("__", 1)[-1] == "random_state"]
-    unset = {name: seed for name in names if fresh.get_params(deep=True)[name] is None}
+    values = fresh.get_params(deep=True)
+    unset = {
+        name: seed
+        for name, value in values.items()
+        if value is None and name.rsplit("__", 1)[-1] == "random_state"
+    }
     return fresh.set_params(**unset) if unset else fresh
 
 
 def with_threads(estimator: Any, n_jobs: int | None) -> Any:
-    """A clone with so many threads, where it has such a parameter and it was left open."""
+    """A clone with ``n_jobs`` set, if it has that parameter and it is None."""
     from sklearn.base import clone
 
     known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     if n_jobs is None or known.get("n_jobs", n_jobs) is not None:
         return estimator
     return clone(estimator).set_params(n_jobs=n_jobs)
-
-
-Scorer = Callable[..., float]
 
 
 def read_scoring(scoring: Any, target_type: str) -> tuple[Scorer, str]:
@@ -76,20 +92,14 @@ def read_scoring(scoring: Any, target_type: str) -> tuple[Scorer, str]:
 
 
 def takes_weight(scorer: Any) -> bool:
-    """Whether a scorer of scikit-learn has a metric that knows weights."""
+    """Whether the metric of a scorer of scikit-learn takes ``sample_weight``."""
     metric = getattr(scorer, "_score_func", None)
     return metric is not None and "sample_weight" in inspect.signature(metric).parameters
 
 
-LEAST_PROBABILITY = 1e-15
-"""Probabilities below this count as this: a row thought impossible does not decide alone."""
-
-DEFAULT = {"classification": "log_loss", "regression": "squared_error"}
-
-
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """How predictions are measured: a value for each row, or one for all rows by a scorer.
+class Metric:
+    """A metric of predictions: a value for each row, or one for all rows by a scorer.
 
     Parameters
     ----------
@@ -103,45 +113,89 @@ class Measure:
     """
 
     name: str
-    of_rows: Callable[[Any, Any, AnyArray], FloatArray] | None
+    of_rows: RowValues | None
     scorer: Scorer | None
     greater_is_better: bool
 
-    def judge(self, model: Any, X: Any, y: AnyArray, weight: FloatArray) -> FoldLosses:
-        """The verdict of some rows on a fitted model."""
+    def evaluate(self, model: Any, X: Any, y: AnyArray, weight: FloatArray) -> FoldLosses:
+        """Evaluate a fitted model on test rows."""
         if self.of_rows is not None:
             return FoldLosses(self.of_rows(model, X, y), weight, counts=are_counts(weight))
         assert self.scorer is not None  # noqa: S101 - one or the other
-        even = bool((weight == weight[0]).all())
-        more = {} if even or not takes_weight(self.scorer) else {"sample_weight": weight}
+        is_even = bool((weight == weight[0]).all())
+        more = {} if is_even or not takes_weight(self.scorer) else {"sample_weight": weight}
         return FoldLosses(np.array([float(self.scorer(model, X, y, **more))]), np.ones(1))
 
-    def score(self, fold_losses: Sequence[FoldLosses]) -> Score:
-        """One held-out score of the fold_losses of all folds."""
+    def score(self, folds: Sequence[FoldLosses]) -> Score:
+        """The held-out score over all folds."""
         if self.of_rows is not None:
-            pooled = pool(fold_losses, origin="held_out", metric=self.name)
+            pooled = pool(folds, origin="held_out", metric=self.name)
             return replace(pooled, greater_is_better=self.greater_is_better)
-        folds = [each.mean for each in fold_losses]
-        return Score.of(folds, origin="held_out", metric=self.name, greater_is_better=True)
+        means = [fold.mean for fold in folds]
+        return Score.of(means, origin="held_out", metric=self.name, greater_is_better=True)
 
 
-def read_measure(scoring: Any, target_type: str, own: str | None = None) -> Measure:
-    """What a user asks for; None is what the selector itself is judged by, else the plain loss.
+def read_metric(scoring: Any, target_type: str, own: str | None = None) -> Metric:
+    """The metric that a user asks for; None is that of the path's own scores, or the plain loss.
 
-    >>> read_measure(None, "regression").name, read_measure("roc_auc", "classification").name
+    >>> read_metric(None, "regression").name, read_metric("roc_auc", "classification").name
     ('squared_error', 'roc_auc')
     """
     wanted = scoring
     if wanted is None:
         wanted = own if own in OF_ROWS else DEFAULT[target_type]
     if isinstance(wanted, str) and wanted in OF_ROWS:
-        return Measure(wanted, OF_ROWS[wanted], None, wanted == "accuracy")
+        return Metric(wanted, OF_ROWS[wanted], None, wanted == "accuracy")
     scorer, name = read_scoring(wanted, target_type)
-    return Measure(name, None, scorer, greater_is_better=True)
+    return Metric(name, None, scorer, greater_is_better=True)
+
+
+def metric_for(scoring: Any, rows: Rows, own: str | None) -> Metric:
+    """The metric for some rows; `own` is that of the path's own scores.
+
+    Losses of several regression tasks are divided by those of a constant in the same task, so that
+    tasks with large targets do not count more.
+    """
+    plain = None if own is None else own.removeprefix(RELATIVE)
+    metric = read_metric(scoring, rows.target_type, plain)
+    is_plain = scoring is not None or rows.target_type == "classification"
+    if is_plain or rows.tasks is None or len(set(rows.tasks.tolist())) == 1:
+        return metric
+    return _relative(metric, _losses_of_constants(metric.name, rows))
+
+
+def _relative(plain: Metric, units: dict[Any, float]) -> Metric:
+    def of_rows(model: Any, X: Any, y: AnyArray) -> FloatArray:
+        assert plain.of_rows is not None  # noqa: S101 - losses of regression have a value per row
+        unit = np.array([units[task] for task in model.tasks.tolist()])
+        losses: FloatArray = plain.of_rows(model, X, y) / unit
+        return losses
+
+    return replace(plain, name=f"{RELATIVE}{plain.name}", of_rows=of_rows)
+
+
+def _losses_of_constants(loss: str, rows: Rows) -> dict[Any, float]:
+    """The loss of the best constant in each task; 1 where it is zero."""
+    assert rows.tasks is not None  # noqa: S101 - checked by metric_for
+    found = {}
+    for task, places in rows_by_key(rows.tasks.tolist()).items():
+        y, weight = rows.y[places], rows.weight[places]
+        if loss == "squared_error":
+            losses = (y - np.average(y, weights=weight)) ** 2
+        else:
+            losses = np.abs(y - _median(y, weight))
+        found[task] = float(np.average(losses, weights=weight)) or 1.0
+    return found
+
+
+def _median(y: AnyArray, weight: FloatArray) -> float:
+    order = np.argsort(y, kind="stable")
+    below = np.cumsum(weight[order])
+    return float(y[order][np.searchsorted(below, below[-1] / 2)])
 
 
 def log_losses(model: Any, X: Any, y: AnyArray) -> FloatArray:
-    """-log of the probability of the true class; of one that the model never met, the largest."""
+    """-log of the probability of the true class, 0 for a class that the model does not know."""
     if not hasattr(model, "predict_proba"):
         raise ParameterError(
             "'validator' must have predict_proba for the log loss. Got "
@@ -151,7 +205,7 @@ def log_losses(model: Any, X: Any, y: AnyArray) -> FloatArray:
     place = {label: column for column, label in enumerate(np.asarray(model.classes_).tolist())}
     columns = np.array([place.get(label, -1) for label in y.tolist()])
     true = np.where(columns >= 0, shares[np.arange(len(y)), columns], 0.0)
-    losses: FloatArray = -np.log(np.clip(true, LEAST_PROBABILITY, 1.0))
+    losses: FloatArray = -np.log(np.clip(true, MIN_PROBABILITY, 1.0))
     return losses
 
 
@@ -168,15 +222,15 @@ def _residuals(model: Any, X: Any, y: AnyArray) -> FloatArray:
     return np.asarray(y, np.float64) - predicted
 
 
-def _right(model: Any, X: Any, y: AnyArray) -> FloatArray:
+def _is_right(model: Any, X: Any, y: AnyArray) -> FloatArray:
     right: FloatArray = (np.asarray(model.predict(X)) == y).astype(np.float64)
     return right
 
 
-OF_ROWS: dict[str, Callable[[Any, Any, AnyArray], FloatArray]] = {
+OF_ROWS: dict[str, RowValues] = {
     "log_loss": log_losses,
     "squared_error": _squared_errors,
     "absolute_error": _absolute_errors,
-    "accuracy": _right,
+    "accuracy": _is_right,
 }
-"""Measures that have a value for every row, by the names that paths use for them."""
+"""Metrics with a value for every row, by the names that paths use for them."""

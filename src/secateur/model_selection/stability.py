@@ -1,4 +1,4 @@
-"""How much a selection depends on its rows, and on the order of its columns."""
+"""`stability`: how much a selection depends on its rows, and on the order of its columns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 
 from secateur.data.frames import select_columns
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
-from secateur.model_selection.fitting import fit_anew
-from secateur.model_selection.rows import Rows, read_rows, target_type_of
+from secateur.model_selection.rows import Rows, fit_clone, read_rows, target_type_of
 from secateur.model_selection.scorers import read_seed
 from secateur.model_selection.statistics import Agreement, jaccard, nogueira, selection_frequency
 from secateur.path import StopReason
@@ -21,25 +20,25 @@ from secateur.path.values import whole_number
 from secateur.typing import FloatArray, IntArray
 
 BY_COLUMN = ("costs", "feature_groups", "keep", "init", "categorical_features")
-"""Parameters that may speak of columns by their place."""
+"""Parameters that may refer to columns by position."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stability:
-    """How steady a selection is.
+    """How stable a selection is.
 
     Parameters
     ----------
     feature_names : tuple of str
     support : array of int
-        What is selected from all rows.
+        The features selected from all rows.
     supports : tuple of array of int
-        What is selected from each part of the rows.
+        The features selected from each subsample of the rows.
     agreement : Agreement
-        Nogueira's index of `supports`, with its interval.
+        Nogueira's index of `supports`, with its confidence interval.
     permuted : tuple of float
-        For each new order of the columns, how much of the selection from all rows stays the same:
-        Jaccard's index of the two.
+        For each new order of the columns, the Jaccard index of the selection with that from the
+        original order.
 
     Examples
     --------
@@ -59,7 +58,7 @@ class Stability:
 
     @property
     def frequency(self) -> FloatArray:
-        """In what share of the parts each feature was selected."""
+        """The share of the subsamples in which each feature was selected."""
         return selection_frequency(self.supports, len(self.feature_names))
 
     @property
@@ -69,11 +68,11 @@ class Stability:
 
     @property
     def permuted_agreement(self) -> float:
-        """The mean of `permuted`; 1 if the order of the columns has no say, NaN if not asked."""
+        """The mean of `permuted`; 1 if the order of columns does not matter, NaN without any."""
         return float(np.mean(self.permuted)) if self.permuted else math.nan
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One plain dict for each feature that was ever selected, the steadiest first."""
+        """One plain dict for each feature that was ever selected, the most stable first."""
         share = self.frequency
         chosen = set(self.support.tolist())
         ever = [j for j in np.argsort(-share, kind="stable").tolist() if share[j] or j in chosen]
@@ -85,17 +84,17 @@ class Stability:
     def __str__(self) -> str:
         share = self.frequency
         always = int((share == 1.0).sum())
-        told = (
+        text = (
             f"{len(self.support)} of {len(self.feature_names)} features are selected. Over "
-            f"{len(self.supports)} parts of the rows Nogueira's index is {self.agreement}; "
+            f"{len(self.supports)} subsamples of the rows Nogueira's index is {self.agreement}; "
             f"{always} features are selected every time, {int((share > 0).sum())} at least once."
         )
         if self.permuted:
-            told += (
+            text += (
                 f"\nWith the columns in another order {self.permuted_agreement:.0%} of the "
                 "selection is the same."
             )
-        return told
+        return text
 
 
 def stability(
@@ -113,10 +112,10 @@ def stability(
     n_jobs: int | None = None,
     on_fit: Callable[[int, int], None] | None = None,
 ) -> Stability:
-    """Repeat a selection on parts of the rows and with the columns in another order.
+    """Repeat a selection on subsamples of the rows and with the columns in another order.
 
-    Parts are drawn without putting rows back: a row that came twice would be in the training rows
-    and in the judging rows of the selector's own folds. Ctrl-C keeps what was done.
+    Rows are drawn without replacement: a repeated row would be among the training rows and the
+    validation rows of the selector's own folds. Ctrl-C keeps what was done.
 
     Parameters
     ----------
@@ -125,20 +124,20 @@ def stability(
     X : array, sparse matrix or data frame of shape (n_rows, n_features)
     y : array or series of shape (n_rows,)
     n_resamples : int, default=20
-        How many parts, at least two.
+        Number of subsamples, at least two.
     fraction : float, default=0.8
-        The share of the rows (of the groups, where there are any) in a part; classes in proportion.
+        The share of the rows (or of the groups) in a subsample, stratified by class.
     n_permutations : int, default=2
-        How many new orders of the columns. None are tried where parameters of the selector speak
-        of columns by their place.
+        Number of new orders of the columns. None are tried where parameters of the selector refer
+        to columns by position.
     groups : array of shape (n_rows,), default=None
         Which rows belong together.
     sample_weight : array of shape (n_rows,), default=None
     confidence : float, default=0.95
-        Of the interval of Nogueira's index.
+        Of the confidence interval of Nogueira's index.
     random_state : int, RandomState or None, default=None
     n_jobs : int, default=None
-        Threads of a selector that has no number of its own.
+        Threads of a selector whose own is None.
     on_fit : callable, default=None
         Called with (done, total) after each fit.
 
@@ -146,74 +145,66 @@ def stability(
     -------
     Stability
     """
-    n_parts = whole_number("n_resamples", n_resamples, least=2, advice="Use 20 for a start.")
+    n_samples = whole_number("n_resamples", n_resamples, least=2, advice="Use 20 for a start.")
     n_orders = whole_number("n_permutations", n_permutations, least=0, advice="Use 0 for none.")
     _check(selector, fraction)
-    nogueira([], 1, confidence=confidence)  # complains before any work
+    nogueira([], 1, confidence=confidence)  # raises before any work
     seed = read_seed(random_state)
     rows = read_rows(
         X, y, target_type=target_type_of(selector), sample_weight=sample_weight, groups=groups
     )
     rng = np.random.default_rng(seed)
-    parts = [_part(rows, fraction, rng) for _ in range(n_parts)]
+    samples = [_subsample(rows, fraction, rng) for _ in range(n_samples)]
     orders = [rng.permutation(rows.n_features) for _ in range(n_orders)]
     if not _may_permute(selector):
         orders = []
-    total = 1 + len(parts) + len(orders)
-    run = _Run(selector, seed, n_jobs, on_fit, total)
+    run = _Run(selector, seed, n_jobs, on_fit, 1 + len(samples) + len(orders))
     whole = run.support(rows)
-    supports = run.all_of([rows.take(part) for part in parts])
-    shuffled = run.all_of([_with_columns(rows, order) for order in orders])
+    supports = run.supports([rows.take(sample) for sample in samples])
+    permuted = run.supports([_with_columns(rows, order) for order in orders])
     return Stability(
         feature_names=rows.names,
         support=whole,
         supports=tuple(supports),
         agreement=nogueira(supports, rows.n_features, confidence=confidence),
         permuted=tuple(
-            jaccard(whole, order[found]) for order, found in zip(orders, shuffled, strict=False)
+            jaccard(whole, order[found]) for order, found in zip(orders, permuted, strict=False)
         ),
     )
 
 
+@dataclass(slots=True, eq=False)
 class _Run:
     """Fits one after another, up to an interruption."""
 
-    def __init__(
-        self,
-        selector: Any,
-        seed: int,
-        n_jobs: int | None,
-        listener: Callable[[int, int], None] | None,
-        total: int,
-    ) -> None:
-        self._selector = selector
-        self._seed = seed
-        self._n_jobs = n_jobs
-        self._listener = listener
-        self._total = total
-        self._done = 0
+    selector: Any
+    seed: int
+    n_jobs: int | None
+    callback: Callable[[int, int], None] | None
+    total: int
+    done: int = 0
 
     def support(self, rows: Rows) -> IntArray:
-        """What is selected from some rows."""
-        fitted = fit_anew(self._selector, rows, self._seed, self._n_jobs)
+        """The features selected from some rows."""
+        fitted = fit_clone(self.selector, rows, self.seed, self.n_jobs)
         path = getattr(fitted, "path_", None)
         if path is not None and path.stop_reason is StopReason.INTERRUPTED:
             raise KeyboardInterrupt
-        self._done += 1
-        if self._listener is not None:
-            self._listener(self._done, self._total)
+        self.done += 1
+        if self.callback is not None:
+            self.callback(self.done, self.total)
         return np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64)
 
-    def all_of(self, tables: list[Rows]) -> list[IntArray]:
-        """What is selected from each of some tables."""
+    def supports(self, tables: list[Rows]) -> list[IntArray]:
+        """The features selected from each of some tables."""
         found: list[IntArray] = []
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SecateurWarning)  # the first fit has said it
+                warnings.simplefilter("ignore", SecateurWarning)  # the first fit has given them
                 found.extend(self.support(table) for table in tables)
         except KeyboardInterrupt:
             warnings.warn(
-                f"stability was interrupted. It keeps the {self._done} of {self._total} fits that "
+                f"stability was interrupted. It keeps the {self.done} of {self.total} fits that "
                 "were done.",
                 InterruptedWarning,
                 stacklevel=3,
@@ -221,8 +212,8 @@ class _Run:
         return found
 
 
-def _part(rows: Rows, fraction: float, rng: np.random.Generator) -> IntArray:
-    """Some of the rows, class by class, or some of the groups; rows of weight zero are none."""
+def _subsample(rows: Rows, fraction: float, rng: np.random.Generator) -> IntArray:
+    """Some of the rows of each class, or some of the groups; rows of weight zero are left out."""
     kept = np.flatnonzero(rows.weight)
     if rows.groups is not None:
         return kept[np.isin(rows.groups[kept], _some(np.unique(rows.groups), fraction, rng))]
@@ -248,12 +239,12 @@ def _with_columns(rows: Rows, order: IntArray) -> Rows:
 
 
 def _may_permute(selector: Any) -> bool:
-    """Whether no parameter may speak of columns by their place."""
+    """Whether no parameter may refer to columns by position."""
     given = selector.get_params(deep=False)
-    return all(_is_placeless(given.get(name)) for name in BY_COLUMN)
+    return all(_is_by_name(given.get(name)) for name in BY_COLUMN)
 
 
-def _is_placeless(value: Any) -> bool:
+def _is_by_name(value: Any) -> bool:
     if value is None or isinstance(value, str | int | float):
         return True
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""One trial: a method fitted to the training rows of a fold, its choices judged by the others."""
+"""One trial: a method fitted to the training rows of a fold, its selections scored on the rest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,41 +15,161 @@ from secateur.data.folds import Fold
 from secateur.exceptions import InputError, SecateurError
 from secateur.model_selection.comparison import Subset, Trial, TrialStatus
 from secateur.model_selection.encoding import Sources, fit_method
-from secateur.model_selection.rows import Rows, verdict_on
-from secateur.model_selection.scorers import Measure
+from secateur.model_selection.fold_scores import score_fold
+from secateur.model_selection.rows import Rows
+from secateur.model_selection.scorers import Metric
 from secateur.path import SelectionPath, StopReason
 from secateur.path.comparing import better_of
 from secateur.typing import FloatArray, IntArray
 
 
-def choices_of(fitted: Any, sizes: Sequence[int], sources: Sources | None = None) -> list[Subset]:
-    """What a fitted method gives at each size, and by itself.
+class TrialSpec(NamedTuple):
+    """A trial that is to be run: a method on a fold."""
 
-    A path gives its largest step of at most that size, filled up with what enters next. A ranking
-    gives its first features. A plain support gives itself where it is not too large. What a method
-    cannot give is left out.
+    name: str
+    method: Any
+    fold: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonContext:
+    """What all trials of a comparison have in common.
+
+    Parameters
+    ----------
+    rows : Rows
+    folds : sequence of Fold
+    validators : mapping of str to estimator
+    metric : Metric
+    sizes : sequence of int
+    seed : int
+    n_jobs : int or None
+        Threads of methods whose own ``n_jobs`` is None.
+    """
+
+    rows: Rows
+    folds: Sequence[Fold]
+    validators: Mapping[str, Any]
+    metric: Metric
+    sizes: Sequence[int]
+    seed: int
+    n_jobs: int | None
+
+    def seed_of(self, fold: int) -> int:
+        """Another seed in each fold: else a random selection would look stable."""
+        return int(np.random.SeedSequence([self.seed, fold]).generate_state(1)[0] >> 1)
+
+
+def run_trial(context: ComparisonContext, spec: TrialSpec) -> Trial:
+    """Select features in a fold and score them."""
+    trial = select(context, spec)
+    return score(context, trial) if trial.is_done else trial
+
+
+def select(context: ComparisonContext, spec: TrialSpec) -> Trial:
+    """Fit a method to the training rows of a fold; any exception becomes a failed trial."""
+    started = perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of many fits, and of other libraries
+            train = context.rows.take(context.folds[spec.fold].train)
+            started = perf_counter()
+            seed = context.seed_of(spec.fold)
+            fitted, sources = fit_method(spec.method, train, seed, context.n_jobs)
+            seconds = perf_counter() - started
+            _raise_if_interrupted(fitted)
+            subsets = subsets_of(fitted, context.sizes, sources)
+    except Exception as error:  # noqa: BLE001 - any method may fail in its own way
+        return failed_trial(spec, describe(error), perf_counter() - started)
+    return Trial(spec.name, spec.fold, TrialStatus.DONE, "", seconds, tuple(subsets))
+
+
+def score(context: ComparisonContext, trial: Trial) -> Trial:
+    """Score every subset of a trial by every validator on the test rows of its fold."""
+    train, test = (context.rows.take(rows) for rows in context.folds[trial.fold])
+    known: dict[tuple[str, tuple[int, ...]], float] = {}
+    problems: dict[str, str] = {}
+    subsets = []
+    for subset in trial.subsets:
+        # in the order of the columns, so that the same set has the same score
+        support = subset.support
+        for name in context.validators:
+            key = name, tuple(support.tolist())
+            if key not in known:
+                rows = train, test
+                known[key] = _score(context, name, support, trial.fold, rows, problems)
+        scores = {name: known[name, tuple(support.tolist())] for name in context.validators}
+        subsets.append(replace(subset, scores=scores))
+    return replace(trial, subsets=tuple(subsets), message="; ".join(problems.values()))
+
+
+def _score(
+    context: ComparisonContext,
+    name: str,
+    support: IntArray,
+    fold: int,
+    rows: tuple[Rows, Rows],
+    problems: dict[str, str],
+) -> float:
+    """The score of one validator; NaN where it fails, with the reason in `problems`."""
+    validator = context.validators[name]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seed = context.seed_of(fold)
+            return score_fold(validator, *rows, context.metric, seed, support).mean
+    except Exception as error:  # noqa: BLE001 - one validator that fails spoils no other
+        kind = type(validator).__name__
+        problems.setdefault(kind, f"Validator {kind} failed: {describe(error)}")
+        return math.nan
+
+
+def failed_trial(spec: TrialSpec, message: str, seconds: float) -> Trial:
+    """A trial without a selection."""
+    return Trial(spec.name, spec.fold, TrialStatus.FAILED, message, seconds)
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line; the type is left out of our own errors."""
+    if isinstance(error, SecateurError):
+        return str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _raise_if_interrupted(fitted: Any) -> None:
+    """A selector that was interrupted by Ctrl-C keeps its path: here it ends the comparison."""
+    path = getattr(fitted, "path_", None)
+    if path is not None and path.stop_reason is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+def subsets_of(fitted: Any, sizes: Sequence[int], sources: Sources | None = None) -> list[Subset]:
+    """What a fitted method selects at each size, and by itself.
+
+    A path gives its largest step of at most that size, filled up with the features that enter next.
+    A ranking gives its first features. A plain support gives itself where it is not too large. What
+    a method cannot give is left out.
 
     Parameters
     ----------
     fitted : estimator
         With ``path_``, with ``order_``, or with ``get_support`` and perhaps a ranking.
     sizes : sequence of int
-        The most features.
+        The maximum numbers of features.
     sources : Sources, optional
-        The features that its columns were made of, where they are not the features themselves.
+        The features that its columns were made of, if they are not the features themselves.
 
     Examples
     --------
     >>> from sklearn.feature_selection import SelectKBest
     >>> X, y = [[0, 1, 5], [1, 3, 5], [2, 2, 6], [3, 4, 5]], [0, 0, 1, 1]
-    >>> [subset.order.tolist() for subset in choices_of(SelectKBest(k=1).fit(X, y), [2])]
+    >>> [subset.order.tolist() for subset in subsets_of(SelectKBest(k=1).fit(X, y), [2])]
     [[0, 2], [0]]
     """
     if hasattr(fitted, "path_"):
         path = fitted.path_ if sources is None else sources.path(fitted.path_)
         own = path[fitted.selection_.index].order
-        sized = [Subset(size, within(path, size)) for size in sizes]
-        return [*sized, Subset(None, own)]
+        return [*(Subset(size, at_most(path, size)) for size in sizes), Subset(None, own)]
     if hasattr(fitted, "order_"):
         order, n_own = fitted.order_, fitted.n_own_
         if sources is not None:
@@ -60,15 +180,14 @@ def choices_of(fitted: Any, sizes: Sequence[int], sources: Sources | None = None
     return _of_support(fitted, sizes, sources)
 
 
-def within(path: SelectionPath, size: int) -> IntArray:
+def at_most(path: SelectionPath, size: int) -> IntArray:
     """At most so many features of a path, in order of entry."""
     counts = path.n_features
     fitting = np.flatnonzero(counts <= size)
+    chosen: list[int] = []
     if len(fitting):
         largest = better_of(path, fitting[counts[fitting] == counts[fitting].max()])
-        chosen = [int(j) for j in path[largest].order]
-    else:
-        chosen = []
+        chosen = path[largest].order.tolist()
     larger = np.flatnonzero(counts > size)
     for index in larger[np.argsort(counts[larger], kind="stable")]:
         if len(chosen) == size:
@@ -79,35 +198,33 @@ def within(path: SelectionPath, size: int) -> IntArray:
 
 
 def _of_support(fitted: Any, sizes: Sequence[int], sources: Sources | None) -> list[Subset]:
-    support, worth = _support(fitted), _worth(fitted)
-    if sources is not None:
-        support = np.sort(sources.order(support))
-        worth = None if worth is None else sources.worth(worth)
-    ranked = None if worth is None else _order(worth, support)
-    own = support if ranked is None else ranked[np.isin(ranked, support)]
-    if ranked is not None:
-        return [*(Subset(size, ranked[:size]) for size in sizes), Subset(None, own)]
-    return [*(Subset(size, own) for size in sizes if len(own) <= size), Subset(None, own)]
-
-
-def _support(fitted: Any) -> IntArray:
     if not hasattr(fitted, "get_support"):
         raise InputError(
-            "A method must tell which columns it keeps. Got "
-            f"{type(fitted).__name__} without get_support. Use a selector of scikit-learn."
+            "A method must have get_support. Got "
+            f"{type(fitted).__name__} without. Use a selector of scikit-learn."
         )
-    return np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64)
+    own = np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64)
+    importance = _importance(fitted)
+    if sources is not None:
+        own = np.sort(sources.order(own))
+        importance = None if importance is None else sources.importance(importance)
+    if importance is None:
+        return [*(Subset(size, own) for size in sizes if len(own) <= size), Subset(None, own)]
+    ranked = _order(importance, own)
+    own = ranked[np.isin(ranked, own)]
+    return [*(Subset(size, ranked[:size]) for size in sizes), Subset(None, own)]
 
 
-def _order(worth: FloatArray, support: IntArray) -> IntArray:
-    """All features in falling order; what the method kept itself comes first."""
-    is_out = np.ones(len(worth), np.bool_)
+def _order(importance: FloatArray, support: IntArray) -> IntArray:
+    """All features by importance; those that the method selected come first."""
+    is_out = np.ones(len(importance), np.bool_)
     is_out[support] = False
-    return np.lexsort([-np.where(np.isnan(worth), -np.inf, worth), is_out]).astype(np.int64)
+    known = np.where(np.isnan(importance), -np.inf, importance)
+    return np.lexsort([-known, is_out]).astype(np.int64)
 
 
-def _worth(fitted: Any) -> Any:
-    """What each column is worth to the method, if it tells."""
+def _importance(fitted: Any) -> Any:
+    """The importance of each column, if the method has any."""
     if getattr(fitted, "ranking_", None) is not None:
         return -np.asarray(fitted.ranking_, np.float64)
     if getattr(fitted, "scores_", None) is not None:
@@ -119,103 +236,3 @@ def _worth(fitted: Any) -> Any:
             sizes = np.abs(np.asarray(found, np.float64))
             return sizes.sum(axis=0) if sizes.ndim == 2 else sizes
     return None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Course:
-    """What all trials have in common.
-
-    Parameters
-    ----------
-    rows : Rows
-    folds : sequence of Fold
-    validators : mapping of str to estimator
-    measure : Measure
-    sizes : sequence of int
-    seed : int
-    n_jobs : int or None
-        Threads of methods that have no number of their own.
-    """
-
-    rows: Rows
-    folds: Sequence[Fold]
-    validators: Mapping[str, Any]
-    measure: Measure
-    sizes: Sequence[int]
-    seed: int
-    n_jobs: int | None
-
-    def seed_of(self, fold: int) -> int:
-        """Chance is another one in each fold: else drawing at random would look steady."""
-        return int(np.random.SeedSequence([self.seed, fold]).generate_state(1)[0] >> 1)
-
-
-def select(course: Course, name: str, method: Any, fold: int) -> Trial:
-    """Fit a method to the training rows of a fold; whatever it raises becomes a failed trial."""
-    started = perf_counter()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of many fits, and of other libraries
-            train = course.rows.take(course.folds[fold].train)
-            started = perf_counter()
-            fitted, sources = fit_method(method, train, course.seed_of(fold), course.n_jobs)
-            seconds = perf_counter() - started
-            _raise_if_interrupted(fitted)
-            subsets = choices_of(fitted, course.sizes, sources)
-    except Exception as error:  # noqa: BLE001 - any method may fail in its own way
-        took = perf_counter() - started
-        return Trial(name, fold, TrialStatus.FAILED, told(error), took)
-    return Trial(name, fold, TrialStatus.DONE, "", seconds, tuple(subsets))
-
-
-def judge(course: Course, trial: Trial) -> Trial:
-    """Fit every validator to every choice of a trial, and ask the rows left out."""
-    train, test = (course.rows.take(rows) for rows in course.folds[trial.fold])
-    known: dict[tuple[str, tuple[int, ...]], float] = {}
-    problems: dict[str, str] = {}
-    subsets = []
-    for subset in trial.subsets:
-        scores = {}
-        for name, validator in course.validators.items():
-            key = name, tuple(subset.support.tolist())
-            if key not in known:
-                known[key] = _score(course, validator, subset, trial.fold, (train, test), problems)
-            scores[name] = known[key]
-        subsets.append(replace(subset, scores=scores))
-    message = "; ".join(problems.values())
-    return replace(trial, subsets=tuple(subsets), message=message)
-
-
-def _score(
-    course: Course,
-    validator: Any,
-    subset: Subset,
-    fold: int,
-    rows: tuple[Rows, Rows],
-    problems: dict[str, str],
-) -> float:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # in the order of the columns, so that the same set has the same score
-            seed = course.seed_of(fold)
-            verdict = verdict_on(subset.support, validator, *rows, course.measure, seed)
-    except Exception as error:  # noqa: BLE001 - one validator that fails spoils no other
-        name = type(validator).__name__
-        problems.setdefault(name, f"Validator {name} failed: {told(error)}")
-        return math.nan
-    return verdict.mean
-
-
-def told(error: BaseException) -> str:
-    """An error in one line; ours speak for themselves."""
-    if isinstance(error, SecateurError):
-        return str(error)
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _raise_if_interrupted(fitted: Any) -> None:
-    """A selector that Ctrl-C has cut short keeps its path: here it ends the whole race."""
-    path = getattr(fitted, "path_", None)
-    if path is not None and path.stop_reason is StopReason.INTERRUPTED:
-        raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Validators by name: the models that judge what methods have chosen."""
+"""Validators by name: the models that score what methods selected."""
 
 from __future__ import annotations
 
@@ -12,50 +12,34 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import has_fit_parameter
 
 from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError
 from secateur.model_selection.encoding import AsNumbers
 from secateur.model_selection.rows import check_validator
-from secateur.typing import FloatArray
 
 ALPHAS = tuple(10.0**power for power in range(-3, 4))
-"""The penalties that ridge regression chooses from, by leaving one row out."""
+"""The penalties that ridge regression chooses from, by leave-one-out cross-validation."""
 
 
 def numbers_then(estimator: Any, *, is_sparse: bool) -> Pipeline:
-    """An estimator behind columns as numbers: means for missing cells, standard deviation one."""
+    """An estimator behind an encoder, mean imputation and a standard scaler."""
     fill = SimpleImputer(keep_empty_features=True)
     return make_pipeline(AsNumbers(), fill, StandardScaler(with_mean=not is_sparse), estimator)
 
 
 def linear_model(target_type: str, *, is_sparse: bool) -> Pipeline:
-    """Logistic regression, or ridge regression that chooses its penalty."""
+    """Logistic regression, or ridge regression that chooses its penalty by cross-validation."""
     if target_type == "classification":
         return numbers_then(LogisticRegression(max_iter=1000), is_sparse=is_sparse)
     return numbers_then(RidgeCV(alphas=ALPHAS), is_sparse=is_sparse)
 
 
 def constant_model(target_type: str) -> Any:
-    """What predicts without any column: the shares of the classes, or the mean."""
+    """Predicts the frequencies of the classes, or the mean."""
     return (
         DummyClassifier(strategy="prior") if target_type == "classification" else DummyRegressor()
     )
-
-
-def fit_weighted(estimator: Any, X: Any, y: Any, weight: FloatArray | None, **more: Any) -> Any:
-    """Fit with weights, where the estimator (or the last one of a pipeline) takes them."""
-    if weight is None:
-        return estimator.fit(X, y, **more)
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        if has_fit_parameter(last, "sample_weight"):
-            return estimator.fit(X, y, **{f"{name}__sample_weight": weight})
-        return estimator.fit(X, y)
-    if has_fit_parameter(estimator, "sample_weight"):
-        return estimator.fit(X, y, sample_weight=weight, **more)
-    return estimator.fit(X, y, **more)
 
 
 LINEAR = {"classification": "logistic", "regression": "ridge"}
@@ -77,13 +61,10 @@ def known_validators(target_type: TargetType, *, is_sparse: bool) -> dict[str, A
     """
     is_classes = target_type == "classification"
     neighbours = KNeighborsClassifier() if is_classes else KNeighborsRegressor()
-    booster = (
-        importlib.import_module("secateur").AGBMClassifier
-        if is_classes
-        else importlib.import_module("secateur").AGBMRegressor
-    )
-    # nothing to pay: plain boosted trees, which take missing cells, categories and sparse tables
-    trees = booster(
+    # by name, because selectors are above this package
+    package = importlib.import_module("secateur")
+    # without a penalty: plain boosted trees, for missing cells, categories and sparse tables
+    trees = (package.AGBMClassifier if is_classes else package.AGBMRegressor)(
         penalty=0.0, max_iter=100, early_stopping=False, categorical_features="from_dtype"
     )
     return {
@@ -94,37 +75,47 @@ def known_validators(target_type: TargetType, *, is_sparse: bool) -> dict[str, A
 
 
 def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool) -> dict[str, Any]:
-    """Validators in the user's words as estimators by name.
+    """Validators as estimators by name, from what a user may write.
 
     Parameters
     ----------
     validators : None, str, estimator, sequence of these, or dict of estimators
-        None is all that have a name. Text is a name, or several parted by commas.
+        None is all that have a name. Text is a name, or several separated by commas.
     """
     known = known_validators(target_type, is_sparse=is_sparse)
     if validators is None:
         return known
-    if isinstance(validators, Mapping):
-        given: list[Any] = list(validators.items())
-    elif isinstance(validators, str):
-        given = [part.strip() for part in validators.split(",") if part.strip()]
-    elif hasattr(validators, "fit") or not isinstance(validators, Iterable):
-        given = [validators]
-    else:
-        given = list(validators)
     found: dict[str, Any] = {}
-    for value in given:
-        if isinstance(value, str):
-            found[value] = _named(value, target_type, known)
-            continue
-        label, judge = value if isinstance(value, tuple) else (type(value).__name__.lower(), value)
-        found[str(label)] = _named(judge, target_type, known) if isinstance(judge, str) else judge
-        check_validator(found[str(label)])
+    for label, value in labelled(validators):
+        name = label or type(value).__name__.lower()
+        found[name] = _named(value, target_type, known) if isinstance(value, str) else value
+        check_validator(found[name])
     if not found:
         raise ParameterError(
             f"'validators' must name at least one. Got none. Use some of {', '.join(known)}."
         )
     return found
+
+
+def labelled(given: Any) -> list[tuple[str | None, Any]]:
+    """Names or estimators with their labels, from text, an estimator, a sequence or a mapping.
+
+    >>> labelled("knn, trees")
+    [('knn', 'knn'), ('trees', 'trees')]
+    """
+    if isinstance(given, Mapping):
+        return [(str(name), value) for name, value in given.items()]
+    if isinstance(given, str):
+        return [(part.strip(), part.strip()) for part in given.split(",") if part.strip()]
+    if hasattr(given, "fit") or not isinstance(given, Iterable):
+        return [(None, given)]
+    return [pair for value in given for pair in _labelled_item(value)]
+
+
+def _labelled_item(value: Any) -> list[tuple[str | None, Any]]:
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):
+        return [value]
+    return labelled(value) if isinstance(value, str) else [(None, value)]
 
 
 def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
