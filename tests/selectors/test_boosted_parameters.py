@@ -5,37 +5,38 @@ import pytest
 
 from secateur.exceptions import ParameterError
 from secateur.model_selection.scorers import read_seed
-from secateur.selectors.boosted_input import read_penalty
+from secateur.selectors.boosted_base import MAX_PENALTY
+from secateur.selectors.parameters import read_penalty
 
 
 def test_one_penalty_of_any_type_of_number():
     for value in (0, 0.25, np.float32(0.25), np.int64(0)):
-        read = read_penalty(value, "agbm")
+        read = read_penalty("penalty", value, MAX_PENALTY["agbm"])
         assert isinstance(read, float)
         assert read == value
 
 
 def test_grids_fall_and_have_no_doubles():
     for grid in ([0.1, 0.3, 0.1], (0.1, 0.3), np.array([0.1, 0.3]), {0.3, 0.1}):
-        assert read_penalty(grid, "agbm") == [0.3, 0.1]
+        assert read_penalty("penalty", grid, MAX_PENALTY["agbm"]) == [0.3, 0.1]
 
 
 def test_auto_is_none():
-    assert read_penalty("auto", "gbfs") is None
+    assert read_penalty("penalty", "auto", MAX_PENALTY["gbfs"]) is None
 
 
 @pytest.mark.parametrize("value", [1.0, 2.0, [0.1, 1.0]])
 def test_shares_are_below_one(value):
     with pytest.raises(ParameterError, match="'penalty' must be a number >= 0 and < 1"):
-        read_penalty(value, "agbm")
-    assert read_penalty(value, "gbfs")
+        read_penalty("penalty", value, MAX_PENALTY["agbm"])
+    assert read_penalty("penalty", value, MAX_PENALTY["gbfs"])
 
 
 @pytest.mark.parametrize("value", [-1e-9, np.nan, np.inf, "much", None, ["auto"], [], [None], True])
 @pytest.mark.parametrize("criterion", ["gbfs", "agbm"])
 def test_what_is_no_penalty(value, criterion):
     with pytest.raises(ParameterError, match=r"'penalty' must .* Got .* Use 'auto'"):
-        read_penalty(value, criterion)
+        read_penalty("penalty", value, MAX_PENALTY[criterion])
 
 
 def test_seeds():

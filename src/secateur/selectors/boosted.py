@@ -10,10 +10,116 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from secateur.data.target import Target, TargetType
 from secateur.losses import get_loss
 from secateur.losses.base import weighted_quantile
-from secateur.selectors.boosted_base import BoostedSelector
-from secateur.selectors.boosted_input import CONSTRAINTS, LOSS_CONSTRAINTS, with_parameters
+from secateur.selectors.boosted_base import CONSTRAINTS, BoostedSelector
+from secateur.selectors.parameters import (
+    Constraint,
+    number,
+    one_of,
+    store_parameters,
+    with_parameters,
+)
 from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
 from secateur.typing import FloatArray, Loss
+
+LOSS_CONSTRAINTS: dict[str, Constraint] = {
+    "loss": one_of(
+        "squared_error",
+        "absolute_error",
+        "huber",
+        "poisson",
+        "quantile",
+        advice="Use 'squared_error' for the mean.",
+    ),
+    "quantile": number(
+        0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
+    ),
+    "huber_delta": number(
+        0, above=True, below=True, or_none=True, advice="Use None to have it chosen from y."
+    ),
+}
+
+GBFS_PENALTY = """penalty : float, "auto" or sequence of float, default="auto"
+    What a new feature costs, times its cost, in units of the loss; >= 0."""
+
+AGBM_PENALTY = """penalty : float, "auto" or sequence of float, default="auto"
+    What a new feature costs, times its cost, as a share of the squared error at the root of a
+    tree; from 0 to below 1. 0.01 buys what explains one part in a hundred."""
+
+AFTER_PENALTY = """\
+    "auto" tries a falling grid, scores each value on rows that took no part, and lets ``cut``
+    choose; a sequence is a grid of your own. Where there are too few rows to judge by (see
+    ``cv``), "auto" is one middling value."""
+
+REGRESSION = """loss : str, default="squared_error"
+    Also "absolute_error", "huber", "poisson" and "quantile".
+quantile : float, default=None
+    The level, for ``loss="quantile"``.
+huber_delta : float, default=None
+    Where the Huber loss turns linear; None takes the 0.9 quantile of the distances to the
+    median."""
+
+CLASSIFICATION = """class_weight : None, "balanced" or dict, default=None
+    Weights of the classes, times those of the rows."""
+
+COMMON = """learning_rate : float, default=0.1
+max_iter : int, default=200
+    The most rounds; each has one tree, or one per class if there are more than two.
+max_depth : int, default=4
+max_bins : int, default=255
+    Bins per feature; columns with fewer distinct values have a bin for each.
+min_samples_leaf : "auto" or number, default="auto"
+    The least rows of a leaf; "auto" is 1 to 20, one for every 50 rows.
+l2_regularization : float, default=0.0
+leaf : {"newton", "mean"}, default="newton"
+    The value of a leaf: a Newton step, or the mean gradient as in the papers.
+subsample : float, default=1.0
+    The share of rows that each tree sees.
+costs : None, number, sequence, dict or FeatureCosts, default=None
+    What features cost to acquire, 1 each by default; a dict goes by name or position.
+feature_groups : None, sequence, dict or matrix, default=None
+    Bags of features: the first of a bag pays, the others are free.
+keep : names or indices, default=None
+    Features that are always in, and free.
+max_features : int, default=None
+    A hard budget: no feature is bought beyond it.
+cost_budget : float, default=None
+    A hard budget of costs.
+cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
+    Which step of the path is chosen. None is the fewest features within one standard error of the
+    best along a grid, and the best step of a single fit.
+cv : None, int, splitter or list of (train, test), default=None
+    The folds by which a grid is judged. None is five up to 2,000 rows, three up to 5,000, and one
+    held-out fifth above; none below 40 rows, or where a class has fewer than 6.
+early_stopping : bool or "auto", default="auto"
+    With a single penalty: hold rows out and stop when they gain nothing; "auto" does so above
+    10,000 rows.
+validation_fraction : float, default=0.1
+    The share of rows that early stopping holds out.
+n_iter_no_change : int, default=10
+    Rounds without progress on rows held out, after which a fit stops.
+categorical_features : None, "from_dtype", list or mask, default=None
+    Columns of categories; those of a category type are always taken as such.
+random_state : int, RandomState or None, default=None
+n_jobs : int, default=None
+    Threads; None is all cores. The result does not depend on it.
+verbose : int, default=0
+    1 shows a progress bar."""
+
+ATTRIBUTES = """path_ : SelectionPath
+    Supports, costs and scores, step by step: a step is the lifetime of one support of a single
+    fit, or one penalty of a grid.
+selection_ : Selection
+    The chosen step; print it for a sentence.
+support_ : array of bool, shape (n_features_in_,)
+ranking_ : array of int, shape (n_features_in_,)
+feature_importances_ : array of float, shape (n_features_in_,)
+n_iter_ : int
+    Rounds of the chosen model.
+n_features_in_ : int
+feature_names_in_ : array of str
+    Only where X has names.
+classes_ : array
+    Only for classes."""
 
 HUBER_LEVEL = 0.9
 """Residuals from the median beyond this quantile count as outliers by default."""
@@ -66,30 +172,7 @@ class BoostedClassifier(PredictsClasses, ClassifierMixin, BoostedSelector):  # t
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.penalty = penalty
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.leaf = leaf
-        self.subsample = subsample
-        self.costs = costs
-        self.feature_groups = feature_groups
-        self.keep = keep
-        self.max_features = max_features
-        self.cost_budget = cost_budget
-        self.cut = cut
-        self.cv = cv
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        store_parameters(self, locals())
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
         del weight
@@ -132,38 +215,13 @@ class BoostedRegressor(PredictsNumbers, RegressorMixin, BoostedSelector):  # typ
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.quantile = quantile
-        self.huber_delta = huber_delta
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.leaf = leaf
-        self.subsample = subsample
-        self.costs = costs
-        self.feature_groups = feature_groups
-        self.keep = keep
-        self.max_features = max_features
-        self.cost_budget = cost_budget
-        self.cut = cut
-        self.cv = cv
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        store_parameters(self, locals())
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
         return number_loss(self, target, weight)
 
 
-@with_parameters
+@with_parameters(GBFS_PENALTY, AFTER_PENALTY, CLASSIFICATION, COMMON, attributes=ATTRIBUTES)
 class GBFSClassifier(BoostedClassifier):
     """Gradient boosted feature selection for classes.
 
@@ -183,7 +241,7 @@ class GBFSClassifier(BoostedClassifier):
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "gbfs"
 
 
-@with_parameters
+@with_parameters(GBFS_PENALTY, AFTER_PENALTY, REGRESSION, COMMON, attributes=ATTRIBUTES)
 class GBFSRegressor(BoostedRegressor):
     """Gradient boosted feature selection for numbers.
 
@@ -203,7 +261,7 @@ class GBFSRegressor(BoostedRegressor):
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "gbfs"
 
 
-@with_parameters
+@with_parameters(AGBM_PENALTY, AFTER_PENALTY, CLASSIFICATION, COMMON, attributes=ATTRIBUTES)
 class AGBMClassifier(BoostedClassifier):
     """Boosted trees with a scaled penalty for new features, for classes.
 
@@ -223,7 +281,7 @@ class AGBMClassifier(BoostedClassifier):
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
 
 
-@with_parameters
+@with_parameters(AGBM_PENALTY, AFTER_PENALTY, REGRESSION, COMMON, attributes=ATTRIBUTES)
 class AGBMRegressor(BoostedRegressor):
     """Boosted trees with a scaled penalty for new features, for numbers.
 

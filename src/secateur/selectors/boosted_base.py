@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,15 +12,18 @@ from secateur.data.binning import BinnedColumns, bin_table
 from secateur.data.folds import Fold, all_rows
 from secateur.data.table import Table
 from secateur.data.target import Target, TargetType
+from secateur.data.weights import are_counts
 from secateur.engines.boosted.engine import (
     BoostedData,
     BoostedEngine,
+    ValidationRows,
     higher_penalties,
     penalty_grid,
 )
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.path_search import PathSearch, search_penalties
+from secateur.exceptions import InputError
 from secateur.execution.local import RowStore, row_store_of
 from secateur.model_selection.folds import hold_out
 from secateur.path import (
@@ -34,20 +38,27 @@ from secateur.path import (
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.boosted_input import (
-    CONSTRAINTS,
-    BoostedInput,
-    least_rows,
-    read_penalty,
+from secateur.selectors.inputs import (
+    FitInput,
+    read_input,
     read_resume,
     read_validation,
-    rounds_to_resume,
+    store_lazy,
 )
-from secateur.selectors.inputs import read_input, store_lazy
+from secateur.selectors.parameters import (
+    SHARED_CONSTRAINTS,
+    Constraint,
+    number,
+    one_of,
+    read_penalty,
+)
 from secateur.selectors.prediction import PathPredictor
 from secateur.selectors.progress import Progress
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, Loss
+
+MAX_PENALTY = {"agbm": 1.0, "gbfs": np.inf}
+"""The limit of the penalty: a share of the squared error, or in units of the loss."""
 
 GRID_PATIENCE = 2
 """Penalties without progress after which "auto" tries no lower ones."""
@@ -57,6 +68,40 @@ STOPPING_ROWS = 10_000
 
 FALLBACK = 2
 """The penalty of the grid that "auto" takes where there are too few rows for folds."""
+
+
+CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
+    "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
+    "max_iter": number(1, whole=True, advice="Use 200 for a start."),
+    "max_depth": number(1, 16, whole=True, advice="Use 4 for a start."),
+    "max_bins": number(2, 255, whole=True, advice="Use 255 for the finest bins."),
+    "min_samples_leaf": number(
+        1, below=True, words=("auto",), advice="Use 'auto' for 1 to 20 by the rows."
+    ),
+    "l2_regularization": number(0, below=True, advice="Use 0 for none."),
+    "early_stopping": one_of(True, False, "auto", advice="Use 'auto' to stop where rows allow it."),
+    "validation_fraction": number(
+        0, 1, above=True, below=True, advice="Use 0.1 for one row in ten."
+    ),
+    "n_iter_no_change": number(1, whole=True, advice="Use 10 for a start."),
+    "subsample": number(0, 1, above=True, advice="Use 1 for all rows."),
+    "cost_budget": number(0, or_none=True, advice="Use None for no limit."),
+    "leaf": one_of("newton", "mean", advice="Use 'newton' for a Newton step."),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BoostedInput(FitInput):
+    """The input of a boosted fit.
+
+    ``penalty`` is one number, a falling grid, or None for one that is made; ``validation`` are the
+    user's own validation rows; ``resume`` is the path of an interrupted fit.
+    """
+
+    loss: Loss
+    penalty: float | list[float] | None
+    validation: ValidationRows | None = None
+    resume: SelectionPath | None = None
 
 
 class BoostedSelector(PathPredictor):
@@ -119,7 +164,7 @@ class BoostedSelector(PathPredictor):
         self, X: Any, y: Any, sample_weight: Any, *, validation: Any, resume: Any
     ) -> BoostedInput:
         X, y = store_lazy(self, X, y, sample_weight, *validation[:2])
-        penalty = read_penalty(self._penalty, self._criterion)
+        penalty = read_penalty("penalty", self.penalty, MAX_PENALTY[self._criterion])
         given = read_input(self, self._target_type, X, y, sample_weight)
         problem = given.problem
         metadata = self._metadata(problem.table.schema, problem.cost_model)
@@ -244,7 +289,7 @@ class BoostedSelector(PathPredictor):
             learning_rate=self.learning_rate,
             n_rounds=self.max_iter,
             max_depth=self.max_depth,
-            min_samples_leaf=least_rows(self.min_samples_leaf, given.problem.weight),
+            min_samples_leaf=min_leaf_rows(self.min_samples_leaf, given.problem.weight),
             l2=self.l2_regularization,
             leaf=self.leaf,
             max_features=self.max_features,
@@ -262,3 +307,29 @@ class BoostedSelector(PathPredictor):
     def _set_selection(self, selection: Selection) -> None:
         super()._set_selection(selection)
         self.n_iter_ = self._model.n_rounds
+
+
+def min_leaf_rows(min_samples_leaf: Any, weight: FloatArray) -> float:
+    """The smallest weight of a leaf: as given, or one for every 50 rows, from 1 to 20.
+
+    >>> min_leaf_rows("auto", np.ones(500))
+    10.0
+    """
+    if min_samples_leaf != "auto":
+        return float(min_samples_leaf)
+    n_rows = weight.sum() if are_counts(weight) else len(weight)
+    return float(np.clip(n_rows // 50, 1, 20))
+
+
+def rounds_to_resume(given: BoostedInput, fold: Fold) -> list[Any]:
+    """The trees of an interrupted single fit; its rows must be those of this one."""
+    assert given.resume is not None  # noqa: S101  # asked for only then
+    ensemble = given.resume[-1].model.ensemble
+    target, weight = given.problem.target.values[fold.train], given.problem.weight[fold.train]
+    if not np.array_equal(given.loss.baseline(target, weight), ensemble.baseline):
+        msg = (
+            "'resume' must be a path of the same rows. Got one with another best constant. Give "
+            "the same rows and a random_state that is a number, or fit without resume."
+        )
+        raise InputError(msg)
+    return list(ensemble.rounds)

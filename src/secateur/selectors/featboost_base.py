@@ -25,7 +25,7 @@ from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.model_selection.scorers import read_scoring
 from secateur.path import Best, SelectionPath, Step, StopReason
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.boosted_input import CONSTRAINTS as BOOSTED
+from secateur.selectors.boosted_base import CONSTRAINTS as BOOSTED
 from secateur.selectors.featboost_estimators import (
     EstimatorEvaluator,
     EstimatorRanker,

@@ -23,9 +23,13 @@ from secateur.exceptions import InputError, ParameterError
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.model_selection.scorers import read_seed
 from secateur.path import Step
-from secateur.selectors.boosted_input import CONSTRAINTS as SHARED
-from secateur.selectors.boosted_input import read_penalty
-from secateur.selectors.parameters import Constraint, number, one_of
+from secateur.selectors.parameters import (
+    SHARED_CONSTRAINTS,
+    Constraint,
+    number,
+    one_of,
+    read_penalty,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ CONSTRAINTS: dict[str, Constraint] = {
         _may_be_init, "a finite number or one per feature", "Use 0 to begin half way in."
     ),
     "tol": number(0, below=True, advice="Use 0 to go through all epochs."),
-    **{name: SHARED[name] for name in ("cv", "verbose", "n_jobs", "executor")},
+    **{name: SHARED_CONSTRAINTS[name] for name in ("cv", "verbose", "n_jobs", "executor")},
 }
 
 
@@ -205,7 +209,7 @@ class GradientsJob:
 
 def read_job(estimator: Any, X: Any, y: Any, sample_weight: Any) -> GradientsJob:
     """Check everything that can be wrong with a fit."""
-    penalty = read_penalty(estimator.penalty, "gbfs")
+    penalty = read_penalty("penalty", estimator.penalty)
     params = read_params(estimator)
     n_threads = resolve_n_jobs(estimator.n_jobs)
     target_type = target_type_of(estimator.target_type, y)

@@ -24,7 +24,6 @@ from secateur.engines.feature_gradients.batches import TargetType
 from secateur.engines.feature_gradients.stream import Stream
 from secateur.exceptions import InputError, ParameterError, StorageError
 from secateur.path.step import Step
-from secateur.selectors.boosted_input import read_penalty
 from secateur.selectors.feature_gradients_input import (
     check_against,
     read_numbers,
@@ -32,6 +31,7 @@ from secateur.selectors.feature_gradients_input import (
     read_target_of_type,
     target_type_of,
 )
+from secateur.selectors.parameters import read_penalty
 from secateur.selectors.progress import Progress
 from secateur.storage.blocks import Block
 from secateur.storage.stored_table import StoredTable
@@ -168,7 +168,7 @@ def known_classes(target_type: str, X: Any) -> Any:
 
 
 def _one_penalty(penalty: Any) -> float | None:
-    found = read_penalty(penalty, "gbfs")
+    found = read_penalty("penalty", penalty)
     if isinstance(found, list):
         msg = (
             "'penalty' must be one number or 'auto' for a stream, which is seen only once. Got a "

@@ -26,7 +26,7 @@ from secateur.selectors.parameters import (
     check_kept,
     number,
     one_of,
-    read_grid,
+    read_penalty,
 )
 from secateur.storage.blocks import is_stream, refuse_beside
 from secateur.storage.dask_table import LazyTable
@@ -46,7 +46,6 @@ CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
     "tol": number(0, 1, above=True, below=True, advice="Use 1e-6 for a start."),
     "max_iter": number(1, whole=True, advice="Use 200 for a start."),
 }
-_L1 = "Use 'auto' to have it chosen, 0 for none."
 
 
 def read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
@@ -55,7 +54,7 @@ def read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
     >>> read_l1([0.01, 0.1], one_by_one=False)
     [0.1, 0.01]
     """
-    found = read_grid("l1", l1, float("inf"), _L1)
+    found = read_penalty("l1", l1)
     if one_by_one and isinstance(found, list):
         if len(found) > 1:
             msg = (

@@ -19,15 +19,19 @@ from secateur.engines.boosted.groups import (
 from secateur.exceptions import GroupTestingWarning
 from secateur.execution.local import RowStore
 from secateur.selectors.base import warn_caller
-from secateur.selectors.boosted import BoostedClassifier, BoostedRegressor
-from secateur.selectors.boosted_base import BoostedSelector
-from secateur.selectors.boosted_input import (
-    CONSTRAINTS,
+from secateur.selectors.boosted import (
+    AFTER_PENALTY,
+    AGBM_PENALTY,
+    ATTRIBUTES,
+    CLASSIFICATION,
+    COMMON,
     LOSS_CONSTRAINTS,
-    BoostedInput,
-    with_parameters,
+    REGRESSION,
+    BoostedClassifier,
+    BoostedRegressor,
 )
-from secateur.selectors.parameters import Constraint, number
+from secateur.selectors.boosted_base import CONSTRAINTS, BoostedInput, BoostedSelector
+from secateur.selectors.parameters import Constraint, number, store_parameters, with_parameters
 from secateur.typing import FloatArray
 
 EXPECTED_FEATURES = 20
@@ -113,7 +117,6 @@ class _GroupTested(BoostedSelector):
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
     _exact: ClassVar[str]
-    _own_parameters: ClassVar[str] = GROUP_PARAMETERS
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> BoostedInput:
         given = super()._problem(X, y, sample_weight, **more)
@@ -127,7 +130,9 @@ class _GroupTested(BoostedSelector):
         return make_groups(self, *given)
 
 
-@with_parameters
+@with_parameters(
+    AGBM_PENALTY, AFTER_PENALTY, GROUP_PARAMETERS, CLASSIFICATION, COMMON, attributes=ATTRIBUTES
+)
 class GTGBMClassifier(_GroupTested, BoostedClassifier):
     """A-GBM with group tests, for classes and tables with very many features.
 
@@ -181,39 +186,12 @@ class GTGBMClassifier(_GroupTested, BoostedClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            penalty=penalty,
-            learning_rate=learning_rate,
-            max_iter=max_iter,
-            max_depth=max_depth,
-            max_bins=max_bins,
-            min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization,
-            leaf=leaf,
-            subsample=subsample,
-            costs=costs,
-            feature_groups=feature_groups,
-            keep=keep,
-            max_features=max_features,
-            cost_budget=cost_budget,
-            cut=cut,
-            cv=cv,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            categorical_features=categorical_features,
-            class_weight=class_weight,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.expected_features = expected_features
-        self.delta = delta
-        self.leaf_size = leaf_size
-        self.group_size = group_size
+        store_parameters(self, locals())
 
 
-@with_parameters
+@with_parameters(
+    AGBM_PENALTY, AFTER_PENALTY, GROUP_PARAMETERS, REGRESSION, COMMON, attributes=ATTRIBUTES
+)
 class GTGBMRegressor(_GroupTested, BoostedRegressor):
     """A-GBM with group tests, for numbers and tables with very many features.
 
@@ -269,35 +247,4 @@ class GTGBMRegressor(_GroupTested, BoostedRegressor):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            penalty=penalty,
-            loss=loss,
-            quantile=quantile,
-            huber_delta=huber_delta,
-            learning_rate=learning_rate,
-            max_iter=max_iter,
-            max_depth=max_depth,
-            max_bins=max_bins,
-            min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization,
-            leaf=leaf,
-            subsample=subsample,
-            costs=costs,
-            feature_groups=feature_groups,
-            keep=keep,
-            max_features=max_features,
-            cost_budget=cost_budget,
-            cut=cut,
-            cv=cv,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            categorical_features=categorical_features,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.expected_features = expected_features
-        self.delta = delta
-        self.leaf_size = leaf_size
-        self.group_size = group_size
+        store_parameters(self, locals())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -13,11 +14,13 @@ from secateur.data.frames import read_table
 from secateur.data.messages import some_of
 from secateur.data.problem import Problem
 from secateur.data.table import Table
-from secateur.data.target import Target, TargetType, read_target
+from secateur.data.target import Target, TargetType, read_target, read_target_like
 from secateur.data.weights import class_weights, combine_weights, read_weights
-from secateur.exceptions import InputError
+from secateur.engines.boosted.engine import ValidationRows
+from secateur.exceptions import InputError, SecateurError
 from secateur.execution.dask import DaskExecutor
 from secateur.model_selection.scorers import read_seed
+from secateur.path import SelectionPath
 from secateur.selectors.parameters import check_kept
 from secateur.storage.dask_table import LazyTable, computed
 from secateur.storage.numbers import StoredNumbers
@@ -207,3 +210,73 @@ def _check_classes(target: Target) -> None:
             "Give weight to rows of another class."
         )
         raise InputError(msg)
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Say which of several tables or vectors an error is about."""
+    try:
+        yield
+    except SecateurError as error:
+        raise type(error)(f"{what}: {error}") from error
+
+
+def read_validation(
+    given: FitInput, X_val: Any, y_val: Any, sample_weight_val: Any
+) -> ValidationRows | None:
+    """The user's own validation rows, with the class weights of the training rows."""
+    if X_val is None and y_val is None and sample_weight_val is None:
+        return None
+    if X_val is None or y_val is None:
+        msg = (
+            "'X_val' and 'y_val' must come together. Got only one of them, or neither but "
+            "'sample_weight_val'. Give both."
+        )
+        raise InputError(msg)
+    with _named("X_val"):
+        table = read_table(X_val, like=given.problem.table.schema)
+    with _named("y_val"):
+        target = read_target_like(y_val, given.target, n_rows=table.n_rows)
+    with _named("sample_weight_val"):
+        weight = read_weights(sample_weight_val, table.n_rows)
+    if target.classes is not None:
+        weight = weight * given.class_factors[target.values.astype(np.int64)]
+    return ValidationRows(table, target.values, weight)
+
+
+MAY_DIFFER = {"max_iter", "n_jobs", "verbose", "cut", "n_iter_no_change", "max_bins"}
+"""Parameters that may differ where a fit is resumed."""
+
+
+def read_resume(resume: Any, metadata: dict[str, Any]) -> SelectionPath | None:
+    """The path of an interrupted fit, which must be of the same selector and columns."""
+    if resume is None:
+        return None
+    if not isinstance(resume, SelectionPath) or len(resume) == 0:
+        msg = (
+            "'resume' must be the path of an interrupted fit. Got "
+            f"{type(resume).__name__}. Give selector.path_, or the path of the error."
+        )
+        raise InputError(msg)
+    others = {
+        name
+        for name, value in metadata["parameters"].items()
+        if name not in MAY_DIFFER and resume.parameters.get(name) != value
+    }
+    if resume.algorithm != metadata["algorithm"]:
+        others.add("the selector")
+    if resume.feature_names != tuple(metadata["feature_names"]):
+        others.add("the columns")
+    if others:
+        msg = (
+            "'resume' must be a path of the same selector, parameters and columns. Got other "
+            f"{some_of(sorted(others))}. Fit without resume."
+        )
+        raise InputError(msg)
+    if any(step.model is None for step in resume):
+        msg = (
+            "'resume' must be a path with its models. Got one that was read from a file. Fit "
+            "without resume, or keep the selector by pickle."
+        )
+        raise InputError(msg)
+    return resume

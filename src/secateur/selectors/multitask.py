@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,21 +12,101 @@ from sklearn.utils.metaestimators import available_if
 
 from secateur.data.table import Table
 from secateur.data.target import Target, TargetType
+from secateur.data.tasks import is_wide, labelled_rows, read_keys, rows_by_key
+from secateur.data.vectors import as_array
+from secateur.data.weights import read_weights
 from secateur.engines.boosted.trees import BoostedModel
-from secateur.selectors.boosted import class_loss, number_loss
-from secateur.selectors.boosted_input import CONSTRAINTS, LOSS_CONSTRAINTS, with_parameters
-from secateur.selectors.multitask_base import MultitaskSelector
-from secateur.selectors.multitask_input import (
-    GROUP_PENALTY,
-    MULTITASK,
-    TASK_CONSTRAINTS,
-    mean_score,
+from secateur.selectors.boosted import (
+    AFTER_PENALTY,
+    ATTRIBUTES,
+    CLASSIFICATION,
+    COMMON,
+    LOSS_CONSTRAINTS,
+    REGRESSION,
+    class_loss,
+    number_loss,
 )
-from secateur.selectors.multitask_prediction import has_one_target, log_odds
+from secateur.selectors.boosted_base import CONSTRAINTS
+from secateur.selectors.group_testing import GROUP_CONSTRAINTS, GROUP_PARAMETERS
+from secateur.selectors.multitask_base import MultitaskSelector
+from secateur.selectors.parameters import Constraint, one_of, store_parameters, with_parameters
 from secateur.typing import AnyArray, FloatArray, Loss
 
+TASK_CONSTRAINTS: dict[str, Constraint] = GROUP_CONSTRAINTS | {
+    "common_trees": one_of(
+        True, False, "auto", advice="Use True to begin rounds with a tree for all."
+    ),
+    "search": one_of("exact", "group_testing", advice="Use 'exact' to look at every feature."),
+}
 
-@with_parameters
+MULTITASK = f"""task_penalty : float, dict, sequence or "auto", default="auto"
+    What a feature that is new to a task costs that task, whoever else uses it; one number, or one
+    per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is as much
+    as the group penalty. With 0 all tasks have one common set.
+common_trees : bool or "auto", default="auto"
+    Whether a round is one tree for the rows of all tasks, which may ask for the task, instead of
+    one tree for each. A node of it pays for every task that can come to it: what a feature new to
+    the task costs, by the task's share of the rows. "auto" tries both, where the group penalty is
+    "auto" too and rows of several tasks with the same classes come stacked; trees in common are
+    kept where held-out rows find those of the tasks clearly worse. Else it is False.
+    ``common_trees_`` tells what was kept.
+search : {{"exact", "group_testing"}}, default="exact"
+    Whether nodes look at every feature, or find new ones by group tests as GT-GBM does; the next
+    four parameters are those of group tests.
+{GROUP_PARAMETERS}"""
+
+GROUP_PENALTY = """group_penalty : float, "auto" or sequence of float, default="auto"
+    What a feature that no task uses yet costs, times its cost, as a share of the squared error at
+    the root of a tree; from 0, which makes the tasks independent, to below 1."""
+
+
+def has_one_target(estimator: Any) -> bool:
+    """Whether y had one column, as long as it is known."""
+    return not getattr(estimator, "_is_wide", False)
+
+
+def log_odds(shares: FloatArray) -> FloatArray:
+    """Log odds where there are two classes, else log probabilities."""
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(shares)
+    return logs[:, 1] - logs[:, 0] if shares.shape[1] == 2 else logs
+
+
+def mean_score(
+    score: Callable[..., float], predicted: AnyArray, y: Any, sample_weight: Any, task: Any
+) -> float:
+    """The score of each task, and of these the mean by the weight of its rows.
+
+    Parameters
+    ----------
+    score : callable of (y_true, y_pred, sample_weight)
+    predicted : array of shape (n_rows,) or (n_rows, n_tasks)
+    y, sample_weight, task : as in ``fit``
+    """
+    weight = read_weights(sample_weight, len(predicted))
+    parts = list(_parts(predicted, y, weight, task))
+    scores = [score(true, found, sample_weight=w) for true, found, w in parts]
+    return float(np.average(scores, weights=[w.sum() for _, _, w in parts]))
+
+
+def _parts(
+    predicted: AnyArray, y: Any, weight: FloatArray, task: Any
+) -> Iterator[tuple[AnyArray, AnyArray, FloatArray]]:
+    """True values, predictions and weights of each task."""
+    n_rows = len(predicted)
+    if is_wide(y):
+        for t, (_, rows, labels) in enumerate(labelled_rows(y, n_rows)):
+            yield labels, predicted[rows, t], weight[rows]
+        return
+    given = as_array(y, "y").ravel()
+    is_one = task is None or np.isscalar(task)
+    for rows in rows_by_key([0] * n_rows if is_one else read_keys(task, n_rows)).values():
+        yield given[rows], predicted[rows], weight[rows]
+
+
+@with_parameters(
+    GROUP_PENALTY, AFTER_PENALTY, MULTITASK, CLASSIFICATION, COMMON, attributes=ATTRIBUTES
+)
 class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
     """A-GBM for several tasks over the same features, for classes.
 
@@ -52,8 +132,6 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
 
     _target_type: ClassVar[TargetType] = "classification"
     _constraints = CONSTRAINTS | TASK_CONSTRAINTS
-    _own_parameters: ClassVar[str] = MULTITASK
-    _penalty_doc: ClassVar[str] = GROUP_PENALTY
 
     def __init__(
         self,
@@ -90,37 +168,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.group_penalty = group_penalty
-        self.task_penalty = task_penalty
-        self.common_trees = common_trees
-        self.search = search
-        self.expected_features = expected_features
-        self.delta = delta
-        self.leaf_size = leaf_size
-        self.group_size = group_size
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.leaf = leaf
-        self.subsample = subsample
-        self.costs = costs
-        self.feature_groups = feature_groups
-        self.keep = keep
-        self.max_features = max_features
-        self.cost_budget = cost_budget
-        self.cut = cut
-        self.cv = cv
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        store_parameters(self, locals())
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
         del weight
@@ -169,7 +217,7 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         return mean_score(accuracy_score, self.predict(X, task), y, sample_weight, task)
 
 
-@with_parameters
+@with_parameters(GROUP_PENALTY, AFTER_PENALTY, MULTITASK, REGRESSION, COMMON, attributes=ATTRIBUTES)
 class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
     """A-GBM for several tasks over the same features, for numbers.
 
@@ -195,8 +243,6 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
 
     _target_type: ClassVar[TargetType] = "regression"
     _constraints = CONSTRAINTS | LOSS_CONSTRAINTS | TASK_CONSTRAINTS
-    _own_parameters: ClassVar[str] = MULTITASK
-    _penalty_doc: ClassVar[str] = GROUP_PENALTY
 
     def __init__(
         self,
@@ -235,39 +281,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.group_penalty = group_penalty
-        self.task_penalty = task_penalty
-        self.common_trees = common_trees
-        self.search = search
-        self.expected_features = expected_features
-        self.delta = delta
-        self.leaf_size = leaf_size
-        self.group_size = group_size
-        self.loss = loss
-        self.quantile = quantile
-        self.huber_delta = huber_delta
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.leaf = leaf
-        self.subsample = subsample
-        self.costs = costs
-        self.feature_groups = feature_groups
-        self.keep = keep
-        self.max_features = max_features
-        self.cost_budget = cost_budget
-        self.cut = cut
-        self.cv = cv
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        store_parameters(self, locals())
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
         return number_loss(self, target, weight)

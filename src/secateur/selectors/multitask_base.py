@@ -1,26 +1,30 @@
-"""From rows of several tasks to a path of boosted trees: what the multitask selectors share."""
+"""The base of the multitask selectors: from rows of several tasks to a path of boosted trees."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from secateur._kernels.threads import Threads
+from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import BinnedColumns
 from secateur.data.folds import Fold
+from secateur.data.messages import some_of
+from secateur.data.table import Table
 from secateur.data.target import Target
-from secateur.data.tasks import all_classes
+from secateur.data.tasks import all_classes, read_keys, rows_by_key
 from secateur.engines.boosted.common_trees import TASK_SPLIT_PENALTIES, CommonData
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.multitask import TaskData, TasksData
+from secateur.engines.boosted.multitask import TaskData, TasksData, TasksModel
+from secateur.exceptions import InputError, MissingDependencyError
 from secateur.execution.local import RowStore, row_store_of
 from secateur.model_selection.folds import default_folds, draw_folds, is_drawn
 from secateur.selectors.base import PathSelector
-from secateur.selectors.boosted_base import BoostedSelector
-from secateur.selectors.boosted_input import least_rows, read_penalty
+from secateur.selectors.boosted_base import MAX_PENALTY, BoostedSelector, min_leaf_rows
 from secateur.selectors.group_testing import check_design, group_testing, make_groups
 from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
@@ -33,9 +37,9 @@ from secateur.selectors.multitask_input import (
     task_weight,
     why_not_common,
 )
-from secateur.selectors.multitask_prediction import TaskPredictions
+from secateur.selectors.parameters import read_penalty
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import FloatArray
+from secateur.typing import FloatArray, IntArray
 
 TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
@@ -53,7 +57,7 @@ class SharedRows(NamedTuple):
     stacked: tuple[FloatArray, FloatArray] | None = None
 
 
-class MultitaskSelector(TaskPredictions, BoostedSelector):
+class MultitaskSelector(BoostedSelector):
     """Fits boosted trees for several tasks that share the cost of their features."""
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
@@ -88,7 +92,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, *, task: Any) -> MultitaskInput:  # type: ignore[override]
         X, y = store_lazy(self, X, y, sample_weight, task)
-        penalty = read_penalty(self.group_penalty, self._criterion, name="group_penalty")
+        penalty = read_penalty("group_penalty", self.group_penalty, MAX_PENALTY["agbm"])
         given, tasks, is_wide, has_names = read_multitask(
             self, self._target_type, X, y, sample_weight, task
         )
@@ -172,7 +176,7 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
         shares = given.is_wide or row_store is not None
         shared = self._shared(given, threads, row_store) if shares else None
         tasks = [self._task_data(given, each, shared, threads) for each in given.fits]
-        (name,) = {each.loss.name for each in given.fits}
+        name = given.fits[0].loss.name
         is_relative = len(tasks) > 1 and given.classes is None
         metric = f"relative {name}" if is_relative else name
         return TasksData(tasks, given.problem.cost_model, given.problem.n_rows, metric, TASK_SHARE)
@@ -250,9 +254,95 @@ class MultitaskSelector(TaskPredictions, BoostedSelector):
             row_store=where,
             rows=rows,
         )
-        least = least_rows(self.min_samples_leaf, each.weight)
+        least = min_leaf_rows(self.min_samples_leaf, each.weight)
         unit = each.unit if len(given.fits) > 1 else 1.0
         return TaskData(str(task.key), data, task.rows, place, each.penalty, least, unit)
+
+    @property
+    def task_support_(self) -> Any:
+        """Which features each task uses: a frame of booleans, tasks by features."""
+        check_is_fitted(self)
+        try:
+            import pandas as pd
+        except ImportError as error:
+            msg = (
+                "A frame of tasks and features needs pandas. Got no such package. Install it with "
+                "'pip install pandas', or use path_[selection_.index].supports."
+            )
+            raise MissingDependencyError(msg) from error
+        step = self.path_[self.selection_.index]
+        mask = np.zeros((len(self.tasks_), self.n_features_in_), np.bool_)
+        for t, key in enumerate(self.tasks_):
+            mask[t, step.supports[str(key)]] = True
+        index = pd.Index(self.tasks_, tupleize_cols=False, name="task")
+        return pd.DataFrame(mask, index=index, columns=list(self._schema.names))
+
+    @property
+    def common_trees_(self) -> bool:
+        """Whether the tasks have trees in common."""
+        check_is_fitted(self)
+        model: TasksModel = self._model
+        return model.has_common_trees
+
+    def _rows_of(self, task: Any, n_rows: int) -> dict[int, IntArray]:
+        """Which rows each task predicts, by the number of the task."""
+        number = {key: t for t, key in enumerate(self.tasks_)}
+        if task is None:
+            if len(self.tasks_) > 1:
+                msg = (
+                    "'task' must name the task of every row. Got None. The tasks are "
+                    f"{some_of(self.tasks_, limit=20)}."
+                )
+                raise InputError(msg)
+            return {0: np.arange(n_rows)}
+        keys = [task] * n_rows if np.isscalar(task) else read_keys(task, n_rows)
+        found = rows_by_key(keys)
+        unknown = [key for key in found if key not in number]
+        if unknown or not (self._has_names or self._is_wide):
+            msg = (
+                f"'task' must hold tasks that the fit knows. Got {some_of(unknown or list(found))}."
+                f" The tasks are {some_of(self.tasks_, limit=20) if number else 'none'}."
+            )
+            raise InputError(msg)
+        return {number[key]: rows for key, rows in found.items()}
+
+    def _by_task(
+        self, model: TasksModel, table: Table, task: Any, predict: Callable[[Any, Table, int], Any]
+    ) -> Any:
+        """Predictions row by row, each by its own task; or of every task, where y had columns."""
+        with Threads(resolve_n_jobs(self.n_jobs)):
+            if task is None and self._is_wide:
+                return [predict(each, table, t) for t, each in enumerate(model.models)]
+            parts = {
+                t: (
+                    rows,
+                    predict(
+                        model.models[t], table if len(rows) == table.n_rows else table.take(rows), t
+                    ),
+                )
+                for t, rows in self._rows_of(task, table.n_rows).items()
+            }
+        sample = next(iter(parts.values()))[1]
+        out = np.empty((table.n_rows, *sample.shape[1:]), sample.dtype)
+        for rows, values in parts.values():
+            out[rows] = values
+        return out
+
+    def _predicted(self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]) -> Any:
+        model: Any = self._model
+        return self._by_task(model, self._read_again(X, only=model.features), task, predict)
+
+    def _staged_by_task(
+        self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]
+    ) -> Iterator[Any]:
+        """Predictions of every step; X is read and checked once, before the first."""
+        check_is_fitted(self)
+        models: list[TasksModel] = [step.model for step in self.path_]
+        asked = np.unique(np.concatenate([model.features for model in models]))
+        table = self._read_again(X, only=asked)
+        if task is not None or not self._is_wide:
+            self._rows_of(task, table.n_rows)  # refuses before the first step
+        return (self._by_task(model, table, task, predict) for model in models)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,15 +1,17 @@
-"""Parameters that many selectors have: what they may be, and how they are read.
+"""Parameters of selectors: constraints, reading, storing and documenting them.
 
-'penalty' must be >= 0. Got -1.0. Use 0 for no penalty.
+An error says what is asked for, what was given and what to do:
+'penalty' must be a number >= 0. Got -1.0. Use 0 for no penalty.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,14 +23,14 @@ from secateur.typing import BoolArray
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A test of a value, what it asks for in words, and what to do instead."""
+    """A test of a value, its condition in words, and advice."""
 
     accepts: Callable[[Any], bool]
     must: str
     advice: str
 
     def check(self, name: str, value: Any) -> None:
-        """Raise ParameterError in the house form unless the value passes."""
+        """Raise ParameterError unless the value passes."""
         if not self.accepts(value):
             raise ParameterError(f"'{name}' must be {self.must}. Got {value!r}. {self.advice}")
 
@@ -111,17 +113,17 @@ SHARED_CONSTRAINTS: dict[str, Constraint] = {
 }
 
 
-def read_grid(name: str, given: Any, most: float, advice: str) -> float | list[float] | None:
+def read_penalty(name: str, given: Any, most: float = math.inf) -> float | list[float] | None:
     """One number, a falling grid, or None for "auto"; each from 0 to below ``most``.
 
-    >>> read_grid("penalty", [0.01, 0.1], 1.0, "Use 'auto'.")
+    >>> read_penalty("penalty", [0.01, 0.1], 1.0)
     [0.1, 0.01]
     """
+    advice = "Use 'auto' to have it chosen, 0 for no penalty."
     if isinstance(given, str) and given == "auto":
         return None
-    one = number(0, most, below=True, words=("auto",), advice=advice)
     if isinstance(given, str) or not np.iterable(given):
-        one.check(name, given)
+        number(0, most, below=True, words=("auto",), advice=advice).check(name, given)
         return float(given)
     values = list(given)
     if not values:
@@ -141,3 +143,26 @@ def check_kept(keep: BoolArray, max_features: int | None) -> None:
             f"{max_features}. Keep fewer, or raise it."
         )
         raise ParameterError(msg)
+
+
+def store_parameters(estimator: Any, arguments: Mapping[str, Any]) -> None:
+    """Set the arguments of a constructor, its ``locals()``, as attributes, as scikit-learn asks."""
+    own = {name: value for name, value in arguments.items() if name not in {"self", "__class__"}}
+    vars(estimator).update(own)
+
+
+Class = TypeVar("Class", bound=type)
+
+
+def with_parameters(*parameters: str, attributes: str) -> Callable[[Class], Class]:
+    """Put the parameters and attributes into the docstring of a class, before its examples."""
+
+    def document(cls: Class) -> Class:
+        head, _, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
+        cls.__doc__ = (
+            f"{head.rstrip()}\n\nParameters\n----------\n{chr(10).join(parameters)}\n\n"
+            f"Attributes\n----------\n{attributes}\n\nExamples\n--------\n{examples}"
+        )
+        return cls
+
+    return document
