@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import architecture
 import pytest
 
-from secateur.cli.methods import read_settings, selector_class, takes_categories
+from secateur.cli.methods import fits_stored, read_settings, selector_class, takes_categories
 
 from .conftest import python  # noqa: TID252 - beside this file
 
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "secateur"
 HEAVY = {"numpy", "numba", "sklearn", "scipy", "pandas", "polars", "pyarrow", "plotly"}
 
 
@@ -72,6 +81,56 @@ def test_methods_are_found_among_the_public_names():
     assert (takes_categories("featboost"), takes_categories("grafting")) == (True, False)
     assert selector_class("feature-gradients", "regression").__name__ == "FeatureGradientsSelector"
     assert selector_class("AGBM", "regression").__name__ == "AGBMRegressor"
+
+
+def test_a_method_is_found_without_building_any_selector(monkeypatch):
+    import secateur
+
+    built = []
+    for name in secateur.__all__:
+        kind = getattr(secateur, name)
+        if isinstance(kind, type) and hasattr(kind, "with_cut"):
+            monkeypatch.setattr(kind, "__init__", counting(kind.__init__, built))
+    assert selector_class("agbm", "regression") is secateur.AGBMRegressor
+    assert takes_categories("agbm")
+    assert not fits_stored("featboost")
+    assert built == []
+
+
+def counting(init, built):
+    """The same constructor, which keeps what it builds."""
+
+    @functools.wraps(init)
+    def counted(self, *args, **options):
+        built.append(self)
+        init(self, *args, **options)
+
+    return counted
+
+
+def test_the_extra_has_exactly_what_the_command_line_imports():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    imported = {
+        found.name.split(".")[0]
+        for module in architecture.read_package(SOURCE)
+        if module.parts[:1] in [("cli",), ("storage",), ("report",)]
+        for found in architecture.imports_of(module)
+        if not found.only_types
+    }
+    sources = [file.read_text(encoding="utf-8") for file in (SOURCE / "storage").rglob("*.py")]
+    imported |= {name for text in sources for name in re.findall(r'library\("(\w+)"\)', text)}
+    needed = imported - {"secateur"} - set(sys.stdlib_module_names)
+    needed -= names_of(project["dependencies"]) | {"markupsafe"}  # which jinja2 brings
+    # of other extras, which messages name: frames of the user, plots, clusters
+    needed -= {"pandas", "matplotlib", "dask", "distributed"}
+    assert needed == names_of(extras["cli"])
+
+
+def names_of(requirements):
+    """The modules that requirements install."""
+    names = {re.match(r"[\w-]+", each)[0].replace("-", "_") for each in requirements}
+    return {"sklearn" if name == "scikit_learn" else name for name in names}
 
 
 def test_settings_are_read_as_python_or_text():

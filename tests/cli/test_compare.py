@@ -1,4 +1,4 @@
-"""``secateur compare``: an honest race that can be interrupted and taken up again."""
+"""``secateur compare``: a comparison that can be interrupted and continued."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import json
 
 import pytest
 
-RESULTS = ["comparison.json", "race.json", "report.html", "scores.csv"]
+RESULTS = ["comparison.json", "report.html", "scores.csv", "summary.json"]
 FEW = ("--methods", "f_classif,random", "--validators", "knn", "--cv", 2, "--sizes", "1,2")
 
 
-def test_a_race(run, table, tmp_path):
+def test_a_comparison(run, table, tmp_path):
     done = run("compare", table, "-y", "y", "-o", "r", *FEW)
     assert done.code == 0, done.err
     folder = tmp_path / "r"
     assert sorted(file.name for file in folder.iterdir()) == RESULTS
-    document = json.loads((folder / "race.json").read_text())
+    document = json.loads((folder / "summary.json").read_text())
     assert set(document["methods"]) == {"f_classif", "random"}
     assert document["ranks"][0]["method"] == "f_classif"
     assert document["failures"] == []
@@ -36,9 +36,9 @@ def test_json_and_names_of_features(run, table, tmp_path):
     assert comparison.feature_names == ("a", "b", "c", "d", "colour")
 
 
-def test_methods_of_numbers_race_on_a_file_with_text(run, table, tmp_path):
-    told = ("--methods", "grafting,fg,l1,mutual_info,all", *FEW[2:])
-    done = run("compare", table, "-y", "y", "--json", "-o", "r", *told)
+def test_methods_for_numbers_take_a_file_with_text(run, table, tmp_path):
+    options = ("--methods", "grafting,fg,l1,mutual_info,all", *FEW[2:])
+    done = run("compare", table, "-y", "y", "--json", "-o", "r", *options)
     assert done.document["failures"] == []
     assert done.document["data"]["features"] == 5
     sizes = {point["n_features"] for point in done.document["methods"]["all"]["scores"]}
@@ -61,10 +61,10 @@ def test_a_method_that_fails_is_reported_and_not_fatal(run, tmp_path, monkeypatc
 
 
 def test_a_method_for_another_task_is_reported_and_not_fatal(run, table, tmp_path):
-    told = ("--methods", "f_classif,iis,f_regression,multitask", *FEW[2:])
-    done = run("compare", table, "-y", "y", "-o", "r", *told)
+    options = ("--methods", "f_classif,iis,f_regression,multitask", *FEW[2:])
+    done = run("compare", table, "-y", "y", "-o", "r", *options)
     assert done.code == 0, done.err
-    document = json.loads((tmp_path / "r" / "race.json").read_text())
+    document = json.loads((tmp_path / "r" / "summary.json").read_text())
     reasons = {each["method"]: each["message"] for each in document["failures"]}
     assert reasons.keys() == {"iis", "f_regression", "multitask"}
     assert "which is for regression" in reasons["iis"]
@@ -75,7 +75,9 @@ def test_a_method_for_another_task_is_reported_and_not_fatal(run, table, tmp_pat
     assert "which is for regression" in (tmp_path / "r" / "report.html").read_text()
 
 
-def test_a_race_that_nobody_finishes_is_written_and_an_error(run, table, tmp_path, monkeypatch):
+def test_a_comparison_that_no_method_finishes_is_written_and_an_error(
+    run, table, tmp_path, monkeypatch
+):
     from secateur.model_selection import baselines
 
     def fail(self, *args, **kwargs):
@@ -84,11 +86,13 @@ def test_a_race_that_nobody_finishes_is_written_and_an_error(run, table, tmp_pat
     monkeypatch.setattr(baselines.RandomRanking, "fit", fail)
     done = run("compare", table, "-y", "y", "-o", "r", "--methods", "random,iis", *FEW[2:])
     assert done.code == 1
-    assert "needs a method that comes to its end" in done.err
-    assert (tmp_path / "r" / "race.json").exists()
+    assert "the disk of the method is full" in done.err
+    assert (tmp_path / "r" / "summary.json").exists()
 
 
-def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path, monkeypatch):
+def test_an_interrupted_comparison_continues_with_what_was_finished(
+    run, table, tmp_path, monkeypatch
+):
     from secateur.model_selection import processes as running
 
     tried = []
@@ -127,7 +131,7 @@ def test_an_interrupted_race_goes_on_from_what_was_finished(run, table, tmp_path
         (("--methods", "iis"), 1, "which is for regression"),
         (("--validators", "oracle"), 1, "oracle"),
         (("--sizes", "few"), 2, "sizes"),
-        (("--task-column", "colour"), 2, "about one task"),
+        (("--task-column", "colour"), 2, "colour"),
     ],
 )
 def test_what_is_wrong_is_said(run, table, options, code, reason):
@@ -150,7 +154,7 @@ def test_a_file_that_cannot_fit_is_refused_before_it_is_read(run, table, tmp_pat
     monkeypatch.setattr(memory, "available_memory", lambda: 1_000)
     done = run("compare", table, "-y", "y", "-o", "r", *FEW)
     assert done.code == 1
-    assert "The rows of table.csv, which a race has in memory, need" in done.err
+    assert "table.csv" in done.err
     assert "use secateur select" in done.err
     assert not (tmp_path / "r").exists()
     missing = run("compare", "lost.csv", "-y", "y", *FEW)

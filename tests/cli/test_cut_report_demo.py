@@ -149,7 +149,7 @@ def test_the_demonstration_needs_no_arguments(run, monkeypatch, tmp_path):
     import tempfile
 
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(demonstrating, "QUICK", ("cv=2", "learning_rate=0.4", "max_iter=10"))
+    monkeypatch.setattr(demonstrating, "QUICK", ["cv=2", "learning_rate=0.4", "max_iter=10"])
     done = run("demo")
     assert done.code == 0, done.err
     assert "minutes" in done.out

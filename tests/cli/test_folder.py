@@ -1,22 +1,22 @@
-"""Results are written whole or not at all, and nothing is overwritten unasked."""
+"""Results are written completely or not at all, and nothing is overwritten by accident."""
 
 from __future__ import annotations
 
 import pytest
 
-from secateur.cli import folder as folders
-from secateur.cli.folder import check_folder, free_name, whole_folder
+from secateur.cli import output
+from secateur.cli.output import check_folder, free_name, new_folder
 from secateur.exceptions import InputError
 
 
 def write(folder, text, *, force=False):
-    with whole_folder(folder, force=force) as draft:
+    with new_folder(folder, force=force) as draft:
         (draft / "selection.json").write_text(text)
         (draft / "features.txt").write_text(text)
 
 
 def write_half(folder, error):
-    with whole_folder(folder, force=True) as draft:
+    with new_folder(folder, force=True) as draft:
         (draft / "selection.json").write_text("new")
         raise error
 
@@ -25,7 +25,7 @@ def content(folder):
     return {file.name: file.read_text() for file in folder.iterdir()}
 
 
-def test_a_folder_comes_into_being_whole(tmp_path):
+def test_a_folder_is_written_completely(tmp_path):
     write(tmp_path / "r", "new")
     assert content(tmp_path / "r") == {"selection.json": "new", "features.txt": "new"}
     assert [file.name for file in tmp_path.iterdir()] == ["r"]
@@ -43,7 +43,7 @@ def test_what_goes_wrong_leaves_the_old_files(tmp_path, error):
 @pytest.mark.parametrize("can_swap", [True, False])
 def test_force_replaces_earlier_results(tmp_path, monkeypatch, can_swap):
     if not can_swap:
-        monkeypatch.setattr(folders, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(output, "_exchange", lambda one, other: False)
     write(tmp_path / "r", "old")
     with pytest.raises(InputError, match="--force"):
         write(tmp_path / "r", "new")
@@ -53,7 +53,7 @@ def test_force_replaces_earlier_results(tmp_path, monkeypatch, can_swap):
 
 
 def test_a_swap_that_fails_half_way_is_undone(tmp_path, monkeypatch):
-    monkeypatch.setattr(folders, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(output, "_exchange", lambda one, other: False)
     write(tmp_path / "r", "old")
     rename = type(tmp_path).rename
 

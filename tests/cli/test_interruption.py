@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: exit code 130, and either the old files or whole new ones."""
+"""Ctrl-C at any moment: exit code 130, and either the old files or all new ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from secateur.cli.exit import ended_by_interrupts, uninterrupted
+from secateur.cli.console import interrupts_end_the_command, interrupts_wait
 
 from .conftest import QUICK, environment  # noqa: TID252 - beside this file
 
@@ -97,7 +97,7 @@ def test_a_fit_that_swallows_the_interrupt_does_not_hide_it():
         return "whole"
 
     def work(done):
-        with ended_by_interrupts():
+        with interrupts_end_the_command():
             done.append(swallow())
 
     done: list[str] = []
@@ -110,7 +110,7 @@ def test_interrupts_wait_for_a_few_operations_and_then_come():
     done = []
 
     def work():
-        with uninterrupted():
+        with interrupts_wait():
             signal.raise_signal(signal.SIGINT)
             done.append("all of it")
 

@@ -97,6 +97,63 @@ def test_without_out_a_free_name_is_found(run, table, tmp_path):
     assert names_in(tmp_path / "table-selection-2") == RESULTS
 
 
+@pytest.fixture
+def fitted(monkeypatch):
+    """The names of the estimators whose fit is called, without fits inside of other fits."""
+    from sklearn.linear_model import LogisticRegression
+
+    import secateur
+
+    calls, depth = [], [0]
+
+    def counted(kind):
+        original = kind.fit
+
+        def fit(self, *args, **options):
+            if not depth[0]:
+                calls.append(type(self).__name__)
+            depth[0] += 1
+            try:
+                return original(self, *args, **options)
+            finally:
+                depth[0] -= 1
+
+        monkeypatch.setattr(kind, "fit", fit)
+
+    for kind in (secateur.AGBMClassifier, secateur.FeatureGradientsSelector, LogisticRegression):
+        counted(kind)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), {"all_rows": 1, "folds": 2, "all_features": 2, "subsets": 0, "test": 0}),
+        (("--cv", 3), {"all_rows": 1, "folds": 3, "all_features": 3, "subsets": 0, "test": 0}),
+        (("--test",), {"all_rows": 1, "folds": 2, "all_features": 2, "subsets": 0, "test": 1}),
+    ],
+)
+def test_the_number_of_fits_is_printed_and_saved(run, table, fitted, options, expected):
+    options = (*options, table) if "--test" in options else options
+    done = run("select", table, "-y", "y", "--json", "-o", "r", *QUICK, *options)
+    assert done.code == 0, done.err
+    fits = done.document["fits"]
+    assert {name: fits[name] for name in expected} == expected
+    assert len(fitted) == fits["total"] == sum(expected.values())
+    assert f"{fits['total'] - fits['test']} fits" in done.err
+
+
+def test_a_method_without_predictions_fits_a_linear_model_once_for_each_subset(run, table, fitted):
+    options = ("--method", "fg", "--cv", 2, "--set", "max_epochs=20", "--test", table)
+    done = run("select", table, "-y", "y", "--json", "-o", "r", *options)
+    assert done.code == 0, done.err
+    fits = done.document["fits"]
+    assert fits["subsets"] > 0
+    assert fits["test"] == 2
+    assert fitted.count("FeatureGradientsSelector") == 1 + 2
+    assert len(fitted) == fits["total"]
+
+
 # ---- limits, costs, groups --------------------------------------------------------------------
 
 
@@ -251,7 +308,7 @@ WRONG = [
     (("--target", "z"), 1, "'z' must be a column"),
     ((), 1, "--target"),
     (("-y", "y", "--method", "agbmm"), 1, "Did you mean 'agbm'"),
-    (("-y", "y", "--method", "iis"), 1, "does not do classification"),
+    (("-y", "y", "--method", "iis"), 1, "classification"),
     (("-y", "y", "--set", "depth=3"), 1, "max_depth"),
     (("-y", "y", "--set", "max_depth"), 1, "name=value"),
     (("-y", "y", "--set", "max_depth=-1"), 1, "'max_depth' must be"),
@@ -307,6 +364,6 @@ def test_columns_of_short_and_wide_files_get_fewer_bins_and_that_is_said(run, tm
     (tmp_path / "wide.csv").write_text("\n".join([names, *rows]))
     done = run("select", "wide.csv", "-y", "y", "--json", "-o", "s", *QUICK, *more)
     assert done.document["parameters"]["max_bins"] == bins
-    said = "at most 32 bins for each (--set max_bins=255"
+    said = "at most 32 bins"
     assert (said in done.err) is (bins == 32)
     assert any(said in note for note in done.document["notes"]) is (bins == 32)

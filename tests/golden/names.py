@@ -33,6 +33,7 @@ NOT_COMPARED = {
     "answer",
     "command",
     "files",
+    "fits",
     "folder",
     "format",
     "notes",

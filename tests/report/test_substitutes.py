@@ -121,8 +121,7 @@ def test_substitutes_are_in_the_document_and_on_the_console():
     pytest.importorskip("typer")
     from rich.console import Console
 
-    from secateur.cli.documents import selection_document
-    from secateur.cli.show import selection_shown
+    from secateur.cli.documents import selection_document, selection_shown
 
     path = make_path()
     evidence = make_evidence(path, fold_paths=swapped(path))

@@ -1,4 +1,4 @@
-"""The command ``secateur``: from a file to a decision, without a line of Python."""
+"""The command ``secateur``: feature selection from files, without Python code."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    0 all went well, 1 the data or the request cannot be used, 2 the command was not understood,
+    0 success, 1 the data or the options cannot be used, 2 the command was not understood,
     130 interrupted.
     """
     try:
-        from secateur.cli.app import run
+        from secateur.cli.app import app
+
+        app(args=None if arguments is None else list(arguments), prog_name="secateur")
     except ImportError as error:
         if (error.name or "").split(".")[0] != "typer":
             raise
         sys.stderr.write("secateur: the command needs typer. Run: pip install 'secateur[cli]'\n")
         return USER_ERROR
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except KeyboardInterrupt:
+        sys.stderr.write("secateur: interrupted.\n")
         return INTERRUPTED
-    return run(arguments)
+    return 0

@@ -1,13 +1,9 @@
-"""The commands put together, and how each of them ends."""
+"""The commands, put together."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-
 import typer
 
-from secateur.cli import INTERRUPTED
 from secateur.cli.compare import compare
 from secateur.cli.cut import cut
 from secateur.cli.demo import demo
@@ -16,7 +12,7 @@ from secateur.cli.select import select
 
 app = typer.Typer(
     name="secateur",
-    help="Choose the columns of a table that a good model needs, and show what that costs.",
+    help="Select the features that a good model needs, and report held-out scores and costs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -36,26 +32,10 @@ def _show_version(wanted: bool) -> None:
 
 def _options(
     version: bool = typer.Option(
-        False,
-        "--version",
-        callback=_show_version,
-        is_eager=True,
-        help="Show the version and end.",
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
     del version
 
 
 app.callback()(_options)
-
-
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
-    try:
-        app(args=None if arguments is None else list(arguments), prog_name="secateur")
-    except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except KeyboardInterrupt:
-        sys.stderr.write("secateur: interrupted.\n")
-        return INTERRUPTED
-    return 0

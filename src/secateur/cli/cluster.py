@@ -1,4 +1,4 @@
-"""A dask cluster for one command: found at an address, or started here and ended with it."""
+"""A Dask cluster for one command: at an address, or started here and closed with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from secateur.cli.console import Talk
+from secateur.cli.console import Console
+from secateur.cli.options import ScalingOptions
 from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
 
 SECONDS = 10.0
@@ -15,15 +16,18 @@ SECONDS = 10.0
 
 
 @contextmanager
-def connected(address: str | None, workers: int | None, talk: Talk) -> Iterator[Any]:
-    """An executor on the cluster at an address, or on so many processes of this machine.
+def executor_of(options: ScalingOptions, console: Console) -> Iterator[Any]:
+    """The executor of a command: None for this process, or one on a cluster.
 
-    Whatever ends the command, Ctrl-C among it, the connection goes; and with it a cluster that was
-    started here.
+    However the command ends, the connection is closed, and so is a cluster that was started here.
     """
+    address, workers = options.dask, options.workers
+    if address is None and workers is None:
+        yield None
+        return
     if address is not None and workers is not None:
         raise ParameterError(
-            "A cluster is found or started. Got --dask and --workers. Use one of them."
+            "A cluster is at an address or started here. Got --dask and --workers. Use one of them."
         )
     _check_installed()
     from secateur.execution.dask import DaskExecutor
@@ -35,7 +39,7 @@ def connected(address: str | None, workers: int | None, talk: Talk) -> Iterator[
                 f"A cluster must have a worker. Got none at {address}. Start some with "
                 f"'dask worker {address}'."
             )
-        talk.note(f"Computing on {n_workers} {'worker' if n_workers == 1 else 'workers'}.")
+        console.message(f"Computing on {n_workers} {'worker' if n_workers == 1 else 'workers'}.")
         yield DaskExecutor(client)
 
 
@@ -60,7 +64,7 @@ def _client(address: str | None, workers: int | None) -> Iterator[Any]:
                     n_workers=workers,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=":0",  # any that is free: a second command warns otherwise
+                    dashboard_address=":0",  # any free port: a second command would warn otherwise
                     silence_logs=logging.CRITICAL,
                 ) as cluster,
                 Client(cluster, set_as_default=False, direct_to_workers=True) as client,
@@ -68,8 +72,7 @@ def _client(address: str | None, workers: int | None) -> Iterator[Any]:
                 yield client
             return
         try:
-            told = {"set_as_default": False, "direct_to_workers": True}
-            client = Client(address, timeout=SECONDS, **told)
+            client = Client(address, timeout=SECONDS, set_as_default=False, direct_to_workers=True)
         except (OSError, TimeoutError, ValueError, TypeError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise ClusterError(
@@ -83,7 +86,7 @@ def _client(address: str | None, workers: int | None) -> Iterator[Any]:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """What dask logs of lost connections is no news where we end them."""
+    """Without the logs of Dask on connections that are closed here."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado")]
     before = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,24 +1,18 @@
-"""``secateur compare``: the honest race of methods on one file."""
+"""``secateur compare``: a comparison of methods on one file."""
 
 from __future__ import annotations
 
 import csv
-import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from secateur.cli import options
-from secateur.cli.console import Talk, metered
-from secateur.cli.documents import command_line, finite, score_document
-from secateur.cli.exit import ended_by_interrupts, ends_well
-from secateur.cli.folder import whole_folder
-from secateur.cli.job import Judging
-from secateur.cli.options import unbundled
-from secateur.cli.show import written
+from secateur.cli.console import Console, interrupts_end_the_command, with_exit_codes
+from secateur.cli.options import with_option_classes
 from secateur.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -26,102 +20,210 @@ if TYPE_CHECKING:
     from secateur.storage.reading.dataset import Dataset
 
 
-FORMAT = "secateur.race"
+FORMAT = "secateur.comparison_summary"
 VERSION = 1
+METHODS = "Methods"
 
 
-@dataclass(frozen=True, slots=True)
-class Race:
-    """Who races, who judges, and where trials are kept."""
+@with_exit_codes
+@with_option_classes
+def compare(
+    data: options.Data,
+    target: options.Target = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Separated by commas: agbm, gbfs, gtgbm, fg, grafting, featboost, iis, f_classif, "
+            "f_regression, mutual_info, mrmr, l1, rfecv, boruta, cegb, random, all.",
+            rich_help_panel=METHODS,
+        ),
+    ] = None,
+    validators: Annotated[
+        str | None,
+        typer.Option(
+            help="Models that score the subsets: logistic (or ridge), knn, trees.",
+            rich_help_panel=METHODS,
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(help="Largest numbers of features, as 1,5,20.", rich_help_panel=METHODS),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds for one method on one fold.", rich_help_panel=METHODS),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Continue an interrupted comparison.", rich_help_panel=METHODS
+        ),
+    ] = False,
+    out: options.Out = None,
+    task_column: Annotated[str | None, typer.Option("--task-column", hidden=True)] = None,
+    *,
+    columns: options.ColumnOptions,
+    validation: options.ValidationOptions,
+    reading: options.ReadingOptions,
+    output: options.OutputOptions,
+) -> None:
+    """Compare methods on DATA: features are selected inside the folds, several models score them.
 
-    methods: str | None
-    validators: str | None
-    sizes: list[int] | None
-    time_limit: float | None
-    kept: Path
+    A method that fails or times out is reported, and the others go on. Finished trials are kept
+    next to the output folder until it is written.
+    """
+    from secateur.cli.data import DataRequest, load
+    from secateur.cli.output import check_folder, free_name
+
+    _refuse_tasks(task_column)
+    n_features = _sizes(sizes)
+    request = DataRequest.of(data, target, columns, reading)
+    console = Console(as_json=output.as_json, quiet=output.quiet)
+    folder = out or free_name(Path(f"{data.name.partition('.')[0]}-comparison"))
+    check_folder(folder, force=output.force)
+    _check_memory(data)
+    trials = _trials_file(folder, resume=resume, force=output.force)
+    dataset = load(request, console, lambda: False)
+    comparison = _compared(
+        dataset,
+        validation,
+        console,
+        trials,
+        selectors=methods,
+        validators=validators,
+        sizes=n_features,
+        time_limit=time_limit or None,
+    )
+    _finish(comparison, folder, trials, dataset, console, force=output.force)
 
 
-def trials_file(folder: Path, *, resume: bool, force: bool) -> Path:
-    """Where finished trials are kept until the folder is written: beside it."""
+def _refuse_tasks(task_column: str | None) -> None:
+    """An option of `select` that may be tried here."""
+    if task_column is not None:
+        raise typer.BadParameter(
+            f"a comparison is about one task; got '--task-column' {task_column}. Leave the option "
+            "out to use the task as a feature; or use 'secateur select --method multitask "
+            "--task-column'."
+        )
+
+
+def _sizes(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    parts = options.split_names([text])
+    if not parts or not all(part.isdigit() and int(part) for part in parts):
+        raise typer.BadParameter(f"'--sizes' must be whole numbers, as 1,5,20; got {text!r}.")
+    return [int(part) for part in parts]
+
+
+def _check_memory(file: Path) -> None:
+    """Refuse a file that does not fit into memory before it is read."""
+    from secateur.data.memory import require_memory
+    from secateur.storage.reading.formats import check_file
+    from secateur.storage.reading.read_file import needed_memory
+
+    check_file(file)
+    require_memory(
+        needed_memory(file),
+        f"A comparison on the rows of {file.name} in memory",
+        "Compare on fewer rows, or use secateur select, which can use a table on disk.",
+    )
+
+
+def _trials_file(folder: Path, *, resume: bool, force: bool) -> Path:
+    """Where finished trials are kept until the output folder is written."""
     file = folder.absolute().with_name(f"{folder.name}.trials.json")
     if file.exists() and not resume:
         if not force:
             raise InputError(
-                f"{file.name} holds the trials of an interrupted race. Got neither --resume nor "
-                "--force. Go on from it with --resume, or begin again with --force."
+                f"{file.name} has the trials of an interrupted comparison. Got neither --resume "
+                "nor --force. Continue with --resume, or start again with --force."
             )
         file.unlink()
     return file
 
 
-def run_race(dataset: Dataset, race: Race, judging: Judging, talk: Talk) -> Comparison:
-    """Try every method on every fold, and keep what is done."""
-    from secateur.model_selection.compare import compare
+def _compared(
+    dataset: Dataset,
+    validation: options.ValidationOptions,
+    console: Console,
+    trials: Path,
+    **methods: Any,
+) -> Comparison:
+    """Run every method on every fold."""
+    from secateur.cli.selection import folds_of
+    from secateur.model_selection.compare import compare as compare_methods
 
-    said: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
 
-    def tell(trial: Any, done: int, total: int) -> None:
-        meter.parts(done, total)
-        if not trial.is_done and (trial.method, trial.message) not in said:
-            said.add((trial.method, trial.message))
-            talk.note(f"{trial.method}, fold {trial.fold + 1}: {trial.status}. {trial.message}")
+    def on_trial(trial: Any, done: int, total: int) -> None:
+        progress.done(done, total)
+        if not trial.is_done and (trial.method, trial.message) not in reported:
+            reported.add((trial.method, trial.message))
+            console.message(
+                f"{trial.method}, fold {trial.fold + 1}: {trial.status}. {trial.message}"
+            )
 
-    talk.note("Racing: each method chooses inside each fold, the rows left out judge.")
+    console.message("Comparing: each method selects features inside each fold.")
     try:
         with (
-            talk.warned(),
-            ended_by_interrupts(),
-            metered("Racing", 1, quiet=talk.quiet) as meter,
+            console.warnings_as_messages(),
+            interrupts_end_the_command(),
+            console.progress("Comparing", 1) as progress,
         ):
-            comparison = compare(
+            comparison = compare_methods(
                 dataset.features.X,
                 dataset.y,
-                race.methods,
-                validators=race.validators,
-                cv=judging.cv,
-                sizes=race.sizes,
+                **methods,
+                cv=folds_of(dataset, validation.cv),
                 target_type=dataset.target_type,
-                scoring=judging.scoring,
+                scoring=validation.scoring,
                 groups=dataset.group,
                 sample_weight=dataset.weight,
-                time_limit=race.time_limit,
-                resume=race.kept,
-                on_trial=tell,
-                random_state=judging.seed,
-                n_jobs=judging.jobs,
+                resume=trials,
+                on_trial=on_trial,
+                random_state=validation.seed,
+                n_jobs=validation.jobs,
             )
     except KeyboardInterrupt:
-        if race.kept.exists():
-            talk.note(f"Finished trials are kept in {race.kept.name}: --resume goes on from there.")
+        if trials.exists():
+            console.message(f"Finished trials are in {trials.name}: continue with --resume.")
         raise
     return replace(comparison, feature_names=dataset.features.names)
 
 
-def conclude_race(
-    comparison: Comparison, folder: Path, kept: Path, dataset: Dataset, talk: Talk, *, force: bool
+def _finish(
+    comparison: Comparison,
+    folder: Path,
+    trials: Path,
+    dataset: Dataset,
+    console: Console,
+    *,
+    force: bool,
 ) -> None:
-    """Write the folder of results, whole or not at all, and show who came first.
-
-    A race that no method finished is written too, and is an error.
-    """
+    """Write the output folder and show the comparison; an error if no method finished."""
     from rich.text import Text
 
-    document = race_document(comparison, dataset)
+    from secateur.cli.documents import written
+
+    document = _summary(comparison, dataset)
     names = _write(comparison, folder, document, force=force)
     with suppress(OSError):
-        kept.unlink(missing_ok=True)  # all of it is in comparison.json now
+        trials.unlink(missing_ok=True)  # all of it is in comparison.json now
     document |= {"folder": str(folder), "files": names}
-    talk.result(document, comparison, Text(str(comparison)), written(folder, names))
+    console.result(document, comparison, Text(str(comparison)), written(document))
     if not any(trial.is_done for trial in comparison.trials):
         raise InputError(
-            f"A race needs a method that comes to its end. Got none; the first said: "
-            f"{comparison.failures[0].message} Name other --methods, or allow more time."
+            "A comparison needs a method that finishes. Got none; the first message was: "
+            f"{comparison.failures[0].message} Use other --methods, or a larger --time-limit."
         )
 
 
-def race_document(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
-    """All that a program may want to know of a race."""
-    rows, columns = dataset.features.X.shape
+def _summary(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
+    """All facts of a comparison."""
+    from secateur.cli.documents import command_line
+
+    rows, n_features = dataset.features.X.shape
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -130,7 +232,7 @@ def race_document(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
         "target": dataset.target,
         "metric": comparison.metric,
         "greater_is_better": comparison.greater_is_better,
-        "data": {"rows": rows, "features": columns},
+        "data": {"rows": rows, "features": n_features},
         "notes": list(dataset.notes),
         "ranks": [{"method": r.method, "mean": r.mean} for r in comparison.ranks()],
         "methods": {name: _method(comparison, name) for name in comparison.methods},
@@ -145,7 +247,9 @@ def race_document(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
 
 
 def _method(comparison: Comparison, name: str) -> dict[str, Any]:
-    agreed = comparison.stability()[name]
+    from secateur.cli.documents import finite, score_document
+
+    stability = comparison.stability()[name]
     points = [
         {
             "validator": curve.validator,
@@ -159,8 +263,8 @@ def _method(comparison: Comparison, name: str) -> dict[str, Any]:
     ]
     return {
         "seconds": finite(comparison.seconds()[name].median),
-        "stability": finite(agreed.index),
-        "stability_interval": [finite(agreed.low), finite(agreed.high)],
+        "stability": finite(stability.index),
+        "stability_interval": [finite(stability.low), finite(stability.high)],
         "scores": points,
     }
 
@@ -168,13 +272,13 @@ def _method(comparison: Comparison, name: str) -> dict[str, Any]:
 def _write(
     comparison: Comparison, folder: Path, document: dict[str, Any], *, force: bool
 ) -> list[str]:
+    from secateur.cli.output import new_folder, write_json
     from secateur.report import write_page
 
     rows = comparison.to_rows()
-    with whole_folder(folder, force=force) as draft:
+    with new_folder(folder, force=force) as draft:
         comparison.save(draft / "comparison.json")
-        text = json.dumps(document, allow_nan=False, indent=2)
-        (draft / "race.json").write_text(text + "\n", encoding="utf-8")
+        write_json(draft / "summary.json", document)
         with (draft / "scores.csv").open("w", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, fieldnames=list(rows[0]) if rows else ["method"])
             writer.writeheader()
@@ -182,102 +286,3 @@ def _write(
         about = {"command": document["command"]}
         write_page(draft / "report.html", [], comparison=comparison, about=about)
         return sorted(file.name for file in draft.iterdir())
-
-
-RACING = "Who races"
-
-
-@ends_well
-@unbundled
-def compare(
-    data: options.Data,
-    target: options.Target = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            help="Parted by commas: agbm, gbfs, gtgbm, fg, grafting, featboost, iis, f_classif, "
-            "f_regression, mutual_info, mrmr, l1, rfecv, boruta, cegb, random, all.",
-            rich_help_panel=RACING,
-        ),
-    ] = None,
-    validators: Annotated[
-        str | None,
-        typer.Option(
-            help="The models that judge: logistic (or ridge), knn, trees.", rich_help_panel=RACING
-        ),
-    ] = None,
-    sizes: Annotated[
-        str | None,
-        typer.Option(help="The most features to ask for, as 1,5,20.", rich_help_panel=RACING),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(min=0, help="Seconds for one method on one fold.", rich_help_panel=RACING),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on from an interrupted race.", rich_help_panel=RACING),
-    ] = False,
-    out: options.Out = None,
-    task_column: Annotated[str | None, typer.Option("--task-column", hidden=True)] = None,
-    *,
-    rows: options.RowOptions,
-    judging: options.JudgingOptions,
-    reading: options.ReadingOptions,
-    talking: options.TalkingOptions,
-) -> None:
-    """Race methods on DATA: selection inside the folds, scores by several models.
-
-    A method that fails or takes too long is reported, and the others go on. Finished trials are
-    kept beside the folder of results until it is written.
-    """
-    _refuse_tasks(task_column)
-    from secateur.cli.console import Talk
-    from secateur.cli.data import DataRequest, load
-    from secateur.cli.folder import check_folder, free_name
-    from secateur.cli.job import Judging, judging_folds
-
-    request = DataRequest.of(data, target, rows, reading)
-    talk = Talk(as_json=talking.as_json, quiet=talking.quiet)
-    folder = out or free_name(Path(f"{data.name.partition('.')[0]}-comparison"))
-    check_folder(folder, force=talking.force)
-    _check_size(data)
-    kept = trials_file(folder, resume=resume, force=talking.force)
-    race = Race(methods, validators, _sizes(sizes), time_limit or None, kept)
-    dataset = load(request, talk, lambda: False)
-    how = Judging.of(judging, judging_folds(dataset, judging.cv))
-    comparison = run_race(dataset, race, how, talk)
-    conclude_race(comparison, folder, kept, dataset, talk, force=talking.force)
-
-
-def _check_size(file: Path) -> None:
-    """A race has its rows in memory; what cannot fit is refused before it is read."""
-    from secateur.data.memory import require_memory
-    from secateur.storage.reading.formats import check_file
-    from secateur.storage.reading.read_file import needed_memory
-
-    check_file(file)
-    require_memory(
-        needed_memory(file),
-        f"The rows of {file.name}, which a race has in memory,",
-        "Race on a part of the rows, or use secateur select, which can do with a table on disk.",
-    )
-
-
-def _refuse_tasks(task_column: str | None) -> None:
-    """Those who know `select --task-column` try it here."""
-    if task_column is not None:
-        raise typer.BadParameter(
-            f"a race is about one task; got '--task-column' {task_column}. Leave the option out to "
-            "race with the task as one more column; or use 'secateur select --method "
-            "multitask --task-column', which tells what each task needs."
-        )
-
-
-def _sizes(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    parts = options.split_names([text])
-    if not parts or not all(part.isdigit() and int(part) for part in parts):
-        raise typer.BadParameter(f"'--sizes' must be whole numbers, as 1,5,20; got {text!r}.")
-    return [int(part) for part in parts]

@@ -1,124 +1,186 @@
-"""What a command says: results on stdout, everything else on stderr."""
+"""What a command writes and how it ends: results on stdout, messages on stderr, exit codes."""
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+import signal
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar, cast
 
+import typer
 
-class Meter:
-    """Counts parts of equal size, and how far the present one is.
-
-    Parameters
-    ----------
-    bar, task : of rich
-        Or None, None: nothing is shown.
-    """
-
-    def __init__(self, bar: Any, task: Any) -> None:
-        self._bar = bar
-        self._task = task
-        self._done = 0
-
-    def parts(self, done: int, total: int) -> None:
-        """So many parts of so many are done."""
-        self._done = done
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total)
-
-    def within(self, share: float) -> None:
-        """The present part is done to this share."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done + min(share, 0.99))
-
-
-@contextmanager
-def metered(what: str, n_parts: int, *, quiet: bool) -> Iterator[Meter]:
-    """Show a bar while something runs, if anybody is there to look at it."""
-    if quiet or not sys.stderr.isatty():
-        yield Meter(None, None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    bar = Progress(
-        "{task.description}",
-        BarColumn(),
-        TimeElapsedColumn(),
-        "left",
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        speed_estimate_period=600,
-    )
-    with bar:
-        yield Meter(bar, bar.add_task(what, total=n_parts))
-
+from secateur.cli import INTERRUPTED, USER_ERROR
+from secateur.exceptions import SecateurError
 
 PLAIN_WIDTH = 120
-"""Columns of a table that goes into a file or a pipe."""
+"""Width of tables that go into a file or a pipe."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Talk:
-    """Where the words of one command go.
+class Console:
+    """Writes results and messages.
 
     Parameters
     ----------
     as_json : bool
         Results are one JSON document.
     quiet : bool
-        Say nothing but results and errors.
+        No messages.
     """
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self.as_json = as_json
         self.quiet = quiet
 
-    def note(self, sentence: str) -> None:
-        """Say something that is not a result."""
+    def message(self, *sentences: str) -> None:
+        """Write what is not a result."""
         if not self.quiet:
-            sys.stderr.write(f"{sentence}\n")
-
-    def notes(self, sentences: Iterable[str]) -> None:
-        """Say some things that are not results."""
-        for sentence in sentences:
-            self.note(sentence)
+            sys.stderr.write("".join(f"{sentence}\n" for sentence in sentences))
 
     def result(self, document: dict[str, Any], *shown: Any) -> None:
-        """Give the result: as JSON, or as things that rich can show."""
+        """Write the result: as JSON, or as renderables of rich."""
         if self.as_json:
             sys.stdout.write(json.dumps(document, allow_nan=False, indent=2) + "\n")
             return
-        from rich.console import Console
+        from rich.console import Console as RichConsole
 
-        is_terminal = sys.stdout.isatty()
-        console = Console(highlight=False, width=None if is_terminal else PLAIN_WIDTH)
-        for thing in shown:
-            console.print(thing)
+        console = RichConsole(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+        for each in shown:
+            console.print(each)
 
     @contextmanager
-    def warned(self) -> Iterator[None]:
-        """Say our own warnings as notes, each once; those of other libraries are theirs.
+    def warnings_as_messages(self) -> Iterator[None]:
+        """Write warnings of secateur as messages, each once; drop those of other libraries.
 
-        That rows which judge have categories of their own is no news: they are rows left out.
+        Unknown categories are expected in held-out rows, and interruptions are reported anyway.
         """
-        from secateur.exceptions import (
-            InterruptedWarning,
-            SecateurWarning,
-            UnknownCategoryWarning,
-        )
+        from secateur.exceptions import InterruptedWarning, SecateurWarning, UnknownCategoryWarning
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
-        told = [
+        texts = [
             str(warning.message)
             for warning in caught
             if issubclass(warning.category, SecateurWarning)
             and not issubclass(warning.category, InterruptedWarning | UnknownCategoryWarning)
         ]
-        self.notes(dict.fromkeys(told))
+        self.message(*dict.fromkeys(texts))
+
+    @contextmanager
+    def progress(self, description: str, total: int) -> Iterator[Progress]:
+        """Show a progress bar on a terminal."""
+        if self.quiet or not sys.stderr.isatty():
+            yield Progress(None, None)
+            return
+        from rich.console import Console as RichConsole
+        from rich.progress import BarColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        columns = (BarColumn(), TimeElapsedColumn(), "left", TimeRemainingColumn())
+        bar = RichProgress(
+            "{task.description}",
+            *columns,
+            console=RichConsole(stderr=True),
+            transient=True,
+            speed_estimate_period=600,
+        )
+        with bar:
+            yield Progress(bar, bar.add_task(description, total=total))
+
+
+class Progress:
+    """Counts fits, and how far the current one is; `bar` and `task` of rich, or None."""
+
+    def __init__(self, bar: Any, task: Any) -> None:
+        self._bar = bar
+        self._task = task
+        self._done = 0
+
+    def done(self, done: int, total: int) -> None:
+        """Set how many are done."""
+        self._done = done
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total)
+
+    def within(self, share: float) -> None:
+        """Set how far the current one is, from 0 to 1."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done + min(share, 0.99))
+
+
+# ---- how a command ends -----------------------------------------------------------------------
+
+
+def with_exit_codes(command: Command) -> Command:
+    """Turn expected errors of a command into a message and an exit code.
+
+    Other errors are bugs and keep their traceback.
+    """
+
+    @functools.wraps(command)
+    def guarded(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except KeyboardInterrupt:
+            code, text = INTERRUPTED, "interrupted."
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code, text = USER_ERROR, ""
+        except SecateurError as error:
+            code, text = USER_ERROR, "\n".join([str(error), *getattr(error, "__notes__", [])])
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            code, text = USER_ERROR, f"{where}{error.strerror or error}."
+        except MemoryError:
+            code = USER_ERROR
+            text = "not enough memory. Use fewer rows or columns, or a sparse format."
+        if text:
+            sys.stderr.write(f"secateur: {text}\n")
+        raise typer.Exit(code)
+
+    return cast("Command", guarded)
+
+
+@contextmanager
+def interrupts_end_the_command() -> Iterator[None]:
+    """Let Ctrl-C end the command, also where a fit would catch it and keep what it has."""
+    pressed: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        pressed.append(number)
+        signal.default_int_handler(number, frame)
+
+    with _handled_by(note):
+        yield
+    if pressed:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Delay Ctrl-C until the block has ended."""
+    waiting: list[int] = []
+    with _handled_by(lambda number, _: waiting.append(number)):
+        yield
+    if waiting:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    try:
+        before = signal.signal(signal.SIGINT, handler)
+    except ValueError:  # not the main thread, which signals belong to
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

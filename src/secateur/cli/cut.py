@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from secateur.cli import options
-from secateur.cli.exit import ends_well
-from secateur.cli.options import unbundled
+from secateur.cli.console import Console, with_exit_codes
+from secateur.cli.options import with_option_classes
 from secateur.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -17,55 +17,54 @@ if TYPE_CHECKING:
     from secateur.report import Evidence
 
 
-@ends_well
-@unbundled
+@with_exit_codes
+@with_option_classes
 def cut(
-    path: Annotated[Path, typer.Argument(help="A path.json, or the folder that it is in.")],
+    path: Annotated[Path, typer.Argument(help="A path.json, or its folder.")],
     one_se: Annotated[
-        bool, typer.Option("--one-se", help="The fewest features as good as the best.")
+        bool,
+        typer.Option("--one-se", help="The fewest features within one standard error of the best."),
     ] = False,
     best: Annotated[bool, typer.Option("--best", help="The best score.")] = False,
     elbow: Annotated[
         bool, typer.Option("--elbow", help="Where further features begin to gain little.")
     ] = False,
     at_most: Annotated[
-        int | None, typer.Option(min=1, help="The best with at most so many features.")
+        int | None, typer.Option(min=1, help="The best score with at most so many features.")
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(min=0, help="The best that costs at most so much.")
+        float | None, typer.Option(min=0, help="The best score at no higher cost.")
     ] = None,
     out: options.Out = None,
     *,
-    talking: options.TalkingOptions,
+    output: options.OutputOptions,
 ) -> None:
-    """Choose again from PATH, without the data; with --out also write results.
+    """Select again from PATH, without the data; with --out also write results.
 
-    Without an option by the rule that the path was cut by before, or else as --one-se does.
+    Without an option by the rule of the saved selection, or else as --one-se.
     """
-    from secateur.cli.console import Talk
-    from secateur.cli.documents import selection_document
-    from secateur.cli.folder import check_folder
-    from secateur.cli.job import write_results
-    from secateur.cli.show import selection_shown, written
+    from secateur.cli.documents import selection_document, selection_shown
+    from secateur.cli.output import check_folder, write_selection
     from secateur.path import load_rule
 
     rule = _rule(one_se=one_se, best=best, elbow=elbow, at_most=at_most, budget=budget)
     if out is not None:
-        check_folder(out, force=talking.force)
-    traced, evidence = load_result(path)
-    selection = traced.cut(load_rule(path_file(path)) if rule is None else rule)
-    document = selection_document(traced, selection, evidence)
-    shown = selection_shown(document)
+        check_folder(out, force=output.force)
+    loaded, evidence = load_result(path)
+    selection = loaded.cut(load_rule(path_file(path)) if rule is None else rule)
+    document = selection_document(loaded, selection, evidence)
     if out is not None:
-        title = title_of(path)
-        names = write_results(out, traced, selection, evidence, document, title, talking.force)
+        title, force = title_of(path), output.force
+        names = write_selection(
+            out, loaded, selection, evidence, document, title=title, force=force
+        )
         document |= {"folder": str(out), "files": names}
-        shown.append(written(out, names))
-    Talk(as_json=talking.as_json, quiet=talking.quiet).result(document, *shown)
+    console = Console(as_json=output.as_json, quiet=output.quiet)
+    console.result(document, *selection_shown(document))
 
 
 def load_result(path: Path) -> tuple[SelectionPath, Evidence | None]:
-    """A saved path and its evidence; a folder stands for the path.json in it."""
+    """A saved path and its evidence."""
     from secateur.path import SelectionPath
     from secateur.report import load_evidence
 
@@ -74,18 +73,18 @@ def load_result(path: Path) -> tuple[SelectionPath, Evidence | None]:
 
 
 def path_file(path: Path) -> Path:
-    """The file of a path; a folder stands for the path.json in it."""
+    """The file of a path: itself, or path.json in a folder."""
     file = path / "path.json" if path.is_dir() else path
     if not file.is_file():
         raise InputError(
-            f"{path} must be a path.json or a folder with one. Got none. Use what 'secateur "
-            "select' wrote."
+            f"{path} must be a path.json or a folder with one. Got none. Use the output of "
+            "'secateur select'."
         )
     return file
 
 
 def title_of(path: Path) -> str:
-    """What a saved path is called: by its folder, or by its file."""
+    """The title of a saved path: the name of its folder or file."""
     file = path_file(path).resolve()
     return file.parent.name if file.name == "path.json" else file.stem
 
@@ -102,5 +101,5 @@ def _rule(
     wanted += [AtMost(at_most)] if at_most is not None else []
     wanted += [WithinBudget(budget)] if budget is not None else []
     if len(wanted) > 1:
-        raise typer.BadParameter("a path is cut by one rule: give one of the options.")
+        raise typer.BadParameter("a path is cut by one rule; use one of these options.")
     return wanted[0] if wanted else None

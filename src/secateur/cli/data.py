@@ -1,187 +1,25 @@
-"""What chosen features are worth on the rows of another file, and what all features are."""
+"""The data of a command: the file, in memory or as a table on disk, and the costs of features."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 
-from secateur.cli.console import Talk
-from secateur.cli.documents import score_document
-from secateur.cli.exit import ended_by_interrupts
-from secateur.cli.options import ReadingOptions, RowOptions, split_names
-from secateur.exceptions import ParameterError
+from secateur.cli.console import Console
+from secateur.cli.options import ColumnOptions, ReadingOptions, ScalingOptions, split_names
+from secateur.data.messages import similar_to, some_of
+from secateur.exceptions import InputError, ParameterError
+from secateur.path import wording
 
 if TYPE_CHECKING:
-    from secateur.cli.console import Talk
-    from secateur.cli.job import Outcome
+    from secateur.data.costs import FeatureCosts
     from secateur.data.target import TargetType
-    from secateur.model_selection.rows import Rows
-    from secateur.model_selection.scorers import Metric
     from secateur.storage.reading.dataset import Dataset, Roles
     from secateur.storage.reading.dialect import ReadOptions
-    from secateur.storage.reading.further import TestRows
-
-
-SCALING = "Large files and clusters"
-
-MemoryLimit = Annotated[
-    str | None,
-    typer.Option(
-        "--memory-limit",
-        help="As 800MB: larger tables go to disk. Half of the free memory otherwise.",
-        rich_help_panel=SCALING,
-    ),
-]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache",
-        help="A folder that keeps tables on disk for the next time.",
-        rich_help_panel=SCALING,
-    ),
-]
-DaskAddress = Annotated[
-    str | None,
-    typer.Option(
-        "--dask",
-        help="Compute on the cluster of this scheduler, as tcp://10.0.0.1:8786.",
-        rich_help_panel=SCALING,
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        help="Compute on so many processes of this machine.",
-        rich_help_panel=SCALING,
-    ),
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """How much memory there is, where tables on disk go, and who computes on them."""
-
-    memory_limit: MemoryLimit = None
-    cache: Cache = None
-    dask: DaskAddress = None
-    workers: Workers = None
-
-    @contextmanager
-    def executor(self, talk: Talk) -> Iterator[Any]:
-        """Who computes: None for this process, or a cluster that is let go at the end."""
-        if self.dask is None and self.workers is None:
-            yield None
-            return
-        from secateur.cli.cluster import connected
-
-        with connected(self.dask, self.workers, talk) as executor:
-            yield executor
-
-    def limit(self) -> int:
-        """What may be taken, in bytes."""
-        from secateur.data.memory import resolve_limit
-
-        return resolve_limit(self.memory_limit)
-
-
-def load_stored(
-    request: DataRequest,
-    talk: Talk,
-    room: Room,
-    executor: Any,
-    *,
-    method: str,
-    seed: int,
-    jobs: int | None,
-    write_data: bool,
-) -> Dataset | None:
-    """The data set of a file that goes to disk, None for one that fits into memory."""
-    limit = room.limit()
-    why = _why_on_disk(request.file, limit, executor)
-    if why is None:
-        return None
-    _check_method(method, on_cluster=executor is not None)
-    if write_data:
-        raise ParameterError(
-            f"--write-data needs the file in memory. Got one that goes to disk: {why} Leave it "
-            "out, or raise --memory-limit."
-        )
-    talk.note(why)
-    from secateur.cli.methods import takes_categories
-    from secateur.storage.reading.storing import Where, store_dataset
-
-    where = Where(room.cache, limit, executor, seed, jobs)
-    dataset = store_dataset(
-        request.file,
-        request.reading,
-        request.roles,
-        where,
-        target_type=request.target_type,
-        indicators=not takes_categories(method),
-    )
-    return replace(dataset, notes=(*dataset.notes, *_of_the_store(dataset, method)))
-
-
-def _of_the_store(dataset: Dataset, method: str) -> list[str]:
-    """What is not as it would be in memory."""
-    from secateur.cli.methods import uses_bins
-    from secateur.storage.stored_rows import most_sampled
-
-    table = dataset.features.X
-    n_rows, most = table.n_rows, most_sampled(table)
-    notes = ["The rows are in a table on disk; bins are those of all rows, in every fold."]
-    if not uses_bins(method):
-        notes = ["The rows are in a table on disk, and their numbers are read block by block."]
-    if n_rows > most:
-        notes.append(
-            f"Rows that judge, and those that the report shows, are a sample: {most} of {n_rows}."
-        )
-    return notes
-
-
-def _why_on_disk(file: Path, limit: int, executor: Any) -> str | None:
-    """What to say of a file that goes to disk, or None."""
-    from secateur.data.memory import format_bytes, resident_memory
-    from secateur.storage.reading.formats import kind_of_file
-    from secateur.storage.reading.read_file import needed_memory
-
-    is_npz = kind_of_file(file).format == "npz"
-    if executor is not None:
-        if is_npz:
-            raise ParameterError(
-                f"{file.name} must be CSV, TSV, Parquet, Feather or LIBSVM for a cluster. Got NPZ. "
-                "Write it as Parquet, or leave --dask and --workers out."
-            )
-        return f"{file.name} goes to a table on disk, which all workers read."
-    needed = resident_memory() + needed_memory(file)
-    if needed <= limit or is_npz:
-        return None
-    return (
-        f"{file.name} would take about {format_bytes(needed)} of memory, more than the limit of "
-        f"{format_bytes(limit)}: its rows go to a table on disk, block by block."
-    )
-
-
-def _check_method(method: str, *, on_cluster: bool) -> None:
-    from secateur.cli.methods import TARGET_TYPES, fits_stored
-    from secateur.model_selection.methods import own_methods
-
-    if fits_stored(method, on_cluster=on_cluster):
-        return
-    names = {name for target_type in TARGET_TYPES for name in own_methods(target_type)}
-    able = sorted(name for name in names if fits_stored(name, on_cluster=on_cluster))
-    raise ParameterError(
-        f"A table on disk must be selected from by {', '.join(able)}. Got {method!r}, which needs "
-        "it in memory. Use one of these, raise --memory-limit, or leave --dask and --workers out."
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,115 +36,257 @@ class DataRequest:
         cls,
         file: Path,
         target: str | None,
-        rows: RowOptions,
+        columns: ColumnOptions,
         reading: ReadingOptions,
         *,
         keep: tuple[str, ...] = (),
         tasks: str | None = None,
     ) -> DataRequest:
-        """Make a request of what stands on the command line."""
+        """From the options of the command line."""
         from secateur.storage.reading.dataset import Roles
         from secateur.storage.reading.dialect import ReadOptions
 
-        time, group = rows.time_column, rows.group_column
+        time, group = columns.time_column, columns.group_column
         if time is not None and group is not None:
             raise ParameterError(
-                "Folds can follow time or groups. Got --time-column and --group-column. Use one."
+                "Folds follow time or groups. Got --time-column and --group-column. Use one."
             )
         delimiter = "\t" if reading.delimiter in {"\\t", "tab"} else reading.delimiter
         return cls(
             file,
-            Roles(target, rows.weight, time, group, keep, split_names(rows.drop), tasks),
+            Roles(target, columns.weight, time, group, keep, split_names(columns.drop), tasks),
             ReadOptions(delimiter, reading.header, reading.encoding),
-            None if rows.target_type is None else rows.target_type.value,
+            None if columns.target_type is None else columns.target_type.value,
         )
 
 
-def load(request: DataRequest, talk: Talk, needs_numbers: Callable[[], bool]) -> Dataset:
-    """Read the file and tell its columns apart.
+def load(request: DataRequest, console: Console, needs_numbers: Callable[[], bool]) -> Dataset:
+    """Read the file into memory.
 
     Parameters
     ----------
     request : DataRequest
-    talk : Talk
+    console : Console
     needs_numbers : callable
-        Tells whether categories must become columns of 0 and 1; asked once the file is read, since
-        it may take seconds to load the libraries that know.
+        Whether categories are one-hot encoded; called once the file is read, since it may take
+        seconds to import the selectors.
     """
     from secateur.storage.reading.dataset import make_dataset
     from secateur.storage.reading.plan import MAX_FRAME_COLUMNS
     from secateur.storage.reading.read_file import read_file
 
     raw = read_file(request.file, request.reading)
-    # data frames are slow in columns, and they are needed for categories only
+    # data frames with many columns are slow, and they are needed for categories only
     is_wide = len(raw.names) > MAX_FRAME_COLUMNS
     dataset = make_dataset(
         raw, request.roles, target_type=request.target_type, indicators=is_wide or needs_numbers()
     )
-    return told(dataset, request, talk)
-
-
-def told(dataset: Dataset, request: DataRequest, talk: Talk) -> Dataset:
-    """Say what was found in a file."""
-    from secateur.path import wording
-
-    rows, columns = len(dataset.rows), len(dataset.features.names)
-    size = f"{rows} rows, {wording.features(columns)}"
-    talk.note(f"{request.file.name}: {size}, target {dataset.target!r}.")
-    talk.notes(dataset.notes)
+    _describe(dataset, request, console)
     return dataset
 
 
-def judge_on(
-    test: TestRows, outcome: Outcome, dataset: Dataset, seed: int, talk: Talk
-) -> dict[str, Any]:
-    """Ask the rows of another file, once, about the chosen features and about all of them.
+def _describe(dataset: Dataset, request: DataRequest, console: Console) -> None:
+    size = f"{len(dataset.rows)} rows, {wording.features(len(dataset.features.names))}"
+    console.message(f"{request.file.name}: {size}, target {dataset.target!r}.", *dataset.notes)
 
-    Both by the same kind of model: the method's own, all features being free to the second, or a
-    linear one where the method predicts nothing.
-    """
-    from secateur.model_selection.fold_scores import StepScorer
-    from secateur.model_selection.rows import read_rows
 
-    y, weight, tasks = dataset.beside
-    train = read_rows(
-        dataset.features.X, y, target_type=dataset.target_type, sample_weight=weight, tasks=tasks
+# ---- tables on disk -------------------------------------------------------------------------
+
+
+def load_stored(
+    request: DataRequest,
+    console: Console,
+    scaling: ScalingOptions,
+    executor: Any,
+    *,
+    method: str,
+    seed: int,
+    jobs: int | None,
+    write_data: bool,
+) -> Dataset | None:
+    """Write a file that does not fit into memory to a table on disk; None for one that fits."""
+    from secateur.data.memory import resolve_limit
+
+    limit = resolve_limit(scaling.memory_limit)
+    reason = _reason_for_disk(request.file, limit, executor)
+    if reason is None:
+        return None
+    _check_method(method, on_cluster=executor is not None)
+    if write_data:
+        raise ParameterError(
+            f"--write-data needs the file in memory. Got a larger one: {reason} Leave it out, or "
+            "raise --memory-limit."
+        )
+    console.message(reason)
+    from secateur.cli.methods import takes_categories
+    from secateur.storage.reading.storing import Where, store_dataset
+
+    dataset = store_dataset(
+        request.file,
+        request.reading,
+        request.roles,
+        Where(scaling.cache, limit, executor, seed, jobs),
+        target_type=request.target_type,
+        indicators=not takes_categories(method),
     )
-    metric = _metric(outcome, train)
-    scorer = StepScorer(outcome.selector, None, train, metric, seed)
-    talk.note(f"Fitting all features too, for the rows of {test.file}.")
-    with talk.warned(), ended_by_interrupts():
-        of_chosen = _evaluated(*_chosen(outcome, train, test), metric, test)
-        of_all = _evaluated(scorer.fit_all(train), test.X, metric, test)
-    told = {"file": test.file, "rows": len(test.y), **of_chosen}
-    return told | {"all_features": {**of_all, "model": scorer.name_of_all}}
+    dataset = replace(dataset, notes=(*dataset.notes, *_notes_on_store(dataset, method)))
+    _describe(dataset, request, console)
+    return dataset
 
 
-def _metric(outcome: Outcome, train: Rows) -> Metric:
-    """What the scores of the path were made with."""
-    from secateur.model_selection.scorers import RELATIVE, metric_for
+def _notes_on_store(dataset: Dataset, method: str) -> list[str]:
+    """What differs from data in memory."""
+    from secateur.cli.methods import uses_bins
+    from secateur.storage.stored_rows import most_sampled
 
-    score = outcome.selection.score
-    metric = None if score is None else score.metric
-    asked = None if metric is None or metric.startswith(RELATIVE) else metric
-    return metric_for(asked, train, metric)
+    table = dataset.features.X
+    n_sampled = most_sampled(table)
+    notes = ["The rows are in a table on disk; bins are computed from all rows, in every fold."]
+    if not uses_bins(method):
+        notes = ["The rows are in a table on disk and are read block by block."]
+    if table.n_rows > n_sampled:
+        notes.append(
+            f"Held-out rows, and those of the report, are a sample: {n_sampled} of {table.n_rows}."
+        )
+    return notes
 
 
-def _evaluated(model: Any, X: Any, metric: Metric, test: TestRows) -> dict[str, Any]:
-    from secateur.model_selection.rows import TaskModel
+def _reason_for_disk(file: Path, limit: int, executor: Any) -> str | None:
+    from secateur.data.memory import format_bytes, resident_memory
+    from secateur.storage.reading.formats import kind_of_file
+    from secateur.storage.reading.read_file import needed_memory
 
-    asked = model if test.tasks is None else TaskModel(model, test.tasks)
-    fold_losses = metric.evaluate(asked, X, test.y, np.ones(len(test.y)))
-    return score_document(metric.score([fold_losses])) or {}
+    is_npz = kind_of_file(file).format == "npz"
+    if executor is not None:
+        if is_npz:
+            raise ParameterError(
+                f"{file.name} must be CSV, TSV, Parquet, Feather or LIBSVM for a cluster. Got NPZ. "
+                "Write it as Parquet, or leave --dask and --workers out."
+            )
+        return f"{file.name} is written to a table on disk, which all workers read."
+    needed = resident_memory() + needed_memory(file)
+    if needed <= limit or is_npz:
+        return None
+    return (
+        f"{file.name} would take about {format_bytes(needed)} of memory, more than the limit of "
+        f"{format_bytes(limit)}: it is written to a table on disk, block by block."
+    )
 
 
-def _chosen(outcome: Outcome, train: Rows, test: TestRows) -> tuple[Any, Any]:
-    """What predicts with the chosen features, and the columns that it wants."""
-    from secateur.data.frames import select_columns
-    from secateur.model_selection.validators import linear_model
+def _check_method(method: str, *, on_cluster: bool) -> None:
+    from secateur.cli.methods import fits_stored, method_names
 
-    if hasattr(outcome.selector, "predict"):
-        return outcome.selector, test.X
-    support = outcome.selection.support
-    model = train.fit(linear_model(train.target_type, is_sparse=train.is_sparse), support)
-    return model, select_columns(test.X, support)
+    if fits_stored(method, on_cluster=on_cluster):
+        return
+    able = [name for name in method_names() if fits_stored(name, on_cluster=on_cluster)]
+    raise ParameterError(
+        f"For a table on disk '--method' must be one of {', '.join(able)}. Got {method!r}. Use one "
+        "of these, raise --memory-limit, or leave --dask and --workers out."
+    )
+
+
+# ---- costs and groups of features -----------------------------------------------------------
+
+
+def read_feature_costs(
+    dataset: Dataset,
+    costs: Path | None,
+    groups: Path | None,
+    keep: tuple[str, ...],
+    unit: str,
+) -> tuple[FeatureCosts | None, list[str]]:
+    """The costs of features, by position, and notes on them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    costs, groups : Path or None
+        Two columns: the name of a feature, and its cost or its group. A feature may be in several
+        groups, one line each.
+    keep : tuple of str
+    unit : str
+    """
+    from secateur.data.costs import FeatureCosts
+
+    if costs is None and groups is None and not keep:
+        return None, []
+    cost, notes = _read_costs(dataset, costs)
+    kept = [place for name in keep for place in _places(dataset, name, "--keep")]
+    return FeatureCosts(
+        cost, feature_groups=_read_groups(dataset, groups), keep=kept, unit=unit
+    ), notes
+
+
+def _read_costs(dataset: Dataset, file: Path | None) -> tuple[Any, list[str]]:
+    if file is None:
+        return None, []
+    names = dataset.features.names
+    cost = np.full(len(names), np.nan)
+    for number, (name, text) in enumerate(_pairs(file)):
+        value = _number(text)
+        if number == 0 and np.isnan(value):
+            continue  # a header
+        places = _places(dataset, name, str(file))
+        if not value >= 0:
+            raise InputError(
+                f"{file} must hold costs >= 0 in its second column. Got {text!r} for {name!r}. Use "
+                "0 for free features."
+            )
+        cost[places] = value
+    left = np.flatnonzero(np.isnan(cost))
+    cost[left] = 1.0
+    listed = some_of([names[place] for place in left[:6]])
+    notes = [f"{len(left)} features have no cost in {file.name} and cost 1: {listed}."]
+    return cost, notes if len(left) else []
+
+
+def _read_groups(dataset: Dataset, file: Path | None) -> dict[str, list[int]] | None:
+    if file is None:
+        return None
+    groups: dict[str, list[int]] = {}
+    known = {*dataset.raw.names, *dataset.features.names}
+    for number, (name, group) in enumerate(_pairs(file)):
+        if number == 0 and name not in known:
+            continue  # a header
+        if group:
+            groups.setdefault(group, []).extend(_places(dataset, name, str(file)))
+    return {group: places for group, places in groups.items() if places}
+
+
+def _places(dataset: Dataset, name: str, where: str) -> list[int]:
+    """The features of a column: several if it was one-hot encoded, none if it was left out."""
+    features = dataset.features
+    found = [place for place, known in enumerate(features.names) if known == name]
+    if not found and name in dataset.plan.names:
+        source = dataset.plan.names.index(name)
+        found = np.flatnonzero(features.sources == source).tolist()
+    if not found and name not in dataset.raw.names and name not in dataset.raw.extra:
+        raise InputError(
+            f"{where} must name features of the table. Got {name!r}."
+            f"{similar_to(name, features.names)}"
+        )
+    return found
+
+
+def _pairs(file: Path) -> list[tuple[str, str]]:
+    from secateur.storage.reading.csv import CsvFile
+    from secateur.storage.reading.dialect import ReadOptions
+    from secateur.storage.reading.formats import kind_of_name
+
+    opened = CsvFile.open(file, kind_of_name(file.name), ReadOptions(header=False))
+    if len(opened.names) != 2:
+        raise InputError(
+            f"{file} must have two columns, a feature and its value. Got {len(opened.names)}. "
+            "Write one line for each feature, as: age,2.5"
+        )
+    rows = (row for frame in opened.cells() for row in frame.fill_null("").iter_rows())
+    return [(row[0].strip(), row[1].strip()) for row in rows]
+
+
+def _number(text: str) -> float:
+    """A finite number, or NaN."""
+    try:
+        value = float(text)
+    except ValueError:
+        return np.nan
+    return value if np.isfinite(value) else np.nan

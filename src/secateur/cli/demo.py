@@ -1,4 +1,4 @@
-"""``secateur demo``: the main job on an embedded data set, with no arguments."""
+"""``secateur demo``: a selection on a data set of the package, with no arguments."""
 
 from __future__ import annotations
 
@@ -8,61 +8,60 @@ from typing import Annotated, Any
 import typer
 
 from secateur.cli import options
-from secateur.cli.exit import ends_well
-from secateur.cli.options import unbundled
+from secateur.cli.console import Console, with_exit_codes
+from secateur.cli.options import with_option_classes
 
 TARGET = "diagnosis"
-QUICK = ("cv=3", "learning_rate=0.2", "max_iter=100", "max_depth=2")
-"""Half as many rounds of twice the size: nobody waits long for a demonstration. And shallow trees:
-in the small leaves of deep ones, on 569 rows, some cheap decoy looks good by chance."""
+QUICK = ["cv=3", "learning_rate=0.2", "max_iter=100", "max_depth=2"]
+"""Few and large rounds, to be quick. And shallow trees: in the small leaves of deep ones, on 569
+rows, some cheap decoy looks good by chance."""
 
 
-@ends_well
-@unbundled
+@with_exit_codes
+@with_option_classes
 def demo(
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The folder of results; a temporary one otherwise."),
+        typer.Option("--out", "-o", help="The output folder; a temporary one by default."),
     ] = None,
     *,
-    talking: options.TalkingOptions,
+    output: options.OutputOptions,
 ) -> None:
-    """Tell two kinds of tumour apart with few minutes of measuring, and write a report.
+    """Select features that tell benign from malignant tumours at low cost, and write a report.
 
     569 tumours, ten measurements of each as mean, error and worst value, and as many decoys. A
     measurement takes 1 to 8 minutes and is paid for once.
     """
     import tempfile
 
-    from secateur.cli.console import Talk
-    from secateur.cli.folder import check_folder
-    from secateur.cli.job import Judging, Wish, build_selector, conclude, select_features
+    from secateur.cli.methods import build_selector
+    from secateur.cli.output import check_folder
+    from secateur.cli.selection import select_features, write_results
 
     folder = out or Path(tempfile.mkdtemp(prefix="secateur-demo-"))
-    check_folder(folder, force=talking.force)
-    talk = Talk(as_json=talking.as_json, quiet=talking.quiet)
-    dataset, costs, told = _problem()
-    talk.note(told)
-    selector = build_selector(Wish(settings=QUICK), dataset, costs, 0, None)
-    outcome = select_features(selector, dataset, costs, Judging(cv=3), talk)
+    check_folder(folder, force=output.force)
+    console = Console(as_json=output.as_json, quiet=output.quiet)
+    dataset, costs, description = _problem()
+    console.message(description)
+    method = options.MethodOptions(settings=QUICK)
+    selector = build_selector(method, dataset, costs, 0, None)
+    validation = options.ValidationOptions(cv=3)
+    result = select_features(selector, dataset, costs, validation, console)
     rows, columns = dataset.features.X.shape
+    file = "the breast cancer data of scikit-learn"
     more: dict[str, Any] = {
         "method": "agbm",
         "target_type": dataset.target_type,
         "target": TARGET,
-        "data": {
-            "file": "the breast cancer set of scikit-learn",
-            "rows": rows,
-            "features": columns,
-        },
+        "data": {"file": file, "rows": rows, "features": columns},
         "notes": [],
         "seed": 0,
     }
-    conclude(outcome, folder, talk, title=TARGET, more=more, force=talking.force)
+    write_results(result, folder, console, title=TARGET, more=more, force=output.force)
 
 
 def _problem() -> tuple[Any, Any, str]:
-    """The data set, its costs, and what it is about."""
+    """The data set, its costs, and a description."""
     from secateur.data.costs import FeatureCosts
     from secateur.datasets import load_demo
     from secateur.storage.reading.dataset import Roles, make_dataset
@@ -72,13 +71,12 @@ def _problem() -> tuple[Any, Any, str]:
     raw = RawTable(
         problem.X, problem.feature_names, FileKind("demo", "", "demo", ""), {}, {TARGET: problem.y}
     )
-    dataset = make_dataset(raw, Roles(TARGET))
     costs = FeatureCosts(problem.costs, feature_groups=list(problem.groups), unit="minutes")
     n_rows, n_features = problem.X.shape
     n_decoys = len(problem.decoys)
-    told = (
+    description = (
         f"{n_rows} tumours, {n_features} features: {n_features - n_decoys} are real, {n_decoys} "
         "are decoys, the same columns shuffled. A measurement takes 1 to 8 minutes. Which are "
-        "worth it?"
+        "needed?"
     )
-    return dataset, costs, told
+    return make_dataset(raw, Roles(TARGET)), costs, description

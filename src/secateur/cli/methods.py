@@ -1,4 +1,4 @@
-"""Methods by short names, as ``agbm`` for AGBMClassifier, and their parameters in plain text."""
+"""Selectors by short names, as ``agbm`` for AGBMClassifier, built from the options of a command."""
 
 from __future__ import annotations
 
@@ -9,13 +9,57 @@ from typing import TYPE_CHECKING, Any
 
 from secateur.data.messages import similar_to
 from secateur.exceptions import ParameterError
-from secateur.model_selection.methods import all_methods, plain_name
+from secateur.model_selection.methods import plain_name, selector_classes
 
 if TYPE_CHECKING:
+    from secateur.cli.options import MethodOptions
     from secateur.data.target import TargetType
+    from secateur.storage.reading.dataset import Dataset
 
 
 TARGET_TYPES: tuple[TargetType, ...] = ("classification", "regression")
+TIME_FOLDS = 5
+
+WIDE = 1000
+"""From this many columns on, short tables get coarser bins: nearly all time goes into them."""
+
+ROWS_PER_BIN = 6
+MIN_BINS, MAX_BINS = 32, 255
+
+
+def build_selector(
+    options: MethodOptions, dataset: Dataset, costs: Any, seed: int, jobs: int | None
+) -> Any:
+    """The selector, not fitted.
+
+    Limits are parameters where the method has them; otherwise the path is cut by them.
+    """
+    kind = selector_class(options.method, dataset.target_type)
+    _check_tasks(options.method, kind, dataset)
+    known = parameters_of(kind)
+    given: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "costs": costs}
+    given |= {"cut": read_cut(options.cut), "target_type": dataset.target_type}
+    if dataset.time is not None:
+        given["cv"] = time_splitter(TIME_FOLDS)
+    if not dataset.is_stored:
+        bins = coarse_bins(*dataset.features.X.shape)
+        given |= {} if bins is None else {"max_bins": bins}
+    given |= _limits(options, known, kind.__name__)
+    if dataset.is_stored and options.max_features is not None and "n_features" in known:
+        # a stream has no grid of penalties whose path could be cut: it has a number to aim at
+        given |= {"n_features": options.max_features, "cut": read_cut(options.cut)}
+    given |= read_settings(options.settings or (), kind)
+    return kind(**{name: value for name, value in given.items() if name in known})
+
+
+def time_splitter(n_folds: int) -> Any:
+    """Folds whose test rows are later than their training rows."""
+    from sklearn.model_selection import TimeSeriesSplit
+
+    return TimeSeriesSplit(n_folds)
+
+
+# ---- the class of a method ------------------------------------------------------------------
 
 
 def selector_class(method: str, target_type: TargetType) -> type:
@@ -27,26 +71,31 @@ def selector_class(method: str, target_type: TargetType) -> type:
     by_type = _classes(method)
     if target_type not in by_type:
         raise ParameterError(
-            f"{method!r} does not do {target_type}. Got that type of target. Use one of "
-            f"{', '.join(sorted(all_methods(target_type)))}, or another --target-type."
+            f"'--method' must be one for {target_type}. Got {method!r}. Use one of "
+            f"{', '.join(sorted(selector_classes(target_type)))}, or another --target-type."
         )
     return by_type[target_type]
 
 
+def method_names() -> list[str]:
+    """The short names of all methods."""
+    return sorted({name for kind in TARGET_TYPES for name in selector_classes(kind)})
+
+
 def takes_categories(method: str) -> bool:
-    """Whether a method takes categories as they are, whatever the target."""
+    """Whether a method needs no one-hot encoding."""
     return all("categorical_features" in parameters_of(kind) for kind in _classes(method).values())
 
 
 def fits_stored(method: str, *, on_cluster: bool = False) -> bool:
-    """Whether a method fits on tables on disk, block by block, and can be judged there."""
+    """Whether a method fits on tables on disk, here or on a cluster."""
     where = "cluster" if on_cluster else "here"
     kinds = _classes(method).values()
     return all(where in getattr(kind, "_fits_on_disk", ()) for kind in kinds)
 
 
 def uses_bins(method: str) -> bool:
-    """Whether a method sees numbers as bins."""
+    """Whether a method bins numeric features."""
     return all("max_bins" in parameters_of(kind) for kind in _classes(method).values())
 
 
@@ -55,8 +104,113 @@ def parameters_of(selector: type) -> dict[str, inspect.Parameter]:
     return dict(inspect.signature(selector).parameters)
 
 
+def _classes(method: str) -> dict[TargetType, type]:
+    """The class of a method for each type of target that it can predict."""
+    name = plain_name(method)
+    known = {target_type: selector_classes(target_type) for target_type in TARGET_TYPES}
+    found = {each: classes[name] for each, classes in known.items() if name in classes}
+    if not found:
+        names = method_names()
+        raise ParameterError(
+            f"'--method' must be one of {', '.join(names)}. Got {method!r}."
+            f"{similar_to(method, names)}"
+        )
+    return found
+
+
+def _check_tasks(method: str, kind: type, dataset: Dataset) -> None:
+    from secateur.model_selection.rows import knows_tasks
+
+    if knows_tasks(kind) and dataset.tasks is None:
+        raise ParameterError(
+            f"{method!r} needs the task of each row. Got no --task-column. Name the column of "
+            "tasks, or use --method agbm for one task."
+        )
+    if dataset.tasks is not None and not knows_tasks(kind):
+        raise ParameterError(
+            f"{method!r} is for one task. Got --task-column. Use --method multitask, or leave the "
+            "column out with --drop."
+        )
+
+
+# ---- limits, cuts and other parameters ------------------------------------------------------
+
+
+def _limits(options: MethodOptions, known: dict[str, Any], name: str) -> dict[str, Any]:
+    from secateur.path import AtMost, WithinBudget
+
+    found: dict[str, Any] = {}
+    if options.max_features is not None:
+        if "max_features" in known:
+            found["max_features"] = options.max_features
+        else:
+            found["cut"] = AtMost(options.max_features)
+    if options.budget is not None:
+        if "cost_budget" in known:
+            found["cost_budget"] = options.budget
+        else:
+            found["cut"] = WithinBudget(options.budget)
+    if options.penalty is not None:
+        parameter = next((p for p in ("penalty", "l1", "group_penalty") if p in known), None)
+        if parameter is None:
+            raise ParameterError(
+                f"{name} has no penalty. Got --penalty {options.penalty:g}. Use --max-features or "
+                "--budget."
+            )
+        found[parameter] = options.penalty
+    if "cut" in found and options.cut is not None:
+        raise ParameterError(
+            f"The path of {name} can be cut by one rule. Got --cut and a limit. Use one of them."
+        )
+    return found
+
+
+def read_cut(text: str | None) -> Any:
+    """A cutting rule of the command line: one-se, best, elbow, or a number.
+
+    >>> read_cut("one-se"), read_cut("12")
+    ('one_se', 12)
+    """
+    if text is None:
+        return None
+    name = text.replace("-", "_")
+    if name in {"one_se", "best", "elbow"}:
+        return name
+    if name.isdigit() and int(name) > 0:
+        return int(name)
+    raise ParameterError(
+        f"'--cut' must be one-se, best, elbow or a number of features. Got {text!r}. Use one-se "
+        "for the fewest features within one standard error of the best score."
+    )
+
+
+def coarse_bins(n_rows: int, n_columns: int) -> int | None:
+    """Bins for columns of a short and wide table, about six rows in each; None for other tables.
+
+    Few rows do not support finer thresholds, and the time of a search grows with the bins.
+
+    >>> coarse_bins(300, 2000), coarse_bins(60, 2000), coarse_bins(300, 200)
+    (50, 32, None)
+    """
+    if n_columns < WIDE or n_rows >= ROWS_PER_BIN * MAX_BINS:
+        return None
+    return max(MIN_BINS, n_rows // ROWS_PER_BIN)
+
+
+def notes_on_bins(selector: Any, options: MethodOptions) -> list[str]:
+    """A note where the bins were made coarser."""
+    bins = getattr(selector, "max_bins", MAX_BINS)
+    if bins >= MAX_BINS or any(each.startswith("max_bins") for each in options.settings or ()):
+        return []
+    note = (
+        f"Few rows and many columns: at most {bins} bins per feature (--set max_bins={MAX_BINS} "
+        "for finer ones, which takes longer)."
+    )
+    return [note]
+
+
 def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
-    """Further parameters, each as ``name=value``; values as in Python, or text.
+    """Parameters given as ``name=value``; values as in Python, or text.
 
     >>> from secateur import AGBMClassifier
     >>> read_settings(["max_depth=3", "leaf=newton"], AGBMClassifier)
@@ -73,24 +227,6 @@ def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
                 f"{setting!r}.{similar_to(name, list(known))} There are {', '.join(sorted(known))}."
             )
         found[name] = _value(text.strip())
-    return found
-
-
-def _classes(method: str) -> dict[TargetType, type]:
-    """The class of a method for each type of target that it can predict."""
-    name = plain_name(method)
-    known = {target_type: all_methods(target_type) for target_type in TARGET_TYPES}
-    found = {
-        target_type: type(methods[name])
-        for target_type, methods in known.items()
-        if name in methods
-    }
-    if not found:
-        names = sorted({name for methods in known.values() for name in methods})
-        raise ParameterError(
-            f"'method' must be one of {', '.join(names)}. Got {method!r}."
-            f"{similar_to(method, names)}"
-        )
     return found
 
 

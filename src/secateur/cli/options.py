@@ -1,4 +1,4 @@
-"""The options that commands share, each told once, and in bundles that belong together."""
+"""The options that commands share, in dataclasses."""
 
 from __future__ import annotations
 
@@ -12,37 +12,42 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+SELECTION = "Selection"
+READING = "Reading the file"
+COLUMNS = "Columns that are not features"
+VALIDATION = "Cross-validation"
+OUTPUT = "Output"
+SCALING = "Large files and clusters"
 
-def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that takes the fields of its bundles instead of the bundles.
 
-    A bundle is a parameter whose type is a dataclass with a default for every field.
+def with_option_classes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command whose options are also the fields of its dataclass parameters.
 
     Parameters
     ----------
     command : callable
-        With bundles among its keyword-only parameters.
+        Some of its keyword-only parameters are dataclasses with defaults for all fields.
 
     Examples
     --------
-    >>> from secateur.cli.options import TalkingOptions
-    >>> def greet(name: str, *, talking: TalkingOptions) -> str:
-    ...     return name if talking.quiet else f"{name}!"
-    >>> list(inspect.signature(unbundled(greet)).parameters)
+    >>> from secateur.cli.options import OutputOptions
+    >>> def greet(name: str, *, output: OutputOptions) -> str:
+    ...     return name if output.quiet else f"{name}!"
+    >>> list(inspect.signature(with_option_classes(greet)).parameters)
     ['name', 'force', 'as_json', 'quiet']
-    >>> unbundled(greet)(name="Ada", quiet=True)
+    >>> with_option_classes(greet)(name="Ada", quiet=True)
     'Ada'
     """
     signature = inspect.signature(command, eval_str=True)
-    bundles = {
+    classes = {
         name: parameter.annotation
         for name, parameter in signature.parameters.items()
         if is_dataclass(parameter.annotation)
     }
 
     @wraps(command)
-    def taken_apart(**given: Any) -> Any:
-        for name, kind in bundles.items():
+    def expanded(**given: Any) -> Any:
+        for name, kind in classes.items():
             own = {each.name: given.pop(each.name) for each in fields(kind) if each.name in given}
             given[name] = kind(**own)  # type: ignore[operator]  # a class, as is_dataclass has seen
         return command(**given)
@@ -50,18 +55,18 @@ def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
     listed = [
         option
         for parameter in signature.parameters.values()
-        for option in _options(parameter, bundles.get(parameter.name))
+        for option in _options(parameter, classes.get(parameter.name))
     ]
-    told = signature.replace(parameters=listed)
-    taken_apart.__signature__ = told  # type: ignore[attr-defined]  # inspect looks for it
-    taken_apart.__annotations__ = {option.name: option.annotation for option in listed}
-    return taken_apart
+    # inspect reads the first, typer the second
+    expanded.__signature__ = signature.replace(parameters=listed)  # type: ignore[attr-defined]
+    expanded.__annotations__ = {option.name: option.annotation for option in listed}
+    return expanded
 
 
-def _options(parameter: inspect.Parameter, bundle: Any) -> list[inspect.Parameter]:
-    if bundle is None:
+def _options(parameter: inspect.Parameter, kind: Any) -> list[inspect.Parameter]:
+    if kind is None:
         return [parameter]
-    hints = get_type_hints(bundle, include_extras=True)
+    hints = get_type_hints(kind, include_extras=True)
     return [
         inspect.Parameter(
             each.name,
@@ -69,18 +74,16 @@ def _options(parameter: inspect.Parameter, bundle: Any) -> list[inspect.Paramete
             default=each.default,
             annotation=hints[each.name],
         )
-        for each in fields(bundle)
+        for each in fields(kind)
     ]
 
 
-READING = "How the file is read"
-ROWS = "What the columns are for"
-JUDGING = "How subsets are judged"
-WRITING = "What is written"
+def _option(panel: str, description: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=description, rich_help_panel=panel, **more)
 
 
 class TargetTypeOption(StrEnum):
-    """What is predicted."""
+    """The type of the target."""
 
     classification = "classification"
     regression = "regression"
@@ -92,122 +95,122 @@ Data = Annotated[
 ]
 Target = Annotated[
     str | None,
-    typer.Option("--target", "-y", help="The column to predict. LIBSVM files bring their own."),
+    typer.Option("--target", "-y", help="The column to predict; LIBSVM files have one."),
 ]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option("--keep", help="Features that are always in, and free.", rich_help_panel=ROWS),
-]
-TaskColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--task-column",
-        help="Rows with the same value are one of several tasks, for --method multitask.",
-        rich_help_panel=ROWS,
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", help="The folder of results.", rich_help_panel=WRITING),
-]
+Out = Annotated[Path | None, _option(OUTPUT, "The output folder.", "--out", "-o")]
 
 
 @dataclass(frozen=True, slots=True)
-class RowOptions:
-    """What the columns are for that are no features."""
+class MethodOptions:
+    """The method, its limits and its parameters."""
 
-    weight: Annotated[
-        str | None, typer.Option(help="The column of row weights.", rich_help_panel=ROWS)
+    method: Annotated[
+        str, _option(SELECTION, "agbm, gbfs, gtgbm, multitask, fg, grafting, featboost, iis.")
+    ] = "agbm"
+    max_features: Annotated[
+        int | None, _option(SELECTION, "The largest number of features.", min=1)
     ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns to leave out: a,b,c.", rich_help_panel=ROWS),
+    budget: Annotated[
+        float | None, _option(SELECTION, "The largest total cost of features.", min=0)
     ] = None
+    penalty: Annotated[
+        float | None, _option(SELECTION, "One penalty instead of a search.", min=0)
+    ] = None
+    cut: Annotated[str | None, _option(SELECTION, "one-se (default), best, elbow or a number.")] = (
+        None
+    )
+    settings: Annotated[
+        list[str] | None, _option(SELECTION, "name=value of any parameter.", "--set")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class CostOptions:
+    """Costs and groups of features."""
+
+    costs: Annotated[Path | None, _option(SELECTION, "A file of feature,cost lines.")] = None
+    feature_groups: Annotated[
+        Path | None, _option(SELECTION, "A file of feature,group lines: a group is paid for once.")
+    ] = None
+    cost_unit: Annotated[str, _option(SELECTION, "The unit of costs.")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOptions:
+    """Columns that are not features."""
+
+    weight: Annotated[str | None, _option(COLUMNS, "The column of sample weights.")] = None
+    drop: Annotated[list[str] | None, _option(COLUMNS, "Columns to ignore: a,b,c.")] = None
     target_type: Annotated[
-        TargetTypeOption | None, typer.Option(help="Overrules the guess.", rich_help_panel=ROWS)
+        TargetTypeOption | None, _option(COLUMNS, "The type of the target; guessed by default.")
     ] = None
     time_column: Annotated[
-        str | None,
-        typer.Option(
-            help="Folds are judged by later rows than those they learn from.",
-            rich_help_panel=JUDGING,
-        ),
+        str | None, _option(VALIDATION, "Test on later rows than those used for training.")
     ] = None
     group_column: Annotated[
-        str | None,
-        typer.Option(help="Rows with the same value stay in one fold.", rich_help_panel=JUDGING),
+        str | None, _option(VALIDATION, "Rows with the same value stay in one fold.")
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
-class JudgingOptions:
-    """How subsets are judged."""
+class ValidationOptions:
+    """Cross-validation."""
 
     cv: Annotated[
-        int | None,
-        typer.Option(
-            min=2, help="Number of folds; five, or three for many rows.", rich_help_panel=JUDGING
-        ),
+        int | None, _option(VALIDATION, "Number of folds: 5, or 3 above 5,000 rows.", min=2)
     ] = None
     scoring: Annotated[
         str | None,
-        typer.Option(
-            help="What counts: log_loss, accuracy, squared_error or any scorer of scikit-learn.",
-            rich_help_panel=JUDGING,
-        ),
+        _option(VALIDATION, "log_loss, accuracy, squared_error or any scorer of scikit-learn."),
     ] = None
-    seed: Annotated[
-        int, typer.Option(min=0, help="All chance comes from it.", rich_help_panel=JUDGING)
-    ] = 0
-    jobs: Annotated[
-        int | None, typer.Option(help="Threads; all cores by default.", rich_help_panel=JUDGING)
-    ] = None
+    seed: Annotated[int, _option(VALIDATION, "Seed of all random numbers.", min=0)] = 0
+    jobs: Annotated[int | None, _option(VALIDATION, "Threads; all cores by default.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
     """How the file is read."""
 
-    delimiter: Annotated[
-        str | None,
-        typer.Option(help="Guessed otherwise; '\\t' for tabs.", rich_help_panel=READING),
-    ] = None
+    delimiter: Annotated[str | None, _option(READING, "Guessed by default; '\\t' for tabs.")] = None
     header: Annotated[
         bool | None,
-        typer.Option(
-            "--header/--no-header",
-            help="Whether the first line holds names.",
-            rich_help_panel=READING,
-        ),
+        _option(READING, "Whether the first line holds names.", "--header/--no-header"),
     ] = None
-    encoding: Annotated[
-        str | None,
-        typer.Option(help="UTF-8 or Windows-1252 otherwise.", rich_help_panel=READING),
-    ] = None
+    encoding: Annotated[str | None, _option(READING, "Guessed by default.")] = None
 
 
 @dataclass(frozen=True, slots=True)
-class TalkingOptions:
-    """What is said, and whether results may be replaced."""
+class OutputOptions:
+    """What is written, and whether results may be replaced."""
 
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace results that are there.", rich_help_panel=WRITING),
-    ] = False
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print one JSON document, for machines.", rich_help_panel=WRITING
-        ),
-    ] = False
-    quiet: Annotated[
-        bool,
-        typer.Option("--quiet", "-q", help="Say results and errors only.", rich_help_panel=WRITING),
-    ] = False
+    force: Annotated[bool, _option(OUTPUT, "Replace existing results.", "--force")] = False
+    as_json: Annotated[bool, _option(OUTPUT, "Print one JSON document.", "--json")] = False
+    quiet: Annotated[bool, _option(OUTPUT, "Print results and errors only.", "--quiet", "-q")] = (
+        False
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingOptions:
+    """Memory, tables on disk, and clusters."""
+
+    memory_limit: Annotated[
+        str | None,
+        _option(SCALING, "As 800MB: larger tables go to disk. Default: half of the free memory."),
+    ] = None
+    cache: Annotated[
+        Path | None, _option(SCALING, "A folder that keeps tables on disk for later runs.")
+    ] = None
+    dask: Annotated[
+        str | None, _option(SCALING, "Use the Dask scheduler at tcp://10.0.0.1:8786.")
+    ] = None
+    workers: Annotated[
+        int | None, _option(SCALING, "Use so many processes of this machine.", min=1)
+    ] = None
 
 
 def split_names(given: list[str] | None) -> tuple[str, ...]:
-    """Names that come parted by commas, in one option or several.
+    """Names separated by commas, in one option or several.
 
     >>> split_names(["a,b", "c"])
     ('a', 'b', 'c')

@@ -98,6 +98,10 @@ class StepScorer:
         last = getattr(self._of_all, "steps", [("", self._of_all)])[-1][1]
         return type(last).__name__
 
+    def key(self, fitted: Any, index: int) -> Any:
+        """Steps with the same key are scored by the same model, which is fitted once."""
+        return index if self._uses_own else fitted.path_[index].support.tobytes()
+
     def step(self, fitted: Any, index: int, train: Rows, test: Rows) -> FoldLosses:
         """Score a step of a selector that was fitted to the training rows."""
         if self._uses_own:

@@ -307,8 +307,12 @@ class _Folds:
         folds = []
         for fold, fit, match in zip(self.folds, fits, matches, strict=False):
             train, test = self.rows.take(fold.train), self.rows.take(fold.test)
-            by_step = {at: self.scorer.step(fit, at, train, test) for at in sorted(set(match))}
-            folds.append([by_step[at] for at in match])
+            keys = [self.scorer.key(fit, at) for at in match]
+            losses = {
+                key: self.scorer.step(fit, at, train, test)
+                for key, at in dict(zip(keys, match, strict=True)).items()
+            }
+            folds.append([losses[key] for key in keys])
         scores = [self.scorer.metric.score(of_step) for of_step in zip(*folds, strict=True)]
         steps = [replace(step, score=score) for step, score in zip(path, scores, strict=True)]
         return replace(path, steps=tuple(steps))

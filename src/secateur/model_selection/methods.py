@@ -74,6 +74,15 @@ def all_methods(target_type: TargetType) -> dict[str, Any]:
     >>> sorted(set(all_methods("regression")) - set(own_methods("regression")))
     ['multitask']
     """
+    return {name: _made(kind, target_type) for name, kind in selector_classes(target_type).items()}
+
+
+def selector_classes(target_type: TargetType) -> dict[str, type]:
+    """The classes of all selectors of secateur for a type of target, by their short names.
+
+    >>> selector_classes("regression")["agbm"].__name__
+    'AGBMRegressor'
+    """
     # by name, because selectors are above this package; a new selector is found by itself
     package = importlib.import_module("secateur")
     found = {}
@@ -82,7 +91,7 @@ def all_methods(target_type: TargetType) -> dict[str, Any]:
         if stem and its_type in {target_type, None}:
             kind = getattr(package, name)
             if inspect.isclass(kind) and hasattr(kind, "with_cut"):
-                found[NICKNAMES.get(stem, stem)] = _made(kind, target_type)
+                found[NICKNAMES.get(stem, stem)] = kind
     return found
 
 
