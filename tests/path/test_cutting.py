@@ -211,8 +211,8 @@ def test_within_budget_leaves_out_steps_without_a_cost(make_path):
     assert WithinBudget(5.0).choose(make_path([1, 2], [0.5, 0.1], costs=[1.0, NAN])) == 0
 
 
-def test_within_budget_says_what_the_cheapest_is(make_path):
-    with pytest.raises(ParameterError, match="cheapest step costs 4 ms"):
+def test_within_budget_names_the_lowest_cost(make_path):
+    with pytest.raises(ParameterError, match=r"Got .*4 ms"):
         WithinBudget(1.0).choose(make_path([1, 2], costs=[4.0, 5.0], cost_unit="ms"))
     with pytest.raises(ParameterError, match="needs a path with costs"):
         WithinBudget(1.0).choose(make_path([1, 2], [0.2, 0.1]))

@@ -335,8 +335,8 @@ class CoupledCEGB(Ranking):
         scale = _first_gain(lightgbm, parameters, train)
         gains, losses = [], []
         for share in CEGB_GRID:
-            asked = {**parameters, "cegb_tradeoff": max(scale * share, 1e-12)}
-            model = lightgbm.train(asked, train, 100, valid_sets=[test])
+            penalized = {**parameters, "cegb_tradeoff": max(scale * share, 1e-12)}
+            model = lightgbm.train(penalized, train, 100, valid_sets=[test])
             gains.append(np.asarray(model.feature_importance("gain"), np.float64))
             losses.append(next(iter(model.best_score["valid_0"].values())))
         own = set(np.flatnonzero(gains[int(np.argmin(losses))]))

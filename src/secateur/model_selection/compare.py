@@ -268,7 +268,7 @@ def _read_sizes(sizes: Any, n_features: int) -> tuple[int, ...]:
         return tuple(size for size in SIZES if size < n_features) or (1,)
     given = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
     advice = "Use for instance [1, 5, 20]."
-    read = {whole_number("sizes", size, least=1, advice=advice) for size in given}
+    read = {whole_number("sizes", size, minimum=1, advice=advice) for size in given}
     return tuple(sorted(read))
 
 

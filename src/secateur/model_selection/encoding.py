@@ -242,14 +242,14 @@ def _with_costs(method: Any, sources: Sources) -> Any:
         raise InputError(msg)
     cost_model = costs.bind(sources.names)
     of_columns = sources.of_columns
-    told = FeatureCosts(
+    column_costs = FeatureCosts(
         cost_model.cost[of_columns],
         feature_groups=_feature_groups(cost_model, of_columns, are_costs="group_mode" not in known),
         keep=cost_model.keep[of_columns],
         unit=costs.unit,
     )
     free = {name: None for name in ("feature_groups", "keep") if name in known}
-    return clone(method).set_params(costs=told, **free)
+    return clone(method).set_params(costs=column_costs, **free)
 
 
 def _feature_groups(cost_model: CostModel, of_columns: IntArray, *, are_costs: bool) -> Any:

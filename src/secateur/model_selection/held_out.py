@@ -97,7 +97,7 @@ class HeldOut:
         selected = self.supports(cut)
         if not selected:
             return np.full(self.path.n_features_in, np.nan)
-        return selection_frequency(selected, self.path.n_features_in)
+        return np.round(selection_frequency(selected, self.path.n_features_in), 12)
 
     def supports(self, cut: Any = None) -> list[IntArray]:
         """The features that each fold selected at a cut; see `frequency`."""

@@ -145,8 +145,8 @@ def stability(
     -------
     Stability
     """
-    n_samples = whole_number("n_resamples", n_resamples, least=2, advice="Use 20 for a start.")
-    n_orders = whole_number("n_permutations", n_permutations, least=0, advice="Use 0 for none.")
+    n_samples = whole_number("n_resamples", n_resamples, minimum=2, advice="Use 20 for a start.")
+    n_orders = whole_number("n_permutations", n_permutations, minimum=0, advice="Use 0 for none.")
     _check(selector, fraction)
     nogueira([], 1, confidence=confidence)  # raises before any work
     seed = read_seed(random_state)

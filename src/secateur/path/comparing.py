@@ -1,29 +1,26 @@
-"""Whether two paths are the same, where they first part, and whether they can be compared."""
+"""Compare paths: steps that match, the first difference, and whether scores are comparable."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from secateur.exceptions import ComparisonError
 from secateur.path.path import SelectionPath
-from secateur.path.step import Score, Step, best_among, require_steps
+from secateur.path.step import Score, best_among, require_steps
 from secateur.path.values import thawed_json
 from secateur.typing import IntArray
 
 
 def matched_steps(path: SelectionPath, other: SelectionPath) -> tuple[int, ...]:
-    """For each step of `path` the index of the step of `other` that stands for it.
+    """For each step of `path` the index of the matching step of `other`.
 
-    Where every step of `path` has a penalty of its own and `other` has been through the same, as
-    along a grid of penalties that was given, steps of equal penalty match. Otherwise, and where the
-    grid was made from the rows, steps match by their number of features, the nearest there is;
-    steps of one size match by their place among each other.
+    Where both paths have been along the same penalties, each once, steps of equal penalty match.
+    Otherwise steps match by the nearest number of features; steps of one size match by their place
+    among each other.
 
     Examples
     --------
@@ -45,7 +42,7 @@ def matched_steps(path: SelectionPath, other: SelectionPath) -> tuple[int, ...]:
 
 
 def _by_size(path: SelectionPath, index: int, other: SelectionPath) -> int:
-    """A step that is the second of three of its size stands half way among those of the other."""
+    """The second of three steps of one size matches the middle one of the other path."""
     size = path[index].n_features
     equals = np.flatnonzero(path.n_features == size)
     if len(equals) == 1:
@@ -84,7 +81,7 @@ def _have_same_controls(path: SelectionPath, other: SelectionPath) -> bool:
 
 
 def paths_equal(a: SelectionPath, b: SelectionPath, *, rtol: float | None = None) -> bool:
-    """Whether two paths say the same; see `explain_difference`."""
+    """Whether two paths are equal; see `explain_difference`."""
     return not explain_difference(a, b, rtol=rtol)
 
 
@@ -106,19 +103,16 @@ def explain_difference(a: SelectionPath, b: SelectionPath, *, rtol: float | None
     >>> a = SelectionPath([Step.of([0, 2])], StopReason.FINISHED, list("abc"), "demo")
     >>> b = SelectionPath([Step.of([2, 0])], StopReason.FINISHED, list("abc"), "demo")
     >>> explain_difference(a, b)
-    'step 0, order: [0 2] against [2 0]'
+    'steps[0].order[0]: 0 against 2'
     """
-    return next(_differences(a, b, rtol), "")
+    left, right = ({name: getattr(path, name) for name in COMPARED} for path in (a, b))
+    return next(_differences(left, right, rtol), "")
 
 
 def check_comparable(paths: Iterable[SelectionPath]) -> None:
-    """Raise `ComparisonError` if the paths' scores differ in origin or metric.
-
-    Paths without scores pass: there is nothing in them to mistake.
-    """
+    """Raise `ComparisonError` if the paths' scores differ in origin or metric."""
     seen: tuple[Score, str] | None = None
     for path in paths:
-        # All scores within one path are of one kind; the path itself has seen to that.
         score = next((step.score for step in path if step.score is not None), None)
         if score is None:
             continue
@@ -141,66 +135,41 @@ def _in_words(score: Score) -> str:
     return f"{score.metric} ({score.origin}, {direction})"
 
 
-def _differences(a: SelectionPath, b: SelectionPath, rtol: float | None) -> Iterator[str]:
-    # The steps come before the length: where two runs part says more than which went on longer.
-    for name in ("algorithm", "penalty_name", "cost_unit"):
-        yield from _unlike(name, getattr(a, name), getattr(b, name))
-    yield from _unlike("number of features", a.n_features_in, b.n_features_in)
-    for index, names in enumerate(zip(a.feature_names, b.feature_names, strict=False)):
-        yield from _unlike(f"name of feature {index}", *names)
-    yield from _unlike("parameters", a.parameters, b.parameters)
-    for index, (left, right) in enumerate(zip(a, b, strict=False)):
-        yield from _step_differences(f"step {index}", left, right, rtol)
-    yield from _unlike("number of steps", len(a), len(b))
-    yield from _unlike("stop_reason", str(a.stop_reason), str(b.stop_reason))
+COMPARED = (
+    *("algorithm", "penalty_name", "cost_unit", "feature_names", "parameters"),
+    *("steps", "stop_reason"),
+)
+IGNORED = {"support", "seconds", "model"}  # equal orders have equal supports
 
 
-def _step_differences(where: str, a: Step, b: Step, rtol: float | None) -> Iterator[str]:
-    # Equal orders have equal supports.
-    if not np.array_equal(a.order, b.order):
-        yield f"{where}, order: {a.order} against {b.order}"
-        return  # weights of other features cannot be set against these
-    for name in ("weight", "penalty", "objective", "cost"):
-        yield from _unlike_floats(f"{where}, {name}", getattr(a, name), getattr(b, name), rtol)
-    yield from _score_differences(f"{where}, score", a.score, b.score, rtol)
-    yield from _unlike(f"{where}, details", a.details, b.details)
-
-
-def _score_differences(
-    where: str, a: Score | None, b: Score | None, rtol: float | None
-) -> Iterator[str]:
-    if a is None or b is None:
-        if a is not b:
-            yield f"{where}: {a} against {b}"
-        return
-    for item in fields(Score):
-        left, right = getattr(a, item.name), getattr(b, item.name)
-        if item.name in ("mean", "standard_error", "folds"):
-            yield from _unlike_floats(f"{where} {item.name}", left, right, rtol)
-        else:
-            yield from _unlike(f"{where} {item.name}", left, right)
-
-
-def _unlike(where: str, a: Any, b: Any) -> Iterator[str]:
-    # As text, so that NaN equals NaN, and 1 differs from 1.0 and from True.
-    left, right = (json.dumps(thawed_json(value), sort_keys=True) for value in (a, b))
-    if left != right:
-        yield f"{where}: {left} against {right}"
-
-
-def _unlike_floats(
-    where: str, a: npt.ArrayLike, b: npt.ArrayLike, rtol: float | None
-) -> Iterator[str]:
-    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if left.shape != right.shape:
-        yield f"{where}: {left.size} values against {right.size}"
-        return
-    if rtol is None:
-        same = (left == right) & (np.signbit(left) == np.signbit(right))
-        same |= np.isnan(left) & np.isnan(right)
+def _differences(a: Any, b: Any, rtol: float | None, where: str = "") -> Iterator[str]:
+    """Where two values differ: results by field, mappings by key, sequences by position."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        a, b = a.tolist(), b.tolist()
+    if is_dataclass(a) and is_dataclass(b):
+        names = [each.name for each in fields(a) if each.name not in IGNORED]
+        pairs = [(f".{name}", getattr(a, name), getattr(b, name)) for name in names]
+    elif isinstance(a, Mapping) and isinstance(b, Mapping) and a.keys() == b.keys():
+        pairs = [(f".{key}", a[key], b[key]) for key in a]
+    elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        both = enumerate(zip(a, b, strict=False))
+        pairs = [(f"[{index}]", *items) for index, items in both]
+        if len(a) != len(b):
+            pairs.append((" length", len(a), len(b)))
     else:
-        same = np.isclose(left, right, rtol=rtol, atol=0.0, equal_nan=True)
-    if not same.all():
-        at = tuple(np.argwhere(~same)[0])
-        place = f"[{at[0]}]" if at else ""
-        yield f"{where}{place}: {float(left[at])!r} against {float(right[at])!r}"
+        if not _are_equal(a, b, rtol):
+            left, right = thawed_json(a), thawed_json(b)
+            yield f"{where}: {left!r} against {right!r}"
+        return
+    for name, left, right in pairs:
+        yield from _differences(left, right, rtol, f"{where}{name}".lstrip("."))
+
+
+def _are_equal(a: Any, b: Any, rtol: float | None) -> bool:
+    if type(a) is not type(b):  # 1 differs from 1.0 and from True
+        return False
+    if isinstance(a, float) and rtol is not None:
+        return bool(np.isclose(a, b, rtol=rtol, atol=0.0, equal_nan=True))
+    if isinstance(a, float):
+        return repr(a) == repr(b)  # NaN equals NaN, 0.0 differs from -0.0
+    return bool(a == b)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class CuttingRule(Protocol):
-    """What ``SelectionPath.cut`` asks of a rule."""
+    """The interface of a cutting rule."""
 
     def choose(self, path: SelectionPath) -> int:
         """Return the index of the chosen step."""
@@ -108,7 +108,7 @@ class OneStandardError:
             return plain
         if math.isnan(slack):
             return (
-                f"{plain[:-1]}; its standard error is unknown, so nothing less was traded for it."
+                f"{plain[:-1]}; its standard error is unknown, so no smaller step was considered."
             )
         within = f"{_standard_errors(self.multiple)} ({wording.number(slack)})"
         fewest = f"{wording.share(path, index)}: the fewest whose {wording.measured(score)}"
@@ -139,7 +139,7 @@ class AtMost:
 
     def __post_init__(self) -> None:
         advice = "Use 'best' for no limit."
-        n_features = whole_number("n_features", self.n_features, least=1, advice=advice)
+        n_features = whole_number("n_features", self.n_features, minimum=1, advice=advice)
         object.__setattr__(self, "n_features", n_features)
 
     def choose(self, path: SelectionPath) -> int:
@@ -189,7 +189,7 @@ class WithinBudget:
         if fitting.size == 0:
             raise ParameterError(
                 f"No step costs at most {wording.money(path, self.cost)}. "
-                f"Got a path whose cheapest step costs {wording.money(path, np.nanmin(costs))}. "
+                f"Got a path whose lowest cost is {wording.money(path, np.nanmin(costs))}. "
                 "Allow that much, or trace with a higher penalty."
             )
         return _best_or_largest(path, fitting, costs)
@@ -216,7 +216,7 @@ def as_rule(value: Any) -> CuttingRule:
         return rule
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return AtMost(int(value))
-    # A class has the methods too, but cannot be asked.
+    # A class has the methods too, but is no rule.
     if isinstance(value, CuttingRule) and not isinstance(value, type):
         return value
     raise ParameterError(
@@ -259,14 +259,14 @@ def _standard_errors(multiple: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Elbow:
-    r"""The step after which further features buy little.
+    r"""The step after which further features improve the score little.
 
     ::
 
         score                    The envelope keeps the steps (o) that no smaller step equals.
           |          __o         The chord joins its first to its last, which is the best score.
           |   E___o--  /         The elbow E is the step highest above the chord.
-          |  /      /  . . .     Steps beyond the best (.) have no say: how long the
+          |  /      /  . . .     Steps beyond the best (.) are ignored: how long the
           | /   /                run went on after it does not move the elbow.
           |o/_____________ features
 

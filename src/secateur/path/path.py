@@ -67,7 +67,7 @@ class Selection(Refrozen):
         How it was chosen, in one plain sentence.
     score : Score or None
     cost : float
-        What the chosen features cost; NaN if nobody asked.
+        Cost of the selected features; NaN if unknown.
     n_features_in : int
         How many features there were to choose from.
     chooser : CuttingRule or None, default=None
@@ -206,7 +206,7 @@ class SelectionPath(Refrozen):
 
     @property
     def costs(self) -> FloatArray:
-        """What each step costs, NaN where nobody asked."""
+        """The cost of each step, NaN where it is unknown."""
         return np.array([step.cost for step in self.steps], dtype=np.float64)
 
     @property
@@ -259,7 +259,7 @@ class SelectionPath(Refrozen):
         if not 0 <= index < len(self):
             raise ParameterError(
                 f"A cutting rule must choose a step from 0 to {len(self) - 1}. "
-                f"Got {index} from {chooser!r}. Mend its method 'choose'."
+                f"Got {index} from {chooser!r}. Correct its method 'choose'."
             )
         step = self.steps[index]
         return Selection(
@@ -343,11 +343,11 @@ class SelectionPath(Refrozen):
 
 
 def _check_names(path: SelectionPath) -> None:
-    most = max((int(step.support[-1]) for step in path if step.n_features), default=-1)
-    if most >= path.n_features_in:
+    largest = max((int(step.support[-1]) for step in path if step.n_features), default=-1)
+    if largest >= path.n_features_in:
         raise ParameterError(
-            f"Every feature must have a name. Got {path.n_features_in} names and feature {most}. "
-            "Pass a name for every feature of the problem, used or not."
+            f"Every feature must have a name. Got {path.n_features_in} names and feature "
+            f"{largest}. Pass a name for every feature of the problem, used or not."
         )
 
 

@@ -1,7 +1,6 @@
-"""A path shown: as plain rows, as a table on the console, as a table in a notebook.
+"""A path as plain rows, as a table on the console and in a notebook.
 
-The cells are made once, as text; the two tables only set them, so that names with markup in them
-are shown and never obeyed.
+Cells are plain text, escaped by both tables: markup in names is shown as it is.
 """
 
 from __future__ import annotations
@@ -71,9 +70,9 @@ def _scaled(values: FloatArray, known: IntArray, start: float, stop: float) -> F
     return scaled
 
 
-MOST_ROWS = 40
-MOST_NAMES = 6
-MOST_CHOSEN = 60
+MAX_ROWS = 40
+MAX_NAMES = 6
+MAX_SELECTED = 60
 
 
 def row_of(path: SelectionPath, index: int) -> dict[str, Any]:
@@ -101,8 +100,8 @@ def summary(path: SelectionPath) -> str:
     steps = "1 step" if len(path) == 1 else f"{len(path)} steps"
     if len(path) == 0:
         return f"{path.algorithm!r}, no steps, {path.stop_reason}"
-    fewest, most = path.n_features.min(), path.n_features.max()
-    span = f"{most}" if fewest == most else f"{fewest} to {most}"
+    fewest, largest = path.n_features.min(), path.n_features.max()
+    span = f"{largest}" if fewest == largest else f"{fewest} to {largest}"
     total = wording.features(path.n_features_in)
     return f"{path.algorithm!r}, {steps}, {span} of {total}, {path.stop_reason}"
 
@@ -131,9 +130,9 @@ def cells(path: SelectionPath, index: int) -> tuple[str, ...]:
 def table(path: SelectionPath) -> list[tuple[str, ...]]:
     """Return the table's rows; the middle of a long path becomes one row of dots."""
     n_steps = len(path)
-    if n_steps <= MOST_ROWS:
+    if n_steps <= MAX_ROWS:
         return [cells(path, index) for index in range(n_steps)]
-    half = MOST_ROWS // 2
+    half = MAX_ROWS // 2
     top = [cells(path, index) for index in range(half)]
     bottom = [cells(path, index) for index in range(n_steps - half, n_steps)]
     gap = ("…", *[""] * 4, f"({n_steps - 2 * half} more steps)")
@@ -172,13 +171,13 @@ def selection_to_rich(selection: Selection) -> Panel:
 
     body = Text(selection.sentence)
     if selection.names:
-        body.append("\n" + _listed(selection.names, MOST_CHOSEN), style="bold")
+        body.append("\n" + _listed(selection.names, MAX_SELECTED), style="bold")
     return Panel(body, title=Text(selection.rule), expand=False)
 
 
 def selection_to_html(selection: Selection) -> str:
     """Return the selection as HTML: the sentence and the names, everything escaped."""
-    names = _listed(selection.names, MOST_CHOSEN)
+    names = _listed(selection.names, MAX_SELECTED)
     listed = f"<p><b>{html.escape(names)}</b></p>" if names else ""
     return f"<div><p>{html.escape(selection.sentence)}</p>{listed}</div>"
 
@@ -204,9 +203,9 @@ def _html_row(tag: str, row: Sequence[str]) -> str:
 
 def _changes(path: SelectionPath, index: int) -> str:
     names = (*path.entered(index), *(f"-{name}" for name in path.left(index)))
-    return _listed(names, MOST_NAMES)
+    return _listed(names, MAX_NAMES)
 
 
-def _listed(names: tuple[str, ...], most: int) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _listed(names: tuple[str, ...], max_names: int) -> str:
+    more = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    return ", ".join(names[:max_names]) + more

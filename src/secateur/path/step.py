@@ -82,7 +82,7 @@ class Score:
             raise ParameterError(
                 "'folds' must not be empty. Got no folds. Use None where there is no score."
             )
-        # One fold says nothing about the standard error.
+        # One fold gives no standard error.
         n = values.size
         standard_error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
         return cls(
@@ -113,18 +113,18 @@ class Step(Refrozen):
     weight : array of float, shape (n_features,)
         Importance of each feature, aligned with `support`, for instance the total gain.
     penalty : float
-        What steers the algorithm at this step, for instance the penalty.
+        The penalty at this step, or another parameter that the path runs along.
     objective : float
         Training loss.
     cost : float, default=nan
-        What the support costs; NaN if nobody asked.
+        Cost of the support; NaN if unknown.
     score : Score or None, default=None
     seconds : float, default=0.0
         Time from the start of the trace to the end of this step.
     model : object, default=None
-        A handle that can predict at this step. It is never saved.
+        A model that can predict at this step. It is never saved.
     details : mapping of str to JSON scalar, default={}
-        Facts of the algorithm's own, for instance ``{"round": 12}``.
+        Further facts of the algorithm, for instance ``{"round": 12}``.
     supports : mapping of str to array of int, default={}
         Where the problem has several tasks, the features of each, sorted; `support` has all.
 

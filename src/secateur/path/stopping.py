@@ -1,9 +1,9 @@
-"""Rules that end a run: so many features, so much cost, no more progress, so much time.
+"""Rules that stop a run: number of features, cost, no more progress, time.
 
-A rule is any object with one method, ``reason(history)``, which returns why the run should end
-now, or None. Two of the rules are limits (``is_limit = True``): they are asked as soon as a step
-arrives, and a step that crosses the limit stays out of the path. So ``MaxFeatures(10)`` lets a
-support of ten features live until an eleventh is bought. Limits suit runs that grow their support.
+A rule is any object with one method, ``reason(history)``, which returns why the run should stop
+now, or None. Two of the rules are limits (``is_limit = True``): they are checked as soon as a step
+arrives, and a step that exceeds the limit stays out of the path. Limits suit runs whose support
+grows.
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ from secateur.path.values import real_number, whole_number
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """What a run has seen so far, in raw steps (of boosted trees: one for each round).
+    """The history of a run in raw steps (of boosted trees: one for each round).
 
     Parameters
     ----------
     latest : Step
         The latest raw step. Limits see it before it is scored.
     n_raw_steps : int
-        How many raw steps there were, the latest included.
+        Number of raw steps, the latest included.
     elapsed : float
         Seconds since the start.
     best_utilities : sequence of float
-        The best utility up to each scored-or-not raw step, -inf before the first score. It never
-        falls; it is the run's own list, to be read only.
+        The best utility up to each raw step, -inf before the first score. To be read only.
 
     Examples
     --------
@@ -50,25 +49,25 @@ class History:
 
     @property
     def n_since_best(self) -> int:
-        """How many raw steps came after the one with the best score."""
+        """Number of raw steps after the one with the best score."""
         if not self.best_utilities:
             return 0
-        # The running best never falls, so the step that set it is found by halving.
+        # The running best never falls, so the step that set it is found by bisection.
         set_at = bisect_left(self.best_utilities, self.best_utilities[-1])
         return len(self.best_utilities) - 1 - set_at
 
 
 class StoppingRule(Protocol):
-    """What a run asks of a stopping rule."""
+    """The interface of a stopping rule."""
 
     def reason(self, history: History) -> StopReason | None:
-        """Return why the run should end now, or None."""
+        """Return why the run should stop now, or None."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MaxFeatures:
-    """End when a step uses more than so many features, and leave that step out.
+    """Stop when a step uses more than so many features, and leave that step out.
 
     Examples
     --------
@@ -81,17 +80,17 @@ class MaxFeatures:
 
     def __post_init__(self) -> None:
         advice = "Leave the rule out for no limit."
-        n_features = whole_number("n_features", self.n_features, least=1, advice=advice)
+        n_features = whole_number("n_features", self.n_features, minimum=1, advice=advice)
         object.__setattr__(self, "n_features", n_features)
 
     def reason(self, history: History) -> StopReason | None:
-        """Return why the run should end now, or None."""
+        """Return why the run should stop now, or None."""
         return StopReason.MAX_FEATURES if history.latest.n_features > self.n_features else None
 
 
 @dataclass(frozen=True, slots=True)
 class CostBudget:
-    """End when a step costs more than this, and leave that step out.
+    """Stop when a step costs more than this, and leave that step out.
 
     Examples
     --------
@@ -107,7 +106,7 @@ class CostBudget:
         object.__setattr__(self, "cost", real_number("cost", self.cost, advice=advice))
 
     def reason(self, history: History) -> StopReason | None:
-        """Return why the run should end now, or None."""
+        """Return why the run should stop now, or None."""
         cost = history.latest.cost
         if math.isnan(cost):
             # To go on would be to spend without counting.
@@ -120,9 +119,9 @@ class CostBudget:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """End when the best score has not risen by more than `tolerance` over so many raw steps.
+    """Stop when the best score has not risen by more than `tolerance` over so many raw steps.
 
-    Before the first score it waits.
+    It waits for the first score.
 
     Examples
     --------
@@ -136,14 +135,14 @@ class Patience:
     def __post_init__(self) -> None:
         advice = "Leave the rule out to go on without progress."
         object.__setattr__(
-            self, "n_steps", whole_number("n_steps", self.n_steps, least=1, advice=advice)
+            self, "n_steps", whole_number("n_steps", self.n_steps, minimum=1, advice=advice)
         )
         advice = "Use 0 to count any progress."
         tolerance = real_number("tolerance", self.tolerance, advice=advice)
         object.__setattr__(self, "tolerance", tolerance)
 
     def reason(self, history: History) -> StopReason | None:
-        """Return why the run should end now, or None."""
+        """Return why the run should stop now, or None."""
         best = history.best_utilities
         if len(best) <= self.n_steps or math.isinf(best[-1 - self.n_steps]):
             return None  # the first score is younger than the patience
@@ -153,7 +152,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class TimeLimit:
-    """End after the first raw step that is done so many seconds after the start.
+    """Stop after the first raw step that is done so many seconds after the start.
 
     Examples
     --------
@@ -169,5 +168,5 @@ class TimeLimit:
         object.__setattr__(self, "seconds", seconds)
 
     def reason(self, history: History) -> StopReason | None:
-        """Return why the run should end now, or None."""
+        """Return why the run should stop now, or None."""
         return StopReason.TIME_LIMIT if history.elapsed >= self.seconds else None

@@ -1,4 +1,4 @@
-"""What frozen results share: how they pickle, and how their rows become a data frame."""
+"""Checks and read-only values that the result classes share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _frozen(name: str, array: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
             f"{name!r} must have one dimension. Got shape {array.shape}. Pass a flat array."
         )
     if array.dtype == dtype and not array.flags.writeable and array.base is None:
-        return array  # nobody can write to it any more: no need to copy
+        return array  # read-only already: no need to copy
     # The copy leaves the engine's own array writable.
     copy = array.astype(dtype, copy=True)
     copy.flags.writeable = False
@@ -47,7 +47,7 @@ def _frozen(name: str, array: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
 
 
 def frozen_json(name: str, value: Any) -> Any:
-    """Return a JSON value that nobody can change: lists become tuples, mappings read-only.
+    """Return a read-only JSON value: lists become tuples, mappings read-only.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def frozen_json(name: str, value: Any) -> Any:
 
 
 def frozen_mapping(name: str, value: Any) -> Any:
-    """Return a mapping of JSON values that nobody can change."""
+    """Return a read-only mapping of JSON values."""
     if not isinstance(value, Mapping):
         raise ParameterError(
             f"{name!r} must be a mapping. Got {type(value).__name__}. Use {{}} for none."
@@ -94,12 +94,14 @@ def thawed_json(value: Any) -> Any:
     return value
 
 
-def whole_number(name: str, value: Any, *, least: int, advice: str) -> int:
-    """Return `value` as an int of at least `least`, or say what is wrong with it."""
-    # True is an int to Python, but nobody who writes True means one feature.
+def whole_number(name: str, value: Any, *, minimum: int, advice: str) -> int:
+    """Return `value` as an int of at least `minimum`, or raise."""
+    # True is an int to Python, but True features is a mistake.
     number = None if isinstance(value, bool | np.bool_) else _index(value)
-    if number is None or number < least:
-        raise ParameterError(f"{name!r} must be a whole number >= {least}. Got {value!r}. {advice}")
+    if number is None or number < minimum:
+        raise ParameterError(
+            f"{name!r} must be a whole number >= {minimum}. Got {value!r}. {advice}"
+        )
     return number
 
 

@@ -1,4 +1,4 @@
-"""Small phrases that sentences about a path are built from."""
+"""Numbers and phrases that sentences about a path are built from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ORIGIN_WORDS = {"inner": "inner", "held_out": "held-out"}
 
 
 def number(value: float) -> str:
-    """Write a score: four decimals where they say something, so that scores line up.
+    """Write a score: four decimals, so that scores line up.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def number(value: float) -> str:
 
 
 def amount(value: float) -> str:
-    """Write a cost or a penalty: no more digits than it needs, nothing if there is none.
+    """Write a cost or a penalty, without trailing zeros; nothing for NaN.
 
     Examples
     --------
@@ -37,12 +37,12 @@ def amount(value: float) -> str:
 
 
 def share(path: SelectionPath, index: int) -> str:
-    """Say how many features of how many: '12 of 300 features'."""
+    """The number of features of the total: '12 of 300 features'."""
     return f"{path[index].n_features} of {features(path.n_features_in)}"
 
 
 def features(count: int) -> str:
-    """Say '1 feature' or '12 features'."""
+    """'1 feature' or '12 features'."""
     return f"{count} feature" if count == 1 else f"{count} features"
 
 
@@ -52,12 +52,12 @@ def money(path: SelectionPath, cost: float) -> str:
 
 
 def kind(score: Score) -> str:
-    """Say what was measured and where: 'held-out log_loss'."""
+    """The metric and where it was measured: 'held-out log_loss'."""
     return f"{ORIGIN_WORDS[score.origin]} {score.metric}"
 
 
 def measured(score: Score) -> str:
-    """Say what was measured and how much it was: 'held-out log_loss (0.2310)'."""
+    """The metric and its value: 'held-out log_loss (0.2310)'."""
     return f"{kind(score)} ({number(score.mean)})"
 
 
