@@ -1,4 +1,4 @@
-"""The one loop around every algorithm: pull steps, book cost, score and time, ask the rules."""
+"""The loop around every algorithm: take steps, add cost, score and time, ask stopping rules."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def drive(
         Asked after each raw step; the first that gives a reason ends the run. Limits
         (``is_limit``) are asked before the step is scored, and keep the step that crosses them out.
     on_step : callable, default=None
-        Called with each raw step once it is booked and part of the path.
+        Called with each raw step once it is part of the path.
     parameters : mapping of str to JSON value, default=None
     penalty_name : str, default="penalty"
     cost_unit : str, default=""
@@ -76,28 +76,35 @@ def drive(
     SelectionPath('demo', 4 steps, 1 to 4 of 6 features, max_features)
     """
     run = _Run(costs, score, on_step, rules, started=perf_counter())
-    told = {
+    metadata = {
         "feature_names": tuple(feature_names),
         "algorithm": algorithm,
         "penalty_name": penalty_name,
         "cost_unit": cost_unit,
         "parameters": parameters or {},
     }
+    steps, reason = iter(trace), None
     try:
-        reason = run.follow(trace)
+        while reason is None:
+            try:
+                raw = next(steps)
+            except StopIteration as end:
+                reason = end.value if isinstance(end.value, StopReason) else StopReason.FINISHED
+            else:
+                reason = run.take(raw)
     except KeyboardInterrupt:
         if not run.kept:
             raise
         reason = StopReason.INTERRUPTED
     except ClusterError as error:
         if run.kept:
-            error.path = run.path(StopReason.INTERRUPTED, **told)
+            error.path = run.path(StopReason.INTERRUPTED, **metadata)
         raise
     finally:
         close = getattr(trace, "close", None)
         if close is not None:
             close()
-    return run.path(reason, **told)
+    return run.path(reason, **metadata)
 
 
 @dataclass(slots=True, eq=False)
@@ -113,31 +120,21 @@ class _Run:
     best_utilities: list[float] = field(default_factory=list)
     priced: tuple[IntArray, float] | None = None
 
-    def path(self, reason: StopReason, **told: Any) -> SelectionPath:
+    def path(self, reason: StopReason, **metadata: Any) -> SelectionPath:
         """What there is so far."""
         steps = tuple(self.kept)
-        return SelectionPath(steps=steps, stop_reason=reason, versions=versions(), **told)
+        return SelectionPath(steps=steps, stop_reason=reason, versions=versions(), **metadata)
 
-    def follow(self, trace: Iterator[Step]) -> StopReason:
-        """Pull raw steps until the algorithm or a rule ends the run."""
-        limits = [rule for rule in self.rules if getattr(rule, "is_limit", False)]
-        others = [rule for rule in self.rules if not getattr(rule, "is_limit", False)]
-        steps = iter(trace)
-        while True:
-            try:
-                raw = next(steps)
-            except StopIteration as end:
-                return end.value if isinstance(end.value, StopReason) else StopReason.FINISHED
-            step = self._price(raw)
-            reason = self._ask(limits, step, n_arriving=1)
-            if reason is not None:
-                return reason  # before the score is paid for: the step stays out
-            step = self._book(step)
-            if self.on_step is not None:
-                self.on_step(step)
-            reason = self._ask(others, step)
-            if reason is not None:
-                return reason
+    def take(self, raw: Step) -> StopReason | None:
+        """Add a raw step to the path; the reason to stop, if there is one."""
+        step = self._price(raw)
+        reason = self._ask([rule for rule in self.rules if _is_limit(rule)], step, n_arriving=1)
+        if reason is not None:
+            return reason  # before the step is scored: it is not part of the path
+        step = self._add(step)
+        if self.on_step is not None:
+            self.on_step(step)
+        return self._ask([rule for rule in self.rules if not _is_limit(rule)], step)
 
     def _price(self, raw: Step) -> Step:
         if self.costs is None:
@@ -147,16 +144,16 @@ class _Run:
             self.priced = raw.order, float(self.costs(raw.order))
         return replace(raw, cost=self.priced[1])
 
-    def _book(self, step: Step) -> Step:
+    def _add(self, step: Step) -> Step:
         score = step.score if self.score is None else self.score(step)
-        booked = replace(step, score=score, seconds=perf_counter() - self.started)
+        added = replace(step, score=score, seconds=perf_counter() - self.started)
         best = self.best_utilities[-1] if self.best_utilities else -math.inf
-        self.best_utilities.append(max(best, _utility(booked)))
-        if self.kept and _same_lifetime(self.kept[-1], booked):
-            self.kept[-1] = _better(self.kept[-1], booked)
+        self.best_utilities.append(max(best, _utility(added)))
+        if self.kept and _same_lifetime(self.kept[-1], added):
+            self.kept[-1] = _better(self.kept[-1], added)
         else:
-            self.kept.append(booked)
-        return booked
+            self.kept.append(added)
+        return added
 
     def _ask(
         self, rules: Sequence[StoppingRule], step: Step, n_arriving: int = 0
@@ -166,6 +163,10 @@ class _Run:
         history = History(step, n_raw_steps, elapsed, self.best_utilities)
         reasons = (rule.reason(history) for rule in rules)
         return next((reason for reason in reasons if reason is not None), None)
+
+
+def _is_limit(rule: StoppingRule) -> bool:
+    return bool(getattr(rule, "is_limit", False))
 
 
 def _same_lifetime(a: Step, b: Step) -> bool:

@@ -64,14 +64,14 @@ def _typical_cost(cost_model: CostModel) -> float:
 
 
 def higher_penalties(penalty: float, cost_model: CostModel) -> tuple[float, float]:
-    """Two penalties above a grid, so that there is a step for every limit: the first buys nothing.
+    """Two penalties above the first of a grid, so that any limit has a step: one selects nothing.
 
-    The grid begins at a quarter of the best gain there is, set against the mean price.
+    The grid begins at a quarter of the best gain, divided by the mean cost of a feature.
     """
     now = cost_model.costs(cost_model.keep)
     paid = now[now > 0.0]
-    spread = float(paid.mean() / paid.min()) if len(paid) else 1.0
-    return 5.0 * spread * penalty, 2.0 * penalty
+    ratio = float(paid.mean() / paid.min()) if len(paid) else 1.0
+    return 5.0 * ratio * penalty, 2.0 * penalty
 
 
 class ValidationRows:
@@ -94,7 +94,7 @@ class ValidationRows:
         self._raw: FloatArray = np.empty((0, 0))
 
     def fold_losses(self, step: Step, loss: Loss, threads: Threads) -> FoldLosses:
-        """What these rows say of a step; trees that were added before are not added again."""
+        """Their losses at a step; only the trees since the last step are added."""
         model: BoostedModel = step.model
         if model.ensemble is not self._ensemble:
             self._ensemble = model.ensemble
@@ -137,7 +137,7 @@ class BoostedData:
         return MemoryRowStore(self.columns, self.threads, group_sums)
 
     def executor(self, fold: Fold) -> Executor:
-        """Who computes on the rows for one fit."""
+        """The executor of one fit."""
         train, test = np.sort(fold.train), np.sort(fold.test)
         n_outputs = self.loss.n_outputs
         asked = FitRows(self.target, self.weight, train, test, n_outputs, self.category)
@@ -145,18 +145,18 @@ class BoostedData:
 
     @property
     def everything(self) -> Fold:
-        """All rows train, or all that are meant; none judges."""
+        """All rows train, or all of ``rows``; there are no validation rows."""
         if self.rows is None:
             return all_rows(len(self.target))
         return Fold(self.rows, np.empty(0, np.int64))
 
     @property
     def metric(self) -> str:
-        """What verdicts are measured in."""
+        """The name of the loss."""
         return self.loss.name
 
     def best_gain(self, params: BoostingParams) -> float:
-        """The best gain of a single split at the start, divided by the mean price of a feature."""
+        """The best gain of a single split at the start, divided by the mean cost of a feature."""
         stump = replace(
             params,
             penalty=0.0,
@@ -182,15 +182,12 @@ class BoostedData:
         *,
         done: Sequence[list[Tree]] = (),
     ) -> BoostedRun:
-        """A fit on one fold, not yet begun; purchases go to the feature_use, if there is one.
-
-        ``done`` are rounds that are there already.
-        """
+        """A fit on one fold, not yet begun; see `trace_boosted`."""
         return BoostedRun(self, fold, params, feature_use, done=done)
 
 
 class BoostedRun:
-    """One fit: its steps, and the verdict of the rows that do not train."""
+    """One fit: its steps, and the losses of its validation rows."""
 
     def __init__(
         self,
@@ -219,7 +216,7 @@ class BoostedRun:
         self.steps: Iterator[Step] = _closing(steps, self._executor)
 
     def fold_losses(self, step: Step) -> FoldLosses:
-        """What the rows that judge say of the latest step."""
+        """Losses of the validation rows at the latest step."""
         if self._data.given is not None:
             return self._data.given.fold_losses(step, self._data.loss, self._data.threads)
         losses = np.concatenate(self._executor.each(rows.held_losses, self._data.loss))
@@ -231,7 +228,7 @@ class BoostedRun:
 
 
 def _closing(steps: Iterator[Step], executor: Executor) -> Iterator[Step]:
-    """The same steps; however they end, those who have the rows are told."""
+    """The same steps; the executor is closed at their end."""
     try:
         yield from steps
     finally:
@@ -239,27 +236,27 @@ def _closing(steps: Iterator[Step], executor: Executor) -> Iterator[Step]:
 
 
 class AnyRun(Protocol):
-    """A fit as a grid sees it."""
+    """A fit, of one task or of several."""
 
     steps: Iterator[Step]
 
     def fold_losses(self, step: Step) -> FoldLosses:
-        """What the rows that judge say of the latest step."""
+        """Losses of the validation rows at the latest step."""
 
 
 class AnyData(Protocol):
-    """Rows that a grid can fit again and again: those of one task, or of several."""
+    """Rows that can be fitted again and again: of one task, or of several."""
 
     @property
     def everything(self) -> Fold:
-        """All rows train, none judges."""
+        """All rows train; there are no validation rows."""
 
     @property
     def metric(self) -> str:
-        """What verdicts are measured in."""
+        """The name of the loss."""
 
     def best_gain(self, params: BoostingParams) -> float:
-        """The best gain of a single split at the start, divided by the mean price of a feature."""
+        """The best gain of a single split at the start, divided by the mean cost of a feature."""
 
     def run(self, fold: Fold, params: BoostingParams) -> AnyRun:
         """A fit on one fold, not yet begun."""
@@ -297,20 +294,10 @@ class BoostedEngine:
         self.metric = data.metric
 
     def fit(self, penalty: float) -> Step:
-        """The step of one penalty."""
+        """The step of one penalty: the folds find the number of rounds, then all rows train."""
         params = replace(self._params, penalty=penalty)
         if not self._folds:
             return self._train(params)
-        step, n_rounds = self._cross_validate(params)
-        return step if len(self._folds) == 1 else self._train(replace(params, n_rounds=n_rounds))
-
-    def fold_losses(self, step: Step) -> Sequence[FoldLosses]:
-        """Validation losses at the best number of rounds."""
-        del step  # the last one
-        return self._losses
-
-    def _cross_validate(self, params: BoostingParams) -> tuple[Step, int]:
-        """The best round, and the step of the first fold there."""
         runs = [self._data.run(fold, params) for fold in self._folds]
         least, best, best_round = np.inf, None, 0
         for n_rounds, steps in enumerate(zip(*(run.steps for run in runs), strict=True), start=1):
@@ -324,7 +311,12 @@ class BoostedEngine:
             elif n_rounds - best_round >= self._patience:
                 break  # more rounds would fit noise
         assert best is not None  # noqa: S101  # there is at least one round
-        return best, best_round
+        return best if len(runs) == 1 else self._train(replace(params, n_rounds=best_round))
+
+    def fold_losses(self, step: Step) -> Sequence[FoldLosses]:
+        """Validation losses at the best number of rounds."""
+        del step  # the last one
+        return self._losses
 
     def _train(self, params: BoostingParams) -> Step:
         """The last step of a fit on all rows."""

@@ -1,0 +1,89 @@
+"""How far a reader walks from a public function to its kernel: modules passed, frames deep."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import secateur
+from secateur import AGBMClassifier, FeatureGradientsSelector, compare
+from secateur.cli import main
+
+ROOT = str(Path(secateur.__file__).parent)
+
+
+class Walk:
+    """The modules of secateur whose functions a call passes, and the depth of one function."""
+
+    def __init__(self, call: Callable[[], Any], caller: str = "") -> None:
+        self.modules: set[str] = set()
+        self.depth = 0
+        self._caller = caller
+        before = sys.getprofile()
+        sys.setprofile(self._on_event)
+        try:
+            call()
+        finally:
+            sys.setprofile(before)
+
+    def _on_event(self, frame: FrameType, event: str, _: Any) -> None:
+        name = _module(frame)
+        if event != "call" or not name:
+            return
+        self.modules.add(name)
+        if f"{name}:{frame.f_code.co_name}" == self._caller:
+            self.depth = max(self.depth, _depth(frame))
+
+
+def _module(frame: FrameType) -> str:
+    file = frame.f_code.co_filename
+    return file.removeprefix(ROOT)[1:] if file.startswith(ROOT) else ""
+
+
+def _depth(frame: FrameType | None) -> int:
+    depth = 0
+    while frame is not None:
+        depth += bool(_module(frame))
+        frame = frame.f_back
+    return depth
+
+
+@pytest.fixture(scope="module")
+def problem() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    return X, (X[:, 0] + X[:, 1] > 0).astype(int)
+
+
+def test_the_walk_of_a_boosted_fit(problem):
+    model = AGBMClassifier(max_iter=3, random_state=0)
+    walk = Walk(lambda: model.fit(*problem), caller="engines/boosted/whole_tree.py:fill")
+    assert len(walk.modules) <= 62, sorted(walk.modules)
+    assert 0 < walk.depth + 1 <= 19  # compiled kernels have no frame of their own
+
+
+def test_the_walk_of_feature_gradients(problem):
+    model = FeatureGradientsSelector(max_epochs=2, random_state=0)
+    walk = Walk(lambda: model.fit(*problem))
+    assert len(walk.modules) <= 60, sorted(walk.modules)
+
+
+def test_the_walk_of_a_comparison(problem):
+    methods = {"agbm": AGBMClassifier(penalty=0.01, max_iter=3, random_state=0)}
+    walk = Walk(lambda: compare(*problem, methods, cv=2, random_state=0))
+    assert len(walk.modules) <= 120, sorted(walk.modules)
+
+
+def test_the_walk_of_the_command_select(problem, tmp_path, monkeypatch):
+    X, y = problem
+    monkeypatch.chdir(tmp_path)
+    rows = np.column_stack([X, y])
+    np.savetxt("t.csv", rows, delimiter=",", header="a,b,c,d,e,f,y", comments="", fmt="%.5g")
+    walk = Walk(lambda: main(["select", "t.csv", "--target", "y", "--max-features", "2"]))
+    assert len(walk.modules) <= 130, sorted(walk.modules)
