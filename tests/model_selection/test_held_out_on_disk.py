@@ -8,7 +8,7 @@ import pytest
 import secateur
 from secateur.exceptions import InputError, InputTypeError
 from secateur.storage import open_table as opening
-from secateur.storage.stored_rows import StoredRows, sample_stored
+from secateur.storage.stored_table import StoredRows, sample_stored
 
 N_ROWS = 700
 
@@ -58,9 +58,9 @@ def test_held_out_scores_are_those_of_memory(problem):
 
 
 def test_a_sample_judges_where_not_all_rows_fit(problem, monkeypatch):
-    from secateur.storage import stored_rows
+    from secateur.storage import stored_table
 
-    monkeypatch.setattr(stored_rows, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(stored_table, "SAMPLE_ROWS", 200)
     X, y = problem
     table = secateur.open_table(X, y)
     sample = sample_stored(table, seed=1)

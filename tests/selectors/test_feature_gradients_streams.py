@@ -139,7 +139,7 @@ def test_a_state_is_not_taken_for_another(tmp_path):
 
 
 def test_a_parquet_file_is_read_in_blocks(tmp_path, monkeypatch):
-    import secateur.storage.blocks as reading
+    import secateur.storage.sources as reading
 
     monkeypatch.setattr(reading, "ROWS", 500)
     parts = list(blocks(12))
@@ -156,7 +156,7 @@ def test_a_parquet_file_is_read_in_blocks(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_libsvm_file_is_read_in_blocks(tmp_path, monkeypatch, packed):
-    import secateur.storage.blocks as reading
+    import secateur.storage.sources as reading
 
     monkeypatch.setattr(reading, "ROWS", 500)
     parts = list(blocks(12))

@@ -18,8 +18,7 @@ from secateur import FeatureGradientsSelector, GraftingClassifier, GraftingRegre
 from secateur.exceptions import InputError, InputTypeError, InterruptedWarning, ParameterError
 from secateur.execution import distributed_columns
 from secateur.execution.number_blocks import FileBlock
-from secateur.storage import number_writing as number_storing
-from secateur.storage import numbers as number_files
+from secateur.storage import numbers
 
 N, P = 620, 14
 
@@ -27,8 +26,8 @@ N, P = 620, 14
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """Many blocks of a small table, and many chunks of its columns."""
-    monkeypatch.setattr(number_files, "BLOCK_CELLS", 70 * P)
-    monkeypatch.setattr(number_files, "SPARSE_ROWS", 90)
+    monkeypatch.setattr(numbers, "BLOCK_CELLS", 70 * P)
+    monkeypatch.setattr(numbers, "SPARSE_ROWS", 90)
     monkeypatch.setattr(distributed_columns, "CHUNK_CELLS", 500)
     monkeypatch.setattr(distributed_columns, "LEAST_CHUNK", 40)
 
@@ -211,11 +210,9 @@ def test_many_free_weights_are_swept_column_by_column(monkeypatch):
 
 
 def piece(X, folder):
-    found = number_storing._write(
-        folder, [number_storing.Part(X, (np.zeros(len(X)),))], lambda *_: 0
-    )
+    found = numbers._write(folder, [numbers.Part(X, (np.zeros(len(X)),))], lambda *_: 0)
     assert len(found[0]) == len(X)
-    return number_storing.StoredNumbers(folder)
+    return numbers.StoredNumbers(folder)
 
 
 def test_nothing_is_lost_on_disk(tmp_path):
@@ -263,7 +260,7 @@ def test_a_cache_keeps_the_numbers(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr(number_storing, "_write", fail)
+    monkeypatch.setattr(numbers, "_write", fail)
     folder = next(cache.glob("table-*"))
     for table in (secateur.open_table(file, "target", cache=cache), secateur.open_table(folder)):
         same_bits(GraftingRegressor(l1=0.1).fit(table), first)

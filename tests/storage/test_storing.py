@@ -10,8 +10,7 @@ from secateur.storage.reading.dataset import Roles, make_dataset
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.read_file import needed_memory, read_file
 from secateur.storage.reading.storing import Where, store_dataset
-from secateur.storage.stored_rows import sample_stored
-from secateur.storage.stored_table import StoredTable
+from secateur.storage.stored_table import StoredTable, sample_stored
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("pyarrow")

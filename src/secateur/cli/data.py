@@ -137,7 +137,7 @@ def load_stored(
 def _notes_on_store(dataset: Dataset, method: str) -> list[str]:
     """What differs from data in memory."""
     from secateur.cli.methods import uses_bins
-    from secateur.storage.stored_rows import most_sampled
+    from secateur.storage.stored_table import most_sampled
 
     table = dataset.features.X
     n_sampled = most_sampled(table)

@@ -177,7 +177,7 @@ def _evidence(
 ) -> Evidence:
     from secateur.model_selection.rows import TEST_SAMPLE_SEED
     from secateur.report import gather_evidence
-    from secateur.storage.stored_rows import sample_stored
+    from secateur.storage.stored_table import sample_stored
 
     X, y = dataset.features.X, dataset.y
     if dataset.is_stored:

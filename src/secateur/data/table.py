@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -201,6 +201,35 @@ class SparseTable(Table):
         taken = self.matrix[np.asarray(rows)]
         taken.sort_indices()
         return SparseTable(taken, self.schema)
+
+
+class RemoteTable(Table):
+    """A table whose numbers are not in the memory of this process: single columns are refused.
+
+    ``where`` says where they are, ``advice`` what to do instead.
+    """
+
+    __slots__ = ()
+
+    where: ClassVar[str]
+    advice: ClassVar[str]
+
+    def block(self, start: int, stop: int) -> FloatArray:  # noqa: ARG002
+        """Raise an error."""
+        raise self._refusal()
+
+    def columns(self, indices: IntArray) -> FloatArray:  # noqa: ARG002
+        """Raise an error."""
+        raise self._refusal()
+
+    def take(self, rows: IntArray) -> Table:  # noqa: ARG002
+        """Raise an error."""
+        raise self._refusal()
+
+    def _refusal(self) -> InputTypeError:
+        return InputTypeError(
+            f"X must hold its numbers in memory for this. Got {self.where}. {self.advice}"
+        )
 
 
 def canonical_csc(matrix: Any) -> Any:

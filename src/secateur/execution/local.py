@@ -21,8 +21,7 @@ from secateur.execution.blocks import (
     prefetch_pages,
     release_pages,
 )
-from secateur.storage.stored_rows import StoredRows
-from secateur.storage.stored_table import StoredBlock, StoredTable, read_together
+from secateur.storage.stored_table import StoredBlock, StoredRows, StoredTable, read_together
 from secateur.typing import CodeArray, Executor, Finish, FloatArray, IntArray, Result
 
 Block = TypeVar("Block")

@@ -20,8 +20,8 @@ from secateur.data.table import Table
 from secateur.execution.blocks import Heap, HistogramBuffers
 from secateur.execution.local import CodeBlock, FitRows, LocalExecutor, added
 from secateur.execution.number_blocks import NumberBlock, Numbers, read_numbers
-from secateur.storage.dask_table import LazyTable
 from secateur.storage.numbers import StoredNumbers
+from secateur.storage.parts import LazyTable
 from secateur.storage.stored_table import StoredBlock, StoredTable
 from secateur.typing import Finish
 

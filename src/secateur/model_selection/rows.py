@@ -24,8 +24,7 @@ from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InputError, ParameterError
 from secateur.model_selection.folds import group_folds, is_drawn, labels_of, read_groups
 from secateur.model_selection.scorers import Metric, prepared, with_threads
-from secateur.storage.stored_rows import SampledRows, sample_stored
-from secateur.storage.stored_table import StoredTable
+from secateur.storage.stored_table import SampledRows, StoredTable, sample_stored
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 TEST_SAMPLE_SEED = 1

@@ -40,8 +40,7 @@ from secateur.selectors.feature_gradients_stream import (
     save_session,
 )
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
-from secateur.storage.blocks import first_block, is_stream, lazy_blocks, read_blocks, refuse_beside
-from secateur.storage.sources import is_lazy
+from secateur.storage import sources
 from secateur.typing import FloatArray
 
 GRID_PATIENCE = 3
@@ -215,10 +214,10 @@ class FeatureGradientsSelector(PathSelector):
         self
         """
         self._check_parameters()
-        if is_lazy(X):
-            X, y = lazy_blocks(X, y), None
-        check_executor(self.executor, self.accumulate, is_stream=is_stream(X))
-        if is_stream(X):
+        if sources.is_lazy(X):
+            X, y = sources.lazy_blocks(X, y), None
+        check_executor(self.executor, self.accumulate, is_stream=sources.is_stream(X))
+        if sources.is_stream(X):
             return self._fit_stream(X, y, sample_weight)
         job = read_job(self, X, y, sample_weight)
         with self._keeping_steps():
@@ -315,8 +314,8 @@ class FeatureGradientsSelector(PathSelector):
 
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """One pass over the blocks; each that changes the subset is a step of the path."""
-        refuse_beside(sample_weight)
-        first, blocks = first_block(read_blocks(X, y))
+        sources.refuse_beside(sample_weight)
+        first, blocks = sources.first_block(sources.read_blocks(X, y))
         session = open_session(self, first[0], first[1], known_classes(self.target_type, X))
         with (
             Threads(resolve_n_jobs(self.n_jobs)) as threads,

@@ -33,7 +33,7 @@ from secateur.selectors.feature_gradients_input import (
 )
 from secateur.selectors.parameters import read_penalty
 from secateur.selectors.progress import Progress
-from secateur.storage.blocks import Block
+from secateur.storage.sources import Block
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, FloatArray
 

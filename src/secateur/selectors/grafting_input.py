@@ -28,10 +28,9 @@ from secateur.selectors.parameters import (
     one_of,
     read_penalty,
 )
-from secateur.storage.blocks import is_stream, refuse_beside
-from secateur.storage.dask_table import LazyTable
-from secateur.storage.number_writing import numbers_of, store_stream
-from secateur.storage.numbers import StoredNumbers
+from secateur.storage.numbers import StoredNumbers, numbers_of, store_stream
+from secateur.storage.parts import LazyTable
+from secateur.storage.sources import is_stream, refuse_beside
 from secateur.storage.stored_table import StoredTable
 
 CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {

@@ -22,9 +22,9 @@ from secateur.execution.dask import DaskExecutor
 from secateur.model_selection.scorers import read_seed
 from secateur.path import SelectionPath
 from secateur.selectors.parameters import check_kept
-from secateur.storage.dask_table import LazyTable, computed
 from secateur.storage.numbers import StoredNumbers
 from secateur.storage.open_table import open_table
+from secateur.storage.parts import LazyTable, computed
 from secateur.storage.sources import is_lazy
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, IntArray

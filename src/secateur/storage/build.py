@@ -1,6 +1,6 @@
-"""The second pass over a long table: its rows as codes, block after block, into a file.
+"""Two passes over a long table: the first chooses the bins, the second writes the codes.
 
-All rows choose them where they fit into the sample; else those with the smallest of the keys that
+All rows choose the bins where they fit into the sample; else those with the smallest keys, which
 row numbers and the seed give: the rows that a table in memory would take.
 """
 
@@ -9,25 +9,27 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from secateur._kernels.records import SparseCodes
 from secateur._kernels.threads import Threads
 from secateur.data.binning import SAMPLE_ROWS, BinnedColumns, bin_table
 from secateur.data.encoding import encode_dense, encode_sparse
 from secateur.data.sampling import RowSample
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
-from secateur.data.weights import read_weights
-from secateur.exceptions import InputError
-from secateur.storage.folder import told_schema, write_bins, write_header
-from secateur.storage.labels import LabelColumn
-from secateur.storage.parts import PartReader, check_any
+from secateur.storage.folder import CODES, BlockWriter, schema_to_json, write_bins, write_header
+from secateur.storage.parts import (
+    PartReader,
+    RowCollector,
+    check_any,
+    check_same_rows,
+    kept_rows,
+)
 from secateur.storage.sources import Part, Source
-from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
+from secateur.typing import AnyArray, BoolArray, IntArray
 
-LEAST_SAMPLE = 20_000
+MIN_SAMPLE = 20_000
 """Rows that choose the bins, however wide the table and small the memory."""
 
 SAMPLE_SHARE = 4
@@ -36,23 +38,11 @@ SAMPLE_SHARE = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """What the first pass found."""
+    """The result of the first pass: how to read the rows, their bins, targets and weights."""
 
     reader: PartReader
     bins: BinnedColumns
-    n_rows: int
-    targets: tuple[LabelColumn, ...]
-    weight: FloatArray | None
-    task: LabelColumn | None
-
-
-def kept_rows(part: Part, n_rows: int) -> tuple[IntArray | None, FloatArray | None]:
-    """The rows of positive weight, None for all of them; and their weights."""
-    if part.weight is None:
-        return None, None
-    weight = read_weights(part.weight, n_rows)
-    kept = np.flatnonzero(weight)
-    return (None, weight) if len(kept) == n_rows else (kept, weight[kept])
+    rows: RowCollector
 
 
 def survey(
@@ -65,68 +55,49 @@ def survey(
     rows_at_once: int,
     threads: Threads,
 ) -> Survey:
-    """Look through a source once."""
-    desk: _Desk | None = None
+    """Read a source once, and choose the bins."""
+    pass_: _FirstPass | None = None
     for part in source.parts(rows_at_once):
-        if desk is None:
+        if pass_ is None:
             reader = PartReader.of(part.X, categorical_features, source.names)
-            desk = _Desk(reader, len(part.targets), seed, memory)
-        desk.take(part)
-    check_any(0 if desk is None else desk.n_rows)
-    assert desk is not None  # noqa: S101  # or it would have been refused
-    return desk.finish(max_bins, threads)
+            pass_ = _FirstPass(RowCollector(reader, len(part.targets)), seed, memory)
+        pass_.add(part)
+    check_any(0 if pass_ is None else pass_.rows.n_rows)
+    assert pass_ is not None  # noqa: S101  # or it would have been refused
+    return pass_.finish(max_bins, threads)
 
 
-class _Desk:
-    """Takes the parts one by one."""
+class _FirstPass:
+    """Counts the values of categories, and takes the sample of rows that chooses the bins."""
 
-    def __init__(self, reader: PartReader, n_targets: int, seed: int, memory: int) -> None:
-        self._reader = reader
+    def __init__(self, rows: RowCollector, seed: int, memory: int) -> None:
+        reader = rows.reader
+        self.rows = rows
         self._counts: dict[int, Counter[Any]] = {j: Counter() for j in reader.categorical}
-        self._labels = [LabelColumn() for _ in range(n_targets)]
-        self._task: LabelColumn | None = None
-        self._weights: list[FloatArray] = []
         width = 8 * reader.schema.n_features
-        most = min(SAMPLE_ROWS, max(LEAST_SAMPLE, memory // SAMPLE_SHARE // width))
+        most = min(SAMPLE_ROWS, max(MIN_SAMPLE, memory // SAMPLE_SHARE // width))
         self._sample = RowSample(most, seed)
-        self._rows: _DenseSample | _SparseSample = (
+        self._taken: _DenseSample | _SparseSample = (
             _SparseSample() if reader.is_sparse else _DenseSample(reader, most)
         )
-        self.n_rows = 0
 
-    def take(self, part: Part) -> None:
-        """Look at the rows of a part that have weight."""
-        table = self._reader.table(part.X)
-        kept, weight = kept_rows(part, table.n_rows)
-        if kept is not None:
-            table = table.take(kept)
-        if table.n_rows == 0:
-            return
-        self.n_rows += table.n_rows
-        self._reader.refuse_infinite(table)
-        self._reader.count(table, self._counts)
-        for labels, values in zip(self._labels, part.targets, strict=True):
-            labels.add(values, kept)
-        if part.task is not None:
-            self._task = self._task or LabelColumn()
-            self._task.add(part.task, kept)
-        if weight is not None:
-            self._weights.append(weight)
-        self._rows.put(table, *self._sample.offer(table.n_rows))
+    def add(self, part: Part) -> None:
+        """Look at the rows of a part."""
+        table = self.rows.add(part)
+        if table.n_rows:
+            self.rows.reader.count(table, self._counts)
+            self._taken.put(table, *self._sample.offer(table.n_rows))
 
     def finish(self, max_bins: int, threads: Threads) -> Survey:
         """Choose the bins."""
-        reader = self._reader.with_categories(self._counts)
-        weight = np.concatenate(self._weights) if self._weights else None
+        reader, weight = self.rows.reader.with_categories(self._counts), self.rows.weight
         rows = self._sample.rows
         # Equal weights need no order; others are added up in that of the rows.
         order = None if weight is None else np.argsort(rows)
         its_weight = np.ones(len(rows)) if weight is None else weight[rows[order]]
-        sample = self._rows.table(reader.schema, len(rows), order)
+        sample = self._taken.table(reader.schema, len(rows), order)
         bins = bin_table(sample, its_weight, max_bins=max_bins, threads=threads)
-        labels = tuple(column.finished() for column in self._labels)
-        task = None if self._task is None else self._task.finished()
-        return Survey(reader, bins, self.n_rows, labels, weight, task)
+        return Survey(reader, bins, self.rows)
 
 
 class _DenseSample:
@@ -201,132 +172,69 @@ def write_table(
     threads: Threads,
 ) -> None:
     """Write all files of a stored table; ``facts`` go into the header."""
-    with (folder / "codes.bin").open("wb") as file:
-        kind = _SparseWriter if found.reader.is_sparse else _DenseWriter
-        writer = kind(file, found.reader, found.bins, min(block_rows, found.n_rows), threads)
+    reader, n_rows = found.reader, found.rows.n_rows
+    kind, name = CODES
+    with (folder / name).open("wb") as file:
+        encoder = _Encoder(reader, found.bins, threads)
+        writer = BlockWriter(file, min(block_rows, n_rows), encoder.block)
         for part in source.parts(rows_at_once):
-            table = found.reader.table(part.X)
+            table = reader.table(part.X)
             kept, _ = kept_rows(part, table.n_rows)
-            writer.add(table if kept is None else table.take(kept))
+            writer.add(encoder.rows(table if kept is None else table.take(kept)))
         writer.flush()
-    if writer.n_rows != found.n_rows:
-        msg = (
-            f"The data must stay as it is while it is read. Got {writer.n_rows} rows where there "
-            f"were {found.n_rows} a moment ago. Open it again."
-        )
-        raise InputError(msg)
-    write_bins(folder, found.bins._replace(has_missing=writer.has_missing))
-    labels = {f"target{t}": column for t, column in enumerate(found.targets)}
-    if found.task is not None:
-        labels["task"] = found.task
-    for name, column in labels.items():
-        np.save(folder / f"{name}.npy", column.array)
-    if found.weight is not None:
-        np.save(folder / "weight.npy", found.weight)
-    write_header(
-        folder,
-        {
-            **facts,
-            **told_schema(found.reader.schema),
-            "n_rows": found.n_rows,
-            "is_sparse": found.reader.is_sparse,
-            "target_names": list(source.target_names),
-            "labels": {name: _told_labels(column) for name, column in labels.items()},
-            "blocks": writer.blocks,
-        },
-    )
+    check_same_rows(writer.n_rows, n_rows)
+    write_bins(folder, found.bins._replace(has_missing=encoder.has_missing))
+    labels = {f"target{t}": column for t, column in enumerate(found.rows.targets)}
+    if found.rows.task is not None:
+        labels["task"] = found.rows.task
+    for label, column in labels.items():
+        np.save(folder / f"{label}.npy", column.array)
+    if found.rows.weight is not None:
+        np.save(folder / "weight.npy", found.rows.weight)
+    header = {
+        **facts,
+        **schema_to_json(reader.schema),
+        "n_rows": n_rows,
+        "is_sparse": reader.is_sparse,
+        "target_names": list(source.target_names),
+        "labels": {label: column.labels for label, column in labels.items()},
+        "blocks": writer.blocks,
+    }
+    write_header(folder, header, kind)
 
 
-def _told_labels(column: LabelColumn) -> list[Any] | None:
-    return column.labels
+class _Encoder:
+    """Rows as codes: dense ones as they come, sparse ones block by block."""
 
-
-class _Writer:
-    """Fills a block and writes it when it is full."""
-
-    def __init__(
-        self,
-        file: BinaryIO,
-        reader: PartReader,
-        bins: BinnedColumns,
-        block_rows: int,
-        threads: Threads,
-    ) -> None:
-        self._file = file
+    def __init__(self, reader: PartReader, bins: BinnedColumns, threads: Threads) -> None:
         self._reader = reader
         self._bins = bins
-        self._block_rows = block_rows
         self._threads = threads
-        self.n_rows = 0
-        self.blocks: list[dict[str, Any]] = []
         self.has_missing: BoolArray = np.zeros(bins.n_features, np.bool_)
 
-    def _note(self, n_rows: int, **more: Any) -> None:
-        first = sum(block["n_rows"] for block in self.blocks)
-        at = {"first_row": first, "n_rows": n_rows, "offset": self._file.tell()}
-        self.blocks.append({**at, **more})
-
-
-class _DenseWriter(_Writer):
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._room = np.empty((self._bins.n_features, self._block_rows), np.uint8)
-        self._n_filled = 0
-
-    def add(self, table: Table) -> None:
-        """Encode rows; a full block is written."""
-        if table.n_rows == 0:
-            return
+    def rows(self, table: Table) -> Any:
+        """The rows of a table for the writer: codes by row, or a matrix in compressed rows."""
+        if self._reader.is_sparse:
+            return table.csc.tocsr()
         codes = np.empty((table.n_features, table.n_rows), np.uint8)
-        self.has_missing |= encode_dense(table, self._bins, codes, self._threads)
-        self.n_rows += table.n_rows
-        start = 0
-        while start < table.n_rows:
-            n = min(table.n_rows - start, self._block_rows - self._n_filled)
-            room = slice(self._n_filled, self._n_filled + n)
-            self._room[:, room] = codes[:, start : start + n]
-            self._n_filled += n
-            start += n
-            if self._n_filled == self._block_rows:
-                self.flush()
+        if table.n_rows:
+            self.has_missing |= encode_dense(table, self._bins, codes, self._threads)
+        return codes.T
 
-    def flush(self) -> None:
-        """Write the block as far as it is filled."""
-        if self._n_filled:
-            self._note(self._n_filled)
-            self._file.write(np.ascontiguousarray(self._room[:, : self._n_filled]).data)
-            self._n_filled = 0
-
-
-class _SparseWriter(_Writer):
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._waiting: list[Any] = []
-        self._n_waiting = 0
-
-    def add(self, table: Table) -> None:
-        """Keep rows until there are enough for a block."""
-        self._waiting.append(table.csc.tocsr())
-        self._n_waiting += table.n_rows
-        self.n_rows += table.n_rows
-        if self._n_waiting >= self._block_rows:
-            self.flush()
-
-    def flush(self) -> None:
-        """Encode and write what waits."""
+    def block(self, rows: list[Any]) -> tuple[list[AnyArray], dict[str, Any]]:
+        """The arrays of a block; the widest items first, so that all are aligned."""
+        if not self._reader.is_sparse:
+            return [np.concatenate(rows).T], {}
         import scipy.sparse as sp
 
-        if not self._n_waiting:
-            return
-        table = self._reader.table(sp.vstack(self._waiting, format="csr"))
+        table = self._reader.table(sp.vstack(rows, format="csr"))
         codes, has_missing = encode_sparse(table, self._bins)
         self.has_missing |= has_missing
-        self._note(table.n_rows, n_cells=len(codes.indices))
-        for array in _arrays(codes):
-            self._file.write(np.ascontiguousarray(array).data)
-        self._waiting, self._n_waiting = [], 0
-
-
-def _arrays(codes: SparseCodes) -> tuple[Any, ...]:
-    """Widest items first, so that all begin at a whole multiple of their size."""
-    return codes.indptr, codes.row_start, codes.indices, codes.row_bins, codes.codes
+        arrays: list[AnyArray] = [
+            codes.indptr,
+            codes.row_start,
+            codes.indices,
+            codes.row_bins,
+            codes.codes,
+        ]
+        return arrays, {"n_cells": len(codes.indices)}

@@ -1,11 +1,11 @@
-"""What a stored table is on disk: a folder that is written whole or not at all.
+"""The format of a table on disk: a folder that is written whole or not at all.
 
-    header.json    names, categories, labels, sizes, and the fingerprint of what was read
-    bins.npz       cuts and bins of every column
+    header.json    names, categories, labels, sizes, blocks, and the fingerprint of the data
+    codes.bin      blocks of rows as codes, or numbers.bin as numbers; feature by feature
+    bins.npz       cuts and bins of every column, for codes
     target0.npy    a target; target1.npy a further one, weight.npy and task.npy where there are any
-    codes.bin      block after block of rows; within a block feature by feature
 
-A block of a sparse table is five arrays end to end: its stored cells by column and by row.
+A block of a sparse table is several arrays end to end: its stored cells by column (and by row).
 """
 
 from __future__ import annotations
@@ -14,23 +14,28 @@ import errno
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 from secateur._kernels.records import DenseCodes, SparseCodes
 from secateur.data.binning import BinnedColumns, offset_of
-from secateur.data.categories import Categories
+from secateur.data.categories import Categories, is_missing
 from secateur.data.table import TableSchema
-from secateur.exceptions import StorageError
-from secateur.typing import AnyArray
+from secateur.data.vectors import as_array
+from secateur.exceptions import InputError, StorageError
+from secateur.typing import AnyArray, IntArray
 
 HEADER = "header.json"
-KIND = "secateur table"
+CODES = ("secateur table", "codes.bin")
+NUMBERS = ("secateur numbers", "numbers.bin")
+"""The kinds of tables on disk: name in the header, and the file of the blocks."""
+
 VERSION = 1
 
 
@@ -40,8 +45,8 @@ def digest(*facts: object) -> str:
     >>> digest("a", 1) == digest("a", 1), digest("a", 1) == digest("a", 2)
     (True, False)
     """
-    told = json.dumps([str(fact) for fact in facts]).encode()
-    return hashlib.blake2b(told, digest_size=16).hexdigest()
+    text = json.dumps([str(fact) for fact in facts]).encode()
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 @contextmanager
@@ -51,7 +56,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     try:
         part.mkdir(parents=True)
         yield part
-        if folder.exists():  # somebody else was as quick, with the same rows
+        if folder.exists():  # another process wrote the same table
             shutil.rmtree(part, ignore_errors=True)
         else:
             part.rename(folder)
@@ -114,7 +119,7 @@ def read_bins(folder: Path, n_rows: int) -> BinnedColumns:
     )
 
 
-def told_schema(schema: TableSchema) -> dict[str, Any]:
+def schema_to_json(schema: TableSchema) -> dict[str, Any]:
     """Names and categories as JSON."""
     return {
         "names": list(schema.names),
@@ -130,13 +135,13 @@ def told_schema(schema: TableSchema) -> dict[str, Any]:
     }
 
 
-def read_schema(told: dict[str, Any]) -> TableSchema:
-    """The way back."""
+def schema_from_json(found: dict[str, Any]) -> TableSchema:
+    """Names and categories from JSON."""
     known = {
         int(j): Categories(_as_values(each["values"], each["dtype"]), each["has_other"])
-        for j, each in told["categories"].items()
+        for j, each in found["categories"].items()
     }
-    return TableSchema(tuple(told["names"]), told["has_names"], known)
+    return TableSchema(tuple(found["names"]), found["has_names"], known)
 
 
 def _as_values(values: list[Any], dtype: str) -> AnyArray:
@@ -145,15 +150,15 @@ def _as_values(values: list[Any], dtype: str) -> AnyArray:
     return np.array(values, dtype=dtype)
 
 
-def write_header(folder: Path, header: dict[str, Any], kind: str = KIND) -> None:
-    """The header comes last: it has the sizes of all other files."""
+def write_header(folder: Path, header: dict[str, Any], kind: str) -> None:
+    """Write the header, last: it has the sizes of all other files."""
     sizes = {file.name: file.stat().st_size for file in sorted(folder.iterdir())}
     text = json.dumps({"kind": kind, "version": VERSION, "sizes": sizes, **header})
     (folder / HEADER).write_text(text, encoding="utf-8")
 
 
-def read_header(folder: Path, kind: str = KIND) -> dict[str, Any]:
-    """Read the header and hold it against the files; refuse what is not whole."""
+def read_header(folder: Path, kind: str) -> dict[str, Any]:
+    """Read the header, and check the sizes of the files."""
     try:
         header: dict[str, Any] = json.loads((folder / HEADER).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -178,3 +183,152 @@ def read_header(folder: Path, kind: str = KIND) -> dict[str, Any]:
             )
             raise StorageError(msg)
     return header
+
+
+# ---- blocks of rows ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPiece:
+    """Where a block of rows is in a file; nothing is open, so that it can be sent elsewhere.
+
+    ``n_cells`` is the number of stored cells of a sparse block, None for a dense one;
+    ``itemsize`` the bytes of a cell.
+    """
+
+    file: Path
+    offset: int
+    first_row: int
+    n_rows: int
+    n_features: int
+    n_cells: int | None = None
+    itemsize: int = 1
+
+
+Piece = TypeVar("Piece", bound=BlockPiece)
+
+
+def pieces_of(folder: Path, file: str, header: dict[str, Any], kind: type[Piece]) -> list[Piece]:
+    """The blocks that a header lists."""
+    n_features = len(header["names"])
+    return [kind(folder / file, n_features=n_features, **block) for block in header["blocks"]]
+
+
+class BlockWriter:
+    """Collects rows and writes a block when it is full.
+
+    Parameters
+    ----------
+    file : binary file
+    block_rows : int
+    encode : callable
+        From a list of rows (arrays, or matrices in compressed rows) to the arrays of a block and
+        further facts about it, as ``n_cells``.
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        block_rows: int,
+        encode: Callable[[list[Any]], tuple[list[AnyArray], dict[str, Any]]],
+    ) -> None:
+        self._file = file
+        self._block_rows = block_rows
+        self._encode = encode
+        self._waiting: list[Any] = []
+        self._n_waiting = 0
+        self.n_rows = 0
+        self.blocks: list[dict[str, Any]] = []
+
+    def add(self, rows: Any) -> None:
+        """Add rows; full blocks are written."""
+        start, stop = 0, int(rows.shape[0])
+        while start < stop:
+            n = min(stop - start, self._block_rows - self._n_waiting)
+            self._waiting.append(rows[start : start + n])
+            self._n_waiting += n
+            start += n
+            if self._n_waiting == self._block_rows:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write the rows collected so far as a block."""
+        if not self._n_waiting:
+            return
+        arrays, facts = self._encode(self._waiting)
+        place = {"offset": self._file.tell(), "first_row": self.n_rows, "n_rows": self._n_waiting}
+        self.blocks.append({**place, **facts})
+        for array in arrays:
+            self._file.write(np.ascontiguousarray(array).data)
+        self.n_rows += self._n_waiting
+        self._waiting, self._n_waiting = [], 0
+
+
+# ---- columns of labels ------------------------------------------------------------------------
+
+
+class LabelColumn:
+    """Numbers as they are; text and other values as codes of the distinct ones.
+
+    >>> column = LabelColumn()
+    >>> column.add(["b", "a"])
+    >>> column.add(["b", None])
+    >>> column.finished().values()
+    array(['b', 'a', 'b', None], dtype=object)
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[AnyArray] = []
+        self._codes: dict[Any, int] = {}
+        self.array: AnyArray = np.empty(0)
+        self.labels: list[Any] | None = None
+
+    @classmethod
+    def of(cls, array: AnyArray, labels: list[Any] | None) -> LabelColumn:
+        """A column that was finished before."""
+        column = cls()
+        column.array, column.labels = array, labels
+        return column
+
+    def add(self, values: Any, kept: IntArray | None = None) -> None:
+        """Append values, or some of them."""
+        array = as_array(values, "target")
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1:
+            msg = f"'target' must be one value per row. Got shape {array.shape}. Name one column."
+            raise InputError(msg)
+        array = array if kept is None else array[kept]
+        if array.dtype.kind in "biuf":
+            self._parts.append(array)
+            return
+        codes = self._codes
+        found = [codes.setdefault(_plain(value), len(codes)) for value in array.tolist()]
+        self._parts.append(np.array(found, np.int32))
+
+    def finished(self) -> LabelColumn:
+        """The whole column."""
+        kinds = {part.dtype.kind for part in self._parts}
+        has_text = bool(self._codes)
+        if has_text and kinds != {"i"}:
+            msg = (
+                "'target' must hold values of one kind. Got text in some rows and numbers in "
+                "others. Make all of them text, or all numbers."
+            )
+            raise InputError(msg)
+        array = np.concatenate(self._parts) if self._parts else np.empty(0)
+        return LabelColumn.of(array, list(self._codes) if has_text else None)
+
+    def values(self) -> AnyArray:
+        """The values, as they came."""
+        if self.labels is None:
+            return self.array
+        labels = np.fromiter(self.labels, dtype=object, count=len(self.labels))
+        return labels[self.array]
+
+
+def _plain(value: Any) -> Any:
+    """Text, numbers, truth or None: what a header of JSON can hold."""
+    if is_missing(value):
+        return None
+    return value if isinstance(value, str | int | float | bool) else str(value)

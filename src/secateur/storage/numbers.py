@@ -1,4 +1,4 @@
-"""Rows of numbers on disk as a table: what goes over all rows again and again reads them there.
+"""Numbers of a table on disk, for algorithms that read all rows again and again.
 
     dense     n_features x n_rows, as float32 where that loses nothing, else as float64
     sparse    compressed columns: indptr, then values, then indices
@@ -9,16 +9,35 @@ order, do not depend on how the rows came or how much memory there is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from secateur.data.table import DenseTable, SparseTable, Table, TableSchema
-from secateur.exceptions import InputTypeError
-from secateur.storage.folder import read_header, read_schema
+from secateur.data.table import DenseTable, RemoteTable, SparseTable, Table, TableSchema
+from secateur.data.target import read_target
+from secateur.data.vectors import as_array, check_length
+from secateur.exceptions import InputError
+from secateur.storage.folder import (
+    HEADER,
+    NUMBERS,
+    BlockPiece,
+    BlockWriter,
+    pieces_of,
+    read_header,
+    schema_from_json,
+    schema_to_json,
+    whole_folder,
+    write_header,
+)
+from secateur.storage.parts import PartReader, RowCollector, check_any, check_same_rows
+from secateur.storage.sources import Block, Part, first_block, read_blocks
+from secateur.storage.stored_table import StoredRows, StoredTable
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 BLOCK_CELLS = 1 << 20
@@ -48,21 +67,10 @@ def rows_of_block(n_features: int, *, is_sparse: bool) -> int:
     return max(LEAST_ROWS, min(MOST_ROWS, BLOCK_CELLS // n_features))
 
 
-@dataclass(frozen=True, slots=True)
-class NumberPiece:
-    """Where the numbers of some rows are: a piece of a file.
+class NumberPiece(BlockPiece):
+    """Where the numbers of some rows are."""
 
-    ``n_cells`` is the number of stored cells of a sparse block, None for a dense one; ``itemsize``
-    that of a number.
-    """
-
-    file: Path
-    offset: int
-    first_row: int
-    n_rows: int
-    n_features: int
-    itemsize: int
-    n_cells: int | None = None
+    __slots__ = ()
 
     @property
     def dtype(self) -> Any:
@@ -100,68 +108,28 @@ class NumberPiece:
         return sp.csc_array((values, indices, indptr), shape=(self.n_rows, self.n_features))
 
 
-class NumberWriter:
-    """Gathers rows, and writes a block when it is full."""
+def encode_numbers(rows: list[Any]) -> tuple[list[AnyArray], dict[str, Any]]:
+    """The arrays of a block of numbers."""
+    import scipy.sparse as sp
 
-    def __init__(self, file: BinaryIO, n_features: int, *, is_sparse: bool) -> None:
-        self._file = file
-        self._is_sparse = is_sparse
-        self._block_rows = rows_of_block(n_features, is_sparse=is_sparse)
-        self._waiting: list[Any] = []
-        self._n_waiting = 0
-        self.n_rows = 0
-        self.blocks: list[dict[str, int | None]] = []
-
-    def add(self, rows: Any) -> None:
-        """Take rows: an array of floats, or a matrix in compressed rows."""
-        start, stop = 0, int(rows.shape[0])
-        while start < stop:
-            n = min(stop - start, self._block_rows - self._n_waiting)
-            self._waiting.append(rows[start : start + n])
-            self._n_waiting += n
-            start += n
-            if self._n_waiting == self._block_rows:
-                self.flush()
-
-    def flush(self) -> None:
-        """Write what waits as a block."""
-        if not self._n_waiting:
-            return
-        told: dict[str, int | None] = {
-            "offset": self._file.tell(),
-            "first_row": self.n_rows,
-            "n_rows": self._n_waiting,
-        }
-        write = self._write_sparse if self._is_sparse else self._write_dense
-        self.blocks.append({**told, **write()})
-        self.n_rows += self._n_waiting
-        self._waiting, self._n_waiting = [], 0
-
-    def _write_dense(self) -> dict[str, int | None]:
-        cells = np.concatenate(self._waiting).T
-        with np.errstate(over="ignore"):
-            narrow = cells.astype(np.float32)
-        is_same = bool(((narrow == cells) | np.isnan(cells)).all())
-        kept = np.ascontiguousarray(narrow if is_same else cells)
-        self._file.write(kept.data)
-        return {"itemsize": kept.itemsize, "n_cells": None}
-
-    def _write_sparse(self) -> dict[str, int | None]:
-        import scipy.sparse as sp
-
-        matrix = sp.vstack(self._waiting, format="csc")
+    if sp.issparse(rows[0]):
+        matrix = sp.vstack(rows, format="csc")
         matrix.sort_indices()
-        self._file.write(matrix.indptr.astype(np.int64).data)
-        self._file.write(matrix.data.astype(np.float64).data)
-        self._file.write(matrix.indices.astype(np.int32).data)
-        return {"itemsize": 8, "n_cells": int(matrix.nnz)}
+        arrays = [
+            matrix.indptr.astype(np.int64),
+            matrix.data.astype(np.float64),
+            matrix.indices.astype(np.int32),
+        ]
+        return arrays, {"itemsize": 8, "n_cells": int(matrix.nnz)}
+    cells = np.concatenate(rows).T
+    with np.errstate(over="ignore"):
+        narrow = cells.astype(np.float32)
+    is_same = bool(((narrow == cells) | np.isnan(cells)).all())
+    kept = narrow if is_same else cells
+    return [kept], {"itemsize": kept.itemsize}
 
 
-KIND = "secateur numbers"
-NUMBERS = "numbers.bin"
-
-
-class StoredNumbers(Table):
+class StoredNumbers(RemoteTable):
     """The numbers of a table in a file, or some rows of it.
 
     Parameters
@@ -187,18 +155,20 @@ class StoredNumbers(Table):
     __slots__ = ("_is_sparse", "executor", "folder", "keeper", "kept", "lengths", "pieces",
                  "rows", "schema")  # fmt: skip
 
+    where = "rows on disk"
+    advice = "Read the columns that are needed from their file."
+
     def __init__(
         self, folder: Path, keeper: Any = None, executor: Any = None, rows: IntArray | None = None
     ) -> None:
-        header = read_header(folder, KIND)
+        header = read_header(folder, NUMBERS[0])
         self.folder = folder
         self.keeper = keeper
         self.executor = executor
         self.rows = rows
-        self.schema: TableSchema = read_schema(header)
+        self.schema: TableSchema = schema_from_json(header)
         self._is_sparse = bool(header["is_sparse"])
-        told: dict[str, Any] = {"file": folder / NUMBERS, "n_features": self.schema.n_features}
-        pieces = [NumberPiece(**told, **block) for block in header["blocks"]]
+        pieces = pieces_of(folder, NUMBERS[1], header, NumberPiece)
         kept = [_inside(piece, rows) for piece in pieces]
         found = [
             (piece, here)
@@ -244,16 +214,6 @@ class StoredNumbers(Table):
         cells, here = self.pieces[number].dense().T, self.kept[number]
         return cells if here is None else cells[here]
 
-    # ---- what rows on disk do not do ----------------------------------------------------------
-
-    def block(self, start: int, stop: int) -> FloatArray:  # noqa: ARG002
-        """Refused: the numbers are not here."""
-        raise _not_here()
-
-    def columns(self, indices: IntArray) -> FloatArray:  # noqa: ARG002
-        """Refused: the numbers are not here."""
-        raise _not_here()
-
 
 def rows_of(matrix: Any, rows: IntArray) -> Any:
     """Some rows of compressed columns, their indices sorted."""
@@ -270,8 +230,128 @@ def _inside(piece: NumberPiece, rows: IntArray | None) -> IntArray | None:
     return None if stop - start == piece.n_rows else rows[start:stop] - piece.first_row
 
 
-def _not_here() -> InputTypeError:
-    return InputTypeError(
-        "X must hold its numbers in memory for this. Got rows on disk. Read the columns that are "
-        "needed from their file."
-    )
+PART_CELLS = 1 << 21
+"""Cells that are read together, about: 16 MB of them."""
+
+Check = Callable[[tuple[str, ...], Sequence[int]], None]
+"""Complains of columns before any work: it is given their names, and which are categories."""
+
+
+class _Keeper:
+    """Has a folder, and takes it along when nobody needs it any more."""
+
+    def __init__(self, folder: Path) -> None:
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+
+class NumberStream(NamedTuple):
+    """What a stream was: its numbers on disk; target and weights."""
+
+    table: StoredNumbers
+    target: AnyArray
+    weight: FloatArray | None
+
+
+def store_stream(X: Any, y: Any, check: Check) -> NumberStream:
+    """Write the numbers of an iterator or a file to a folder that goes with the table.
+
+    Rows of weight 0 are left out, and so are blocks without rows.
+    """
+    first, blocks = first_block(read_blocks(X, y, PART_CELLS))
+    root = Path(tempfile.mkdtemp(prefix="secateur-"))
+    keeper = _Keeper(root)
+    folder = root / "numbers"
+    try:
+        target, weight = _write(folder, _parts(chain([first], blocks)), check)
+    except _BrokenStream as broken:
+        raise broken.error from None
+    return NumberStream(StoredNumbers(folder, keeper), target, weight)
+
+
+def numbers_of(table: StoredTable, check: Check) -> StoredNumbers:
+    """The numbers that a stored table was made of, written beside it the first time."""
+    root = table.root if isinstance(table, StoredRows) else table
+    check(root.names, tuple(root.categories))
+    folder = root.folder.with_name(f"numbers-{root.fingerprint}")
+    if not (folder / HEADER).is_file():
+        n_rows = max(100, min(10_000, PART_CELLS // root.n_features))
+        given = None if root.schema.has_names else root.names
+        _write(folder, root.parts(n_rows), check, names=given, expected=root.n_rows)
+    numbers = StoredNumbers(folder, root, root.executor)
+    return numbers.take(table.rows) if isinstance(table, StoredRows) else numbers
+
+
+class _BrokenStream(Exception):  # noqa: N818  # it goes no further than this file
+    """An error of the system that is the stream's own, not that of the folder written to."""
+
+    def __init__(self, error: OSError) -> None:
+        self.error = error
+
+
+def _own_errors(blocks: Iterable[Block]) -> Iterator[Block]:
+    try:
+        yield from blocks
+    except OSError as error:
+        raise _BrokenStream(error) from error
+
+
+def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
+    for X, y, weight in _own_errors(blocks):
+        rows = np.asarray(X) if isinstance(X, list | tuple) else X
+        if len(rows.shape) != 2 or rows.shape[0]:
+            yield Part(rows, (y,), weight)
+
+
+def _write(
+    folder: Path,
+    parts: Iterable[Part],
+    check: Check,
+    *,
+    names: tuple[str, ...] | None = None,
+    expected: int | None = None,
+) -> tuple[AnyArray, FloatArray | None]:
+    """Write a folder of numbers; return target and weights."""
+    found: tuple[RowCollector, BlockWriter] | None = None
+    kind, name = NUMBERS
+    with whole_folder(folder) as draft:
+        with (draft / name).open("wb") as file:
+            for part in parts:
+                found = found or _begin(file, part, check, names)
+                _add(part, *found)
+            check_any(0 if found is None else found[0].n_rows)
+            assert found is not None  # noqa: S101  # or it would have been refused
+            rows, writer = found
+            writer.flush()
+        check_same_rows(rows.n_rows, rows.n_rows if expected is None else expected)
+        facts = {"n_rows": rows.n_rows, "is_sparse": rows.reader.is_sparse, "blocks": writer.blocks}
+        write_header(draft, {**schema_to_json(rows.reader.schema), **facts}, kind)
+    return rows.targets[0].values(), rows.weight
+
+
+def _begin(
+    file: BinaryIO, part: Part, check: Check, names: tuple[str, ...] | None
+) -> tuple[RowCollector, BlockWriter]:
+    reader = PartReader.of(part.X, None, names)
+    check(reader.schema.names, reader.categorical)
+    block_rows = rows_of_block(reader.schema.n_features, is_sparse=reader.is_sparse)
+    return RowCollector(reader, 1), BlockWriter(file, block_rows, encode_numbers)
+
+
+def _add(part: Part, rows: RowCollector, writer: BlockWriter) -> None:
+    """Check some rows, and write those of positive weight."""
+    import scipy.sparse as sp
+
+    if sp.issparse(part.X) != rows.reader.is_sparse:
+        found = "dense after sparse" if rows.reader.is_sparse else "sparse after dense"
+        msg = (
+            f"The blocks of a stream must be of one kind. Got {found} ones. Make all of them "
+            "sparse, or none."
+        )
+        raise InputError(msg)
+    if part.targets[0] is None:
+        read_target(None, target_type="regression")
+    labels = as_array(part.targets[0], "y")
+    check_length(len(labels), int(part.X.shape[0]), "y")
+    table = rows.add(part._replace(targets=(labels,)))
+    every: IntArray = np.arange(table.n_features)
+    writer.add(table.csc.tocsr() if table.is_sparse else table.columns(every))

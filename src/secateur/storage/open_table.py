@@ -1,4 +1,4 @@
-"""The front door of tables larger than memory: read once, binned, kept on disk, opened again."""
+"""`open_table`: tables larger than memory, read once, binned and kept on disk."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _write(
         rows_at_once=_rows_at_once(source.width, limit),
         threads=threads,
     )
-    block_rows = _block_rows(found.n_rows, found.reader.schema.n_features, limit, executor)
+    block_rows = _block_rows(found.rows.n_rows, found.reader.schema.n_features, limit, executor)
     write_table(
         folder,
         source,

@@ -1,8 +1,9 @@
-"""Parts of one long table, all read alike: the first tells what its columns are."""
+"""Reading a long table part by part; the first part defines its columns."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,9 +27,19 @@ from secateur.data.frame_table import (
 )
 from secateur.data.frames import as_frame
 from secateur.data.names import align, check_width, made_up_names, names_of
-from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
-from secateur.exceptions import InputError, ParameterError
-from secateur.typing import AnyArray
+from secateur.data.table import (
+    DenseTable,
+    RemoteTable,
+    SparseTable,
+    Table,
+    TableSchema,
+    canonical_csc,
+)
+from secateur.data.weights import read_weights
+from secateur.exceptions import InputError, InputTypeError, ParameterError
+from secateur.storage.folder import LabelColumn
+from secateur.storage.sources import Part
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 COLUMNS_AT_ONCE = 16
 """Columns checked for infinities in one go."""
@@ -145,3 +156,143 @@ def check_any(n_rows: int) -> None:
             "the filters that made it."
         )
         raise InputError(msg)
+
+
+def check_same_rows(n_rows: int, n_before: int) -> None:
+    """Refuse data that changed between two passes over it."""
+    if n_rows != n_before:
+        msg = (
+            f"The data must stay as it is while it is read. Got {n_rows} rows where there were "
+            f"{n_before} before. Open it again."
+        )
+        raise InputError(msg)
+
+
+class RowCollector:
+    """Reads parts, drops rows of weight 0, and collects targets, weights and tasks of the others.
+
+    Parameters
+    ----------
+    reader : PartReader
+    n_targets : int
+    """
+
+    def __init__(self, reader: PartReader, n_targets: int) -> None:
+        self.reader = reader
+        self._targets = [LabelColumn() for _ in range(n_targets)]
+        self._task: LabelColumn | None = None
+        self._weights: list[FloatArray] = []
+        self._is_weighted = False
+        self.n_rows = 0
+
+    def add(self, part: Part) -> Table:
+        """The rows of a part that have weight."""
+        table = self.reader.table(part.X)
+        kept, weight = kept_rows(part, table.n_rows)
+        if kept is not None:
+            table = table.take(kept)
+        self.n_rows += table.n_rows
+        self.reader.refuse_infinite(table)
+        for labels, values in zip(self._targets, part.targets, strict=True):
+            labels.add(values, kept)
+        if part.task is not None:
+            self._task = self._task or LabelColumn()
+            self._task.add(part.task, kept)
+        self._is_weighted |= weight is not None
+        self._weights.append(np.ones(table.n_rows) if weight is None else weight)
+        return table
+
+    @property
+    def targets(self) -> tuple[LabelColumn, ...]:
+        """The targets of all rows."""
+        return tuple(column.finished() for column in self._targets)
+
+    @property
+    def task(self) -> LabelColumn | None:
+        """The tasks of all rows, where there are any."""
+        return None if self._task is None else self._task.finished()
+
+    @property
+    def weight(self) -> FloatArray | None:
+        """The weights of all rows, None where none were given."""
+        return np.concatenate(self._weights) if self._is_weighted else None
+
+
+def kept_rows(part: Part, n_rows: int) -> tuple[IntArray | None, FloatArray | None]:
+    """The rows of positive weight, None for all of them; and their weights."""
+    if part.weight is None:
+        return None, None
+    weight = read_weights(part.weight, n_rows)
+    kept = np.flatnonzero(weight)
+    return (None, weight) if len(kept) == n_rows else (kept, weight[kept])
+
+
+class LazyTable(RemoteTable):
+    """A dask array or data frame, computed part by part.
+
+    Parameters
+    ----------
+    X : dask.array.Array or dask.dataframe.DataFrame
+
+    Attributes
+    ----------
+    lengths : tuple of int
+        The rows of each part; parts without rows are left out.
+    """
+
+    __slots__ = ("_parts", "_reader", "lengths", "schema")
+
+    where = "rows of a dask collection"
+    advice = "Compute the columns that are needed first: X[...].compute()."
+
+    def __init__(self, X: Any) -> None:
+        parts, lengths = _frame_parts(X) if hasattr(X, "columns") else _array_parts(X)
+        check_any(sum(lengths))
+        self._parts = [part for part, n_rows in zip(parts, lengths, strict=True) if n_rows]
+        self.lengths = tuple(n_rows for n_rows in lengths if n_rows)
+        self._reader = PartReader.of(self._parts[0].compute(), None)
+        if self._reader.is_sparse:
+            msg = "A dask collection must have dense parts for this. Got sparse ones. Give the "
+            raise InputTypeError(msg + "sparse matrix itself.")
+        self.schema: TableSchema = self._reader.schema
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return sum(self.lengths)
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """The columns of categories, which have no numbers."""
+        return self._reader.categorical
+
+    def part(self, number: int) -> Table:
+        """The rows of one part, computed."""
+        table = self._reader.table(self._parts[number].compute())
+        self._reader.refuse_infinite(table)
+        if table.n_rows != self.lengths[number]:
+            msg = (
+                f"A part of a dask collection must stay as it is. Got {table.n_rows} rows, after "
+                f"{self.lengths[number]} at first. Persist what is drawn at random."
+            )
+            raise InputError(msg)
+        return table
+
+
+def _frame_parts(X: Any) -> tuple[Sequence[Any], list[int]]:
+    parts = [X.partitions[number] for number in range(X.npartitions)]
+    return parts, [int(n_rows) for n_rows in X.map_partitions(len).compute()]
+
+
+def _array_parts(X: Any) -> tuple[Sequence[Any], list[int]]:
+    if X.ndim != 2:
+        msg = f"X must be a table of rows and columns. Got an array of shape {X.shape}. Reshape it."
+        raise InputError(msg)
+    known = X.compute_chunk_sizes() if np.isnan(X.shape[0]) else X
+    rows = known.rechunk((known.chunks[0], -1))
+    return [rows.blocks[number] for number in range(rows.numblocks[0])], list(rows.chunks[0])
+
+
+def computed(value: Any) -> Any:
+    """What a dask collection holds; anything else as it is."""
+    return value.compute() if hasattr(value, "compute") and hasattr(value, "dask") else value

@@ -1,27 +1,37 @@
-"""Where the rows of a stored table come from: files, data frames, matrices, dask collections.
+"""Rows in blocks: from files, data frames, matrices and dask collections, or from an iterator.
 
-A source can be read more than once, block by block, and knows a fingerprint: a text that changes
-when its rows do.
+A source can be read more than once, block by block, and has a fingerprint: a text that changes
+when its rows do. A stream is read once.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from secateur.data.frames import as_frame
 from secateur.data.messages import some_of
 from secateur.exceptions import InputError, InputTypeError
-from secateur.storage.file_blocks import batches_of, files_of, is_libsvm, open_frames, open_libsvm
+from secateur.storage.file_blocks import (
+    batches_of,
+    files_of,
+    is_libsvm,
+    libsvm_blocks,
+    open_frames,
+    open_libsvm,
+)
 from secateur.storage.reading.matrices import LABEL
 
+if TYPE_CHECKING:
+    from secateur.storage.stored_table import StoredTable
+
 TARGET = "(target)"
-"""What a target is called that came without a name."""
+"""The name of a target that came without one."""
 
 
 class Roles(NamedTuple):
@@ -48,7 +58,7 @@ class Part(NamedTuple):
 
 
 class Source(ABC):
-    """Rows that can be read again and again; ``names`` are those of columns that bring none."""
+    """Rows that can be read again and again; ``names`` are for columns that have none."""
 
     names: tuple[str, ...] | None = None
     fingerprint: str
@@ -62,17 +72,7 @@ class Source(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameSource(Source):
-    """Rows of data frames, whose columns have names.
-
-    Parameters
-    ----------
-    read : callable
-        From a number of rows to an iterator of frames.
-    roles : Roles
-    fingerprint : str
-    width : int
-        The number of columns, about.
-    """
+    """Rows of data frames: ``read`` gives an iterator of frames of so many rows."""
 
     read: Callable[[int], Iterator[Any]]
     roles: Roles
@@ -115,16 +115,7 @@ class MatrixSource(Source):
 
 
 def open_source(data: Any, target: Any, roles: Roles) -> Source:
-    """Find out what is to be read.
-
-    Parameters
-    ----------
-    data : path, pyarrow dataset, data frame, dask data frame, dask array or array
-    target : str, list of str, or array
-        Columns of what has columns; the values themselves beside an array.
-    roles : Roles
-        The other columns that are no features.
-    """
+    """The source for data of any kind; see `open_table` for data and target."""
     if isinstance(data, str | os.PathLike):
         path = Path(data)
         if not path.exists():
@@ -140,7 +131,10 @@ def open_source(data: Any, target: Any, roles: Roles) -> Source:
     module = type(data).__module__.partition(".")[0]
     if module == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "files"):
         prints = [print_of_files(Path(file)) for file in data.files if Path(file).exists()]
-        return _of_dataset(data, ";".join(prints) or uuid4().hex, target, roles)
+        columns = list(data.schema.names)
+        full = _with_targets(roles, target, columns)
+        fingerprint = ";".join(prints) or uuid4().hex
+        return FrameSource(lambda n: batches_of(data, n), full, fingerprint, len(columns))
     if is_lazy(data):
         return _of_dask(data, target, roles)
     return _of_memory(data, target, roles)
@@ -158,12 +152,6 @@ def _of_libsvm(path: Path) -> Source:
         return ((raw.matrix, raw.extra[LABEL]) for raw in opened.read(n_rows))
 
     return MatrixSource(read, print_of_files(path), len(opened.names), names=opened.names)
-
-
-def _of_dataset(dataset: Any, fingerprint: str, target: Any, roles: Roles) -> Source:
-    full = _with_targets(roles, target, list(dataset.schema.names))
-    width = len(dataset.schema.names)
-    return FrameSource(lambda n: batches_of(dataset, n), full, fingerprint, width)
 
 
 def _of_dask(data: Any, target: Any, roles: Roles) -> Source:
@@ -281,3 +269,119 @@ def print_of_files(path: Path) -> str:
         msg = f"A folder must hold files. Got none in {str(path)!r}. Check the path."
         raise InputError(msg)
     return ";".join(facts)
+
+
+# ---- streams ----------------------------------------------------------------------------------
+
+ROWS = 10_000
+"""Rows of a file that are read at once."""
+
+Block = tuple[Any, Any, Any]
+"""X, y and weights of some rows; weights may be None."""
+
+
+def is_stream(X: Any) -> bool:
+    """Whether X comes in blocks: a file's name, an iterator, or a table on disk.
+
+    >>> is_stream("rows.parquet"), is_stream(iter([])), is_stream([[1.0]])
+    (True, True, False)
+    """
+    return isinstance(X, str | os.PathLike | Iterator) or _is_stored(X)
+
+
+def _is_stored(X: Any) -> bool:
+    return hasattr(X, "target_names") and hasattr(X, "parts")
+
+
+def read_blocks(X: Any, y: Any = None, most_cells: int | None = None) -> Iterator[Block]:
+    """The blocks of a stream.
+
+    Parameters
+    ----------
+    X : iterator of (X, y) or (X, y, weight), stored table, or name of a file
+        Parquet (a file or a folder), CSV, Feather, or LIBSVM; see `secateur.storage.file_blocks`.
+    y : str, optional
+        The column of a file that is the target; the last one by default. LIBSVM has its own.
+    most_cells : int, optional
+        The most cells of a block of a file, about; so many rows at a time otherwise, however wide.
+
+    Examples
+    --------
+    >>> [len(X) for X, y, weight in read_blocks(iter([([[1.0]], [0]), ([[2.0]], [1])]))]
+    [1, 1]
+    """
+    if not isinstance(X, str | os.PathLike):
+        if y is not None:
+            msg = (
+                "'y' must come with each block of a stream. Got it beside an iterator, or a table "
+                "that has its own. Give an iterator of (X, y) pairs, or leave it out."
+            )
+            raise InputError(msg)
+        return stored_blocks(X) if _is_stored(X) else _checked(X)
+    file = Path(X)
+    if not file.exists():
+        msg = f"X must be a table, an iterator or the name of a file. Got {str(file)!r}, which is "
+        raise InputError(msg + "no file. Check the path.")
+    if not is_libsvm(file):
+        return _frame_blocks(file, y, most_cells)
+    if y is not None:
+        msg = "'y' must be None for a LIBSVM file, which holds its labels. Got a y. Leave it out."
+        raise InputError(msg)
+    return ((X, y, None) for X, y in libsvm_blocks(file, ROWS))
+
+
+def _checked(blocks: Iterable[Any]) -> Iterator[Block]:
+    for block in blocks:
+        if not isinstance(block, tuple | list) or len(block) not in {2, 3}:
+            msg = (
+                "A stream must give blocks (X, y) or (X, y, weight). Got "
+                f"{type(block).__name__}. Give an iterator of pairs."
+            )
+            raise InputTypeError(msg)
+        yield (*block, None) if len(block) == 2 else tuple(block)
+
+
+def first_block(blocks: Iterator[Block]) -> tuple[Block, Iterator[Block]]:
+    """The first block of a stream, and those that follow; there must be one."""
+    first = next(blocks, None)
+    if first is None:
+        msg = "A stream must have at least one block. Got none. Check the iterator or the file."
+        raise InputError(msg)
+    return first, blocks
+
+
+def refuse_beside(sample_weight: Any) -> None:
+    """Refuse weights that do not come with the blocks."""
+    if sample_weight is not None:
+        msg = (
+            "'sample_weight' must come with the blocks of a stream. Got it beside them. Give "
+            "an iterator of (X, y, weight)."
+        )
+        raise InputError(msg)
+
+
+def _frame_blocks(file: Path, target: Any, most_cells: int | None) -> Iterator[Block]:
+    names, read = open_frames(file, [target] if isinstance(target, str) else ())
+    n_rows = ROWS if most_cells is None else max(100, min(ROWS, most_cells // len(names)))
+    name = names[-1] if target is None else target
+    if name not in names:
+        msg = f"'y' must name a column of the file. Got {name!r}. The columns are {names[:5]} ..."
+        raise InputError(msg)
+    return ((part.drop_columns([name]), part.column(name), None) for part in read(n_rows))
+
+
+def stored_blocks(table: StoredTable) -> Iterator[Block]:
+    """The rows that a stored table was made of, read again as they were."""
+    if len(table.target_names) > 1:
+        msg = (
+            f"A stream must have one target. Got {list(table.target_names)}. Open the table with "
+            "one of them."
+        )
+        raise InputError(msg)
+    return ((part.X, part.targets[0], part.weight) for part in table.parts(ROWS))
+
+
+def lazy_blocks(X: Any, y: Any) -> Iterator[Block]:
+    """The parts of a dask array or data frame, each computed when its turn comes."""
+    source = open_source(X, y, Roles())
+    return ((part.X, part.targets[0], None) for part in source.parts(ROWS))

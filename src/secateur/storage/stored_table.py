@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,27 +12,30 @@ import numpy as np
 
 from secateur._kernels.records import DenseCodes, SparseCodes
 from secateur.data.binning import BinnedColumns
-from secateur.data.table import Table, TableSchema
+from secateur.data.frames import select_rows
+from secateur.data.sampling import sample_rows
+from secateur.data.table import RemoteTable, Table, TableSchema
+from secateur.data.vectors import as_array
+from secateur.data.weights import read_weights
 from secateur.exceptions import InputTypeError
-from secateur.storage.folder import read_bins, read_header, read_schema
-from secateur.storage.labels import LabelColumn
+from secateur.storage.folder import (
+    CODES,
+    BlockPiece,
+    LabelColumn,
+    pieces_of,
+    read_bins,
+    read_header,
+    schema_from_json,
+)
+from secateur.storage.parts import kept_rows
 from secateur.storage.sources import Part, Source
 from secateur.typing import AnyArray, CodeArray, FloatArray, IntArray
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBlock:
-    """Where the codes of some rows are: a piece of a file.
+class StoredBlock(BlockPiece):
+    """Where the codes of some rows are."""
 
-    Nothing is open: a block can be sent to another process that sees the same folder.
-    """
-
-    file: Path
-    offset: int
-    first_row: int
-    n_rows: int
-    n_features: int
-    n_cells: int | None = None
+    __slots__ = ()
 
     @property
     def n_bytes(self) -> int:
@@ -90,7 +93,7 @@ def read_together(blocks: Sequence[StoredBlock], bins: BinnedColumns) -> BinnedC
     return bins._replace(codes=DenseCodes(codes), n_rows=n_rows)
 
 
-class StoredTable(Table):
+class StoredTable(RemoteTable):
     """A table that `secateur.open_table` made, or opened again.
 
     Boosted selectors fit on it as on any other table, without a y. Its rows are on disk: what asks
@@ -122,6 +125,9 @@ class StoredTable(Table):
         "source",
     )
 
+    where = "a stored table, which has codes on disk"
+    advice = "Use a boosted selector, or read the columns that are needed from their file."
+
     def __init__(
         self,
         folder: Path,
@@ -129,22 +135,16 @@ class StoredTable(Table):
         source: Source | None = None,
         executor: Any = None,
     ) -> None:
-        header = read_header(folder)
+        header = read_header(folder, CODES[0])
         self.folder = folder
         self.memory_limit = memory_limit
         self.source = source
         self.executor = executor
-        self.kept: Any = None  # rows in memory that judge: see `sample_stored`
-        self.schema: TableSchema = read_schema(header)
+        self.kept: Any = None  # rows in memory: see `sample_stored`
+        self.schema: TableSchema = schema_from_json(header)
         self.bins = read_bins(folder, header["n_rows"])
         self._header = header
-        self.blocks: Sequence[StoredBlock] = [
-            StoredBlock(folder / "codes.bin", n_features=len(header["names"]), **told)
-            for told in (
-                {key: block.get(key) for key in ("offset", "first_row", "n_rows", "n_cells")}
-                for block in header["blocks"]
-            )
-        ]
+        self.blocks: Sequence[StoredBlock] = pieces_of(folder, CODES[1], header, StoredBlock)
 
     @property
     def n_rows(self) -> int:
@@ -197,26 +197,157 @@ class StoredTable(Table):
 
     def take(self, rows: IntArray) -> Table:
         """Some rows, as for a fold: codes stay where they are."""
-        from secateur.storage.stored_rows import StoredRows
-
         return StoredRows(self, rows)
 
     def __repr__(self) -> str:
         return f"StoredTable({self.n_rows:,} x {self.n_features:,}, {str(self.folder)!r})"
 
-    # ---- what a table on disk does not do -----------------------------------------------------
 
-    def block(self, start: int, stop: int) -> FloatArray:  # noqa: ARG002
-        """Refused: the numbers are not there."""
-        raise _not_here()
+# ---- some of its rows --------------------------------------------------------------------------
 
-    def columns(self, indices: IntArray) -> FloatArray:  # noqa: ARG002
-        """Refused: the numbers are not there."""
-        raise _not_here()
+SAMPLE_ROWS = 100_000
+"""The most rows that are read into memory, to score and to report."""
+
+SAMPLE_SHARE = 8
+"""They take at most such a part of the memory."""
+
+LEAST_SAMPLE = 1_000
+"""The fewest, however wide the table and small the memory."""
 
 
-def _not_here() -> InputTypeError:
-    return InputTypeError(
-        "X must hold its numbers in memory for this. Got a stored table, which has codes on disk. "
-        "Use a boosted selector, or read the columns that are needed from their file."
-    )
+class StoredRows(StoredTable):
+    """Some rows of a stored table, in their order; selectors fit on them as on the table.
+
+    Codes stay where they are, so bins are those of all rows.
+    """
+
+    __slots__ = ("root", "rows")
+
+    def __init__(self, root: StoredTable, rows: IntArray) -> None:
+        self.root = root
+        self.rows: IntArray = np.sort(np.asarray(rows, np.int64))
+        for name in ("folder", "memory_limit", "source", "executor", "schema", "bins", "_header"):
+            setattr(self, name, getattr(root, name))
+        self.blocks = root.blocks
+        self.kept = None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
+
+    def target(self, number: int = 0) -> AnyArray:
+        """The values of a target, as they were read."""
+        return self.root.target(number)[self.rows]
+
+    @property
+    def weight(self) -> FloatArray | None:
+        """The weights of the rows, None where all count the same."""
+        weight = self.root.weight
+        return None if weight is None else weight[self.rows]
+
+    @property
+    def task(self) -> AnyArray | None:
+        """The task of each row, where there is such a column."""
+        task = self.root.task
+        return None if task is None else task[self.rows]
+
+    def parts(self, n_rows: int = 10_000) -> Iterator[Part]:
+        """These rows as they were read, and no others."""
+        for part, here in _among(self.root.parts(n_rows), self.rows):
+            weight = None
+            if part.weight is not None:
+                weight = read_weights(part.weight, int(part.X.shape[0]))[here]
+            yield Part(
+                select_rows(part.X, here),
+                tuple(as_array(values, "target")[here] for values in part.targets),
+                weight,
+                None if part.task is None else as_array(part.task, "task")[here],
+            )
+
+    def take(self, rows: IntArray) -> Table:
+        """Some of the rows."""
+        return StoredRows(self.root, self.rows[rows])
+
+
+def _among(parts: Iterable[Part], rows: IntArray) -> Iterator[tuple[Part, IntArray]]:
+    """Parts with some of the rows of a table, which are counted without those of weight 0."""
+    first = 0
+    for part in parts:
+        n_read = int(part.X.shape[0])
+        kept, _ = kept_rows(part, n_read)
+        numbers = np.arange(n_read) if kept is None else kept
+        start, stop = np.searchsorted(rows, [first, first + len(numbers)])
+        if start < stop:
+            yield part, numbers[rows[start:stop] - first]
+        first += len(numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledRows:
+    """Rows of a stored table, read from where it was read and kept in memory.
+
+    Parameters
+    ----------
+    rows : array of int
+        Their numbers in the table, rising.
+    X : data frame or matrix
+        The features, as they were read.
+    """
+
+    rows: IntArray
+    X: Any
+
+    def among(self, table: StoredTable) -> tuple[IntArray, Any]:
+        """Those of the sample that a table has: their places in it, and their features."""
+        if not isinstance(table, StoredRows):
+            return self.rows, self.X
+        _, here, place = np.intersect1d(
+            self.rows, table.rows, assume_unique=True, return_indices=True
+        )
+        return place, select_rows(self.X, here)
+
+
+def most_sampled(table: StoredTable) -> int:
+    """How many rows of a table are read into memory at the most."""
+    room = table.memory_limit // SAMPLE_SHARE // (8 * table.n_features)
+    return min(SAMPLE_ROWS, max(LEAST_SAMPLE, room))
+
+
+def sample_stored(table: StoredTable, seed: int, most: int = SAMPLE_ROWS) -> SampledRows:
+    """Read a seeded sample of the rows of a stored table, all of them if they are few.
+
+    Which rows these are follows from their numbers and the seed alone. The table keeps them.
+    """
+    if table.kept is None or table.kept[0] != (seed, most):
+        table.kept = ((seed, most), _read_sample(table, seed, most))
+    found: SampledRows = table.kept[1]
+    return found
+
+
+def _read_sample(table: StoredTable, seed: int, most: int) -> SampledRows:
+    if table.source is None:
+        msg = (
+            "Rows that judge must be read from their own file. Got a table that was opened from "
+            "its folder. Give open_table the file, with the same cache."
+        )
+        raise InputTypeError(msg)
+    most = min(most, most_sampled(table))
+    chosen = sample_rows(table.n_rows, most, seed)
+    taken = np.arange(table.n_rows) if chosen is None else chosen
+    read = table.parts(max(100, min(10_000, most)))
+    parts = [select_rows(part.X, here) for part, here in _among(read, taken)]
+    return SampledRows(taken, _concatenated(parts))
+
+
+def _concatenated(parts: list[Any]) -> Any:
+    """Blocks of one kind as one."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    if hasattr(parts[0], "tocsr"):
+        import scipy.sparse as sp
+
+        return sp.vstack(parts, format="csr")
+    import narwhals as nw
+
+    return nw.concat([nw.from_native(part) for part in parts]).to_native()

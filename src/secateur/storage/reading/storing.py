@@ -11,7 +11,7 @@ import numpy as np
 
 from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError
-from secateur.storage.labels import LabelColumn
+from secateur.storage.folder import LabelColumn
 from secateur.storage.open_table import Storing, store_source
 from secateur.storage.reading.columns import TableSummary, summarize
 from secateur.storage.reading.dataset import (
