@@ -9,7 +9,7 @@ from common.measure import Run, Stopwatch
 
 from adapters.secateur_boosted import AGBM
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.groups import GroupTesting, largest_group, pool_groups
+from secateur.engines.boosted.groups import GroupTesting, largest_group, sum_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class GTGBM:
         watch = Stopwatch()
         with watch("grouping"):
             told = self.told(data.columns.n_rows)
-            groups = pool_groups(data.columns, data.weight, told, data.threads)
+            groups = sum_groups(data.columns, data.weight, told, data.threads)
         run = self.boosting.train(replace(data, groups=groups))
         design = groups.plan.design
         facts: dict[str, Any] = {**run.facts, "design": design, "bytes": groups.codes.nbytes}

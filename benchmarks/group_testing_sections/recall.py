@@ -17,7 +17,7 @@ from secateur.data.binning import bin_table
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.groups import GroupPlan, GroupTesting, largest_group, pool_groups
+from secateur.engines.boosted.groups import GroupPlan, GroupTesting, largest_group, sum_groups
 from secateur.losses import get_loss
 
 ROWS = (250, 500, 1_000, 2_000, 4_000)
@@ -130,7 +130,7 @@ def _fit(n: int, d: int, seed: int) -> tuple[float, float]:
     with Threads(N_THREADS) as threads:
         table_ = read_table(X)
         columns = bin_table(table_, weight, threads=threads)
-        groups = pool_groups(columns, weight, _default(n, seed), threads)
+        groups = sum_groups(columns, weight, _default(n, seed), threads)
         cost_model = as_costs(None, None, None).bind(table_.names)
         data = BoostedData(columns, y, weight, get_loss("squared_error"), cost_model, threads)
         params = AGBM(N_TREES, 0.005).params
@@ -152,7 +152,7 @@ def _once(n: int, d: int, seed: int, form: Any) -> tuple[float, float]:
     with Threads(N_THREADS) as threads:
         table_ = read_table(X)
         columns = bin_table(table_, weight, threads=threads)
-        groups = pool_groups(columns, weight, form(n, seed), threads)
+        groups = sum_groups(columns, weight, form(n, seed), threads)
         plan = groups.plan
         if not plan.design.has_tests:
             return 1.0, 1.0  # all features are searched

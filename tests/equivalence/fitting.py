@@ -16,7 +16,7 @@ from secateur.data.binning import BinnedColumns, bin_table, with_bundles
 from secateur.data.categories import Categories
 from secateur.data.costs import FeatureCosts
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
-from secateur.engines.boosted.groups import GroupPlan, pool_groups
+from secateur.engines.boosted.groups import GroupPlan, sum_groups
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trace import trace_boosted
 from secateur.execution.blocks import RowBlock
@@ -99,7 +99,7 @@ def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=(), told=
 
 def pool_blocks(task, columns, blocks, told, threads) -> GroupPlan:
     """Give each block the sums of its rows; the plan of the groups."""
-    groups = pool_groups(columns, task.weight, told, threads)
+    groups = sum_groups(columns, task.weight, told, threads)
     for block in blocks:
         rows = slice(block.first_row, block.first_row + block.columns.n_rows)
         block.group_sums = np.ascontiguousarray(groups.codes[:, rows])

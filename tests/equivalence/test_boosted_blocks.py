@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secateur.data.binning import bin_table
-from secateur.engines.boosted import partition as parting
+from secateur.engines.boosted import rows as block_rows
 
 
 @settings(max_examples=60)
@@ -133,6 +133,6 @@ def test_cut_columns_put_together_are_the_whole():
 def test_large_nodes_are_parted_by_all_threads_as_by_one(monkeypatch, subsample, n_threads):
     task = make_task(n_rows=900, missing_share=0.05, subsample=subsample, whole=False)
     plain = fit_engine(task)
-    monkeypatch.setattr(parting, "MANY_ROWS", 1)
-    monkeypatch.setattr(parting, "ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(block_rows, "MANY_ROWS", 1)
+    monkeypatch.setattr(block_rows, "ROWS_PER_THREAD", 1)
     assert_same_fit(plain, fit_engine(task, n_threads=n_threads))

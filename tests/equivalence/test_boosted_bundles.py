@@ -82,7 +82,7 @@ def test_the_same_common_trees_of_several_tasks(penalty):
     tasks = np.arange(len(task.target)) % 4
     told = {"common_trees": True, "group_penalty": penalty, "max_iter": 10, "random_state": 0}
     selectors = [secateur.MultitaskAGBMClassifier(early_stopping=False, **told) for _ in range(2)]
-    with always_tried(), mock.patch.object(whole, "MOST_DENSE", 0):
+    with always_tried(), mock.patch.object(whole, "MAX_DENSE", 0):
         plain = selectors[0].fit(task.X, task.target, task=tasks)
         with always_bundled():
             found = selectors[1].fit(task.X, task.target, task=tasks)

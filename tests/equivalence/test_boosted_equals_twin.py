@@ -38,7 +38,7 @@ def test_engine_on_two_blocks_equals_twin(task, cut):
 @settings(max_examples=60)
 @given(tasks())
 def test_engine_without_room_for_histograms_equals_twin(task):
-    with mock.patch.multiple(nodes, STORE_LEAST=0, STORE_SHARE=0.0):
+    with mock.patch.multiple(nodes, MIN_STORE_BYTES=0, STORE_SHARE=0.0):
         assert_equals_twin(fit_engine(task), fit_twin(task), task)
 
 

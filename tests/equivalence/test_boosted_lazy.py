@@ -33,7 +33,7 @@ COSTS = {
 
 def always_tried():
     """Draft trees whenever anything is left out, however little it saves."""
-    return mock.patch.multiple(lazy, LEAST_LEFT_OUT=1, N_PROMISING=1, LEAST_PASSES=0.0)
+    return mock.patch.multiple(lazy, MIN_LEFT_OUT=1, N_PROMISING=1, MIN_PASSES=0.0)
 
 
 class Verdicts:

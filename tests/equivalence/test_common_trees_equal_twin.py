@@ -26,8 +26,8 @@ from secateur.data.target import Target
 from secateur.engines.boosted import lazy
 from secateur.engines.boosted.common_trees import CommonData
 from secateur.engines.boosted.engine import BoostedData
+from secateur.engines.boosted.feature_use import NodeFeatureUse
 from secateur.engines.boosted.multitask import TaskData
-from secateur.engines.boosted.node_costs import NodeFeatureUse
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.fold_losses import FoldLosses, first_near_best
 from secateur.model_selection.folds import draw_folds
@@ -132,7 +132,7 @@ def test_common_trees_equal_twin(case, task_split_penalty, sparse):
 @settings(max_examples=40)
 @given(together(), st.sampled_from([0.0, 1.0]))
 def test_drafts_of_common_trees_are_the_full_search(case, task_split_penalty):
-    with mock.patch.multiple(lazy, LEAST_LEFT_OUT=1, N_PROMISING=1, LEAST_PASSES=0.0):
+    with mock.patch.multiple(lazy, MIN_LEFT_OUT=1, N_PROMISING=1, MIN_PASSES=0.0):
         drafted, _ = fit_common(case, task_split_penalty)
     full, _ = fit_common(case, task_split_penalty, is_lazy=False)
     for step, same in zip(drafted, full, strict=True):
@@ -144,18 +144,18 @@ def test_drafts_of_common_trees_are_the_full_search(case, task_split_penalty):
                 np.testing.assert_array_equal(tree.value, its.value)
 
 
-def test_the_task_is_bought_once_and_given_back():
+def test_the_first_split_by_task_costs_once_and_can_be_undone():
     cost_model = FeatureCosts().bind(["a", "b"])
     own, codes, column = np.array([0.05, 0.05]), np.arange(2), 2
     feature_use = NodeFeatureUse(cost_model, (None, None), 0.1, own, codes, 0.0, 0.1)
-    np.testing.assert_allclose(feature_use.at(0).costs, [0.2, 0.2, 0.1])
-    account = feature_use.mark()
-    feature_use.at(0).use(column)
-    np.testing.assert_allclose(feature_use.at(0).costs, [0.2, 0.2, 0.0])
+    np.testing.assert_allclose(feature_use.at_node(0).costs, [0.2, 0.2, 0.1])
+    state = feature_use.state()
+    feature_use.at_node(0).add(column)
+    np.testing.assert_allclose(feature_use.at_node(0).costs, [0.2, 0.2, 0.0])
     assert feature_use.entered.tolist() == []  # it is no feature
-    assert feature_use.spent == 0.0
-    feature_use.rewind(account)
-    np.testing.assert_allclose(feature_use.at(0).costs, [0.2, 0.2, 0.1])
+    assert feature_use.total_cost == 0.0
+    feature_use.restore(state)
+    np.testing.assert_allclose(feature_use.at_node(0).costs, [0.2, 0.2, 0.1])
 
 
 @settings(max_examples=25)

@@ -14,7 +14,7 @@ from secateur.data.folds import Fold
 from secateur.data.frames import read_table
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.boosted.small import SmallTrees
+from secateur.engines.boosted.whole_tree import SmallTrees
 from secateur.exceptions import ParameterError
 from secateur.losses import get_loss
 

@@ -17,7 +17,7 @@ from secateur._kernels.fixed_point import (
     sum_leaves,
     sum_terms,
 )
-from secateur.engines.boosted.rows import WeightScale, fixed_point_scale, gradient_scale
+from secateur.engines.boosted.params import WeightScale, fixed_point_scale, gradient_scale
 
 
 def make_rows(seed, n):
@@ -100,7 +100,7 @@ def test_sums_of_leaves_and_their_values():
 
 
 @pytest.mark.parametrize(
-    ("weights", "min_samples_leaf", "least"),
+    ("weights", "min_samples_leaf", "min_weight"),
     [
         (WeightScale(1.0, 1.0, 3.0, 9.0), 1, 1),
         (WeightScale(1.0, 1.0, 3.0, 9.0), 2.5, 3),
@@ -110,8 +110,8 @@ def test_sums_of_leaves_and_their_values():
         (WeightScale(65535.0, 0.5, 1.0, 9.0), 2, 65535),
     ],
 )
-def test_the_least_weight_of_a_side(weights, min_samples_leaf, least):
-    assert weights.least(min_samples_leaf) == least
+def test_the_least_weight_of_a_side(weights, min_samples_leaf, min_weight):
+    assert weights.min_weight(min_samples_leaf) == min_weight
 
 
 # ---------------------------------------------------------------------------- both halves fit

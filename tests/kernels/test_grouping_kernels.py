@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from reference.boosted import Table
 from reference.group_testing import codes_of, cut_up, pseudo_feature
 
-from secateur._kernels.group_tests import TEST_BINS, code_sums, pooled_gains, pooled_histograms
+from secateur._kernels.group_tests import TEST_BINS, code_sums, group_gains, group_histograms
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
-from secateur.engines.boosted.groups import GroupTesting, pool_groups, whole_weights
+from secateur.data.weights import whole_weights
+from secateur.engines.boosted.groups import GroupTesting, sum_groups
 
 
 @settings(max_examples=60)
@@ -36,7 +37,7 @@ def test_every_group_has_the_sum_of_its_features(task, sparse, n_threads):
     told = GroupTesting(expected_features=2, leaf_size=1, group_size=2, seed=3)
     with Threads(n_threads) as threads:
         columns = bin_table(make_table(task, sparse=sparse), task.weight, threads=threads)
-        plan, codes = pool_groups(columns, task.weight, told, threads)
+        plan, codes = sum_groups(columns, task.weight, told, threads)
     design = plan.design
     if not design.has_tests:
         assert codes.shape[0] == 0
@@ -68,10 +69,10 @@ def test_histograms_and_gains():
     packed = (gradient[rows].astype(np.int64) << 32) + 1
     groups = np.array([6, 0, 3, 3, 1])
     found = np.empty((5, TEST_BINS), np.int64)
-    pooled_histograms(codes, rows.astype(np.uint32), packed, False, groups, 0, 5, found)
+    group_histograms(codes, rows.astype(np.uint32), packed, False, groups, 0, 5, found)
     total = int(packed.sum())
     gains = np.empty(5)
-    pooled_gains(found, total, (1.0, 1.0), np.int64(10), 0, 5, gains)
+    group_gains(found, total, (1.0, 1.0), np.int64(10), 0, 5, gains)
     for f, group in enumerate(groups):
         mine = codes[group, rows]
         expected = [packed[mine == b].sum() for b in range(TEST_BINS)]
@@ -84,5 +85,5 @@ def test_histograms_and_gains():
                 score = g[left].sum() ** 2 / left.sum() + g[~left].sum() ** 2 / (~left).sum()
                 best = max(best, score - g.sum() ** 2 / len(g))
         assert gains[f] == pytest.approx(best)
-    pooled_gains(found, total, (1.0, 1.0), np.int64(100), 0, 5, gains)
+    group_gains(found, total, (1.0, 1.0), np.int64(100), 0, 5, gains)
     assert (gains == -1.0).all()

@@ -130,7 +130,7 @@ def test_designs_keep_to_the_memory_of_the_paper():
         design = GroupDesign.of(d, GroupTesting(s, 0.1, leaf, size))
         bound = 2 / leaf * np.e * np.log(s / 0.1) * d
         assert design.n_bytes(1) <= 2 * bound  # halving stops between leaf_size / 2 and leaf_size
-        assert design.pays == (size is not None)
+        assert design.is_faster == (size is not None)
 
 
 def test_designs_of_odd_sizes_leave_no_feature_out():

@@ -1,7 +1,12 @@
 """Several columns of codes as one, whose codes are the combinations that occur.
 
-Notation: ``i`` row, ``a`` code of what is bundled so far, ``b`` code of the next column. A pair of
-codes is the number ``256 a + b``; pairs that occur are numbered in their order.
+Notation
+--------
+i        row
+pair     number 256 a + b of a code a of the bundle so far and a code b of the next column; pairs
+         that occur are numbered in their order
+j, k     feature, bundle
+c        code of a bundle; ``own[j, c]`` is the code of feature j in it
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ def count_pairs(bundled, codes, seen_out):
 
 @njit(cache=True, nogil=True)
 def number_pairs(seen, number_out, pair_out):
-    """Number the pairs that occur; gives how many there are, -1 if they are too many for a byte."""
+    """Number the pairs that occur; returns how many, or -1 if they do not fit in a byte."""
     n = 0
     for pair in range(seen.shape[0]):
         if seen[pair]:
@@ -54,10 +59,9 @@ def bundle_pairs(codes, number, bundled_out):
 
 @njit(cache=True, nogil=True)
 def spread_bins(bundled, column, own, features, offset, n_bins, start, stop, histogram_out):
-    """Histograms of the features start .. stop of a list from those of the bundled columns.
+    """Histograms of the features start .. stop of a list from those of the bundles.
 
-    ``bundled[k, code]`` are packed sums of the bundled column k, ``own[j, code]`` is the code of
-    feature j in it.
+    ``bundled[k, c]`` are packed sums of bundle k.
     """
     for f in range(start, stop):
         j = features[f]
@@ -72,7 +76,7 @@ def spread_bins(bundled, column, own, features, offset, n_bins, start, stop, his
 
 @njit(cache=True, nogil=True)
 def spread_cells(bundled, column, own, features, places, histogram_out):
-    """``histogram[places[f], cell * 256 + code]`` of features from those of the bundled columns."""
+    """``histogram[places[f], cell * 256 + code]`` of features from those of the bundles."""
     for f in range(features.shape[0]):
         j = features[f]
         k = column[j]

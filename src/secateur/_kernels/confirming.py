@@ -1,13 +1,17 @@
 """Which features left out of a tree would have changed it: all nodes in one pass over the rows.
 
-Notation: ``i`` row, ``f`` place of a feature in the list, ``b`` bin, ``c`` cell, ``q`` node. The
-cells of a tree part its rows; every node that was searched is one cell or the two nodes below it:
+The cells of a tree partition its rows; every node that was searched is one cell or the union of the
+two nodes below it:
 
     node 0          [0 1 2 3]
     nodes 1, 2      [0 1] [2 3]          cells 0, 1, 2, 3
 
-``cell[q]`` is the cell of node q or -1; ``below[q]`` then is the first of the two nodes that make
-it up.
+Notation
+--------
+i, r     position in a list of rows, row
+f, j     position in a list of features, feature
+b, c     bin, cell
+q        node; ``cell[q]`` is its cell or -1, ``below[q]`` then the first of the two nodes below
 """
 
 from __future__ import annotations
@@ -42,10 +46,7 @@ def add_two_in_order(c0, c1, place, packed, h0, h1):
 
 @njit(cache=True, nogil=True)
 def clear_cells(n_bins, cells_out):
-    """Empty the bins of one feature in all cells; codes that it does not have are left as they are.
-
-    On short tables most of a cell is room for codes that no row has.
-    """
+    """Clear the bins of one feature in all cells, and only those of codes that it has."""
     for first in range(0, cells_out.shape[0], N_CODES):
         cells_out[first : first + n_bins] = 0
         cells_out[first + MISSING] = 0
@@ -107,44 +108,44 @@ def find_better(
     is_categorical,
     nodes,
     best,
-    bought,
-    prices,
+    first_use,
+    penalties,
     scale,
-    unit,
-    least,
+    steps,
+    min_weight,
     better_out,
 ):
     """Mark the features of the list that some node would have chosen instead of what it chose.
 
     ``nodes`` = (cell, below, totals) of the searched nodes in breadth-first order, ``best[q]`` the
-    priced gain of node q's choice (0 for a leaf), ``bought[q]`` the feature if it was bought there
-    (of equals the smaller index wins) or -1, ``prices[q, f]`` penalty times price, infinite where
-    not for sale, ``scale`` = (unit of gain, least dSSE). A quick test without divisions leaves few
-    pairs for the exact one.
+    net gain of node q's choice (0 for a leaf), ``first_use[q]`` the feature if node q was the first
+    to use it (of equals the smaller index wins) or -1, ``penalties[q, f]`` penalty times cost,
+    infinite where not allowed, ``scale`` = (unit of gain, smallest dSSE). A quick test without
+    divisions leaves few pairs for the exact one.
     """
     cell, below, totals = nodes
-    inv_g, inv_w = unit
+    inv_g, inv_w = steps
     per_gain, floor = scale
     to_integers = inv_w / (inv_g * inv_g)
     bins = np.empty(cell.shape[0] * N_CODES, np.int64)
     g_left = np.empty(N_CODES)
     w_left = np.empty(N_CODES)
-    room = np.empty(N_CODES)
+    score_buffer = np.empty(N_CODES)
     order = np.empty(N_CODES, np.int64)
     for f in range(features.shape[0]):
         j = features[f]
         n = n_bins[j]
-        # Children stand behind their parents: from last to first, all sums are there.
+        # Children come after their parents: from last to first, all sums are there.
         for q in range(cell.shape[0] - 1, -1, -1):
             node_bins(cells, f, cell, below, q, n, bins)
-            if prices[q, f] == np.inf:
+            if penalties[q, f] == np.inf:
                 continue
             first = q * N_CODES
             if not is_categorical[j] and bins[first + n] & LOW == 0:
                 total_w = totals[q] & LOW
                 mean = (totals[q] >> 32) / total_w
                 # Below any rounding of the exact gain.
-                bound = (best[q] + prices[q, f]) * per_gain * (1.0 - 1e-9) * to_integers
+                bound = (best[q] + penalties[q, f]) * per_gain * (1.0 - 1e-9) * to_integers
                 running_sums(bins, first, n - 1, g_left, w_left)
                 if count_above(n - 1, mean, float(total_w), bound, g_left, w_left) == 0:
                     continue
@@ -154,25 +155,25 @@ def find_better(
                 n,
                 is_categorical[j],
                 totals[q],
-                unit,
-                least,
+                steps,
+                min_weight,
                 g_left,
                 w_left,
-                room,
+                score_buffer,
                 order,
             )
-            gain = gain_of(score, totals[q], unit)
+            gain = gain_of(score, totals[q], steps)
             if position < 0 or gain <= floor:
                 continue
-            priced = gain / per_gain - prices[q, f]
-            if priced > best[q] or (priced == best[q] and j < bought[q]):
+            net = gain / per_gain - penalties[q, f]
+            if net > best[q] or (net == best[q] and j < first_use[q]):
                 better_out[f] = True
                 break
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def bound_gains(cells, n_bins, is_categorical, nodes, unit, gain_out):
-    """What some of the rows know of each feature in each node: bounds that add up.
+def bound_gains(cells, n_bins, is_categorical, nodes, steps, gain_out):
+    """Bounds of the gains of each feature in each node, from some of the rows; they add up.
 
     With sums over the rows of process w, and over all rows without an index,
 
@@ -187,7 +188,7 @@ def bound_gains(cells, n_bins, is_categorical, nodes, unit, gain_out):
     bins = np.empty(cell.shape[0] * N_CODES, np.int64)
     g_left = np.empty(N_CODES)
     w_left = np.empty(N_CODES)
-    room = np.empty(N_CODES)
+    score_buffer = np.empty(N_CODES)
     order = np.empty(N_CODES, np.int64)
     last = gain_out.shape[0] - 1
     gain_out[:] = 0.0
@@ -202,13 +203,13 @@ def bound_gains(cells, n_bins, is_categorical, nodes, unit, gain_out):
             if total & LOW == 0:
                 continue
             if f == 0:
-                g = float(total >> 32) * unit[0]
-                gain_out[last, q] = g * g / (float(total & LOW) * unit[1])
+                g = float(total >> 32) * steps[0]
+                gain_out[last, q] = g * g / (float(total & LOW) * steps[1])
             if is_categorical[f]:
                 gain_out[f, q] = np.inf
                 continue
             score, position, _, _ = best_of_feature(
-                bins, first, n, False, total, unit, 1, g_left, w_left, room, order
+                bins, first, n, False, total, steps, 1, g_left, w_left, score_buffer, order
             )
             if position >= 0:
-                gain_out[f, q] = gain_of(score, total, unit)
+                gain_out[f, q] = gain_of(score, total, steps)

@@ -1,13 +1,17 @@
 """Rows in fixed point: sums of integers do not depend on the order of the rows.
 
-Notation: ``i`` row, ``g`` negative gradient, ``h`` hessian, ``w`` weight; ``q`` a rounded number.
-A row's weighted gradient and its weight (16 bits each at the most) share one int64, gradient high:
+A row's weighted gradient and its weight (16 bits each at most) share one int64, gradient high:
 
     packed[i] = (rint(w g * gradient_scale) << 32) + rint(w * weight_scale)
 
 The scales are such that the halves of the sum over all rows stay below 2^31 and 2^32: no sum over
-any rows can then overflow into the other half, and packed sums are added and subtracted as they
-are.
+any rows can overflow into the other half, and packed sums are added and subtracted as they are.
+
+Notation
+--------
+i, r     position in a list of rows, row
+g, h, w  negative gradient, hessian, weight
+q        a rounded number
 """
 
 from __future__ import annotations
@@ -19,16 +23,16 @@ from numba import njit
 @njit(cache=True, nogil=True)
 def largest_terms(g, h, w, rows, start, stop):
     """The largest |w g|, w g g and w h of some rows: what the scales are made of."""
-    most_g = 0.0
-    most_gg = 0.0
-    most_h = 0.0
+    max_g = 0.0
+    max_gg = 0.0
+    max_h = 0.0
     for i in range(start, stop):
         r = rows[i]
         wg = w[r] * g[r]
-        most_g = max(most_g, abs(wg))
-        most_gg = max(most_gg, wg * g[r])
-        most_h = max(most_h, abs(w[r] * h[r]))
-    return most_g, most_gg, most_h
+        max_g = max(max_g, abs(wg))
+        max_gg = max(max_gg, wg * g[r])
+        max_h = max(max_h, abs(w[r] * h[r]))
+    return max_g, max_gg, max_h
 
 
 @njit(cache=True, nogil=True)

@@ -1,13 +1,20 @@
 """Histograms of nodes: for each feature and bin, the packed sum of its rows.
 
-Notation: ``i`` position in the node, ``r`` row, ``j`` feature, ``b`` bin, ``s`` node. All features
-of a node lie in one array; feature j begins at ``offset[j]``, has ``n_bins[j]`` bins and one more,
-the last, for missing values:
+All features of a node are in one array; feature j begins at ``offset[j]``, has ``n_bins[j]`` bins
+and one more, the last, for missing values:
 
-    histogram[s, offset[j] + b] = (sum of gradients << 32) + sum of weights
+    histogram[offset[j] + b] = (sum of gradients << 32) + sum of weights
 
 The scales of ``fixed_point`` are such that neither half can overflow, whatever rows are summed.
-Only the features asked for are written; the rest of the array holds what it held before.
+Only the requested features are written; the rest of the array keeps its content.
+
+Notation
+--------
+i, r     position in the node, row
+j, f     feature, its position in a list
+b        bin
+c, h     codes and histogram of one feature
+p        packed gradient and weight of a row
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ from secateur._kernels.records import MISSING, N_CODES
 def add_four(c0, c1, c2, c3, rows, packed, bins):
     """Four features in one pass over the rows, each row read once.
 
-    Unsigned rows and a loop from zero: no index can be negative, and none is tested for it.
+    Unsigned rows and a loop from zero: no index is checked for being negative.
     """
     h0, h1, h2, h3 = bins[0], bins[1], bins[2], bins[3]
     for i in range(packed.shape[0]):
@@ -107,9 +114,9 @@ def sparse_by_row(
 ):
     """Histograms of the listed features from the stored cells of some rows.
 
-    ``packed`` is by row. Features that nobody asked for are added up too, to no effect.
+    ``packed`` is by row. Other features are added up too, to no effect.
     """
-    histogram_out[:] = 0  # in one go: that is quicker than feature by feature
+    histogram_out[:] = 0  # at once: faster than feature by feature
     total = np.int64(0)
     for i in range(rows.shape[0]):
         r = rows[i]

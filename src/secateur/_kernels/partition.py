@@ -1,9 +1,16 @@
-"""Rows to the two sides of a split, each side in the order it had.
+"""Rows through splits: partition the rows of a node, and add trees to predictions.
 
     rows = [c e f | a b d g h]   each node is a run of ``rows``; a split makes two runs of one
 
-Notation: ``i`` position, ``r`` row. A split asks ``code in left set``, the set being 256 bits in
-four words.
+Notation
+--------
+i, r     position in ``rows``, row
+q        node of a tree in flat arrays: ``left[q]`` is its left child, the right one follows; a leaf
+         has ``left[q] == -1``
+t        tree; ``roots[t]`` is its root
+words    256 bits in four words: the set of codes that go left
+
+A split of raw values is ``value <= threshold[q]``, one of codes ``code in words[q]``.
 """
 
 from __future__ import annotations
@@ -20,9 +27,9 @@ def goes_left(code, words):
 
 @njit(cache=True, nogil=True)
 def split_run(codes, words, rows, start, stop, scratch):
-    """Bring those of ``rows[start:stop]`` that go left together, the others to ``scratch``.
+    """Move the rows of ``rows[start:stop]`` that go left to the front, the others to ``scratch``.
 
-    Returns where the left side ends.
+    Their order stays. Returns where the left side ends.
     """
     table = np.empty(256, np.uint8)
     for c in range(256):
@@ -68,3 +75,40 @@ def mark_rows(rows, start, stop, value, mark_out):
     """Give the rows of one node a mark."""
     for i in range(start, stop):
         mark_out[rows[i]] = value
+
+
+@njit(cache=True, nogil=True)
+def add_trees_raw(
+    X, feature, threshold, missing_left, is_set, words, left, value, roots, start, stop, raw_out
+):
+    """Add the trees to the prediction of the rows start .. stop of X (n_rows, n_columns)."""
+    for i in range(start, stop):
+        total = raw_out[i]
+        for t in range(roots.shape[0]):
+            q = roots[t]
+            while left[q] >= 0:
+                x = X[i, feature[q]]
+                if np.isnan(x):
+                    go = missing_left[q]
+                elif is_set[q]:
+                    go = goes_left(np.int64(x), words[q])
+                else:
+                    go = x <= threshold[q]
+                q = left[q] if go else left[q] + 1
+            total += value[q]
+        raw_out[i] = total
+
+
+@njit(cache=True, nogil=True)
+def add_trees_binned(codes, column, words, left, value, roots, rows, start, stop, raw_out):
+    """Add the trees to the prediction of some binned rows; ``words[q]`` is node q's left set."""
+    for i in range(start, stop):
+        r = rows[i]
+        total = raw_out[r]
+        for t in range(roots.shape[0]):
+            q = roots[t]
+            while left[q] >= 0:
+                go = goes_left(np.int64(codes[column[q], r]), words[q])
+                q = left[q] if go else left[q] + 1
+            total += value[q]
+        raw_out[r] = total

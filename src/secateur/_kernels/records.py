@@ -1,4 +1,4 @@
-"""The shared alphabet of the tree kernels: codes, and the two ways of holding binned columns."""
+"""Codes of binned values, and the two formats of binned columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MISSING = 255
 """The code of a missing value; values themselves have the codes 0 .. 254."""
 
 MAX_BINS = 255
-"""The most bins that values can have."""
+"""The largest number of bins of a column."""
 
 
 class DenseCodes(NamedTuple):
@@ -26,8 +26,8 @@ class DenseCodes(NamedTuple):
 class SparseCodes(NamedTuple):
     """Codes of the stored cells alone; all others have the column's ``zero_code``.
 
-    Twice: by column, where splits look, and by row, where histograms are made. There a cell is its
-    place in a node's histogram, ``row_bins`` = offset of its feature + its bin.
+    Stored twice: by column for splits, and by row for histograms. There a cell is its position in
+    a node's histogram, ``row_bins`` = offset of its feature + its bin.
     """
 
     indptr: npt.NDArray[np.int64]

@@ -1,10 +1,13 @@
-"""Boosted trees on a few columns in one call: all rounds, no interpreter in between.
+"""Boosted trees on a few columns in one call: the trees of the engine without penalties.
 
-The same trees as the engine of boosted trees grows without prices, by the same kernel. On a handful
-of columns and a few thousand rows a whole ensemble takes less time than the interpreter needs to
-ask for its trees, and forward selection needs thousands.
+On a handful of columns and a few thousand rows a whole ensemble takes less time than the Python
+calls for its trees, and forward selection needs thousands.
 
-Notation: ``q`` node, ``k`` output, ``g`` negative gradient, ``h`` hessian, ``w`` weight.
+Notation
+--------
+q        node
+k        output
+g, h, w  negative gradient, hessian, weight
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from secateur._kernels.losses import logistic_gradients, multinomial_gradients, squared_gradients
-from secateur._kernels.prediction import add_trees_binned
+from secateur._kernels.partition import add_trees_binned
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.whole_tree import grow_whole
 
@@ -27,8 +30,8 @@ ROUNDING = 1e-13
 
 @njit(cache=True, nogil=True)
 def pack_gradients(g, w, quantised_weight, rows, packed_out):
-    """Pack the rows; gives (scale, squared error, sum of squares, packed sum) or a scale of 0."""
-    most = 0.0
+    """Pack the rows; returns (scale, squared error, sum of squares, packed sum) or a scale of 0."""
+    largest = 0.0
     sum_abs = 0.0
     sum_g = 0.0
     sum_gg = 0.0
@@ -36,16 +39,16 @@ def pack_gradients(g, w, quantised_weight, rows, packed_out):
     for i in range(rows.shape[0]):
         r = rows[i]
         wg = w[r] * g[r]
-        most = max(most, abs(wg))
+        largest = max(largest, abs(wg))
         sum_abs += abs(wg)
         sum_g += wg
         sum_gg += wg * g[r]
         sum_w += w[r]
     sse = sum_gg - sum_g * sum_g / sum_w
-    if not sse > NOISE * sum_gg or most == 0.0:
+    if not sse > NOISE * sum_gg or largest == 0.0:
         return 0.0, sse, sum_gg, np.int64(0)
-    room = (2.0**31 - 1.0 - rows.shape[0]) * most / sum_abs
-    scale = min(GRADIENT_STEPS, np.floor(room)) / most
+    max_steps = (2.0**31 - 1.0 - rows.shape[0]) * largest / sum_abs
+    scale = min(GRADIENT_STEPS, np.floor(max_steps)) / largest
     total = np.int64(0)
     for i in range(rows.shape[0]):
         r = rows[i]
@@ -90,18 +93,22 @@ def boost(
     """Boost on the rows ``train`` and predict these and the rows ``held``.
 
     ``columns`` = (offset, n_bins, is_categorical) of the columns of ``codes``; ``limits`` =
-    (n_rounds, max_depth, least integer weight of a leaf, learning rate, l2); ``raw_out`` of shape
-    (n_outputs, n_rows) comes with the baseline, ``gains_out`` with zeros: it gets the total gain
-    of each column.
+    (n_rounds, max_depth, smallest integer weight of a leaf, learning rate, l2); ``raw_out`` of
+    shape (n_outputs, n_rows) holds the baseline at first; the gain of each split is added to
+    ``gains_out``, by column.
     """
-    n_rounds, max_depth, least, rate, l2 = limits
+    n_rounds, max_depth, min_weight, rate, l2 = limits
     n_outputs, n_rows = raw_out.shape
-    n_level, most, d = 2 ** max(0, max_depth - 1), 2 ** (max_depth + 1), codes.shape[0]
-    bounds, left = np.zeros((most, 2), np.int64), np.full(most, -1, np.int64)
-    split_on, split, gain = np.zeros(most, np.int64), np.zeros((most, 2), np.int64), np.zeros(most)
-    words, value = np.zeros((most, 4), np.uint64), np.zeros(most)
+    n_level, max_nodes, d = 2 ** max(0, max_depth - 1), 2 ** (max_depth + 1), codes.shape[0]
+    bounds, left = np.zeros((max_nodes, 2), np.int64), np.full(max_nodes, -1, np.int64)
+    split_on, split, gain = (
+        np.zeros(max_nodes, np.int64),
+        np.zeros((max_nodes, 2), np.int64),
+        np.zeros(max_nodes),
+    )
+    words, value = np.zeros((max_nodes, 4), np.uint64), np.zeros(max_nodes)
     tree = (bounds, left, split_on, split, gain, words)
-    room = (
+    buffers = (
         np.empty((n_level, columns[0][-1]), np.int64),
         np.empty((n_level, d)),
         np.empty((n_level, d, 3), np.int64),
@@ -113,7 +120,7 @@ def boost(
     by_row = np.zeros(n_rows, np.int64)
     gradient = np.empty((n_outputs, n_rows))
     hessian = np.empty((n_outputs, n_rows))
-    used, prices, features = np.zeros(d, np.bool_), np.zeros(d), np.arange(d)
+    used, costs, features = np.zeros(d, np.bool_), np.zeros(d), np.arange(d)
     root = np.zeros(1, np.int64)
     order = train.copy()
     for _ in range(n_rounds):
@@ -130,11 +137,11 @@ def boost(
             bounds[0, 0], bounds[0, 1], left[0] = 0, len(train), -1
             n_nodes = 1
             if scale > 0.0:
-                unit = (1.0 / scale, 1.0 / weight_scale)
-                deal = (0.0, 1.0, max(NOISE * sse, ROUNDING * squares), d, 0.0, np.inf)
+                steps = (1.0 / scale, 1.0 / weight_scale)
+                split_limits = (0.0, 1.0, max(NOISE * sse, ROUNDING * squares), d, 0.0, np.inf)
                 n_nodes, _ = grow_whole(
-                    DenseCodes(codes), columns, by_row, order, total, unit, least, features, used,
-                    prices, deal, max_depth, room, tree,
+                    DenseCodes(codes), columns, by_row, order, total, steps, min_weight, features,
+                    used, costs, split_limits, max_depth, buffers, tree,
                 )  # fmt: skip
             for q in range(n_nodes):
                 if left[q] >= 0:

@@ -1,13 +1,16 @@
-"""One tree on a small table in one call: all nodes, no interpreter in between.
+"""One tree on a small table in one call: the same tree as growing level by level.
 
-The same tree as growing level by level gives, from the same kernels, where a feature's price does
-not depend on others. On small or sparse tables a node takes less time than the interpreter needs to
-ask for it. One body grows on both kinds of codes: what differs is overloaded by their class.
+On small or sparse tables a node takes less time than a Python call. Only for features whose costs
+do not depend on each other. One function grows trees on both kinds of codes; what differs is
+overloaded by their class.
 
-Notation: ``q`` node, ``j`` feature. Nodes are numbered breadth first; siblings have odd and even
-numbers side by side, and share the list of features that their parent could still be split on:
-
-    bounds[q] = (start, stop) of its run of ``order``,   slot[q] = the row of its histogram
+Notation
+--------
+q        node, numbered breadth first; siblings have an odd and the next even number
+j, f     feature, its position in a list
+bounds   ``bounds[q]`` = (start, stop) of the node's run of ``order``
+slot     ``slot[q]`` = the row of its histogram
+asked    features that the parent could still be split on: siblings share the list
 """
 
 from __future__ import annotations
@@ -21,22 +24,24 @@ from secateur._kernels.partition import gather, sparse_column, split_dense
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.splitting import LOW, order_categories, pick_feature, search_features
 
-COLUMN_PRICE = 3
-"""By column a stored cell costs so much more: those of rows outside the node are looked at too."""
+COLUMN_FACTOR = 3
+"""By column a stored cell costs this much more: cells of rows outside the node are read too."""
 
 
 def build(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
-    """The histogram of a node; ``ordered`` is room for packed rows in the node's order."""
-    raise NotImplementedError  # compiled code only
+    """The histogram of a node; ``ordered`` is a buffer for packed rows in the node's order."""
+    chosen = build_dense if isinstance(codes, DenseCodes) else build_sparse
+    chosen(codes, columns, packed, order, start, stop, features, ordered, histogram_out)
 
 
-def part_rows(codes, j, words, order, start, stop, column, scratch):
-    """Part a node's rows; returns where the right side begins. ``column`` is room for codes."""
-    raise NotImplementedError  # compiled code only
+def partition_rows(codes, j, words, order, start, stop, column, scratch):
+    """Partition a node's rows; returns where the right side begins. ``column`` is a buffer."""
+    chosen = partition_dense if isinstance(codes, DenseCodes) else partition_sparse
+    return chosen(codes, j, words, order, start, stop, column, scratch)
 
 
 def is_dense(codes):
-    """Whether a type that numba asks about holds the codes of all cells."""
+    """Whether a numba type holds the codes of all cells."""
     return codes.instance_class is DenseCodes
 
 
@@ -45,9 +50,9 @@ def _build(codes, columns, packed, order, start, stop, features, ordered, histog
     return build_dense if is_dense(codes) else build_sparse
 
 
-@overload(part_rows)
-def _part_rows(codes, j, words, order, start, stop, column, scratch):
-    return part_dense if is_dense(codes) else part_sparse
+@overload(partition_rows)
+def _partition_rows(codes, j, words, order, start, stop, column, scratch):
+    return partition_dense if is_dense(codes) else partition_sparse
 
 
 def build_dense(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
@@ -68,8 +73,8 @@ def build_dense(codes, columns, packed, order, start, stop, features, ordered, h
     )
 
 
-def part_dense(codes, j, words, order, start, stop, column, scratch):
-    """By the codes as they are."""
+def partition_dense(codes, j, words, order, start, stop, column, scratch):
+    """By the codes of the column."""
     return split_dense(codes.codes[j], words, order, start, stop, scratch)
 
 
@@ -81,7 +86,7 @@ def build_sparse(codes, columns, packed, order, start, stop, features, ordered, 
     for f in range(features.shape[0]):
         n_by_column += indptr[features[f] + 1] - indptr[features[f]]
     n_by_row = rows.shape[0] * codes.indices.shape[0] / packed.shape[0]
-    if COLUMN_PRICE * n_by_column < n_by_row:
+    if COLUMN_FACTOR * n_by_column < n_by_row:
         sparse_by_column(
             indptr, codes.indices, codes.codes, codes.zero_code, packed, rows, features, offset,
             n_bins, histogram_out,
@@ -93,20 +98,20 @@ def build_sparse(codes, columns, packed, order, start, stop, features, ordered, 
         )  # fmt: skip
 
 
-def part_sparse(codes, j, words, order, start, stop, column, scratch):
-    """By the codes of all rows, written out."""
+def partition_sparse(codes, j, words, order, start, stop, column, scratch):
+    """By the codes of all rows, written to a buffer."""
     sparse_column(codes.indptr, codes.indices, codes.codes, codes.zero_code, j, column)
     return split_dense(column, words, order, start, stop, scratch)
 
 
 @njit(cache=True, nogil=True)
-def fill_words(bins, first, n, is_categorical, split, unit, words_out):
+def fill_words(bins, first, n, is_categorical, split, steps, words_out):
     """The codes that go left, as 256 bits."""
     words_out[:] = 0
     last = split[0]
     if is_categorical:
         order = np.empty(256, np.int64)
-        order_categories(bins, first, n, unit, order)
+        order_categories(bins, first, n, steps, order)
         for b in range(last + 1):
             words_out[order[b] >> 6] |= np.uint64(1) << np.uint64(order[b] & 63)
     else:
@@ -118,7 +123,7 @@ def fill_words(bins, first, n, is_categorical, split, unit, words_out):
 
 @njit(cache=True, nogil=True)
 def divisible_of(features, divisible):
-    """The listed features that a node, or one below it, could be split on."""
+    """The listed features that a node, or one below it, can be split on."""
     kept = np.empty(features.shape[0], np.int64)
     n = 0
     for f in range(features.shape[0]):
@@ -129,42 +134,44 @@ def divisible_of(features, divisible):
 
 
 @njit(cache=True, nogil=True)
-def forbid(features, used, n_left, spent, budget, prices):
-    """Make what can no longer be bought infinitely dear."""
+def forbid(features, used, n_left, spent, budget, costs):
+    """Give features beyond the limits an infinite cost."""
     for f in range(features.shape[0]):
         j = features[f]
-        if not used[j] and (n_left <= 0 or not spent + prices[j] <= budget):
-            prices[j] = np.inf
+        if not used[j] and (n_left <= 0 or not spent + costs[j] <= budget):
+            costs[j] = np.inf
 
 
 @njit(cache=True, nogil=True)
-def evaluate_family(codes, columns, packed, order, unit, least, asked, q, first, nodes, room):
-    """Evaluate the root, or two siblings from q on; gives the cells that were added up.
+def evaluate_siblings(
+    codes, columns, packed, order, steps, min_weight, asked, q, first, nodes, buffers
+):
+    """Evaluate the root, or two siblings from q on; returns the number of cells added up.
 
-    The smaller sibling is built, the larger is had from the parent, in whose slot its histogram is.
+    The smaller sibling is built, the larger is the parent minus the smaller, in the parent's slot.
     """
     bounds, sums, slot = nodes
-    histograms, gain, split, divisible, _, _, ordered = room
-    n_family = 1 if q == 0 else 2
+    histograms, gain, split, divisible, _, _, ordered = buffers
+    n_siblings = 1 if q == 0 else 2
     small = q
-    if n_family == 2 and (sums[q + 1] & LOW) < (sums[q] & LOW):
+    if n_siblings == 2 and (sums[q + 1] & LOW) < (sums[q] & LOW):
         small = q + 1
-    large = q if n_family == 1 else 2 * q + 1 - small
-    if (sums[large] & LOW) < 2 * least:
-        gain[q - first : q - first + n_family] = -1.0
+    large = q if n_siblings == 1 else 2 * q + 1 - small
+    if (sums[large] & LOW) < 2 * min_weight:
+        gain[q - first : q - first + n_siblings] = -1.0
         return 0
     start, stop, n = bounds[small, 0], bounds[small, 1], asked.shape[0]
     built, none = histograms[slot[small]], histograms[0][:0]
     build(codes, columns, packed, order, start, stop, asked, ordered, built)
     a, b = small - first, large - first
     search_features(
-        built, none, none, asked, columns, sums[small], unit, least, 0, n,
+        built, none, none, asked, columns, sums[small], steps, min_weight, 0, n,
         (gain[a], split[a], divisible[a]),
     )  # fmt: skip
-    if n_family == 2:
+    if n_siblings == 2:
         search_features(
-            histograms[slot[large]], built, none, asked, columns, sums[large], unit, least, 0, n,
-            (gain[b], split[b], divisible[b]),
+            histograms[slot[large]], built, none, asked, columns, sums[large], steps, min_weight,
+            0, n, (gain[b], split[b], divisible[b]),
         )  # fmt: skip
     return (stop - start) * n
 
@@ -182,18 +189,18 @@ def add_children(q, child, middle, left_sum, new_slot, bounds, sums, slot, left)
 
 
 @njit(cache=True, nogil=True)
-def grow_whole(codes, columns, packed, order, total, unit, least, features, used, prices, deal,
-               max_depth, room, tree_out):  # fmt: skip
-    """Grow a tree; gives the number of its nodes and the cells that were added up.
+def grow_whole(codes, columns, packed, order, total, steps, min_weight, features, used, costs,
+               limits, max_depth, buffers, tree_out):  # fmt: skip
+    """Grow a tree; returns the number of its nodes and the number of cells added up.
 
-    ``deal`` = (penalty, unit of gain, floor, features that may still be bought, spent, budget);
-    ``used`` and ``prices`` (by feature) change with each purchase. ``room`` = (histograms (slots,
-    bins); gain, split, divisible (nodes of a level, features); column, scratch, ordered (rows,)).
-    ``tree`` = (bounds, left, feature, split, gain, words), by node.
+    ``limits`` = (penalty, unit of gain, floor, features that may still be added, total cost,
+    budget); ``used`` and ``costs`` (by feature) change with each first use. ``buffers`` =
+    (histograms (slots, bins); gain, split, divisible (nodes of a level, features); column, scratch,
+    ordered (rows,)). ``tree`` = (bounds, left, feature, split, gain, words), by node.
     """
     offset, n_bins, is_categorical = columns
-    penalty, unit_of_gain, floor, n_left, spent, budget = deal
-    histograms, gain, split, divisible, column, scratch, _ = room
+    penalty, gain_unit, floor, n_left, spent, budget = limits
+    histograms, gain, split, divisible, column, scratch, _ = buffers
     bounds, left, split_on, split_of, gain_of, words = tree_out
     sums, slot = np.empty(bounds.shape[0], np.int64), np.zeros(bounds.shape[0], np.int64)
     nodes = (bounds, sums, slot)
@@ -204,28 +211,29 @@ def grow_whole(codes, columns, packed, order, total, unit, least, features, used
         last = n_nodes
         for q in range(first, last):
             here, asked = q - first, lists[(q + 1) // 2]
-            if q == 0 or q % 2 == 1:  # a family is evaluated as its first node comes up
-                n_cells += evaluate_family(
-                    codes, columns, packed, order, unit, least, asked, q, first, nodes, room
-                )
-            j, _ = pick_feature(asked, gain[here], used, prices, penalty, unit_of_gain, floor)
+            if q == 0 or q % 2 == 1:  # siblings are evaluated together
+                n_cells += evaluate_siblings(
+                    codes, columns, packed, order, steps, min_weight, asked, q, first, nodes,
+                    buffers,
+                )  # fmt: skip
+            j, _ = pick_feature(asked, gain[here], used, costs, penalty, gain_unit, floor)
             if j < 0:
                 continue
             if not used[j]:
-                n_left, spent = n_left - 1, spent + prices[j]
-                used[j], prices[j] = True, 0.0
+                n_left, spent = n_left - 1, spent + costs[j]
+                used[j], costs[j] = True, 0.0
                 if n_left <= 0 or budget < np.inf:
-                    forbid(features, used, n_left, spent, budget, prices)
-            bins, its_split = histograms[slot[q]], split[here, j]
-            fill_words(bins, offset[j], n_bins[j], is_categorical[j], its_split, unit, words[q])
-            middle = part_rows(
+                    forbid(features, used, n_left, spent, budget, costs)
+            bins, chosen = histograms[slot[q]], split[here, j]
+            fill_words(bins, offset[j], n_bins[j], is_categorical[j], chosen, steps, words[q])
+            middle = partition_rows(
                 codes, j, words[q], order, bounds[q, 0], bounds[q, 1], column, scratch
             )
             split_on[q], gain_of[q] = j, gain[here, j]
-            split_of[q, 0], split_of[q, 1] = its_split[0], its_split[1]
+            split_of[q, 0], split_of[q, 1] = chosen[0], chosen[1]
             # below the last level there is no histogram, and no slot for one
             new_slot = (n_nodes + 1) // 2 if depth + 1 < max_depth else 0
-            add_children(q, n_nodes, middle, its_split[2], new_slot, bounds, sums, slot, left)
+            add_children(q, n_nodes, middle, chosen[2], new_slot, bounds, sums, slot, left)
             lists.append(divisible_of(asked, divisible[here]))
             n_nodes += 2
         first = last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -166,3 +167,16 @@ def _weights_by_label(labels: list[Any], class_weight: Mapping[Any, Any]) -> Flo
             "leave a class out."
         )
     return weight
+
+
+def whole_weights(weight: FloatArray) -> FloatArray:
+    """Weights as whole numbers whose sums are exact, so that they do not depend on the order.
+
+    >>> whole_weights(np.array([1.0, 3.0])), whole_weights(np.array([0.5, 0.25])) * 2.0**-48
+    (array([1., 3.]), array([0.5 , 0.25]))
+    """
+    if are_counts(weight):
+        return weight
+    power = 49 - math.frexp(float(weight.max()))[1] - (len(weight) - 1).bit_length()
+    whole: FloatArray = np.rint(np.ldexp(weight, power))
+    return whole

@@ -17,8 +17,8 @@ from secateur.data.problem import Problem
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.boosted.small import SmallTrees
 from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
+from secateur.engines.boosted.whole_tree import SmallTrees
 from secateur.losses import get_loss
 from secateur.path.step import Score
 from secateur.selectors.featboost_estimators import SklearnFoldScorer

@@ -8,13 +8,13 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.data.memory import require_memory
 from secateur.data.weights import are_counts
-from secateur.engines.boosted.group_search import pool_blocks
 from secateur.engines.boosted.groups import (
     GroupDesign,
     Groups,
     GroupTesting,
     largest_group,
-    pool_groups,
+    sum_groups,
+    sum_groups_in_blocks,
 )
 from secateur.exceptions import GroupTestingWarning
 from secateur.execution.local import RowStore
@@ -91,8 +91,8 @@ def make_groups(
     """Groups of features and their sums, made where the rows are."""
     told = group_testing(estimator, weight, seed)
     if row_store is None:
-        return pool_groups(columns, weight, told, threads)
-    return pool_blocks(row_store, columns, weight, told)
+        return sum_groups(columns, weight, told, threads)
+    return sum_groups_in_blocks(row_store, columns, weight, told)
 
 
 def check_design(settings: GroupTesting, n_features: int, n_rows: int, exact: str) -> None:
@@ -103,7 +103,7 @@ def check_design(settings: GroupTesting, n_features: int, n_rows: int, exact: st
         f"The sums of {design.n_groups:,} groups of features",
         "Raise 'leaf_size', lower 'expected_features', or raise 'delta'.",
     )
-    if not design.pays:
+    if not design.is_faster:
         warn_caller(
             f"Group testing does not pay here (Eq. 3 of its paper). Got {design.n_columns:,} "
             f"columns to look at in each node, where an exact search has {n_features:,} features. "

@@ -1,15 +1,11 @@
-"""The histogram of one node over a block of rows, dense or sparse."""
+"""Histograms of nodes over a block of rows, dense or sparse."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from secateur._kernels.bundling import spread_bins
-from secateur._kernels.histogram import (
-    dense_histograms,
-    sparse_by_column,
-    sparse_by_row,
-)
+from secateur._kernels.histogram import dense_histograms, sparse_by_column, sparse_by_row
 from secateur._kernels.records import N_CODES, DenseCodes, SparseCodes
 from secateur._kernels.splitting import search_rows
 from secateur.data.bundles import BundledCodes
@@ -19,58 +15,58 @@ from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
 CELLS_PER_THREAD = 50_000
 """Histograms of fewer cells than this are not worth a second thread."""
 
-
-COLUMN_PRICE = 3
-"""By column a stored cell costs so much more: those of rows outside the node are looked at too."""
+COLUMN_FACTOR = 3
+"""By column a stored cell costs this much more: cells of rows outside the node are read too."""
 
 FEW_FEATURES = 0.1
 """A larger share of the features is never worth going by column."""
 
 
 def histograms_of(block: RowBlock, nodes: list[int], features: list[IntArray]) -> IntArray:
-    """Histograms of some nodes, of each for the features asked for; see ``_kernels.histogram``."""
-    held, n_coded = block.columns.codes, block.columns.n_coded
-    out = block.histograms[: len(nodes)]
-    for node, asked, room in zip(nodes, features, out, strict=True):
-        coded = asked if block.columns.extra is None else asked[asked < n_coded]
-        if isinstance(held, DenseCodes):
-            _dense_node(block, held, node, coded, room)
+    """Histograms of some nodes, of each for its features; see ``_kernels.histogram``."""
+    columns, out = block.columns, block.histograms[: len(nodes)]
+    for node, asked, histogram in zip(nodes, features, out, strict=True):
+        coded = asked if columns.extra is None else asked[asked < columns.n_coded]
+        if isinstance(columns.codes, DenseCodes):
+            _dense_node(block, columns.codes, node, coded, histogram)
         else:
-            _sparse_node(block, held, node, coded, room)
-        if len(coded) < len(asked):
-            _extra_node(block, node, room)
+            _sparse_node(block, columns.codes, node, coded, histogram)
+        if len(coded) < len(asked):  # last, since sparse histograms clear all bins
+            codes = block.codes_of(columns.n_coded).reshape(1, -1)
+            shape = (columns.offset[columns.n_coded :], columns.n_bins[columns.n_coded :])
+            _add_up(block, codes, node, np.zeros(1, np.int64), shape, histogram)
     return out
 
 
 def few_histograms(block: RowBlock, nodes: list[int], features: list[IntArray]) -> IntArray:
-    """The same end to end, without the room of features that nobody asked for: to be sent."""
+    """The same end to end without the bins of other features, to be sent between processes."""
     built = histograms_of(block, nodes, features)
     offset = block.columns.offset
-    parts = [room[bins_of(asked, offset)] for room, asked in zip(built, features, strict=True)]
+    parts = [each[bins_of(asked, offset)] for each, asked in zip(built, features, strict=True)]
     return np.concatenate(parts)
 
 
-def spread_histograms(sent: IntArray, features: list[IntArray], offset: IntArray) -> IntArray:
-    """What was sent, each feature at its place again."""
+def unpack_histograms(sent: IntArray, features: list[IntArray], offset: IntArray) -> IntArray:
+    """What ``few_histograms`` sent, each feature at its offset again."""
     built: IntArray = np.empty((len(features), int(offset[-1])), np.int64)
     start = 0
-    for room, asked in zip(built, features, strict=True):
-        places = bins_of(asked, offset)
-        room[places] = sent[start : start + len(places)]
-        start += len(places)
+    for histogram, asked in zip(built, features, strict=True):
+        bins = bins_of(asked, offset)
+        histogram[bins] = sent[start : start + len(bins)]
+        start += len(bins)
     return built
 
 
 def bins_of(features: IntArray, offset: IntArray) -> IntArray:
-    """The places of all bins of some features in a histogram.
+    """The positions of all bins of some features in a histogram.
 
     >>> bins_of(np.array([0, 2]), np.array([0, 2, 5, 7]))
     array([0, 1, 5, 6])
     """
     widths = offset[features + 1] - offset[features]
     starts = np.repeat(offset[features] - np.cumsum(widths) + widths, widths)
-    places: IntArray = starts + np.arange(len(starts))
-    return places
+    bins: IntArray = starts + np.arange(len(starts))
+    return bins
 
 
 def search_node(
@@ -81,15 +77,29 @@ def search_node(
     limits: tuple[tuple[float, float], np.int64],
     found: tuple[FloatArray, IntArray, BoolArray],
 ) -> None:
-    """The best splits of some features in a node that is all in a block; no histogram is kept."""
-    columns, where = block.columns, _place(block, node)
+    """The best splits of some features in a node of the only block; no histogram is kept."""
+    columns, rows = block.columns, node_rows(block, node)
     shape = (columns.offset, columns.n_bins, columns.is_categorical)
+    codes = columns.codes.codes  # dense: sparse blocks are never searched like this
+    block.threads.run(
+        lambda first, last: search_rows(
+            codes, *rows, features, shape, total, *limits, first, last, found
+        ),
+        len(features),
+        features_per_thread(len(rows[0])),
+    )
 
-    def part(first: int, last: int) -> None:
-        codes = columns.codes.codes  # of every cell: nobody asks this of a sparse block
-        search_rows(codes, *where, features, shape, total, *limits, first, last, found)
 
-    block.threads.run(part, len(features), _grain(len(where[0])))
+def node_rows(block: RowBlock, node: int) -> tuple[RowArray, PackedArray, bool]:
+    """The rows of a node with their packed sums, and whether these are all rows in their order."""
+    start, stop = block.bounds[node]
+    in_order = stop - start == block.columns.n_rows
+    return block.order[start:stop], block.packed_of(node), in_order
+
+
+def features_per_thread(n_rows: int) -> int:
+    """The fewest features that are worth a thread."""
+    return max(4, CELLS_PER_THREAD // max(1, n_rows) // 4 * 4)
 
 
 def _dense_node(
@@ -117,11 +127,10 @@ def _bundle_node(
     """Histograms of the bundles, split up by the codes of the features in them."""
     columns, n_bundles = block.columns, len(bundles.codes)
     built = np.empty((n_bundles, N_CODES), np.int64)
-    places = (N_CODES * np.arange(n_bundles), np.full(n_bundles, N_CODES - 1))
-    _add_up(block, bundles.codes, node, needed, places, built.reshape(-1))
+    shape = (N_CODES * np.arange(n_bundles), np.full(n_bundles, N_CODES - 1))
+    _add_up(block, bundles.codes, node, needed, shape, built.reshape(-1))
     own = (bundles.column, bundles.own)
-    shape = (columns.offset, columns.n_bins)
-    spread_bins(built, *own, features, *shape, 0, len(features), out)
+    spread_bins(built, *own, features, columns.offset, columns.n_bins, 0, len(features), out)
 
 
 def _add_up(
@@ -133,54 +142,26 @@ def _add_up(
     out: IntArray,
 ) -> None:
     """Histograms of some columns of codes over the rows of a node."""
-    where = _place(block, node)
+    rows = node_rows(block, node)
     block.threads.run(
-        lambda first, last: dense_histograms(codes, *where, columns, *shape, first, last, out),
+        lambda first, last: dense_histograms(codes, *rows, columns, *shape, first, last, out),
         len(columns),
-        _grain(len(where[0])),
+        features_per_thread(len(rows[0])),
     )
-
-
-def _place(block: RowBlock, node: int) -> tuple[RowArray, PackedArray, bool]:
-    """The rows of a node with their packed sums, and whether these are all in their order."""
-    start, stop = block.bounds[node]
-    in_order = stop - start == block.columns.n_rows
-    return block.order[start:stop], block.packed_of(node), in_order
-
-
-def _grain(n_rows: int) -> int:
-    """The fewest features that are worth a thread."""
-    return max(4, CELLS_PER_THREAD // max(1, n_rows) // 4 * 4)
 
 
 def _sparse_node(
     block: RowBlock, held: SparseCodes, node: int, features: IntArray, out: IntArray
 ) -> None:
-    """By row, for all features at once; by column where those asked for have few cells."""
+    """By row, for all features at once; by column where the features have few stored cells."""
     columns = block.columns
     start, stop = block.bounds[node]
     rows = block.order[start:stop]
-    asked = (features, columns.offset, columns.n_bins, out)
+    asked = (held.zero_code, block.packed_by_row, rows, features, columns.offset, columns.n_bins)
     if _has_few_cells(held, features, (stop - start) / columns.n_rows):
-        sparse_by_column(
-            held.indptr, held.indices, held.codes, held.zero_code, block.packed_by_row, rows, *asked
-        )
+        sparse_by_column(held.indptr, held.indices, held.codes, *asked, out)
     else:
-        sparse_by_row(
-            held.row_start, held.row_bins, held.zero_code, block.packed_by_row, rows, *asked
-        )
-
-
-def _extra_node(block: RowBlock, node: int, out: IntArray) -> None:
-    """The extra column; last, since sparse histograms clear all bins."""
-    columns = block.columns
-    start, stop = block.bounds[node]
-    rows = block.order[start:stop]
-    packed = block.packed_of(node)
-    codes = block.codes_of(columns.n_coded).reshape(1, -1)
-    in_order = len(rows) == columns.n_rows
-    shape = (columns.offset[columns.n_coded :], columns.n_bins[columns.n_coded :])
-    dense_histograms(codes, rows, packed, in_order, np.zeros(1, np.int64), *shape, 0, 1, out)
+        sparse_by_row(held.row_start, held.row_bins, *asked, out)
 
 
 def _has_few_cells(held: SparseCodes, features: IntArray, share: float) -> bool:
@@ -188,4 +169,4 @@ def _has_few_cells(held: SparseCodes, features: IntArray, share: float) -> bool:
     if len(features) > FEW_FEATURES * len(held.zero_code):
         return False
     n_by_column = int((held.indptr[features + 1] - held.indptr[features]).sum())
-    return COLUMN_PRICE * n_by_column < share * len(held.indices)
+    return COLUMN_FACTOR * n_by_column < share * len(held.indices)

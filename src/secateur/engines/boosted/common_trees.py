@@ -13,8 +13,8 @@ from secateur.data.costs import CostModel
 from secateur.data.folds import Fold, all_rows
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.engine import BoostedData, BoostedRun
+from secateur.engines.boosted.feature_use import NodeFeatureUse
 from secateur.engines.boosted.multitask import CommonModel, TaskData, TasksModel
-from secateur.engines.boosted.node_costs import NodeFeatureUse
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.path.step import Score, Step

@@ -1,7 +1,12 @@
-"""The account of one task among several: a cost for what is new to all, and one for itself."""
+"""Which features are in use, what the others cost, and what may still be added.
+
+``FeatureUse`` is that of one fit, ``TaskFeatureUse`` of one task among several, and
+``NodeFeatureUse`` of trees that several tasks have in common.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,37 +16,40 @@ from secateur.engines.boosted.trees import WordArray
 from secateur.path.limits import highest_cost, within_budget
 from secateur.typing import BoolArray, FloatArray, IntArray
 
+MAX_CACHED_NODES = 64
+"""Nodes whose costs are cached while no feature is added: those of a few trees."""
+
 
 class FeatureUseState(NamedTuple):
-    """What a feature_use held at some moment; ``common`` that of an account shared with others.
+    """What a ``FeatureUse`` held at some moment; ``common`` is that of all tasks.
 
-    ``supports`` says which book each task had, where a feature_use keeps several.
+    ``task_supports`` has the number of each task's support, where there are several.
     """
 
     used: BoolArray
-    n_bought: int
-    spent: float
+    n_features: int
+    total_cost: float
     common: FeatureUseState | None = None
-    supports: IntArray | None = None
+    task_supports: IntArray | None = None
 
 
 class NodeCosts(Protocol):
-    """What a node pays from: what is free there, what the rest costs, and how it is bought."""
+    """Feature costs in one node."""
 
     @property
     def used(self) -> BoolArray:
-        """The features that are free."""
+        """The features that cost nothing."""
 
     @property
     def costs(self) -> FloatArray:
-        """What each feature costs now."""
+        """The cost of each feature now."""
 
-    def use(self, feature: int) -> bool:
-        """Buy the feature if it is new; returns whether it was."""
+    def add(self, feature: int) -> bool:
+        """Add a feature; returns whether it is new."""
 
 
 class FeatureUse:
-    """Books purchases; a feature is free from the moment it is bought (F_ft of GBFS is binary)."""
+    """The features in use; a feature costs nothing after its first use (F_ft of GBFS is binary)."""
 
     def __init__(
         self,
@@ -54,7 +62,7 @@ class FeatureUse:
         self._budget = np.inf if cost_budget is None else cost_budget
         self.used: BoolArray = cost_model.keep.copy()
         self.order: list[int] = [int(j) for j in np.flatnonzero(cost_model.keep)]
-        self.spent = 0.0
+        self.total_cost = 0.0
         self._refresh()
 
     def _refresh(self) -> None:
@@ -62,89 +70,78 @@ class FeatureUse:
         self.allowed: BoolArray = self._allowed()
 
     def _allowed(self) -> BoolArray:
-        """Features that a split may use: those that are in, and those that can be paid for."""
+        """Features that a split may use: those in use, and those within the limits."""
         if len(self.order) >= self._max_features:
             return self.used.copy()
-        affordable: BoolArray = within_budget(self.spent + self.costs, self._budget)
+        affordable: BoolArray = within_budget(self.total_cost + self.costs, self._budget)
         return self.used | affordable
 
     @property
-    def has_fixed_costs(self) -> bool:
-        """Whether a purchase changes no cost but its own."""
+    def has_separate_costs(self) -> bool:
+        """Whether the use of a feature changes the cost of no other."""
         return self._cost_model.is_plain
 
     @property
     def is_limited(self) -> bool:
-        """Whether there is a most that may be bought or spent."""
+        """Whether the number of features or their cost is limited."""
         return bool(min(self._max_features, self._budget) < np.inf)
 
     @property
     def limits(self) -> tuple[float, float, float]:
-        """How many features may still be bought, what was spent, and what may be spent in all."""
-        return self._max_features - len(self.order), self.spent, highest_cost(self._budget)
+        """How many features may still be added, the total cost, and its limit."""
+        return self._max_features - len(self.order), self.total_cost, highest_cost(self._budget)
 
-    def use(self, feature: int) -> bool:
-        """Buy the feature if it is new; returns whether it was."""
+    def add(self, feature: int) -> bool:
+        """Add a feature; returns whether it is new."""
         if self.used[feature]:
             return False
-        self.spent += float(self.costs[feature])
+        self.total_cost += float(self.costs[feature])
         self.used[feature] = True
         self.order.append(feature)
         self._refresh()
         return True
 
     def begin_tree(self) -> None:
-        """A tree is begun; who tells its nodes apart, forgets those of the last."""
+        """Forget the nodes of the last tree."""
 
-    def at(self, node: int) -> NodeCosts:  # noqa: ARG002  # others tell nodes apart
-        """What a node of the tree pays from: the same for all of them."""
+    def at_node(self, node: int) -> NodeCosts:  # noqa: ARG002  # costs of common trees need it
+        """The costs in a node of the tree: here the same in all of them."""
         return self
 
     def note_split(self, node: int, left: int, feature: int, words: WordArray) -> None:
-        """A node was parted into ``left`` and the next number, by codes that go left."""
+        """Node ``node`` was split into ``left`` and ``left + 1``; ``words`` are the codes left."""
 
-    def mark(self) -> FeatureUseState:
-        """The state of the account, to come back to."""
-        return FeatureUseState(self.used.copy(), len(self.order), self.spent)
+    def state(self) -> FeatureUseState:
+        """The current state, for ``restore``."""
+        return FeatureUseState(self.used.copy(), len(self.order), self.total_cost)
 
-    def rewind(self, account: FeatureUseState) -> None:
-        """Take back all purchases since the mark."""
-        if len(self.order) > account.n_bought:
-            self.used = account.used.copy()
-            del self.order[account.n_bought :]
-            self.spent = account.spent
+    def restore(self, state: FeatureUseState) -> None:
+        """Undo everything since the state was taken."""
+        if len(self.order) > state.n_features:
+            self.used = state.used.copy()
+            del self.order[state.n_features :]
+            self.total_cost = state.total_cost
             self._refresh()
 
     @property
     def entered(self) -> IntArray:
-        """The features that are in, in the order of their entry."""
+        """The features in use, in the order of their first use."""
         return np.array(self.order, dtype=np.int64)
 
 
 class TaskFeatureUse(FeatureUse):
-    """Books the purchases of one task, and through it those of all tasks together.
+    """The features in use by one task, which also adds them to those of all tasks.
 
     A feature costs the task (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
 
         group_penalty * cost_j(used by any task) + task_penalty * cost_j(used by this task)
 
-    so a gain is compared with ``costs`` as they are, at a penalty of 1. Budgets are those of all
-    tasks together.
-
-    Parameters
-    ----------
-    cost_model : CostModel
-    common : FeatureUse
-        The account of all tasks.
-    group_penalty, task_penalty : float
+    so a gain is compared with ``costs`` at a penalty of 1. Limits are those of all tasks together,
+    in ``common``.
     """
 
     def __init__(
-        self,
-        cost_model: CostModel,
-        common: FeatureUse,
-        group_penalty: float,
-        task_penalty: float,
+        self, cost_model: CostModel, common: FeatureUse, group_penalty: float, task_penalty: float
     ) -> None:
         self._common = common
         self._group_penalty = group_penalty
@@ -156,67 +153,222 @@ class TaskFeatureUse(FeatureUse):
         self._own_costs = self._cost_model.costs(self.used)
         self._n_seen = -1
 
-    def _look(self) -> None:
-        """Reckon anew where this task or another one has bought something."""
+    def _update(self) -> None:
+        """Compute costs again if this task or another one has added a feature."""
         if self._n_seen == len(self._common.order):
             return
         self._n_seen = len(self._common.order)
         group, own = self._group_penalty, self._task_penalty
-        self._both = group * self._common.costs + own * self._own_costs
-        self._may = self.used | self._common.allowed
+        self._both_costs = group * self._common.costs + own * self._own_costs
+        self._now_allowed = self.used | self._common.allowed
 
     @property
-    def costs(self) -> FloatArray:  # type: ignore[override]  # reckoned when asked for
-        """What each feature costs this task now, penalties included."""
-        self._look()
-        return self._both
+    def costs(self) -> FloatArray:  # type: ignore[override]  # computed on demand
+        """The cost of each feature for this task now, penalties included."""
+        self._update()
+        return self._both_costs
 
     @property
-    def allowed(self) -> BoolArray:  # type: ignore[override]  # likewise
-        """Features that a split may use: those of this task, and those that all can pay for."""
-        self._look()
-        return self._may
+    def allowed(self) -> BoolArray:  # type: ignore[override]  # computed on demand
+        """Features that a split may use: those of this task, and those within the limits."""
+        self._update()
+        return self._now_allowed
 
     @property
-    def has_fixed_costs(self) -> bool:
-        """Whether a purchase changes no other cost, nor what this task may buy.
+    def has_separate_costs(self) -> bool:
+        """Whether the use of a feature changes no other cost, nor what is allowed.
 
-        Others buy between its trees only; but limits count what is new to all.
+        Other tasks add features between the trees of this one only.
         """
-        return self._common.has_fixed_costs and not self._common.is_limited
+        return self._common.has_separate_costs and not self._common.is_limited
 
     @property
     def limits(self) -> tuple[float, float, float]:
-        """None; where there are some, trees are not grown in one go."""
+        """No limits: with limits, trees are grown level by level."""
         return np.inf, 0.0, np.inf
 
-    def use(self, feature: int) -> bool:
-        """Buy the feature if it is new to this task; returns whether it was."""
+    def add(self, feature: int) -> bool:
+        """Add a feature; returns whether it is new to this task."""
         if self.used[feature]:
             return False
-        self._common.use(feature)
-        self.spent += float(self._own_costs[feature])
+        self._common.add(feature)
+        self.total_cost += float(self._own_costs[feature])
         self.used[feature] = True
         self.order.append(feature)
         self._refresh()
         return True
 
-    def mark(self) -> FeatureUseState:
-        """The state of this account and the common one, to come back to."""
-        return super().mark()._replace(common=self._common.mark())
+    def state(self) -> FeatureUseState:
+        """The current state of this task and of all together."""
+        return super().state()._replace(common=self._common.state())
 
-    def rewind(self, account: FeatureUseState) -> None:
-        """Take back all purchases since the mark."""
-        super().rewind(account)
-        if account.common is not None:
-            self._common.rewind(account.common)
+    def restore(self, state: FeatureUseState) -> None:
+        """Undo everything since the state was taken."""
+        super().restore(state)
+        if state.common is not None:
+            self._common.restore(state.common)
 
     @property
     def entered(self) -> IntArray:
-        """The features of this task in the order of their entry.
+        """The features of this task in the order of their first use; without a task penalty all."""
+        return self._common.entered if self._task_penalty == 0.0 else super().entered
 
-        A task that pays nothing of its own has all features that any task bought.
-        """
-        if self._task_penalty == 0.0:
-            return self._common.entered
-        return np.array(self.order, dtype=np.int64)
+
+class TaskSupport(NamedTuple):
+    """The features in use by some tasks, as a mask and as a list, and what the others cost them."""
+
+    used: BoolArray
+    costs: FloatArray
+    features: IntArray
+
+
+class TaskNodeCosts(NamedTuple):
+    """Feature costs in a node with the tasks ``here``."""
+
+    feature_use: NodeFeatureUse
+    here: BoolArray
+    used: BoolArray
+    costs: FloatArray
+
+    def add(self, feature: int) -> bool:
+        """Add a feature for all tasks of the node."""
+        return self.feature_use.add_for(feature, self.here)
+
+
+class NodeFeatureUse(FeatureUse):
+    """The features in use in common trees, by all tasks and by each of them.
+
+    The task is one more column of the table, after the features. A split of a node v on feature j
+    costs
+
+        group_penalty * cost_j(used by any task) + sum_t own_t * cost_j(used by task t)
+
+    over the tasks t that the splits by task above v let through: Eq. 2 of Han, Rao, Sorokina and
+    Subbian (AISTATS 2020), for a node with rows of several tasks. ``own_t`` is the task's own
+    penalty times its share of the rows, for a share of the squared error of all rows. A split by
+    task costs ``task_split_penalty`` each time, and ``first_penalty`` more the first time.
+
+    Parameters
+    ----------
+    cost_model : CostModel
+    limits : (int or None, float or None)
+        The largest number of features and the largest total cost, of all tasks together.
+    group_penalty : float
+    own : array of shape (n_tasks,)
+    codes : array of int of shape (n_tasks,)
+        The category of each task; several may share one.
+    task_split_penalty, first_penalty : float
+    """
+
+    def __init__(
+        self,
+        cost_model: CostModel,
+        limits: tuple[int | None, float | None],
+        group_penalty: float,
+        own: FloatArray,
+        codes: IntArray,
+        task_split_penalty: float,
+        first_penalty: float = 0.0,
+    ) -> None:
+        self._group_penalty = group_penalty
+        self._own = own
+        self._code = codes.astype(np.uint64)
+        self._task_split_penalty, self._first_penalty = task_split_penalty, first_penalty
+        self._column = cost_model.n_features
+        self._supports: list[TaskSupport] = []
+        self._numbers: dict[bytes, int] = {}
+        self._cached_costs: dict[bytes, NodeCosts] = {}
+        super().__init__(cost_model, *limits)
+        self.used = np.append(self.used, False)
+        self._support_of: IntArray = np.full(len(own), self._number_of(cost_model.keep))
+        self.begin_tree()
+
+    def _refresh(self) -> None:
+        with_task, self.used = self.used, self.used[: self._column]
+        super()._refresh()
+        self.used = with_task
+        self.allowed = np.append(self.allowed, self._task_split_penalty < 1.0)
+        self._cached_costs.clear()
+
+    @property
+    def has_separate_costs(self) -> bool:
+        """False: costs depend on the node."""
+        return False
+
+    def begin_tree(self) -> None:
+        """All tasks are in the root."""
+        self._here: dict[int, BoolArray] = {0: np.ones(len(self._own), np.bool_)}
+
+    def note_split(self, node: int, left: int, feature: int, words: WordArray) -> None:
+        """Tasks go to both sides, at a split by task to one."""
+        to_left = to_right = self._here[node]
+        if feature == self._column:
+            bit = words[self._code // np.uint64(64)] >> (self._code % np.uint64(64))
+            is_left = (bit & np.uint64(1)) == 1
+            to_left, to_right = to_left & is_left, to_right & ~is_left
+        self._here[left], self._here[left + 1] = to_left, to_right
+
+    def at_node(self, node: int) -> NodeCosts:
+        """The costs in a node of the tree."""
+        here = self._here[node]
+        key = here.tobytes()
+        found = self._cached_costs.get(key)
+        if found is None:
+            if len(self._cached_costs) >= MAX_CACHED_NODES:
+                self._cached_costs.clear()
+            found = self._cached_costs[key] = self._costs_at(here)
+        return found
+
+    def _costs_at(self, here: BoolArray) -> NodeCosts:
+        shares = np.bincount(self._support_of[here], self._own[here], len(self._supports))
+        costs, used = self._group_penalty * self.costs, np.ones(self._column, np.bool_)
+        for number in np.unique(self._support_of[here]):
+            costs = costs + shares[number] * self._supports[number].costs
+            used &= self._supports[number].used
+        by_task = self._task_split_penalty + (0.0 if self.used[-1] else self._first_penalty)
+        return TaskNodeCosts(self, here, np.append(used, False), np.append(costs, by_task))
+
+    def add_for(self, feature: int, here: BoolArray) -> bool:
+        """Add a feature for the tasks of a node; returns whether it is new to any."""
+        if feature == self._column:
+            if self._first_penalty > 0.0 and not self.used[-1]:
+                self.used[-1] = True
+                self._cached_costs.clear()
+            return False
+        for number in np.unique(self._support_of[here]):
+            used = self._supports[number].used.copy()
+            used[feature] = True
+            self._support_of[here & (self._support_of == number)] = self._number_of(used)
+        if not self.add(feature):
+            self._cached_costs.clear()
+        return True
+
+    def _number_of(self, used: BoolArray) -> int:
+        """The number of the support with these features."""
+        key = used.tobytes()
+        if key not in self._numbers:
+            self._numbers[key] = len(self._supports)
+            features = np.flatnonzero(used).copy()  # its own array, so steps need not copy it
+            features.flags.writeable = False
+            self._supports.append(TaskSupport(used, self._cost_model.costs(used), features))
+        return self._numbers[key]
+
+    def state(self) -> FeatureUseState:
+        """The current state, with the support of each task."""
+        return super().state()._replace(task_supports=self._support_of.copy())
+
+    def restore(self, state: FeatureUseState) -> None:
+        """Undo everything since the state was taken."""
+        super().restore(state)
+        self.used[-1] = state.used[-1]
+        if state.task_supports is not None:
+            self._support_of = state.task_supports.copy()
+        self._cached_costs.clear()
+
+    def supports(self, names: Sequence[str]) -> dict[str, IntArray]:
+        """The features of each task, sorted; of a task without a penalty of its own, all."""
+        everything = np.sort(self.entered)
+        return {
+            name: self._supports[number].features if own > 0.0 else everything
+            for name, number, own in zip(names, self._support_of, self._own, strict=True)
+        }

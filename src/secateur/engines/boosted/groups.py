@@ -1,47 +1,60 @@
-"""Groups of features and their sums: drawn, added up and binned once, before training.
+"""Groups of features for group tests: their design, their features, and the sums of these.
 
 Algorithm 2 of GT-GBM (Han, Rao, Sorokina and Subbian, AISTATS 2020) draws about e s log(s / delta)
-random subsets of d / s features and halves each down to one feature. Here subsets come as whole
-partitions of the features into s parts; halving ends at groups of ``leaf_size``, whose features
-are searched exactly; and it may begin at groups of ``group_size`` instead of half a subset. The
-sum of m features that has one good feature among them shows 1 / m of what that feature explains,
-while noise stays as it is: groups that are large for the rows tell nothing, so the first that are
-tested are as large as the rows allow, all of them, and the best go on, whatever their subsets: two
-for each feature that is expected, or more where they are cheap beside the tests.
+random subsets of d / s features and halves each down to one feature. Three differences: subsets
+come as whole partitions of the features into s parts; halving ends at groups of ``leaf_size``,
+whose features are searched exactly; and it may begin at groups of ``group_size`` instead of half a
+subset. The sum of m features with one good feature among them shows 1 / m of what that feature
+explains, so the first tested groups are only as large as the number of rows allows. All of them
+are tested, and the best go on, whatever their subsets.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from secateur._kernels.group_tests import MOST_MEMBERS, SPAN, pool_dense, pool_sparse
+from secateur._kernels.group_tests import (
+    CODES,
+    CODES_AT_ONCE,
+    COUNTS,
+    MAX_MEMBERS,
+    N_FINE,
+    RANGES,
+    SPAN,
+    code_steps,
+    visit_dense,
+    visit_sparse,
+)
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
-from secateur.data.weights import are_counts
-from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
+from secateur.data.weights import whole_weights
+from secateur.execution.local import CodeBlock, RowStore
+from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
 ROWS_PER_MEMBER = 500
-"""Rows for each member of a tested group, where the group size is ours to choose: a feature that
+"""Rows per member of a tested group, where the group size is chosen automatically: a feature that
 explains 3 % of the squared error then stands out."""
 
 N_TURNS = 3
-"""Sets of partitions that trees take turns with: what is unlucky in its group has other company in
-the next tree, whose gradients are nearly the same."""
+"""Sets of partitions that trees take turns with: a feature in an unlucky group is in another group
+for the next tree, whose gradients are nearly the same."""
 
-LARGEST_SHARE = 0.25
-"""Group testing pays where a node looks at fewer columns than this share of the features: an exact
-search goes over the table about once a tree, tests and newcomers are looked at in every node."""
+MAX_SHARE = 0.25
+"""Group testing is faster where a node reads fewer columns than this share of the features: an
+exact search reads the table about once a tree, tests read their columns in every node."""
+
+COUNT_BYTES = 1 << 25
+"""Size of the counts of steps that are made together."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTesting:
-    """What a search by group tests is told.
+    """Parameters of a search by group tests.
 
     ``expected_features`` is s and ``delta`` the share of searches that may miss one of them, as in
     Theorem 4.1; ``group_size`` None is the paper's: halves of subsets are the first tested.
@@ -71,20 +84,20 @@ class GroupDesign:
     n_turns: int = 1
 
     @classmethod
-    def of(cls, n_features: int, told: GroupTesting) -> GroupDesign:
-        """The design for so many features.
+    def of(cls, n_features: int, testing: GroupTesting) -> GroupDesign:
+        """The design for ``n_features`` features.
 
         >>> GroupDesign.of(20_000, GroupTesting(expected_features=10, group_size=40))
         GroupDesign(n_features=20000, n_parts=10, n_partitions=2, entry=6, leaf=6, n_turns=3)
         """
-        n_parts = max(1, min(told.expected_features, n_features))
+        n_parts = max(1, min(testing.expected_features, n_features))
         size = max(1, -(-n_features // n_parts))
-        leaf = _halvings(size, told.leaf_size)
+        leaf = _halvings(size, testing.leaf_size)
         if leaf == 0:  # every feature is in a group that is searched exactly
             return cls(n_features, n_parts, 1, 0, 0)
-        entry = max(1, _halvings(size, min(told.group_size or size, MOST_MEMBERS)))
-        n_turns = 1 if told.group_size is None else N_TURNS
-        n_partitions = _partitions(n_features, told, entry)
+        entry = max(1, _halvings(size, min(testing.group_size or size, MAX_MEMBERS)))
+        n_turns = 1 if testing.group_size is None else N_TURNS
+        n_partitions = _partitions(n_features, testing, entry)
         return cls(n_features, n_parts, n_partitions, entry, max(entry, leaf), n_turns)
 
     @property
@@ -99,7 +112,7 @@ class GroupDesign:
 
     @property
     def n_orders(self) -> int:
-        """How often all features are dealt out."""
+        """How often all features are shuffled."""
         return self.n_partitions * self.n_turns
 
     @property
@@ -122,53 +135,53 @@ class GroupDesign:
     def n_kept(self) -> int:
         """The groups that go on from the first tests, per subset.
 
-        The paper's is one of each. Otherwise two, or so many that the exact search of their
-        features costs a quarter of what the tests did.
+        One in the paper. Otherwise two, or as many as can be searched exactly in a quarter of the
+        time of the tests.
         """
         return max(2, (1 << self.entry) // (4 * self.n_members)) if self.is_open else 1
 
     @property
     def n_columns(self) -> int:
-        """The columns, sums or features, that the search for a newcomer looks at in a node."""
+        """The columns, sums or features, that the search for new features reads in a node."""
         if not self.has_tests:
             return self.n_features
         each = 2 * (self.leaf - self.entry) + self.n_members
         return self.n_subsets * ((1 << self.entry) + self.n_kept * each)
 
     @property
-    def pays(self) -> bool:
-        """Eq. 3 of the paper in our own terms: whether clearly fewer columns are looked at."""
-        return self.has_tests and self.n_columns <= LARGEST_SHARE * self.n_features
+    def is_faster(self) -> bool:
+        """Eq. 3 of the paper: whether clearly fewer columns are read than by an exact search."""
+        return self.has_tests and self.n_columns <= MAX_SHARE * self.n_features
 
     def n_bytes(self, n_rows: int) -> int:
         """The memory of the sums: a byte for each group and row."""
         return self.n_groups * n_rows
 
 
-def _halvings(size: int, most: int) -> int:
-    """How often a group must be halved until no part has more than ``most`` features."""
-    return max(0, math.ceil(math.log2(size / most)))
+def _halvings(size: int, max_size: int) -> int:
+    """How often a group must be halved until no part has more than ``max_size`` features."""
+    return max(0, math.ceil(math.log2(size / max_size)))
 
 
-def _partitions(n_features: int, told: GroupTesting, entry: int) -> int:
-    """How many partitions make sure, but for ``delta``, that every good feature is once alone.
+def _partitions(n_features: int, testing: GroupTesting, entry: int) -> int:
+    """How many partitions separate every good feature from the others with probability 1 - delta.
 
     A group has the share x of all features; a good feature has none of the s - 1 others in its
-    group with the probability (1 - x)^(s - 1), anew in each partition (Theorem 4.1, where x is
-    1 / s and e s log(s / delta) subsets suffice).
+    group with probability (1 - x)^(s - 1), independently in each partition (Theorem 4.1, where x
+    is 1 / s and e s log(s / delta) subsets suffice).
     """
-    s = told.expected_features
-    if told.group_size is None:
-        return 1 if s == 1 else math.ceil(math.e * math.log(s / told.delta))
+    s = testing.expected_features
+    if testing.group_size is None:
+        return 1 if s == 1 else math.ceil(math.e * math.log(s / testing.delta))
     share = 1.0 / (min(s, n_features) * 2**entry)
     together = 1.0 - (1.0 - share) ** (s - 1)
     if together <= 0.0:
         return 1
-    return max(1, math.ceil(math.log(told.delta / s) / math.log(together)))
+    return max(1, math.ceil(math.log(testing.delta / s) / math.log(together)))
 
 
 def largest_group(n_rows: float) -> int:
-    """The size of the first groups that so many rows can tell apart from noise.
+    """The largest group size at which ``n_rows`` rows show a good feature above the noise.
 
     >>> largest_group(20_000)
     40
@@ -182,7 +195,7 @@ class GroupPlan:
 
     The groups of one level are numbered through all subsets; group x of a level is made up of the
     groups 2 x and 2 x + 1 of the next. Of the lowest level, group y has the features
-    ``members[cut[y] : cut[y + 1]]``. ``alone`` are features that no sum can have: categories.
+    ``members[cut[y] : cut[y + 1]]``. ``alone`` are features that are in no sum: categories.
     """
 
     design: GroupDesign
@@ -208,24 +221,24 @@ class Groups(NamedTuple):
     codes: CodeArray
 
     def with_extra_column(self) -> Groups:
-        """The same groups where there is one more feature, the last, that is in none."""
+        """The same groups with one more feature, the last, that is in none of them."""
         return self._replace(plan=replace(self.plan, alone=np.append(self.plan.alone, True)))
 
 
-def make_plan(columns: BinnedColumns, told: GroupTesting) -> GroupPlan:
-    """Deal the features out at random: all that vary and have an order."""
+def make_plan(columns: BinnedColumns, testing: GroupTesting) -> GroupPlan:
+    """Put all features that vary and are not categories into groups at random."""
     can_be_summed = np.zeros(columns.n_features, np.bool_)
     can_be_summed[columns.varying] = True
     can_be_summed &= ~columns.is_categorical
     features = np.flatnonzero(can_be_summed)
-    design = GroupDesign.of(len(features), told)
-    rng = np.random.default_rng(told.seed)
+    design = GroupDesign.of(len(features), testing)
+    rng = np.random.default_rng(testing.seed)
     orders = [rng.permutation(features) for _ in range(design.n_orders)]
     return GroupPlan(design, np.concatenate(orders), _cuts(design), ~can_be_summed)
 
 
 def _cuts(design: GroupDesign) -> IntArray:
-    """Where the groups of the lowest level begin: parts of equal size, halved again and again."""
+    """Where the groups of the lowest level begin: parts of equal size, halved repeatedly."""
     d, s = design.n_features, design.n_parts
     bounds = np.arange(s + 1) * d // s
     for _ in range(design.leaf):
@@ -237,53 +250,151 @@ def _cuts(design: GroupDesign) -> IntArray:
     return np.append(starts.ravel(), design.n_orders * d)
 
 
-def pool_groups(
-    columns: BinnedColumns, weight: FloatArray, told: GroupTesting, threads: Threads
+class _Walk(NamedTuple):
+    """The order in which the sums are visited: see ``_kernels.group_tests``.
+
+    A group of the first level and all below it are visited together.
+    """
+
+    members: IntArray
+    cut: IntArray
+    first: IntArray
+    per_bin: AnyArray
+    n_levels: int
+    n_tops: int
+
+    @classmethod
+    def of(cls, plan: GroupPlan, columns: BinnedColumns) -> _Walk:
+        design = plan.design
+        n_levels = design.leaf - design.entry + 1
+        first = np.array([plan.first(design.leaf - u) for u in range(n_levels)])
+        n_tops = design.n_parts * design.n_orders * 2**design.entry
+        # every column goes from 0 to about SPAN
+        n_steps = np.maximum(columns.n_bins - 1, 1)
+        per_bin = np.where(columns.n_bins > 1, np.rint(SPAN / n_steps), 0).astype(np.int32)
+        return cls(plan.members, plan.cut, first, per_bin, n_levels, n_tops)
+
+    @property
+    def below(self) -> int:
+        """The number of lowest groups in one of the first level."""
+        return int(2 ** (self.n_levels - 1))
+
+    def groups(self, top: int) -> IntArray:
+        """The groups in and below a group of the first level, in the order of their counts."""
+        levels = [
+            self.first[u] + ((top * self.below) >> u) + np.arange(self.below >> u)
+            for u in range(self.n_levels)
+        ]
+        return np.concatenate(levels)
+
+
+def sum_groups(
+    columns: BinnedColumns, weight: FloatArray, testing: GroupTesting, threads: Threads
 ) -> Groups:
     """Draw groups, add up their features and bin the sums.
 
-    A feature enters with its bins, put on a scale from 0 to 1: the min-max scaling of the paper,
-    of ranks instead of values, so that no outlier drowns a column.
+    A feature enters with its bins, scaled to 0 .. 1: the min-max scaling of the paper, of ranks
+    instead of values, so that outliers do not matter.
     """
-    plan = make_plan(columns, told)
+    plan = make_plan(columns, testing)
     design = plan.design
-    if not design.has_tests:
-        return Groups(plan, np.empty((0, columns.n_rows), np.uint8))
     codes: CodeArray = np.empty((design.n_groups, columns.n_rows), np.uint8)
-    n_levels = design.leaf - design.entry + 1
-    first = np.array([plan.first(design.leaf - u) for u in range(n_levels)])
-    per_bin = bin_steps(columns)
-    weight = whole_weights(weight)
-    total = float(weight.sum())
-    below = 2 ** (n_levels - 1)
-
-    def some(start: int, stop: int) -> None:
-        where = (plan.members, plan.cut, first, weight, total, start * below, stop * below)
-        held = columns.codes
-        if isinstance(held, DenseCodes):
-            pool_dense(held.codes, columns.has_missing, per_bin, *where, n_levels, codes)
-        else:
-            stored = (held.indptr, held.indices, held.codes, held.zero_code)
-            pool_sparse(*stored, per_bin, *where, n_levels, codes)
-
-    threads.run(some, design.n_parts * design.n_orders * 2**design.entry)
+    if design.has_tests:
+        walk = _Walk.of(plan, columns)
+        arrays = _Arrays(whole_weights(weight), codes_out=codes)
+        _visit(columns, threads, walk, CODES_AT_ONCE, range(walk.n_tops), arrays)
     return Groups(plan, codes)
 
 
-def whole_weights(weight: FloatArray) -> FloatArray:
-    """Weights as whole numbers whose sums are exact, so that they have no order.
+def sum_groups_in_blocks(
+    row_store: RowStore, columns: BinnedColumns, weight: FloatArray, testing: GroupTesting
+) -> Groups:
+    """As ``sum_groups``, with the sums made and kept in the blocks of rows."""
+    plan = make_plan(columns, testing)
+    nothing: CodeArray = np.empty((0, 0), np.uint8)
+    if not plan.design.has_tests:
+        return Groups(plan, nothing)
+    walk = _Walk.of(plan, columns)
+    executor = row_store.code_executor()
+    n_groups = plan.design.n_groups
+    ranges = executor.each(sum_ranges, walk, n_groups)
+    low = np.min([part[0] for part in ranges], axis=0)
+    high = np.max([part[1] for part in ranges], axis=0)
+    whole = whole_weights(weight)
+    code: CodeArray = np.empty((n_groups, N_FINE), np.uint8)
+    total = float(whole.sum())
+    at_once = max(1, COUNT_BYTES // (8 * N_FINE * (2 * walk.below - 1)))
+    for start in range(0, walk.n_tops, at_once):
+        tops = range(start, min(start + at_once, walk.n_tops))
+        counts = executor.sum(sum_counts, walk, tops, low, high, whole)
+        for top, its_counts in zip(tops, counts, strict=True):
+            for group, filled in zip(walk.groups(top), its_counts, strict=True):
+                code_steps(filled, total, code[group])
+    executor.each(code_rows, walk, low, high, code)  # wait: later fits need the codes
+    return Groups(plan, nothing)
 
-    >>> whole_weights(np.array([1.0, 3.0])), whole_weights(np.array([0.5, 0.25])) * 2.0**-48
-    (array([1., 3.]), array([0.5 , 0.25]))
-    """
-    if are_counts(weight):
-        return weight
-    room = 49 - math.frexp(float(weight.max()))[1] - (len(weight) - 1).bit_length()
-    whole: FloatArray = np.rint(np.ldexp(weight, room))
-    return whole
+
+# ---- on a block of rows -----------------------------------------------------------------------
 
 
-def bin_steps(columns: BinnedColumns) -> npt.NDArray[np.int32]:
-    """What a bin adds to a sum, so that every column goes from 0 to about 4096."""
-    steps = np.maximum(columns.n_bins - 1, 1)
-    return np.where(columns.n_bins > 1, np.rint(SPAN / steps), 0).astype(np.int32)
+def sum_ranges(block: CodeBlock, walk: _Walk, n_groups: int) -> tuple[AnyArray, AnyArray]:
+    """The smallest and the largest value of every sum."""
+    low = np.full(n_groups, np.iinfo(np.int32).max, np.int32)
+    high = np.full(n_groups, np.iinfo(np.int32).min, np.int32)
+    arrays = _Arrays(np.empty(block.columns.n_rows), low, high)
+    _visit(block.columns, block.threads, walk, RANGES, range(walk.n_tops), arrays)
+    return low, high
+
+
+def sum_counts(
+    block: CodeBlock, walk: _Walk, tops: range, low: AnyArray, high: AnyArray, weight: FloatArray
+) -> FloatArray:
+    """The weight of each step of the sums in and below some groups of the first level."""
+    filled = np.zeros((len(tops), 2 * walk.below - 1, N_FINE))
+    own = weight[block.first_row : block.first_row + block.columns.n_rows]
+    _visit(block.columns, block.threads, walk, COUNTS, tops, _Arrays(own, low, high, filled))
+    return filled
+
+
+def code_rows(
+    block: CodeBlock, walk: _Walk, low: AnyArray, high: AnyArray, code: CodeArray
+) -> None:
+    """Write the codes of all sums, and keep them with the block."""
+    block.group_sums = block.space.zeros((len(low), block.columns.n_rows), np.uint8)
+    weight = np.empty(block.columns.n_rows)
+    arrays = _Arrays(weight, low, high, code=code, codes_out=block.group_sums)
+    _visit(block.columns, block.threads, walk, CODES, range(walk.n_tops), arrays)
+
+
+class _Arrays(NamedTuple):
+    """Arrays of ``visit_dense``; those that are not needed are empty."""
+
+    weight: FloatArray
+    low: AnyArray = np.empty(0, np.int32)
+    high: AnyArray = np.empty(0, np.int32)
+    filled: FloatArray = np.empty((0, 0, N_FINE))
+    code: CodeArray = np.empty((0, N_FINE), np.uint8)
+    codes_out: CodeArray = np.empty((0, 0), np.uint8)
+
+
+def _visit(
+    columns: BinnedColumns, threads: Threads, walk: _Walk, what: int, tops: range, arrays: _Arrays
+) -> None:
+    """Visit the sums of some groups of the first level and all below them, by threads."""
+    w, low, high, filled, code, out = arrays
+    total = float(w.sum()) if what == CODES_AT_ONCE else 0.0
+    held = columns.codes
+
+    def part(start: int, stop: int) -> None:
+        for number in range(start, stop):
+            first = tops[number] * walk.below
+            counts = filled[number] if what == COUNTS else filled[:0].reshape(0, N_FINE)
+            where = (walk.members, walk.cut, walk.first, w, total, first, first + walk.below)
+            more: tuple[Any, ...] = (walk.n_levels, low, high, counts, code, out)
+            if isinstance(held, DenseCodes):
+                visit_dense(what, held.codes, columns.has_missing, walk.per_bin, *where, *more)
+            else:
+                stored = (held.indptr, held.indices, held.codes, held.zero_code)
+                visit_sparse(what, *stored, walk.per_bin, *where, *more)
+
+    threads.run(part, len(tops))

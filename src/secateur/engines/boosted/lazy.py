@@ -1,10 +1,10 @@
-"""Exact lazy search: a tree on few features, then one question for all the others.
+"""Lazy search: grow a draft of the tree on few features, then check all others in one pass.
 
-A tree is drafted on the features in use and a few that came near to being bought. One pass over the
-rows then gives every other feature's histograms in the cells of the finished draft; every node is
-a union of cells, so that pass tells whether any of them would have been chosen in any node. If
-none, the draft is the full search's tree, bit for bit. If some, they join the few, and the draft is
-made again; when that does not settle it, all features are searched.
+A tree is drafted on the features in use and a few promising ones. One pass over the rows then gives
+the histograms of every other feature in the cells of the finished draft. Every node is a union of
+cells, so that pass shows whether any node would have chosen another feature. If none, the draft is
+the tree of the full search, bit for bit. If some, they are added to the draft, which is grown
+again; after a few attempts all features are searched.
 
 A full search adds up about twice the cells of the table, level by level; this adds them up once.
 """
@@ -27,9 +27,42 @@ from secateur.engines.boosted.search import Decision, ExactSearch
 from secateur.execution.blocks import RowBlock
 from secateur.typing import BoolArray, CodeArray, Executor, FloatArray, IntArray
 
+FEATURES_AT_ONCE = 24
+"""Features whose cell histograms a thread holds together: they fit in its cache."""
+
+MAX_CELLS = 16
+"""With more cells the histograms leave the nearest cache, and one pass costs more than two."""
+
+MIN_LEFT_OUT = 16
+"""With fewer features left out there is nothing to save."""
+
+N_PROMISING = 8
+"""Unused features in a first draft: the next first use is mostly one of these."""
+
+MAX_DRAFTS = 3
+"""Drafts of one tree before all features are searched; only one after a failure."""
+
+MIN_PASSES = 1.4
+"""A full search of fewer passes over the table, as of a tree that is a leaf, is faster itself."""
+
+MAX_NEW = 2
+"""After a full search with more first uses than this, the next tree will have some too."""
+
+MAX_WAIT = 64
+"""Trees searched in full after many failures in a row."""
+
+MESSAGE_BYTES = 1 << 24
+"""Size of the histograms that are requested together where rows are in other processes."""
+
+SLACK = 1e-9
+"""Allowance for rounding in a bound, as a share."""
+
+Shape = tuple[IntArray, IntArray, IntArray]
+"""The searched nodes: see ``_shape``."""
+
 
 def begin_cells(block: RowBlock, cells: list[int]) -> None:
-    """Note which of the nodes, that part all rows of the tree, each row is in; dense rows only."""
+    """Note the cell of each row; the cells partition the rows of the tree. Dense rows only."""
     if len(block.cell_start) != block.columns.n_rows:
         block.cell_start = block.space.zeros(block.columns.n_rows, np.uint32)
     for c, node in enumerate(cells):
@@ -54,10 +87,7 @@ def _bundle_cells(block: RowBlock, bundles: BundledCodes, width: int) -> IntArra
 
 
 def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: int) -> IntArray:
-    """Histograms in the cells that were noted: ``[f, c * 256 + code]``, packed.
-
-    Several threads may ask at once, each as a worker with a number of its own.
-    """
+    """Packed histograms in the cells, ``[f, c * 256 + code]``; ``worker`` is the calling thread."""
     shape = (len(features), N_CODES * n_cells)
     out: IntArray = block.buffers.cells(worker, shape[0] * shape[1]).reshape(shape)
     _fill(block, features, out)
@@ -65,7 +95,7 @@ def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: i
 
 
 def all_cell_histograms(block: RowBlock, n_cells: int, features: IntArray) -> IntArray:
-    """As ``cell_histograms`` of very many features, by all threads of the block."""
+    """As ``cell_histograms`` for many features, by all threads of the block."""
     shape = (len(features), N_CODES * n_cells)
     out: IntArray = block.buffers.cells(-1, shape[0] * shape[1]).reshape(shape)
     block.threads.run(
@@ -79,11 +109,11 @@ def cell_bounds(
     n_bins: IntArray,
     is_categorical: BoolArray,
     nodes: tuple[IntArray, IntArray],
-    unit: tuple[float, float],
+    steps: tuple[float, float],
 ) -> FloatArray:
-    """What the histograms of some rows say of all nodes, in few numbers; see ``bound_gains``."""
+    """Bounds of the gains in all nodes, from the histograms of some rows; see ``bound_gains``."""
     bounds = np.empty((len(n_bins) + 1, len(nodes[0])))
-    bound_gains(histograms, n_bins, is_categorical, nodes, unit, bounds)
+    bound_gains(histograms, n_bins, is_categorical, nodes, steps, bounds)
     return bounds
 
 
@@ -120,43 +150,8 @@ def _add_up(
     )
 
 
-FEATURES_AT_ONCE = 24
-"""Features whose cell histograms a thread holds together: what fits in its own cache."""
-
-MOST_CELLS = 16
-"""With more cells the histograms leave the nearest cache, and one pass costs more than two."""
-
-LEAST_LEFT_OUT = 16
-"""With fewer features left out there is nothing to save."""
-
-N_PROMISING = 8
-"""Features not in use that a draft may buy: the next purchase is mostly one of these."""
-
-MOST_DRAFTS = 3
-"""Drafts of one tree before all features are searched; only one while they fail."""
-
-LEAST_PASSES = 1.4
-"""A full search of fewer passes over the table, as of a tree that is a leaf, is quicker itself."""
-
-MOST_BOUGHT = 2
-"""After a full search that bought more features than this, the next tree will buy some too."""
-
-LONGEST_WAIT = 64
-"""Trees searched in full after many failures in a row."""
-
-
-MESSAGE_BYTES = 1 << 24
-"""Histograms that are made together where rows are far."""
-
-SLACK = 1e-9
-"""What rounding may have taken from a bound, as a share."""
-
-Shape = tuple[IntArray, IntArray, IntArray]
-"""The searched nodes: see ``_shape``."""
-
-
 class LazySearch:
-    """Decides when a draft is worth a try, what goes into it, and whether it holds."""
+    """Decides when to draft a tree and on which features, and checks the draft."""
 
     def __init__(
         self, executor: Executor, columns: BinnedColumns, search: ExactSearch, threads: Threads
@@ -169,32 +164,32 @@ class LazySearch:
         self._n_failed = 0
         self._wait = 0
         self._passes = 0.0
-        self._n_bought = 0
+        self._n_new = 0
 
     def is_worth_it(self, max_depth: int) -> bool:
-        """Whether enough would be left out, and drafts have not failed of late."""
+        """Whether enough features are left out, and drafts have not failed recently."""
         if not isinstance(self._columns.codes, DenseCodes):
-            return False  # a full search goes over the stored cells alone already
+            return False  # a full search reads only the stored cells already
         self._wait = max(0, self._wait - 1)
         n_in = int(np.count_nonzero(self._search.feature_use.used)) + N_PROMISING
-        n_out = int(np.count_nonzero(self._for_sale())) - N_PROMISING
-        few_cells = 2 ** (max_depth - 1) <= MOST_CELLS
+        n_out = int(np.count_nonzero(self._unused())) - N_PROMISING
+        few_cells = 2 ** (max_depth - 1) <= MAX_CELLS
         return (
             self._wait == 0
-            and self._n_bought <= MOST_BOUGHT
-            and self._passes > LEAST_PASSES
+            and self._n_new <= MAX_NEW
+            and self._passes > MIN_PASSES
             and few_cells
-            and n_out >= max(LEAST_LEFT_OUT, n_in // 2)
+            and n_out >= max(MIN_LEFT_OUT, n_in // 2)
         )
 
     @property
     def n_drafts(self) -> int:
-        """How often a draft may be made again before all features are searched."""
-        return MOST_DRAFTS if self._n_failed == 0 else 1
+        """How many drafts are tried before all features are searched."""
+        return MAX_DRAFTS if self._n_failed == 0 else 1
 
     def first_draft(self) -> BoolArray:
         """The features of a first draft: those in use and the most promising others."""
-        others = np.flatnonzero(self._for_sale())
+        others = np.flatnonzero(self._unused())
         best = others[np.argsort(-self._promise[others], kind="stable")[:N_PROMISING]]
         draft = self._search.feature_use.used.copy()
         draft[best] = True
@@ -202,66 +197,66 @@ class LazySearch:
         return draft
 
     def note_draft(self, *, holds: bool) -> None:
-        """Wait the longer for the next draft, the more of them failed in a row."""
+        """Wait longer for the next draft, the more of them failed in a row."""
         self._n_failed = 0 if holds else self._n_failed + 1
-        self._wait = 0 if holds else min(4**self._n_failed, LONGEST_WAIT)
+        self._wait = 0 if holds else min(4**self._n_failed, MAX_WAIT)
 
     def note_full(self, n_cells: float) -> None:
-        """Remember what a full search cost, and how near each feature came to being bought."""
+        """Remember the work of a full search, and the best gain of each feature."""
         n_candidates = max(1, int(np.count_nonzero(self._search.is_divisible)))
         self._passes = n_cells / (self._columns.n_rows * n_candidates)
-        self._n_bought = sum(decision.is_first_use for decision in self._search.decisions)
-        gains = [decision.node.gain for decision in self._search.decisions]
+        decisions = self._search.decisions
+        self._n_new = sum(decision.is_first_use for decision in decisions)
+        gains = [decision.node.gain for decision in decisions]
         if gains:
             np.max(gains, axis=0, out=self._promise)
 
-    def _for_sale(self) -> BoolArray:
-        search = self._search
-        for_sale: BoolArray = (
-            search.feature_use.allowed & search.is_divisible & ~search.feature_use.used
-        )
-        return for_sale
+    def _unused(self) -> BoolArray:
+        """Features that could be added now."""
+        use = self._search.feature_use
+        unused: BoolArray = use.allowed & self._search.is_divisible & ~use.used
+        return unused
 
     def better_than(self, draft: BoolArray) -> IntArray:
-        """Features outside the draft that some node of it would have chosen; a few if many.
+        """Features outside the draft that some node of it would have chosen, or a few of them.
 
-        Costs, and what may be used, are those of the moment when each node was searched.
+        Costs and limits are those of the moment when each node was searched.
         """
         decisions = self._search.decisions
         shape = _shape(decisions)
         cells = [decisions[q].node.number for q in np.flatnonzero(shape[0] >= 0)]
         self._executor.apply(begin_cells, cells)
         features = self._outside(draft, decisions)
-        # What came near to being bought is asked first: a draft that fails, fails soon.
+        # The most promising features come first: a draft that fails, fails soon.
         features = features[np.argsort(-self._promise[features], kind="stable")]
-        ask = self._ask_at_once if self._executor.one_pass else self._ask_in_threads
-        found, n_asked = ask(features, len(cells), shape, decisions)
-        self._search.histograms.count(n_asked, decisions[0].node.weight)
+        check = self._check_at_once if self._executor.one_pass else self._check_in_threads
+        found, n_checked = check(features, len(cells), shape, decisions)
+        self._search.histograms.count(n_checked, decisions[0].node.weight)
         return np.array(found, dtype=np.int64)
 
-    def _ask_in_threads(
+    def _check_in_threads(
         self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
     ) -> tuple[list[int], int]:
-        """A few features at a time, as many as stay in the cache of the thread that has them."""
+        """A few features at a time, as many as fit in the cache of a thread."""
         found: list[int] = []
-        asked: list[int] = []
+        checked: list[int] = []
 
         def some(worker: int, number: int) -> None:
             if not found:
                 part = features[number * FEATURES_AT_ONCE : (number + 1) * FEATURES_AT_ONCE]
-                asked.append(len(part))
+                checked.append(len(part))
                 histograms = self._executor.sum(cell_histograms, n_cells, part, worker)
                 found.extend(part[self._find_better(histograms, part, shape, decisions)])
 
         self._threads.share(some, -(-len(features) // FEATURES_AT_ONCE))
-        return found, sum(asked)
+        return found, sum(checked)
 
-    def _ask_at_once(
+    def _check_at_once(
         self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
     ) -> tuple[list[int], int]:
-        """As many features as memory can hold: where rows are far, each question is dear.
+        """Many features at a time, where rows are in other processes and each call is expensive.
 
-        First for bounds, which are small; then for the histograms of what these leave open.
+        First come the bounds, which are small; then the histograms of what these leave open.
         """
         at_once = max(FEATURES_AT_ONCE, MESSAGE_BYTES // (8 * N_CODES * n_cells))
         for start in range(0, len(features), at_once):
@@ -278,28 +273,28 @@ class LazySearch:
     def still_open(
         self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
     ) -> BoolArray:
-        """Which features some node might have chosen, as far as bounds can tell."""
+        """The features that some node might have chosen according to the bounds."""
         search, columns = self._search, self._columns
-        unit = search.histograms.unit
+        steps = search.histograms.steps
         finish = partial(
             cell_bounds,
             n_bins=columns.n_bins[features],
             is_categorical=columns.is_categorical[features],
             nodes=shape[:2],
-            unit=unit,
+            steps=steps,
         )
         bounds = self._executor.sum(all_cell_histograms, n_cells, features, finish=finish)
-        g, w = (shape[2] >> 32) * unit[0], (shape[2] & LOW) * unit[1]
-        # The differences between the processes, and no less than what rounding may have lost.
+        g, w = (shape[2] >> 32) * steps[0], (shape[2] & LOW) * steps[1]
+        # The differences between the processes, with an allowance for rounding.
         between = bounds[-1] - g * g / w + SLACK * bounds[-1]
         most = (bounds[:-1] + between) * (1.0 + SLACK)
-        net = most / search.scale.unit - _costs(decisions, features, search.scale.penalty).T
-        best = np.array([decision.net_gain for decision in decisions])
-        is_open: BoolArray = ((net >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
+        priced = most / search.scale.unit - _penalties(decisions, features, search.scale.penalty).T
+        best = np.array([decision.gain for decision in decisions])
+        is_open: BoolArray = ((priced >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
         return is_open
 
     def _outside(self, draft: BoolArray, decisions: list[Decision]) -> IntArray:
-        """Features outside the draft that any node could have bought."""
+        """Features outside the draft that any node was allowed to use."""
         masks = {id(decision.allowed): decision.allowed for decision in decisions}
         allowed = np.logical_or.reduce(list(masks.values()))
         outside: IntArray = np.flatnonzero(allowed & self._search.is_divisible & ~draft)
@@ -320,35 +315,35 @@ class LazySearch:
             columns.n_bins,
             columns.is_categorical,
             shape,
-            np.array([decision.net_gain for decision in decisions]),
+            np.array([decision.gain for decision in decisions]),
             np.array([decision.feature if decision.is_first_use else -1 for decision in decisions]),
-            _costs(decisions, features, search.scale.penalty),
+            _penalties(decisions, features, search.scale.penalty),
             (search.scale.unit, search.scale.floor),
-            search.histograms.unit,
-            search.histograms.least,
+            search.histograms.steps,
+            search.histograms.min_weight,
             better,
         )
         return better
 
 
-def _costs(decisions: list[Decision], features: IntArray, penalty: float) -> FloatArray:
-    """Penalty times cost of the features in each node, infinite where not for sale."""
-    costs = np.empty((len(decisions), len(features)))
+def _penalties(decisions: list[Decision], features: IntArray, penalty: float) -> FloatArray:
+    """Penalty times cost of the features in each node, infinite where not allowed."""
+    penalties = np.empty((len(decisions), len(features)))
     last: Decision | None = None
     for q, decision in enumerate(decisions):
         if last is not None and decision.costs is last.costs:
-            costs[q] = costs[q - 1]  # nothing was bought in between
+            penalties[q] = penalties[q - 1]  # no first use in between
             continue
         now = penalty * decision.costs[features]
-        costs[q] = np.where(decision.allowed[features], now, np.inf)
+        penalties[q] = np.where(decision.allowed[features], now, np.inf)
         last = decision
-    return costs
+    return penalties
 
 
 def _shape(decisions: list[Decision]) -> Shape:
-    """Of each searched node: its cell or -1, the place of the first node below it, its total.
+    """Of each searched node: its cell or -1, the position of its left child, its total.
 
-    A node is a cell if no node below it was searched: it is a leaf, or its children are too deep.
+    A node is a cell if its children were not searched: it is a leaf, or they are too deep.
     """
     place = {decision.node.number: q for q, decision in enumerate(decisions)}
     below = np.array([place.get(decision.node.left, -1) for decision in decisions])

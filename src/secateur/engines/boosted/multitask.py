@@ -134,7 +134,7 @@ class TasksRun:
                 _importances(steps, weight, self._data.cost_model.n_features),
                 penalty=self._params.penalty,
                 objective=float(np.average([step.objective for step in steps], weights=weight)),
-                cost=self._common.spent,
+                cost=self._common.total_cost,
                 model=TasksModel(tuple(step.model for step in steps)),
                 details={"round": k},
                 supports=self._supports(),

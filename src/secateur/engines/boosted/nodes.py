@@ -14,22 +14,33 @@ from secateur.engines.boosted.block_histograms import (
     few_histograms,
     histograms_of,
     search_node,
-    spread_histograms,
+    unpack_histograms,
 )
 from secateur.execution.blocks import RowBlock, nodes_at_once
 from secateur.execution.local import only_block
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
+STORE_SHARE = 0.2
+"""Histograms kept for subtraction take at most this share of the memory of the codes..."""
+
+MIN_STORE_BYTES = 1 << 25
+"""... or this many bytes, if that is more."""
+
+BINS_PER_THREAD = 20_000
+"""Searching fewer bins than this is not worth a second thread."""
+
+NOWHERE = np.empty(0, np.int64)
+"""Stands for a histogram that is not kept."""
+
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node while its tree grows: what is known of each feature's best split in it.
+    """A node of a growing tree, with the best split of each feature.
 
     ``gain[j]`` is dSSE, ``split[j]`` = (last position of the left side, missing left, packed left
-    sum); both are valid where feature j is known to the siblings. ``divisible[j]`` is whether any
-    split of the node or below it can use feature j. ``total`` is the packed sum of the rows,
-    ``slot`` the position of the histogram in the store, ``left`` the number of the left child or
-    -1.
+    sum); both are valid where ``Siblings.known`` has feature j. ``divisible[j]`` is whether the
+    node or one below it can be split on feature j. ``total`` is the packed sum of the rows,
+    ``slot`` the position of the histogram in the store, ``left`` the number of the left child.
     """
 
     number: int
@@ -52,9 +63,9 @@ class Node:
 class Siblings:
     """The two children of a split, or the root alone: always evaluated together.
 
-    ``known`` are the features evaluated so far, ``listed`` the same without those that no node here
-    could be split on, if they were evaluated in one go. ``parent`` is the node that was split, and
-    ``inherited`` are the features whose histograms of it are in ``parent_slot``.
+    ``known`` are the features evaluated so far; ``listed`` the same without those that no node here
+    can be split on, if they were evaluated in one go. ``inherited`` are the features whose
+    histograms of the ``parent`` are in ``parent_slot``.
     """
 
     nodes: list[Node]
@@ -78,27 +89,23 @@ class Siblings:
 
 
 class Candidates(NamedTuple):
-    """Features to be evaluated, as a mask and as a list; one and the same while nothing changes."""
+    """Features to evaluate, as a mask and as a list; the same object while nothing changes."""
 
     mask: BoolArray
     features: IntArray
 
 
-STORE_SHARE = 0.2
-"""Histograms kept for subtraction take at most this share of the codes' own memory..."""
+class _Request(NamedTuple):
+    """A histogram to build; the ``larger`` sibling's is that in ``parent_slot`` minus this one."""
 
-STORE_LEAST = 1 << 25
-"""... or so many bytes, if that is more."""
-
-BINS_PER_THREAD = 20_000
-"""Searching fewer bins than this is not worth a second thread."""
-
-NOWHERE = np.empty(0, np.int64)
-"""Where the histogram of a node goes that need not be kept."""
+    node: Node
+    features: IntArray
+    larger: Node | None = None
+    parent_slot: int = -1
 
 
 class _Search(NamedTuple):
-    """A node to be searched: see ``search_features`` for the three histograms."""
+    """A node to search: see ``search_features`` for the three histograms."""
 
     node: Node
     features: IntArray
@@ -108,16 +115,17 @@ class _Search(NamedTuple):
 
 
 class NodeHistograms:
-    """Evaluates features in nodes of one tree after the other.
+    """Evaluates features in the nodes of one tree after the other.
 
     Parameters
     ----------
     executor : Executor
         Sums histograms over the blocks of rows.
     columns : BinnedColumns
-        Only its shape is used: bins and offsets.
+        Only bins and offsets are used.
     depth : int
         Nodes of this depth are not split: their parents' histograms are not kept.
+    threads : Threads
     """
 
     def __init__(
@@ -129,37 +137,37 @@ class NodeHistograms:
         self._depth = depth
         self._threads = threads
         block: RowBlock | None = only_block(executor)
-        self._is_near = block is not None and not block.is_sparse
+        self._has_one_block = block is not None and not block.is_sparse
         width = int(columns.offset[-1])
         self._n_at_once = nodes_at_once(width)
         self._grain = max(1, BINS_PER_THREAD * columns.n_features // max(1, width))
-        room = max(STORE_LEAST, int(STORE_SHARE * columns.n_rows * columns.n_features))
-        self._n_slots = int(min(2 ** max(0, depth - 2), max(1, room // (8 * width + 1)), 64))
+        n_bytes = max(MIN_STORE_BYTES, int(STORE_SHARE * columns.n_rows * columns.n_features))
+        self._n_slots = int(min(2 ** max(0, depth - 2), max(1, n_bytes // (8 * width + 1)), 64))
         self._store = np.empty((self._n_slots, width), np.int64)
         self._free: list[int] = []
-        self._room: list[tuple[FloatArray, IntArray, BoolArray]] = []
+        self._buffers: list[tuple[FloatArray, IntArray, BoolArray]] = []
         self._n_nodes = 0
         self._root_weight = 1
-        self.cells = 0.0
-        self.unit = (1.0, 1.0)
-        self.least = np.int64(1)
+        self.n_cells = 0.0
+        self.steps = (1.0, 1.0)
+        self.min_weight = np.int64(1)
 
-    def begin(self, unit: tuple[float, float], least: int) -> None:
-        """Forget the last tree; set the scales and the least weight of a side."""
-        self.unit = unit
-        self.least = np.int64(least)
+    def begin_tree(self, steps: tuple[float, float], min_weight: int) -> None:
+        """Forget the last tree; set the rounding steps and the smallest weight of a side."""
+        self.steps = steps
+        self.min_weight = np.int64(min_weight)
         self._free = list(range(self._n_slots))
         self._n_nodes = 0
 
     def root(self, total: int) -> Siblings:
-        """The siblings of the root."""
+        """The root, which has no sibling."""
         node = self._node(0, 0, total)
         self._root_weight = node.weight
-        node.slot = self._take() if self._depth > 1 else -1
+        node.slot = self._free.pop() if self._depth > 1 and self._free else -1
         return Siblings([node])
 
     def children(self, siblings: Siblings, parent: Node) -> Siblings:
-        """The siblings of a split node; the parent's slot goes to the larger child."""
+        """The children of a split node; the parent's slot goes to the larger one."""
         left = int(parent.split[parent.feature, 2])
         depth = parent.depth + 1
         nodes = [
@@ -168,76 +176,73 @@ class NodeHistograms:
         ]
         young = Siblings(nodes, None, None, parent, parent.slot, siblings.known)
         if depth + 1 < self._depth:
-            young.larger.slot = parent.slot if parent.slot >= 0 else self._take()
-            young.smaller.slot = self._take()
+            for node, slot in ((young.larger, parent.slot), (young.smaller, -1)):
+                node.slot = slot if slot >= 0 or not self._free else self._free.pop()
         return young
 
     def _node(self, number: int, depth: int, total: int) -> Node:
-        """A new node, in arrays that a node of an earlier tree has left."""
-        if self._n_nodes == len(self._room):
+        """A new node, in the arrays of a node of an earlier tree."""
+        if self._n_nodes == len(self._buffers):
             d = self._columns.n_features
-            self._room.append((np.empty(d), np.empty((d, 3), np.int64), np.empty(d, np.bool_)))
-        gain, split, divisible = self._room[self._n_nodes]
+            self._buffers.append((np.empty(d), np.empty((d, 3), np.int64), np.empty(d, np.bool_)))
+        gain, split, divisible = self._buffers[self._n_nodes]
         self._n_nodes += 1
         gain.fill(-1.0)
         divisible.fill(False)
         return Node(number, depth, total, gain, split, divisible)
 
-    def _take(self) -> int:
-        return self._free.pop() if self._free else -1
-
     def release(self, slot: int) -> None:
-        """A node that is a leaf, or whose children are searched, needs its histogram no more."""
+        """Free the slot of a leaf, or of a node whose children are searched."""
         if slot >= 0:
             self._free.append(slot)
 
     def evaluate(self, level: list[Siblings], candidates: Candidates) -> None:
-        """Find the best split of each of the features in each node of the level."""
-        asked = [request for siblings in level for request in self._requests(siblings, candidates)]
-        for first in range(0, len(asked), self._n_at_once):
-            some = asked[first : first + self._n_at_once]
-            built = self._build([node for node, _, _ in some], [fs for _, fs, _ in some])
-            searches = [
-                search
-                for histogram, (node, features, sibling) in zip(built, some, strict=True)
-                for search in self._searches(histogram, node, features, sibling)
-            ]
+        """Find the best split of each candidate in each node of the level."""
+        requests = [each for siblings in level for each in self._requests(siblings, candidates)]
+        for first in range(0, len(requests), self._n_at_once):
+            some = requests[first : first + self._n_at_once]
+            built = self._build([each.node for each in some], [each.features for each in some])
+            searches = []
+            for histogram, (node, features, larger, parent_slot) in zip(built, some, strict=True):
+                kept = self._store[node.slot] if node.slot >= 0 else NOWHERE
+                searches.append(_Search(node, features, histogram, NOWHERE, kept))
+                if larger is not None:  # it takes the place of the parent, not needed after this
+                    parent = self._store[parent_slot]
+                    searches.append(_Search(larger, features, parent, histogram, NOWHERE))
             self._search(searches)
 
     def evaluate_in(self, node: Node, features: IntArray) -> None:
-        """Find the best split of each of the features in one node; its siblings learns nothing."""
-        if self._is_near:
+        """Find the best split of each of the features in one node, and in this node only."""
+        if self._has_one_block:
             self.count(len(features), node.weight)
             found = (node.gain, node.split, node.divisible)
-            limits = (self.unit, self.least)
+            limits = (self.steps, self.min_weight)
             self._executor.apply(search_node, node.number, features, node.total, limits, found)
             return
         built = self._build([node], [features])[0]
         self._search([_Search(node, features, built, NOWHERE, NOWHERE)])
 
-    def _requests(
-        self, siblings: Siblings, candidates: Candidates
-    ) -> list[tuple[Node, IntArray, tuple[Node, int] | None]]:
-        """Nodes whose histograms must be built, for which features, and who is had from them.
+    def _requests(self, siblings: Siblings, candidates: Candidates) -> list[_Request]:
+        """The histograms to build.
 
-        Of siblings whose parent's histograms are kept, the smaller is built, and the larger is the
-        parent minus the smaller.
+        Where the parent's histograms are kept, the smaller child is built, and the larger one is
+        the parent minus the smaller.
         """
         features = self._unknown(siblings, candidates)
         if len(features) == 0:
             return []
         if siblings.parent_slot < 0 or siblings.inherited is None:
-            return [(node, features, None) for node in siblings.nodes]
-        larger = (siblings.larger, siblings.parent_slot)
+            return [_Request(node, features) for node in siblings.nodes]
+        pair = (siblings.larger, siblings.parent_slot)
         if siblings.inherited is candidates.mask:
-            return [(siblings.smaller, features, larger)]
+            return [_Request(siblings.smaller, features, *pair)]
         is_kept = siblings.inherited[features]
         kept, new = features[is_kept], features[~is_kept]
-        found = [(siblings.smaller, kept, larger)] if len(kept) else []
-        return found + [(node, new, None) for node in siblings.nodes if len(new)]
+        found = [_Request(siblings.smaller, kept, *pair)] if len(kept) else []
+        return found + [_Request(node, new) for node in siblings.nodes if len(new)]
 
     def _unknown(self, siblings: Siblings, candidates: Candidates) -> IntArray:
-        """The features that are new to a siblings and that one of its nodes may be split on."""
+        """The candidates not evaluated yet that one of the siblings may be split on."""
         is_first = siblings.known is None
         features = candidates.features
         if siblings.known is None:
@@ -248,44 +253,29 @@ class NodeHistograms:
         if siblings.parent is not None and siblings.inherited is not None:
             divisible = siblings.parent.divisible
             if siblings.inherited is not candidates.mask:
-                # Of what was not for sale when the parent was evaluated nothing is known yet.
+                # Nothing is known of features that were no candidates in the parent.
                 divisible = divisible | ~siblings.inherited
             features = features[divisible[features]]
         siblings.listed = features if is_first else None
         return features
 
     def _build(self, nodes: list[Node], features: list[IntArray]) -> IntArray:
+        """The histograms of some nodes, of each for its features, over all blocks."""
         for node, asked in zip(nodes, features, strict=True):
             self.count(len(asked), node.weight)
         numbers = [node.number for node in nodes]
         if self._executor.one_pass:
             sent = self._executor.sum(few_histograms, numbers, features)
-            return spread_histograms(sent, features, self._columns.offset)
+            return unpack_histograms(sent, features, self._columns.offset)
         built: IntArray = self._executor.sum(histograms_of, numbers, features)
         return built
 
     def count(self, n_features: int, weight: int) -> None:
-        """Book work done: the cells of the table that were added up."""
-        self.cells += n_features * self._columns.n_rows * weight / self._root_weight
-
-    def _searches(
-        self,
-        built: IntArray,
-        node: Node,
-        features: IntArray,
-        sibling: tuple[Node, int] | None,
-    ) -> list[_Search]:
-        """What there is to search once a node is built: itself, and perhaps its sibling."""
-        kept = self._store[node.slot] if node.slot >= 0 else NOWHERE
-        own = _Search(node, features, built, NOWHERE, kept)
-        if sibling is None:
-            return [own]
-        # Nobody needs the parent after this: the larger node takes its place.
-        larger, slot = sibling
-        return [own, _Search(larger, features, self._store[slot], built, NOWHERE)]
+        """Count the cells of the table that were added to histograms."""
+        self.n_cells += n_features * self._columns.n_rows * weight / self._root_weight
 
     def _search(self, searches: list[_Search]) -> None:
-        """Search the nodes; where that is much work, in threads by node and by feature."""
+        """Search the nodes, large ones in threads by node and by feature."""
         n_features = sum(len(search.features) for search in searches)
         n_threads = min(self._threads.n_threads, max(1, n_features // self._grain))
         if n_threads == 1:
@@ -305,20 +295,10 @@ class NodeHistograms:
         self._threads.share(lambda _, number: self._search_part(*pieces[number]), len(pieces))
 
     def _search_part(self, search: _Search, start: int, stop: int) -> None:
-        node = search.node
-        search_features(
-            search.histogram,
-            search.less,
-            search.kept,
-            search.features,
-            self._shape,
-            node.total,
-            self.unit,
-            self.least,
-            start,
-            stop,
-            (node.gain, node.split, node.divisible),
-        )
+        node, features, histogram, less, kept = search
+        limits = (node.total, self.steps, self.min_weight, start, stop)
+        found = (node.gain, node.split, node.divisible)
+        search_features(histogram, less, kept, features, self._shape, *limits, found)
 
     def histogram_of(self, node: Node, feature: int) -> IntArray:
         """The packed sums of one feature's bins in a node, missing last."""

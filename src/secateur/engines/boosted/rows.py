@@ -1,14 +1,13 @@
-"""What a tree asks of a block of rows: gradients, sums, histograms, leaves.
+"""What is computed on a block of rows while trees grow: gradients, sums, partition, leaves.
 
-Each function takes a block and small things and gives back small things; an executor runs it on all
-blocks. Sums are of integers, so that they are the same however the rows are cut into blocks.
+Each function takes a block and small arguments and returns something small; an executor runs it on
+all blocks. Sums are of integers, so they do not depend on how the rows are cut into blocks.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,77 +18,34 @@ from secateur._kernels.fixed_point import (
     sum_leaves,
     sum_terms,
 )
-from secateur._kernels.prediction import add_trees_binned
+from secateur._kernels.partition import add_trees_binned, split_dense, split_run
 from secateur._kernels.records import DenseCodes
 from secateur.data.binning import narrowed
 from secateur.data.sampling import shares_of
-from secateur.data.weights import are_counts
 from secateur.engines.boosted.block_histograms import histograms_of
-from secateur.engines.boosted.trees import Tree
+from secateur.engines.boosted.trees import Tree, WordArray
 from secateur.execution.blocks import ROWS_PER_THREAD, RowArray, RowBlock
-from secateur.losses.base import fixed_point_sum
-from secateur.typing import FloatArray, IntArray, Loss
+from secateur.typing import FloatArray, IntArray, Loss, Result
 
-GRADIENT_STEPS = 32767
-"""Weighted gradients are rounded to so many steps on either side of zero, or fewer."""
-
-WEIGHT_STEPS = 65535.0
-"""Weights that are not whole numbers are rounded to so many steps, or fewer."""
+MANY_ROWS = 1 << 17
+"""The rows of a node with at least this many are partitioned by all threads together."""
 
 
-def fixed_point_scale(largest: float, n_rows: int) -> float:
-    """The power of two by which terms up to ``largest`` can be rounded and summed in int64.
+class RowSplit(NamedTuple):
+    """A split of a node: its number, its left child's (the right one follows), the codes left."""
 
-    >>> fixed_point_scale(1.0, 3) == 2.0 ** 58
-    True
-    """
-    return math.ldexp(1.0, min(61 - math.frexp(largest)[1] - n_rows.bit_length(), 1000))
-
-
-def gradient_scale(largest: float, sum_absolute: float, n_rows: int) -> float:
-    """Steps per unit of gradient, such that no sum of rounded gradients reaches 2^31.
-
-    Up to 65,000 rows these are always 32767 steps for the largest; above, as many as the sum of
-    absolute gradients leaves room for.
-
-    >>> gradient_scale(0.5, 100.0, 1000)
-    65534.0
-    """
-    room = (2**31 - 1 - n_rows) * largest / sum_absolute
-    return min(GRADIENT_STEPS, math.floor(room)) / largest
+    node: int
+    left: int
+    feature: int
+    words: WordArray
 
 
-@dataclass(frozen=True, slots=True)
-class WeightScale:
-    """How row weights become integers: whole numbers as they are, others in steps.
+# ---- a fit ----------------------------------------------------------------------------------
 
-    ``mean`` is what one row counts: 1 for whole weights, the mean weight otherwise.
-    """
 
-    scale: float
-    mean: float
-    most: float
-    total: float
-
-    @classmethod
-    def of(cls, weight: FloatArray) -> WeightScale:
-        """Whole weights count rows and stay exact; others are relative, as if their mean were one.
-
-        >>> import numpy as np
-        >>> WeightScale.of(np.array([1.0, 3.0])).scale
-        1.0
-        """
-        most, total, n = float(weight.max()), fixed_point_sum(weight), len(weight)
-        counts = are_counts(weight)
-        room = (2**32 - 1 - 2 * n) / total
-        exact = counts and most <= WEIGHT_STEPS and room >= 1.0
-        scale = 1.0 if exact else min(WEIGHT_STEPS / most, room)
-        return cls(scale, 1.0 if counts else total / n, most, total)
-
-    def least(self, min_samples_leaf: float) -> int:
-        """The smallest integer weight that counts as ``min_samples_leaf`` rows."""
-        needed = min_samples_leaf * (1.0 - 1e-9) * self.mean * self.scale
-        return max(1, math.ceil(needed))
+def training_rows(block: RowBlock) -> tuple[FloatArray, FloatArray]:
+    """Target and weight of the training rows."""
+    return block.target[block.rows], block.weight[block.rows]
 
 
 def set_baseline(block: RowBlock, baseline: FloatArray, weight_scale: float) -> None:
@@ -99,7 +55,42 @@ def set_baseline(block: RowBlock, baseline: FloatArray, weight_scale: float) -> 
     block.quantised_weight[:] = np.maximum(scaled, 1)
 
 
-def go_on_from(
+def bin_weights(block: RowBlock) -> IntArray:
+    """The weight of each bin of each feature over all training rows."""
+    block.order = block.rows.copy()
+    block.begin_root()
+    block.packed_by_row[:] = block.quantised_weight
+    features = np.arange(block.columns.n_features)
+    weights: IntArray = histograms_of(block, [0], [features])[0]
+    return weights
+
+
+def narrow(block: RowBlock, features: IntArray) -> None:
+    """Keep only the given features in histograms."""
+    block.columns = narrowed(block.columns, features)
+    block.make_buffers()
+
+
+def choose_objective_rows(block: RowBlock, stride: int) -> FloatArray:
+    """Take every stride-th training row of the table for the objective; returns their weights."""
+    number = (block.rows.astype(np.int64) + block.first_row) % stride
+    block.objective_rows = block.rows[number == 0]
+    return block.weight[block.objective_rows]
+
+
+def objective_losses(block: RowBlock, loss: Loss) -> FloatArray:
+    """Weighted losses of the rows of the objective."""
+    rows = block.objective_rows
+    losses = loss.pointwise(block.target[rows], block.raw[:, rows])
+    return block.weight[rows] * losses
+
+
+def held_losses(block: RowBlock, loss: Loss) -> FloatArray:
+    """The losses of the held-out rows."""
+    return loss.pointwise(block.target[block.held], block.raw[:, block.held])
+
+
+def restore(
     block: RowBlock,
     baseline: FloatArray,
     weight_scale: float,
@@ -107,7 +98,7 @@ def go_on_from(
     stride: int,
     rounds: Sequence[Sequence[Tree]],
 ) -> None:
-    """Bring a block that was made anew to where the others are: after so many rounds of trees."""
+    """Bring a block that was read again to the state of the others, after some rounds of trees."""
     set_baseline(block, baseline, weight_scale)
     choose_objective_rows(block, stride)
     narrow(block, divisible)
@@ -115,20 +106,11 @@ def go_on_from(
         add_round(block, trees)
 
 
-def add_round(block: RowBlock, trees: Sequence[Tree]) -> None:
-    """Add trees that were grown before to the predictions of all rows, one for each output."""
-    everyone = np.arange(block.columns.n_rows, dtype=np.uint32)
-    for k, tree in enumerate(trees):
-        _add_tree(block, k, tree, everyone)
-
-
-def training_rows(block: RowBlock) -> tuple[FloatArray, FloatArray]:
-    """Target and weight of the rows that train."""
-    return block.target[block.rows], block.weight[block.rows]
+# ---- a tree ---------------------------------------------------------------------------------
 
 
 def begin_round(block: RowBlock, loss: Loss) -> None:
-    """Gradients of all outputs at the prediction so far."""
+    """Gradients of all outputs at the current prediction."""
     if block.n_outputs > 1:
         loss.gradients(block.target, block.raw, block.gradient, block.hessian)
         return
@@ -145,80 +127,108 @@ def begin_round(block: RowBlock, loss: Loss) -> None:
 def begin_tree(
     block: RowBlock, k: int, subsample: float, seed: int
 ) -> tuple[tuple[float, ...], int]:
-    """Put all rows (or a sample) into the root; gives the largest terms and the number of rows."""
+    """Put all rows (or a sample) into the root; returns the largest terms and the row count."""
     rows = block.rows
     if subsample < 1.0:
         rows = rows[shares_of(rows.astype(np.int64) + block.first_row, seed) < subsample]
     block.tree_rows = rows
     block.order = rows.copy() if len(rows) != len(block.order) else block.order
-    block.order[:] = rows
-    block.begin_root()
-    found: list[tuple[float, float, float]] = []
-
-    def part(start: int, stop: int) -> None:
-        found.append(
-            largest_terms(block.gradient[k], block.hessian[k], block.weight, rows, start, stop)
-        )
-
-    block.threads.run(part, len(rows), ROWS_PER_THREAD)
+    reset_tree(block)
+    gradient, hessian, weight = block.gradient[k], block.hessian[k], block.weight
+    found = _by_thread(
+        block,
+        lambda start, stop: largest_terms(gradient, hessian, weight, rows, start, stop),
+    )
     return (*map(max, zip(*found, strict=True)),), len(rows)
 
 
-def term_sums(block: RowBlock, k: int, scale_g: float, scale_gg: float) -> IntArray:
-    """Exact sums of |w g|, w g and w g g over the rows of the tree."""
-    found: list[tuple[int, int, int]] = []
-
-    def part(start: int, stop: int) -> None:
-        found.append(
-            sum_terms(block.gradient[k], block.weight, block.order, scale_g, scale_gg, start, stop)
-        )
-
-    block.threads.run(part, len(block.order), ROWS_PER_THREAD)
-    return np.array([sum(terms) for terms in zip(*found, strict=True)])
-
-
-def pack(block: RowBlock, k: int, scale: float) -> int:
-    """Round and pack the rows of the tree; gives their packed sum."""
-    found: list[int] = []
-
-    def part(start: int, stop: int) -> None:
-        found.append(
-            pack_rows(
-                block.gradient[k],
-                block.weight,
-                block.quantised_weight,
-                block.order,
-                scale,
-                start,
-                stop,
-                block.packed_by_row,
-            )
-        )
-
-    block.threads.run(part, len(block.order), ROWS_PER_THREAD)
-    return sum(int(total) for total in found)
-
-
 def reset_tree(block: RowBlock) -> None:
-    """All rows of the tree back into its root."""
+    """Put all rows of the tree back into its root."""
     block.order[:] = block.tree_rows
     block.begin_root()
 
 
-def bin_weights(block: RowBlock) -> IntArray:
-    """The weight of each bin of each feature over all training rows."""
-    block.order = block.rows.copy()
-    block.begin_root()
-    block.packed_by_row[:] = block.quantised_weight
-    features = np.arange(block.columns.n_features)
-    weights: IntArray = histograms_of(block, [0], [features])[0]
-    return weights
+def term_sums(block: RowBlock, k: int, scale_g: float, scale_gg: float) -> IntArray:
+    """Exact sums of |w g|, w g and w g g over the rows of the tree."""
+    gradient, weight, rows = block.gradient[k], block.weight, block.order
+    found = _by_thread(
+        block,
+        lambda start, stop: sum_terms(gradient, weight, rows, scale_g, scale_gg, start, stop),
+    )
+    return np.array([sum(terms) for terms in zip(*found, strict=True)])
 
 
-def narrow(block: RowBlock, features: IntArray) -> None:
-    """Keep room in histograms for the features that any split can use."""
-    block.columns = narrowed(block.columns, features)
-    block.make_buffers()
+def pack(block: RowBlock, k: int, scale: float) -> int:
+    """Round and pack the rows of the tree; returns their packed sum."""
+    terms = (block.gradient[k], block.weight, block.quantised_weight, block.order, scale)
+    found = _by_thread(
+        block, lambda start, stop: pack_rows(*terms, start, stop, block.packed_by_row)
+    )
+    return sum(int(total) for total in found)
+
+
+def _by_thread(block: RowBlock, function: Callable[[int, int], Result]) -> list[Result]:
+    """What ``function(start, stop)`` returns for each thread's part of the tree's rows."""
+    found: list[Result] = []
+    block.threads.run(
+        lambda start, stop: found.append(function(start, stop)), len(block.order), ROWS_PER_THREAD
+    )
+    return found
+
+
+# ---- partition ------------------------------------------------------------------------------
+
+
+def partition(block: RowBlock, splits: list[RowSplit]) -> None:
+    """Partition the rows of the split nodes into their children; their order stays."""
+    for split in splits:
+        block.codes_of(split.feature)
+    n_rows = {split.node: np.ptp(block.bounds[split.node]) for split in splits}
+    large = [split for split in splits if n_rows[split.node] >= MANY_ROWS]
+    for split in large:
+        _partition_by_threads(block, split)
+    small = [split for split in splits if n_rows[split.node] < MANY_ROWS]
+
+    def part(first: int, last: int) -> None:
+        for split in small[first:last]:
+            start, stop = block.bounds[split.node]
+            codes, buffer = block.codes_of(split.feature), block.spare[start:stop]
+            middle = split_dense(codes, split.words, block.order, start, stop, buffer)
+            _note_children(block, split, middle)
+
+    busy = len(block.order) > ROWS_PER_THREAD
+    block.threads.run(part, len(small), 1 if busy else max(1, len(small)))
+
+
+def _partition_by_threads(block: RowBlock, split: RowSplit) -> None:
+    """Partition the rows of one node by all threads, each a run of them."""
+    start, stop = block.bounds[split.node]
+    order, spare = block.order, block.spare
+    codes = block.codes_of(split.feature)
+    runs: list[tuple[int, int, int]] = []
+
+    def part(first: int, last: int) -> None:
+        a, b = start + first, start + last
+        runs.append((a, b, split_run(codes, split.words, order, a, b, spare[a:b])))
+
+    block.threads.run(part, stop - start, ROWS_PER_THREAD)
+    middle = start
+    for a, _, end in sorted(runs):
+        order[middle : middle + end - a] = order[a:end]
+        middle += end - a
+    _note_children(block, split, middle)
+    for a, b, end in sorted(runs):
+        order[middle : middle + b - end] = spare[a : a + b - end]
+        middle += b - end
+
+
+def _note_children(block: RowBlock, split: RowSplit, middle: int) -> None:
+    start, stop = block.bounds[split.node]
+    block.bounds[split.left] = (start, middle)
+    block.bounds[split.left + 1] = (middle, stop)
+
+
+# ---- leaves ---------------------------------------------------------------------------------
 
 
 def leaf_sums(
@@ -226,57 +236,54 @@ def leaf_sums(
 ) -> IntArray:
     """Exact sums of w g, w h, w of the leaves, from unrounded gradients."""
     bounds = np.array([block.bounds[leaf] for leaf in leaves], dtype=np.int64)
+    terms = (block.gradient[k], block.hessian[k], block.weight, block.order)
     out = np.empty((len(leaves), 3), np.int64)
-
-    def part(first: int, last: int) -> None:
-        sum_leaves(
-            block.gradient[k],
-            block.hessian[k],
-            block.weight,
-            block.order,
-            bounds,
-            scales,
-            first,
-            last,
-            out,
-        )
-
-    block.threads.run(part, len(leaves), _leaves_at_once(block, leaves))
+    block.threads.run(
+        lambda first, last: sum_leaves(*terms, bounds, scales, first, last, out),
+        len(leaves),
+        _leaves_per_thread(block, leaves),
+    )
     return out
 
 
-def _leaves_at_once(block: RowBlock, leaves: list[int]) -> int:
-    """One leaf at a time where rows are many, all together where a second thread would not pay."""
+def _leaves_per_thread(block: RowBlock, leaves: list[int]) -> int:
+    """One leaf where rows are many, all of them where a second thread is not worth it."""
     return 1 if len(block.order) > ROWS_PER_THREAD else len(leaves)
 
 
 def leaf_residuals(block: RowBlock, k: int, leaf: int) -> tuple[FloatArray, FloatArray]:
-    """Residuals and weights of a leaf, for losses whose leaves are quantiles."""
+    """Residuals and weights of a leaf, for losses whose leaf values are quantiles."""
     start, stop = block.bounds[leaf]
     rows = block.order[start:stop]
     return block.target[rows] - block.raw[k, rows], block.weight[rows]
 
 
 def finish_tree(block: RowBlock, k: int, leaves: list[int], tree: Tree) -> None:
-    """Add the tree to the predictions: of its own rows by leaf, of all others by its questions."""
+    """Add the tree to the predictions: of its own rows by leaf, of all others by its splits."""
     bounds = np.array([block.bounds[leaf] for leaf in leaves], dtype=np.int64)
     values = tree.value[leaves]
     block.threads.run(
         lambda first, last: add_leaf_values(block.order, bounds, values, first, last, block.raw[k]),
         len(leaves),
-        _leaves_at_once(block, leaves),
+        _leaves_per_thread(block, leaves),
     )
     if len(block.order) < len(block.rows):
         inside = np.zeros(len(block.target), np.bool_)
         inside[block.order] = True
-        outside = block.rows[~inside[block.rows]]
-        _add_tree(block, k, tree, outside)
+        _add_tree(block, k, tree, block.rows[~inside[block.rows]])
     if len(block.held):
         _add_tree(block, k, tree, block.held)
 
 
+def add_round(block: RowBlock, trees: Sequence[Tree]) -> None:
+    """Add trees that were grown before to the predictions of all rows, one for each output."""
+    all_rows = np.arange(block.columns.n_rows, dtype=np.uint32)
+    for k, tree in enumerate(trees):
+        _add_tree(block, k, tree, all_rows)
+
+
 def _add_tree(block: RowBlock, k: int, tree: Tree, rows: RowArray) -> None:
-    """Add a tree to the predictions of rows that did not grow it."""
+    """Add a tree to the predictions of rows that were not used to grow it."""
     features = np.unique(tree.feature[tree.left >= 0])
     if len(features) == 0:
         block.raw[k, rows] += tree.value[0]
@@ -287,30 +294,9 @@ def _add_tree(block: RowBlock, k: int, tree: Tree, rows: RowArray) -> None:
     else:
         codes = np.stack([block.codes_of(int(j)) for j in features])
         column = np.searchsorted(features, tree.feature)
-    roots = np.zeros(1, np.int64)
+    nodes = (column, tree.words, tree.left, tree.value, np.zeros(1, np.int64))
     block.threads.run(
-        lambda start, stop: add_trees_binned(
-            codes, column, tree.words, tree.left, tree.value, roots, rows, start, stop, block.raw[k]
-        ),
+        lambda start, stop: add_trees_binned(codes, *nodes, rows, start, stop, block.raw[k]),
         len(rows),
         ROWS_PER_THREAD,
     )
-
-
-def choose_objective_rows(block: RowBlock, stride: int) -> FloatArray:
-    """Every stride-th training row of the whole table tells the objective; gives their weights."""
-    place = (block.rows.astype(np.int64) + block.first_row) % stride
-    block.objective_rows = block.rows[place == 0]
-    return block.weight[block.objective_rows]
-
-
-def loss_terms(block: RowBlock, loss: Loss) -> FloatArray:
-    """Weighted losses of the rows that tell the objective."""
-    rows = block.objective_rows
-    losses = loss.pointwise(block.target[rows], block.raw[:, rows])
-    return block.weight[rows] * losses
-
-
-def held_losses(block: RowBlock, loss: Loss) -> FloatArray:
-    """The losses of the rows that do not train."""
-    return loss.pointwise(block.target[block.held], block.raw[:, block.held])

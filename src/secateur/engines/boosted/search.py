@@ -1,4 +1,4 @@
-"""Which split a node takes: the features evaluated, each paying its cost."""
+"""Which split a node takes: the candidate with the largest gain minus its penalty."""
 
 from __future__ import annotations
 
@@ -9,43 +9,27 @@ import numpy as np
 from secateur._kernels.splitting import pick_feature
 from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.nodes import Candidates, Node, NodeHistograms, Siblings
+from secateur.engines.boosted.params import TreeScale
 from secateur.typing import BoolArray, FloatArray, IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class TreeScale:
-    """What one tree's gains are measured by.
-
-    ``unit`` divides dSSE (SSE of the root for A-GBM, 2 for GBFS); ``floor`` is the least dSSE that
-    is not rounding.
-    """
-
-    unit: float
-    penalty: float
-    floor: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What a node was found to do, and what was for sale at that moment.
+    """The choice of a node, with the costs and the allowed features at that moment.
 
-    ``feature`` is -1 for a leaf; ``net_gain`` is what the choice is worth.
+    ``feature`` is -1 for a leaf; ``gain`` is that of the choice minus its penalty.
     """
 
     node: Node
     feature: int
-    net_gain: float
+    gain: float
     is_first_use: bool
     costs: FloatArray
     allowed: BoolArray
 
 
 class ExactSearch:
-    """Evaluates every admissible feature in every node.
-
-    Where a tree is begun with ``only`` some features, all others are left out as if they were not
-    for sale.
-    """
+    """Evaluates every allowed feature in every node; in drafts, ``only`` some of them."""
 
     def __init__(
         self, histograms: NodeHistograms, feature_use: FeatureUse, divisible: IntArray
@@ -54,13 +38,13 @@ class ExactSearch:
         self.feature_use = feature_use
         self.is_divisible: BoolArray = np.zeros(len(feature_use.used), np.bool_)
         self.is_divisible[divisible] = True
-        self.scale = TreeScale(1.0, 0.0, 0.0)
+        self.scale = TreeScale(1.0, 0.0, 0.0, (1.0, 1.0))
         self.decisions: list[Decision] = []
         self._only: BoolArray | None = None
         self._candidates = Candidates(np.zeros(0, np.bool_), np.zeros(0, np.int64))
 
     def begin_tree(self, scale: TreeScale, only: BoolArray | None = None) -> None:
-        """A new tree, with its own unit of gain."""
+        """Begin a tree with its own units of gain."""
         self.scale = scale
         self.decisions = []
         self._only = only
@@ -68,7 +52,7 @@ class ExactSearch:
         self._update_candidates()
 
     def skip_tree(self) -> None:
-        """A tree was grown by somebody else; nothing to remember."""
+        """A tree was taken over from an earlier fit."""
 
     def _update_candidates(self) -> None:
         """The features that a split may use now; the same object while they are the same."""
@@ -82,33 +66,30 @@ class ExactSearch:
         return mask if self._only is None else mask & self._only
 
     def evaluate(self, level: list[Siblings]) -> None:
-        """Evaluate what the nodes of some level need."""
-        least = 2 * int(self.histograms.least)
+        """Evaluate the candidates in the nodes of a level that can be split."""
+        min_weight = 2 * int(self.histograms.min_weight)
         self.histograms.evaluate(
             [
                 siblings
                 for siblings in level
                 if siblings.known is not self._candidates.mask
-                and any(node.weight >= least for node in siblings.nodes)
+                and any(node.weight >= min_weight for node in siblings.nodes)
             ],
             self._candidates,
         )
 
-    def _choices(self, siblings: Siblings, node: Node) -> IntArray:  # noqa: ARG002  # others need it
-        """The features that a node may choose from, all of them evaluated in it."""
+    def _choices(self, siblings: Siblings, node: Node) -> IntArray:  # noqa: ARG002  # group tests
+        """The features that a node may be split on, all of them evaluated in it."""
         if siblings.known is not self._candidates.mask:
-            # A purchase has changed what is admissible.
+            # A first use has changed the candidates.
             self.evaluate([siblings])
         return self._candidates.features if siblings.listed is None else siblings.listed
 
     def choose(self, siblings: Siblings, node: Node) -> int | None:
-        """The feature that a node splits on at the costs of this moment, or None for a leaf.
-
-        The choice is booked: a new feature is bought.
-        """
+        """The feature that a node is split on at the current costs, or None for a leaf."""
         choices = self._choices(siblings, node)
-        scale, node_costs = self.scale, self.feature_use.at(node.number)
-        feature, net_gain = pick_feature(
+        scale, node_costs = self.scale, self.feature_use.at_node(node.number)
+        feature, gain = pick_feature(
             choices,
             node.gain,
             node_costs.used,
@@ -118,17 +99,11 @@ class ExactSearch:
             scale.floor,
         )
         is_first_use = feature >= 0 and not node_costs.used[feature]
+        allowed = self.feature_use.allowed
         self.decisions.append(
-            Decision(
-                node,
-                feature,
-                net_gain,
-                is_first_use,
-                node_costs.costs,
-                self.feature_use.allowed,
-            )
+            Decision(node, feature, gain, is_first_use, node_costs.costs, allowed)
         )
         if is_first_use:
-            node_costs.use(feature)
+            node_costs.add(feature)
             self._update_candidates()
         return int(feature) if feature >= 0 else None

@@ -1,4 +1,4 @@
-"""Boosting as a sequence of steps: one raw step per round, one shared set of used features.
+"""Boosting as a sequence of steps: one step per round, one set of used features.
 
 Algorithm 1 of GBFS, with the gain of GBFS (Eq. 14) or of A-GBM.
 """
@@ -17,11 +17,9 @@ from secateur.engines.boosted import rows
 from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.group_search import GroupSearch, GroupTests
 from secateur.engines.boosted.groups import GroupPlan
-from secateur.engines.boosted.grower import Grower
-from secateur.engines.boosted.lazy import LazySearch
+from secateur.engines.boosted.grower import TreeGrower
 from secateur.engines.boosted.nodes import NodeHistograms
-from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.boosted.rows import WeightScale
+from secateur.engines.boosted.params import BoostingParams, WeightScale
 from secateur.engines.boosted.search import ExactSearch
 from secateur.engines.boosted.trees import Ensemble, Tree
 from secateur.losses.base import fixed_point_sum
@@ -29,7 +27,7 @@ from secateur.path.step import Step
 from secateur.typing import Executor, IntArray, Loss
 
 OBJECTIVE_ROWS = 10_000
-"""The training loss of a step is taken over so many rows at the most: it is told, not used."""
+"""The training loss of a step is the mean over at most this many rows, evenly spaced."""
 
 
 def trace_boosted(
@@ -49,20 +47,20 @@ def trace_boosted(
     Parameters
     ----------
     executor : Executor
-        Holds the rows.
+        Computes on the rows.
     columns : BinnedColumns
-        The shape of the binned columns: bins, cuts, offsets.
+        Bins, cuts and offsets of the columns.
     loss : Loss
     cost_model : CostModel
-        What features cost, given the ones in use.
+        Feature costs, given the features in use.
     params : BoostingParams
     threads : Threads
     plan : GroupPlan, optional
-        Groups of features, whose sums the blocks hold: newcomers are then found by group tests.
+        Groups of features whose sums the blocks hold: new features are then found by group tests.
     feature_use : FeatureUse, optional
-        The account that purchases go to, if it is not this fit's alone.
+        The features in use, if they are shared with other fits.
     done : sequence of rounds of trees, default=()
-        The first rounds of a fit that was broken off: taken as they are, and gone on from.
+        The first rounds of an interrupted fit, to continue from.
 
     Yields
     ------
@@ -73,81 +71,55 @@ def trace_boosted(
     executor.apply(rows.set_baseline, ensemble.baseline, weights.scale)
     feature_use = feature_use or FeatureUse(cost_model, params.max_features, params.cost_budget)
     has_tests = plan is not None and plan.design.has_tests
-    if has_tests:  # most features will never be looked at: none is weighed beforehand
-        divisible = columns.varying
-    else:
-        divisible = _divisible(executor, columns, weights.least(params.min_samples_leaf))
+    min_weight = weights.min_weight(params.min_samples_leaf)
+    # With group tests most features are never evaluated: their weights are not counted.
+    divisible = columns.varying if has_tests else _divisible(executor, columns, min_weight)
     executor.apply(rows.narrow, divisible)
     columns = narrowed(columns, divisible)
-    search = _search(executor, columns, feature_use, divisible, params, threads, plan)
-    lazy = LazySearch(executor, columns, search, threads)
-    if has_tests:
+    histograms = NodeHistograms(executor, columns, params.max_depth, threads)
+    search = ExactSearch(histograms, feature_use, divisible)
+    if plan is not None and has_tests:
+        tests = GroupTests(executor, plan, threads)
+        search = GroupSearch(histograms, feature_use, divisible, tests, plan.alone)
         params = replace(params, lazy=False)
-    grower = Grower(executor, columns, params, search, lazy, weights)
+    grower = TreeGrower(executor, columns, params, search, threads, weights)
     objective = _Objective(executor, loss, n_rows)
     importances = np.zeros(columns.n_features)
     for n_rounds in range(1, params.n_rounds + 1):
         state = (ensemble.baseline, weights.scale, divisible, objective.stride)
-        executor.checkpoint(rows.go_on_from, *state, tuple(ensemble.rounds))
+        executor.checkpoint(rows.restore, *state, tuple(ensemble.rounds))
         if n_rounds <= len(done):
             trees = _take_over(executor, search, done[n_rounds - 1])
         else:
-            trees = _grow(executor, grower, loss, params, n_rounds)
+            executor.apply(rows.begin_round, loss)
+            outputs = range(loss.n_outputs)
+            trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in outputs]
         ensemble.rounds.append(trees)
-        ensemble.n_cells = search.histograms.cells
+        ensemble.n_cells = histograms.n_cells
         for tree in trees:
-            split = tree.left >= 0
-            np.add.at(importances, tree.feature[split], tree.gain[split])
+            tree.add_gains(importances)
         yield Step.of(
             feature_use.entered,
             importances,
             penalty=params.penalty,
             objective=objective.now(),
-            cost=feature_use.spent,
+            cost=feature_use.total_cost,
             model=ensemble.at(n_rounds),
             details={"round": n_rounds},
         )
 
 
-def _grow(
-    executor: Executor, grower: Grower, loss: Loss, params: BoostingParams, n_rounds: int
-) -> list[Tree]:
-    """A new round: one tree for each output."""
-    executor.apply(rows.begin_round, loss)
-    return [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in range(loss.n_outputs)]
-
-
 def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> list[Tree]:
-    """A round that is there already: its purchases are booked, its trees added.
-
-    Nodes are numbered in the order in which they were split.
-    """
+    """A round of an earlier fit: add its features, in the order of the splits, and its trees."""
     for tree in trees:
         search.skip_tree()
         for feature in tree.feature[tree.left >= 0]:
-            search.feature_use.use(int(feature))
+            search.feature_use.add(int(feature))
     executor.apply(rows.add_round, trees)
     return trees
 
 
-def _search(
-    executor: Executor,
-    columns: BinnedColumns,
-    feature_use: FeatureUse,
-    divisible: IntArray,
-    params: BoostingParams,
-    threads: Threads,
-    plan: GroupPlan | None,
-) -> ExactSearch:
-    """Who finds the features of nodes: by looking at all, or by group tests."""
-    histograms = NodeHistograms(executor, columns, params.max_depth, threads)
-    if plan is None or not plan.design.has_tests:
-        return ExactSearch(histograms, feature_use, divisible)
-    tests = GroupTests(executor, plan, threads)
-    return GroupSearch(histograms, feature_use, divisible, tests, plan.alone)
-
-
-def _divisible(executor: Executor, columns: BinnedColumns, least: int) -> IntArray:
+def _divisible(executor: Executor, columns: BinnedColumns, min_weight: int) -> IntArray:
     """The features that any split can use.
 
     One side of a split lacks the heaviest bin, so all other bins together must weigh enough for a
@@ -156,15 +128,15 @@ def _divisible(executor: Executor, columns: BinnedColumns, least: int) -> IntArr
     weights = executor.sum(rows.bin_weights)
     first = columns.offset[:-1]
     rest = np.add.reduceat(weights, first) - np.maximum.reduceat(weights, first)
-    found: IntArray = np.flatnonzero(rest >= least)
+    found: IntArray = np.flatnonzero(rest >= min_weight)
     return found
 
 
 def _begin(executor: Executor, loss: Loss) -> tuple[Ensemble, WeightScale, int]:
-    """The best constant as a model, how weights are rounded, and how many rows train."""
+    """The best constant as a model, the scale of the weights, and the number of training rows."""
     parts = executor.each(rows.training_rows)
     targets, weights = map(list, zip(*parts, strict=True))
-    del parts  # long tables have little room: pieces go as soon as they are joined
+    del parts  # memory is short for long tables: pieces are freed once they are concatenated
     target = np.concatenate(targets)
     del targets
     weight = np.concatenate(weights)
@@ -174,7 +146,7 @@ def _begin(executor: Executor, loss: Loss) -> tuple[Ensemble, WeightScale, int]:
 
 
 class _Objective:
-    """The mean training loss over at most 10,000 rows, evenly spaced; exact sums."""
+    """The mean training loss over at most OBJECTIVE_ROWS rows, evenly spaced; exact sums."""
 
     def __init__(self, executor: Executor, loss: Loss, n_rows: int) -> None:
         self._executor = executor
@@ -184,13 +156,13 @@ class _Objective:
         self._weight = fixed_point_sum(np.concatenate(weights))
 
     def now(self) -> float:
-        """Its value at the predictions so far."""
-        terms = np.concatenate(self._executor.each(rows.loss_terms, self._loss))
-        return fixed_point_sum(terms) / self._weight if len(terms) else np.nan
+        """Its value at the current predictions."""
+        losses = np.concatenate(self._executor.each(rows.objective_losses, self._loss))
+        return fixed_point_sum(losses) / self._weight if len(losses) else np.nan
 
 
 def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:
-    """A seed of its own for the rows of each tree, where trees see samples."""
+    """The seed of a tree's sample of rows."""
     if params.subsample == 1.0:
         return 0
     sequence = np.random.SeedSequence([params.seed, n_rounds, k])

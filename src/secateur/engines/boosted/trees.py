@@ -1,15 +1,15 @@
-"""The model that boosting makes: rounds of trees, and its state after any round."""
+"""Trees, and the models made of rounds of trees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from secateur._kernels.prediction import add_trees_raw
+from secateur._kernels.partition import add_trees_raw
 from secateur._kernels.records import MISSING
 from secateur._kernels.threads import Threads
 from secateur.data.table import Table
@@ -21,9 +21,9 @@ WordArray = npt.NDArray[np.uint64]
 class Tree(NamedTuple):
     """Nodes in breadth-first order; a right child follows the left one, a leaf has ``left == -1``.
 
-    ``threshold`` asks raw values, ``words`` (256 bits) asks codes; ``is_set`` marks splits of
-    categories, which have no threshold. ``value`` of a leaf includes the learning rate, ``gain`` of
-    a split is its dSSE.
+    Raw values are compared with ``threshold``, codes are looked up in ``words`` (256 bits of codes
+    that go left). ``is_set`` marks splits of categories, which have no threshold. ``value`` of a
+    leaf includes the learning rate, ``gain`` of a split is its dSSE.
     """
 
     feature: IntArray
@@ -36,8 +36,8 @@ class Tree(NamedTuple):
     gain: FloatArray
 
     @classmethod
-    def of_leaves(cls, n_nodes: int) -> Tree:
-        """So many nodes, none of them split yet."""
+    def empty(cls, n_nodes: int) -> Tree:
+        """A tree of ``n_nodes`` nodes, none of them split yet."""
         return cls(
             np.full(n_nodes, -1, np.int64),
             np.full(n_nodes, np.inf),
@@ -48,6 +48,21 @@ class Tree(NamedTuple):
             np.zeros(n_nodes),
             np.zeros(n_nodes),
         )
+
+    def first(self, n_nodes: int) -> Tree:
+        """A copy of the first nodes."""
+        arrays: list[Any] = [array[:n_nodes].copy() for array in self]
+        return Tree(*arrays)
+
+    def leaves(self) -> list[int]:
+        """The numbers of the leaves."""
+        found: list[int] = np.flatnonzero(self.left < 0).tolist()
+        return found
+
+    def add_gains(self, total_out: FloatArray) -> None:
+        """Add the dSSE of each split to its feature's total."""
+        split = self.left >= 0
+        np.add.at(total_out, self.feature[split], self.gain[split])
 
 
 def left_words(bins: Sequence[int] | IntArray, missing_left: bool) -> WordArray:
@@ -80,7 +95,7 @@ def first_words(last: int, missing_left: bool) -> WordArray:
 
 
 def join_trees(trees: Sequence[Tree]) -> tuple[Tree, IntArray]:
-    """All trees in one, and where each begins."""
+    """All trees as one, and the roots of each."""
     sizes = [len(tree.left) for tree in trees]
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     parts = [
@@ -94,8 +109,7 @@ def join_trees(trees: Sequence[Tree]) -> tuple[Tree, IntArray]:
 class Ensemble:
     """Rounds of trees, one tree per output and round; grows while it is fitted.
 
-    ``n_cells`` counts the cells of the table that were added up for it: work, not part of the
-    model.
+    ``n_cells`` counts the cells of the table that were added to histograms: a measure of work.
     """
 
     loss: Loss
@@ -104,23 +118,20 @@ class Ensemble:
     n_cells: float = 0.0
 
     def at(self, n_rounds: int) -> BoostedModel:
-        """The model after so many rounds."""
+        """The model after ``n_rounds`` rounds."""
         return BoostedModel(self, n_rounds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedModel:
-    """An ensemble at one of its rounds: what a step of a path predicts with.
-
-    All steps of a path share the trees; a step is a number of rounds.
-    """
+    """An ensemble at one of its rounds; the steps of a path share the trees."""
 
     ensemble: Ensemble
     n_rounds: int
 
     @property
     def features(self) -> IntArray:
-        """The features that the trees ask for, sorted."""
+        """The features that the trees use, sorted."""
         asked = [t.feature[t.left >= 0] for round_ in self._rounds for t in round_]
         found: IntArray = np.unique(np.concatenate([np.empty(0, np.int64), *asked]))
         return found
@@ -130,7 +141,7 @@ class BoostedModel:
         return self.ensemble.rounds[: self.n_rounds]
 
     def frozen(self) -> BoostedModel:
-        """The same model with trees of its own and none of later rounds."""
+        """A copy of the model without the trees of later rounds."""
         return BoostedModel(
             Ensemble(self.ensemble.loss, self.ensemble.baseline, list(self._rounds)), self.n_rounds
         )
@@ -140,8 +151,7 @@ class BoostedModel:
         total = np.zeros(n_features)
         for round_ in self._rounds:
             for tree in round_:
-                split = tree.left >= 0
-                np.add.at(total, tree.feature[split], tree.gain[split])
+                tree.add_gains(total)
         return total
 
     def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:
@@ -153,7 +163,7 @@ class BoostedModel:
     def raw_of(
         self, columns: FloatArray, features: IntArray, threads: Threads | None = None
     ) -> FloatArray:
-        """The same of columns that were read already, those of ``features`` in their order."""
+        """The same from columns read before: those of ``features``, in this order."""
         threads = threads or Threads(1)
         out = np.repeat(self.ensemble.baseline[:, None], len(columns), axis=1)
         if self.n_rounds == 0:
@@ -167,23 +177,9 @@ class BoostedModel:
     ) -> None:
         tree, roots = join_trees([round_[k] for round_ in self._rounds])
         column = np.searchsorted(features, tree.feature)
+        nodes = (column, *tree[1:7], roots)
         threads.run(
-            lambda start, stop: add_trees_raw(
-                columns,
-                column,
-                tree.threshold,
-                tree.missing_left,
-                tree.is_set,
-                tree.words,
-                tree.left,
-                tree.value,
-                roots,
-                start,
-                stop,
-                out,
-            ),
-            len(columns),
-            1024,
+            lambda start, stop: add_trees_raw(columns, *nodes, start, stop, out), len(columns), 1024
         )
 
     def response(self, table: Table, threads: Threads | None = None) -> FloatArray:

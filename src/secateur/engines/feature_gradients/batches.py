@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from secateur._kernels import power_iteration as power
+from secateur._kernels import feature_gradients as power
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, DenseRows, centre
 from secateur.data.problem import Problem

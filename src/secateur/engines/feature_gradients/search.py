@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secateur._kernels.relaxation import adam_step, squash
+from secateur._kernels.feature_gradients import adam_step, squash
 from secateur.engines.feature_gradients.batches import Batches, SearchParams
 from secateur.engines.feature_gradients.units import Units
 from secateur.exceptions import InputError
