@@ -8,7 +8,7 @@ from secateur.datasets import load_demo
 def test_every_column_has_a_name_a_cost_and_a_group():
     demo = load_demo()
     n_features = demo.X.shape[1]
-    assert len(set(demo.feature_names)) == len(demo.costs) == len(demo.groups) == n_features
+    assert len(set(demo.feature_names)) == len(demo.costs) == len(demo.feature_groups) == n_features
     assert (demo.costs > 0).all()
     assert set(demo.y) == {"benign", "malignant"}
 
@@ -28,11 +28,11 @@ def test_decoys_are_shuffled_independently_of_each_other():
 
 def test_one_measurement_is_one_group_of_one_price():
     demo = load_demo()
-    of_radius = [k for k, group in enumerate(demo.groups) if group == "radius"]
+    of_radius = [k for k, group in enumerate(demo.feature_groups) if group == "radius"]
     assert [demo.feature_names[k] for k in of_radius] == [
         "mean radius",
         "radius error",
         "worst radius",
     ]
-    assert len(set(demo.groups)) == 10 + 30
+    assert len(set(demo.feature_groups)) == 10 + 30
     assert set(demo.costs[of_radius]) == {1.0}

@@ -26,7 +26,11 @@ STEP = {
 SCORE = {"mean": "mean", "standard_error": "standard_error", "metric": "metric", "origin": "origin"}
 """Attributes of a score, by the name in the golden files."""
 
-DOCUMENT: dict[str, str] = {"target_type": "task", "unstable": "doubtful"}
+DOCUMENT: dict[str, str] = {
+    "target_type": "task",
+    "unstable": "doubtful",
+    "feature_groups": "groups",
+}
 """Keys of ``selection.json`` that were renamed: new name to the name in the golden files."""
 
 NOT_COMPARED = {

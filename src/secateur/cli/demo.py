@@ -71,7 +71,7 @@ def _problem() -> tuple[Any, Any, str]:
     raw = RawTable(
         problem.X, problem.feature_names, FileKind("demo", "", "demo", ""), {}, {TARGET: problem.y}
     )
-    costs = FeatureCosts(problem.costs, feature_groups=list(problem.groups), unit="minutes")
+    costs = FeatureCosts(problem.costs, feature_groups=list(problem.feature_groups), unit="minutes")
     n_rows, n_features = problem.X.shape
     n_decoys = len(problem.decoys)
     description = (

@@ -1,4 +1,4 @@
-"""Problems with known truth, and the small set of the demonstration."""
+"""Synthetic problems with known relevant features, and the data of the demonstration."""
 
 from __future__ import annotations
 

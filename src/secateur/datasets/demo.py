@@ -1,4 +1,4 @@
-"""The demonstration: real measurements of tumour cells, decoys among them, and a price list."""
+"""The demonstration data: real measurements of tumour cells, decoys among them, and costs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from secateur.typing import FloatArray, IntArray
 
-# What it might cost to have a pathologist take each measurement, in minutes of work. Invented,
-# but in a sensible order: a diameter is quick, the shape of a contour is not.
+# Minutes of work of a pathologist for each measurement. Invented, but in a sensible order: a
+# diameter is quick, the shape of a contour is not.
 _MINUTES = {
     "radius": 1.0,
     "perimeter": 1.0,
@@ -26,7 +26,7 @@ _MINUTES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demo:
-    """A small classification problem with what its features cost.
+    """A small classification problem with costs of features.
 
     Attributes
     ----------
@@ -38,17 +38,17 @@ class Demo:
         One name per column; decoys begin with ``"shuffled"``.
     costs : ndarray of shape (n_features,)
         Cost of each feature, in minutes.
-    groups : tuple of str
+    feature_groups : tuple of str
         The measurement that each feature comes from; decoys are measurements of their own.
     decoys : ndarray of int
-        Sorted indices of the columns that cannot tell anything.
+        Sorted indices of the columns without information.
     """
 
     X: FloatArray
     y: np.ndarray[tuple[int], np.dtype[np.str_]]
     feature_names: tuple[str, ...]
     costs: FloatArray
-    groups: tuple[str, ...]
+    feature_groups: tuple[str, ...]
     decoys: IntArray
 
 
@@ -56,9 +56,8 @@ def load_demo(random_state: int = 0) -> Demo:
     """Load the breast cancer set that comes with scikit-learn, with decoys and costs added.
 
     The 569 rows and 30 features are real (Wolberg, Street and Mangasarian, 1993): ten measurements
-    of cell nuclei, each as mean, error and worst value. Beside each of them stands a decoy: the
-    same column with its rows shuffled, so that it looks real and tells nothing. The costs are
-    made up, in minutes per measurement.
+    of cell nuclei, each as mean, error and worst value. Each has a decoy: the same column with its
+    rows shuffled. The costs are invented, in minutes per measurement.
 
     Parameters
     ----------
@@ -91,7 +90,7 @@ def load_demo(random_state: int = 0) -> Demo:
         y=np.asarray(bunch.target_names)[bunch.target].astype(np.str_),
         feature_names=(*names, *decoy_names),
         costs=np.concatenate([costs, costs]),
-        groups=(*map(_measurement, names), *decoy_names),
+        feature_groups=(*map(_measurement, names), *decoy_names),
         decoys=np.arange(n_real, 2 * n_real),
     )
 

@@ -1,4 +1,4 @@
-"""The threshold max problem of the paper on grafting, and its instances A, B and C."""
+"""Synthetic problems with known relevant features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TargetType = Literal["classification", "regression"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generated:
-    """A problem together with its truth.
+    """A synthetic problem and its relevant features.
 
     Attributes
     ----------
@@ -24,9 +24,9 @@ class Generated:
     y : ndarray of shape (n_rows,)
         The target: class codes (int64) or numbers (float64).
     feature_names : tuple of str
-        One name per column; the name tells the role of the column.
+        One name per column, after the role of the column.
     relevant : ndarray of int
-        Sorted indices of the features that the target was made from.
+        Sorted indices of the features that determine the target.
     redundant : ndarray of int
         Sorted indices of the features that are combinations of relevant ones.
     """
@@ -39,7 +39,7 @@ class Generated:
 
 
 def make_nonlinear_pair(n_rows: int = 500, random_state: int | None = 0) -> Generated:
-    """Make two classes that only x and y together tell apart; z = 0.6 x + 0.4 y adds nothing.
+    """Make two classes that x and y separate, but neither alone; z = 0.6 x + 0.4 y adds nothing.
 
     One class fills a square around the origin, the other a square frame around it, with a gap
     between them. No line separates them, in two or three dimensions, but a tree on x and y does
@@ -64,7 +64,7 @@ def make_nonlinear_pair(n_rows: int = 500, random_state: int | None = 0) -> Gene
     >>> problem.X.shape, problem.feature_names
     ((200, 3), ('x', 'y', 'z'))
     """
-    require_at_least("n_rows", n_rows, 2)
+    _check_size("n_rows", n_rows, 2)
     rng = np.random.default_rng(random_state)
     n_frame = n_rows // 2
     points = np.vstack([_frame(rng, n_frame), rng.uniform(-0.7, 0.7, (n_rows - n_frame, 2))])
@@ -100,7 +100,7 @@ def make_wide(
     n_features : int, default=300
         Number of columns in all.
     n_informative : int, default=15
-        Number of columns that the target is made from.
+        Number of columns that determine the target.
     n_redundant : int, default=30
         Number of columns that are mixtures of the informative ones.
     random_state : int or None, default=0
@@ -162,12 +162,12 @@ def _signal(rng: np.random.Generator, informative: FloatArray) -> FloatArray:
     signal: FloatArray = np.zeros(len(informative))
     for k in range(n_informative):
         signal += sizes[k] * bends[k % len(bends)](informative[:, k])
-    # each feature also acts together with its neighbour, so that no single column tells it all
+    # each feature also interacts with its neighbour, so that no single column suffices
     for k in range(0, n_informative - 1, 2):
         signal += 0.5 * informative[:, k] * informative[:, k + 1]
     signal -= signal.mean()
-    spread = float(signal.std())
-    return signal / spread if spread > 0 else signal
+    scale = float(signal.std())
+    return signal / scale if scale > 0 else signal
 
 
 def _mixtures(rng: np.random.Generator, informative: FloatArray, n_redundant: int) -> FloatArray:
@@ -197,9 +197,9 @@ def _shuffled_names(
 def _check_wide(
     n_rows: int, n_features: int, n_informative: int, n_redundant: int, target_type: TargetType
 ) -> None:
-    require_at_least("n_rows", n_rows, 2)
-    require_at_least("n_informative", n_informative, 1)
-    require_at_least("n_redundant", n_redundant, 0)
+    _check_size("n_rows", n_rows, 2)
+    _check_size("n_informative", n_informative, 1)
+    _check_size("n_redundant", n_redundant, 0)
     if n_features < n_informative + n_redundant:
         message = (
             "'n_features' must hold the informative and the redundant features. "
@@ -215,10 +215,9 @@ def _check_wide(
         raise ParameterError(message)
 
 
-def require_at_least(name: str, value: int, least: int) -> None:
-    """Refuse a size that is too small."""
-    if value < least:
-        message = f"{name!r} must be >= {least}. Got {value!r}. Use {least} or more."
+def _check_size(name: str, value: int, minimum: int) -> None:
+    if value < minimum:
+        message = f"{name!r} must be >= {minimum}. Got {value!r}. Use {minimum} or more."
         raise ParameterError(message)
 
 
@@ -229,12 +228,12 @@ def make_threshold_max(
     n_irrelevant: int = 90,
     random_state: int | None = 0,
 ) -> Generated:
-    r"""Make two classes that are told apart by whether any of a few features is large.
+    r"""Make two classes by whether any of a few features is large (the threshold max problem).
 
     Features are uniform between -1 and 1. A row is of class 1 if the largest of its
-    ``n_informative`` features exceeds ``2^(1 - 1/n_informative) - 1``: half the space is. Each
-    feature tells a little, all together tell everything, and the border is far from a plane
-    (Section 4.1 of Perkins, Lacker and Theiler, JMLR 2003).
+    ``n_informative`` features exceeds ``2^(1 - 1/n_informative) - 1``, which half of the
+    space does. The decision boundary is far from a plane (Section 4.1 of Perkins, Lacker and
+    Theiler, JMLR 2003).
 
     Parameters
     ----------
@@ -244,7 +243,7 @@ def make_threshold_max(
     n_copies : int, default=0
         ``n_c``: exact copies of informative features, in turn.
     n_irrelevant : int, default=90
-        ``n_i``: features that tell nothing.
+        ``n_i``: features without information.
     random_state : int or None, default=0
         Seed; None draws a new problem each time.
 
@@ -262,10 +261,10 @@ def make_threshold_max(
     >>> bool(abs(problem.y.mean() - 0.5) < 0.1)
     True
     """
-    require_at_least("n_rows", n_rows, 1)
-    require_at_least("n_informative", n_informative, 1)
-    require_at_least("n_copies", n_copies, 0)
-    require_at_least("n_irrelevant", n_irrelevant, 0)
+    _check_size("n_rows", n_rows, 1)
+    _check_size("n_informative", n_informative, 1)
+    _check_size("n_copies", n_copies, 0)
+    _check_size("n_irrelevant", n_irrelevant, 0)
     rng = np.random.default_rng(random_state)
     informative: FloatArray = rng.uniform(-1.0, 1.0, (n_rows, n_informative))
     irrelevant: FloatArray = rng.uniform(-1.0, 1.0, (n_rows, n_irrelevant))
@@ -288,33 +287,15 @@ def make_threshold_max(
 
 
 def make_grafting_a(n_rows: int = 1000, random_state: int | None = 0) -> Generated:
-    """Make problem A of the paper: 10 informative features among 90 irrelevant ones.
-
-    Examples
-    --------
-    >>> make_grafting_a().X.shape
-    (1000, 100)
-    """
+    """Make problem A of the paper: 10 informative features among 90 irrelevant ones."""
     return make_threshold_max(n_rows, 10, 0, 90, random_state)
 
 
 def make_grafting_b(n_rows: int = 1000, random_state: int | None = 0) -> Generated:
-    """Make problem B: 10 informative features and nine copies of each.
-
-    Examples
-    --------
-    >>> make_grafting_b().X.shape
-    (1000, 100)
-    """
+    """Make problem B: 10 informative features and nine copies of each."""
     return make_threshold_max(n_rows, 10, 90, 0, random_state)
 
 
 def make_grafting_c(n_rows: int = 100, random_state: int | None = 0) -> Generated:
-    """Make problem C: 10 informative features, 490 copies and 500 irrelevant ones, 100 rows.
-
-    Examples
-    --------
-    >>> make_grafting_c().X.shape
-    (100, 1000)
-    """
+    """Make problem C: 10 informative features, 490 copies and 500 irrelevant ones, 100 rows."""
     return make_threshold_max(n_rows, 10, 490, 500, random_state)

@@ -201,9 +201,9 @@ class SelectionPathDisplay:
         if self.selection is None:
             return None
         at = self.selection.index
-        told = f"cut: {wording.features(self.selection.n_features)}"
+        label = f"cut: {wording.features(self.selection.n_features)}"
         ring = {"s": 160, "facecolors": "none", "edgecolors": "C1", "linewidths": 2, "zorder": 3}
-        return self.ax_.scatter(x[[at]], y[[at]], **{**ring, "label": told, **(options or {})})
+        return self.ax_.scatter(x[[at]], y[[at]], **{**ring, "label": label, **(options or {})})
 
 
 def _pyplot() -> Any:
