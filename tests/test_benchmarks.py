@@ -42,4 +42,4 @@ def test_what_benchmarks_import_is_there(file: Path) -> None:
 def test_the_check_sees_the_imports() -> None:
     found = [pair for file in FILES for pair in taken_from_package(file)]
     assert ("secateur", "AGBMClassifier") in found
-    assert not is_there("secateur.selectors.featboost_estimators", "no_such_name")
+    assert not is_there("secateur.selectors.featboost_evaluators", "no_such_name")

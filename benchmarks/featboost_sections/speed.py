@@ -33,7 +33,7 @@ from secateur.engines.featboost.neighbours import (
 )
 from secateur.model_selection.scorers import read_scoring
 from secateur.selectors.featboost_base import MAX_BINS
-from secateur.selectors.featboost_estimators import SklearnFoldScorer
+from secateur.selectors.featboost_evaluators import SklearnFoldScorer
 from secateur.selectors.featboost_trees import TreeContext, TreeEvaluator
 
 M, K, P = 50, 3, 5

@@ -1,4 +1,4 @@
-"""Forward selection by re-weighting: FeatBoost for classes and numbers, and IIS."""
+"""Forward selection by re-weighting: FeatBoost, and Iterative Input Selection."""
 
 from __future__ import annotations
 
@@ -7,36 +7,114 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from secateur.data.problem import Problem
 from secateur.data.target import TargetType
 from secateur.engines.featboost.forward import trace_featboost, trace_iis
 from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
 from secateur.path import Step
-from secateur.selectors.featboost_base import (
-    CLASSIFIER,
-    CONSTRAINTS,
-    REGRESSOR,
-    ForwardJob,
-    ForwardSelector,
-)
-from secateur.selectors.featboost_doc import with_parameters
-from secateur.selectors.featboost_estimators import check_ranker
+from secateur.selectors.featboost_base import CLASSIFIER, CONSTRAINTS, REGRESSOR, ForwardSelector
+from secateur.selectors.featboost_evaluators import check_ranker
+from secateur.selectors.parameters import store_parameters, with_parameters
 from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities
+
+PARAMETERS = {
+    "ranker": """ranker : "trees" or estimator, default="trees"
+    Ranks all features: boosted trees without a penalty, or any estimator
+    with ``feature_importances_`` or ``coef_`` (and ``sample_weight`` in ``fit``, where rows are
+    weighted). Estimators are cloned; they get floats, categories as codes and classes as 0, 1,
+    ...; random states that are None are set from ``random_state``.""",
+    "evaluator": """evaluator : "nearest", "knn", "trees" or estimator, default={default!r}
+    Scores subsets in cross-validation: the nearest neighbour, the ``n_neighbors`` nearest, boosted
+    trees on the columns binned for the ranker, or any estimator.""",
+    "n_neighbors": """n_neighbors : int, default=5
+    For ``evaluator="knn"``.""",
+    "standardize": """standardize : bool, default=True
+    Measure distances on columns divided by their standard deviation.""",
+    "n_candidates": """n_candidates : int, default=50
+    Number of best ranked features that are scored in each round (m of the paper).""",
+    "cv": """cv : None, int, splitter or list of (train, test), default=None
+    The folds of the evaluator. None is three; 1 is one held-out fifth.""",
+    "scoring": """scoring : None, str or callable, default=None
+    Any scorer of scikit-learn; None is {scoring}.""",
+    "max_features": """max_features : int or None, default=100
+    The largest number of features.""",
+    "epsilon": """epsilon : float, default=1e-9
+    A feature must improve the score by more than this.""",
+    "weighting": """weighting : {weighting}
+    How rows are re-weighted; None leaves them.""",
+    "reset": """reset : bool, default=True
+    Try once more with the initial weights before stopping.""",
+    "costs": """costs : None, number, sequence, dict or FeatureCosts, default=None
+    Costs of the features. Of candidates with equal scores the one with the lower cost wins.""",
+    "feature_groups": """feature_groups : None, sequence, dict or matrix, default=None
+    Groups of features: after the first of a group the others cost nothing.""",
+    "keep": """keep : names or indices, default=None
+    Features that are selected from the start, at no cost.""",
+    "cost_budget": """cost_budget : float, default=None
+    The largest total cost.""",
+    "gain_per_cost": """gain_per_cost : bool, default=False
+    Take the candidate with the largest gain per cost instead of the largest gain; the first
+    feature is taken by its score.""",
+    "cut": """cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
+    Which step of the path is chosen; None is the best, which is the last one.""",
+    "max_iter": """max_iter : int, default=20
+    Rounds of the built-in trees.""",
+    "learning_rate": """learning_rate : float, default=0.3
+    Of the built-in trees.""",
+    "max_depth": """max_depth : int, default=4
+    Of the built-in trees.""",
+    "categorical_features": """categorical_features : None, "from_dtype", list or mask, default=None
+    Columns of categories; those of a category type are always taken as such.""",
+    "random_state": "random_state : int, RandomState or None, default=None",
+    "n_jobs": """n_jobs : int, default=None
+    Threads; None is all cores. The result does not depend on it.""",
+    "executor": """executor : DaskExecutor, default=None
+    Scores the candidates on the workers of a cluster; None scores them in this process. The
+    result does not depend on it.""",
+    "verbose": """verbose : int, default=0
+    1 shows a progress bar.""",
+}
+ATTRIBUTES = """path_ : SelectionPath
+    A step for each accepted feature, with its inner score. ``details`` of a step hold the winner's
+    ``rank``, its ``gain``, the candidates ``tried`` and their ``tried_scores``, whether it came
+    ``after_reset``, and the row weights in two numbers, ``effective_rows`` and ``largest_weight``.
+selection_ : Selection
+    The chosen step; print it for a sentence.
+support_ : array of bool, shape (n_features_in_,)
+ranking_ : array of int, shape (n_features_in_,)
+stop_reason_ : StopReason
+    Why no more features were accepted.
+n_iter_ : int
+    Rounds of the built-in trees: ``max_iter``.
+n_features_in_ : int
+feature_names_in_ : array of str
+    Only if X has names.
+classes_ : array
+    Only for classification."""
+
+
+def _parameters(evaluator: str, scoring: str, weighting: str = "") -> list[str]:
+    """The documentation of the parameters of one class."""
+    only_featboost = {"weighting", "reset", "gain_per_cost"}
+    words = {"default": evaluator, "scoring": scoring, "weighting": weighting}
+    return [
+        text.format(**words)
+        for name, text in PARAMETERS.items()
+        if weighting or name not in only_featboost
+    ]
 
 
 class _FeatBoost(ForwardSelector):
-    """Algorithm 1, for any kind of target."""
+    """Algorithm 1, for both types of target."""
 
-    def _trace(self, job: ForwardJob, ranker: Any, evaluator: Any) -> Iterator[Step]:
-        limits = self._cost_limits(job.problem)
-        return trace_featboost(ranker, evaluator, self._weighting(job), limits, self._forward())
-
-    def _weighting(self, job: ForwardJob) -> Weighting:
-        weight, n_classes = job.problem.weight, job.problem.target.n_classes
+    def _trace(self, problem: Problem, ranker: Any, evaluator: Any) -> Iterator[Step]:
+        weighting: Weighting = LossWeighting(problem.weight)
         if self.weighting is None:
-            return Weighting(weight)
-        if self.weighting == "adaboost":
-            return AdaBoostWeighting(weight, n_classes)
-        return LossWeighting(weight)
+            weighting = Weighting(problem.weight)
+        elif self.weighting == "adaboost":
+            weighting = AdaBoostWeighting(problem.weight, problem.target.n_classes)
+        limits = self._cost_limits(problem)
+        return trace_featboost(ranker, evaluator, weighting, limits, self._forward())
 
     def _check_estimators(self) -> None:
         if not isinstance(self.ranker, str):
@@ -47,15 +125,18 @@ class _FeatBoost(ForwardSelector):
             )
 
 
-@with_parameters
+@with_parameters(
+    *_parameters("nearest", "the accuracy", '"softmax", "adaboost" or None, default="softmax"'),
+    attributes=ATTRIBUTES,
+)
 class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  # type: ignore[misc]  # untyped base
-    """Forward selection that re-weights the rows, for classes (FeatBoost).
+    """Forward selection that re-weights the rows, for classification (FeatBoost).
 
-    In each round a ranker is fitted to weighted rows; the best ranked features are tried, each
+    In each round a ranker is fitted to weighted rows; the best ranked features are scored, each
     together with those accepted so far, by an evaluator in cross-validation; the best is accepted
     if it improves the score by more than ``epsilon``; and rows that the accepted features predict
     badly get more weight (Algorithm 1 of Alsahaf, Petkov, Shenoy and Azzopardi, *A framework for
-    feature selection through boosting*). Where nothing improves, the weights are reset once.
+    feature selection through boosting*). If nothing improves, the weights are reset once.
 
     Examples
     --------
@@ -100,36 +181,15 @@ class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  
         executor: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.ranker = ranker
-        self.evaluator = evaluator
-        self.n_neighbors = n_neighbors
-        self.standardize = standardize
-        self.n_candidates = n_candidates
-        self.cv = cv
-        self.scoring = scoring
-        self.max_features = max_features
-        self.epsilon = epsilon
-        self.weighting = weighting
-        self.reset = reset
-        self.costs = costs
-        self.feature_groups = feature_groups
-        self.keep = keep
-        self.cost_budget = cost_budget
-        self.gain_per_cost = gain_per_cost
-        self.cut = cut
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+        store_parameters(self, locals())
 
 
-@with_parameters
+@with_parameters(
+    *_parameters("knn", "R squared", '"residual" or None, default="residual"'),
+    attributes=ATTRIBUTES,
+)
 class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: ignore[misc]  # untyped base
-    """Forward selection that re-weights the rows, for numbers.
+    """Forward selection that re-weights the rows, for regression.
 
     FeatBoost as in ``FeatBoostClassifier``, with rows weighted by how far the ranker's prediction
     from the accepted features is from their target.
@@ -175,41 +235,17 @@ class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: 
         executor: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.ranker = ranker
-        self.evaluator = evaluator
-        self.n_neighbors = n_neighbors
-        self.standardize = standardize
-        self.n_candidates = n_candidates
-        self.cv = cv
-        self.scoring = scoring
-        self.max_features = max_features
-        self.epsilon = epsilon
-        self.weighting = weighting
-        self.reset = reset
-        self.costs = costs
-        self.feature_groups = feature_groups
-        self.keep = keep
-        self.cost_budget = cost_budget
-        self.gain_per_cost = gain_per_cost
-        self.cut = cut
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+        store_parameters(self, locals())
 
 
-@with_parameters
+@with_parameters(*_parameters("trees", "R squared"), attributes=ATTRIBUTES)
 class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: ignore[misc]  # untyped base
     """Iterative Input Selection: each feature for what the ones before it leave unexplained.
 
-    In each round the features are ranked for the target of the moment, the best ranked are tried
-    by themselves on it, and the best of these is accepted; what all accepted features together
+    In each round the features are ranked for the current target, the best ranked are scored
+    alone on it, and the best of these is accepted; what all accepted features together
     leave unexplained is the next target, y^{i+1} = y^i - prediction of y^i (Galelli and
-    Castelletti 2013; Eq. 4.3 of Alsahaf 2020). It ends when a feature comes out first a second
+    Castelletti 2013; Eq. 4.3 of Alsahaf 2020). It ends when a feature is best a second
     time, or when the accepted features together predict the original target no better.
 
     Examples
@@ -250,31 +286,10 @@ class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: i
         executor: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.ranker = ranker
-        self.evaluator = evaluator
-        self.n_neighbors = n_neighbors
-        self.standardize = standardize
-        self.n_candidates = n_candidates
-        self.cv = cv
-        self.scoring = scoring
-        self.max_features = max_features
-        self.epsilon = epsilon
-        self.costs = costs
-        self.feature_groups = feature_groups
-        self.keep = keep
-        self.cost_budget = cost_budget
-        self.cut = cut
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+        store_parameters(self, locals())
 
-    def _trace(self, job: ForwardJob, ranker: Any, evaluator: Any) -> Iterator[Step]:
-        target, limits = job.problem.target.values, self._cost_limits(job.problem)
+    def _trace(self, problem: Problem, ranker: Any, evaluator: Any) -> Iterator[Step]:
+        target, limits = problem.target.values, self._cost_limits(problem)
         return trace_iis(ranker, evaluator, target, limits, self._forward())
 
     def _check_estimators(self) -> None:

@@ -1,4 +1,4 @@
-"""From a user's table to a path of accepted features: what the forward selectors share."""
+"""The base of the forward selectors: from a table to a path of accepted features."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from secateur.data.problem import Problem
 from secateur.data.target import TargetType
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.drive import drive
 from secateur.engines.featboost.candidates import CostLimits, read_tried
 from secateur.engines.featboost.distributed import DistributedEvaluator
 from secateur.engines.featboost.forward import ForwardParams
 from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourTargets, ScaledTable
+from secateur.engines.path_search import PathSearch
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
-from secateur.model_selection.scorers import read_scoring
-from secateur.path import Best, SelectionPath, Step, StopReason
+from secateur.model_selection.scorers import Scorer, read_scoring
+from secateur.path import Best, Step, StopReason
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.boosted_base import CONSTRAINTS as BOOSTED
-from secateur.selectors.featboost_estimators import (
+from secateur.selectors.featboost_evaluators import (
     EstimatorEvaluator,
     EstimatorRanker,
     SklearnFoldScorer,
 )
 from secateur.selectors.featboost_trees import TreeContext, TreeEvaluator, TreeRanker
-from secateur.selectors.inputs import read_input
+from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import Constraint, number, one_of
 from secateur.selectors.prediction import StepPredictor
-from secateur.selectors.progress import progress_of, with_callbacks
+from secateur.selectors.progress import Progress
 from secateur.typing import FloatArray, IntArray
 
 EVALUATORS = ("nearest", "knn", "trees")
-"""The evaluators that are built in."""
+"""The built-in evaluators."""
 
 
 def _may_be_cv(value: Any) -> bool:
@@ -57,7 +57,7 @@ def _is_ranker(value: Any) -> bool:
 
 
 def _is_estimator(value: Any) -> bool:
-    """What can be cloned, fitted and asked; a class is none yet."""
+    """Whether a value has the methods of an estimator; a class is none."""
     wanted = ("fit", "predict", "get_params", "set_params")
     return not isinstance(value, type) and all(hasattr(value, each) for each in wanted)
 
@@ -93,46 +93,41 @@ CLASSIFIER = CONSTRAINTS | {
     )
 }
 REGRESSOR = CONSTRAINTS | {
-    "weighting": one_of(
-        "residual", None, advice="Use 'residual' to weight rows by what is not explained."
-    )
+    "weighting": one_of("residual", None, advice="Use 'residual' to weight rows by their residual.")
 }
 
 MAX_BINS = 64
-"""Bins per column for the built-in trees: a ranking needs no finer ones."""
+"""Bins per column of the built-in trees; enough for a ranking."""
 
 N_FOLDS = 3
-"""k of the paper: what cv=None draws."""
+"""Folds of cv=None, k of the paper."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ForwardJob:
-    """All that a fit needs: nothing of it can be wrong any more."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ForwardInput(FitInput):
+    """The input of a forward selection: the scorer, its name, and the groups of rows."""
 
-    problem: Problem
-    folds: list[Fold]
-    fold_scorer: SklearnFoldScorer
-    seed: int
-    n_threads: int
+    scorer: Scorer
+    metric: str
+    groups: Any = None
 
 
 class ForwardSelector(StepPredictor):
-    """Accepts feature after feature: somebody ranks, somebody evaluates the best ranked.
+    """Accepts feature after feature: a ranker ranks, an evaluator scores the best ranked.
 
-    Subclasses say which algorithm (``_trace``) and what kind of target (``_target_type``).
+    Subclasses supply the algorithm (``_trace``) and the type of target (``_target_type``).
     """
 
     _target_type: ClassVar[TargetType]
 
-    def _trace(self, job: ForwardJob, ranker: Any, evaluator: Any) -> Iterator[Step]:
+    def _trace(self, problem: Problem, ranker: Any, evaluator: Any) -> Iterator[Step]:
         raise NotImplementedError
 
     def _check_estimators(self) -> None:
-        """Refuse a ranker that lacks what the algorithm asks of it."""
+        """Refuse a ranker that lacks what the algorithm needs."""
 
-    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:  # type: ignore[override]
-        """Trace the path of accepted features and choose a step.
+        """Search the path of accepted features and choose a step.
 
         Parameters
         ----------
@@ -140,105 +135,90 @@ class ForwardSelector(StepPredictor):
             Missing values are NaN or None; category columns are used as such.
         y : array or series of shape (n_rows,)
         sample_weight : array of shape (n_rows,), optional
-            The weights that rows begin with, and count by in scores. Rows of weight 0 are left
-            out.
+            Initial weights of the rows, also used in scores. Rows of weight 0 are left out.
         groups : array of shape (n_rows,), optional
-            Which rows belong together, for a splitter in ``cv`` that asks for it.
+            Groups of rows for the splitter in ``cv``.
 
         Returns
         -------
         self
         """
-        job = self._read(X, y, sample_weight, groups)
-        with self._keeping_steps():
-            path = self._work(job, X, y)
-        self._remember_columns(job.problem.table.schema)
-        if job.problem.target.classes is not None:
-            self.classes_ = job.problem.target.classes
-        self._set_path(path)
-        return self
+        return super().fit(X, y, sample_weight, groups=groups)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ForwardJob:
-        """Everything that can be wrong is found here, before any work."""
-        self._check_parameters()
+    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> ForwardInput:
         self._check_estimators()
-        scorer, name = read_scoring(self.scoring, self._target_type)
-        n_threads = resolve_n_jobs(self.n_jobs)
+        scorer, metric = read_scoring(self.scoring, self._target_type)
         given = read_input(self, self._target_type, X, y, sample_weight)
+        return given.extended(ForwardInput, scorer=scorer, metric=metric, **more)
+
+    def _folds(self, given: ForwardInput) -> list[Fold]:
+        """The folds of ``cv``; three by default, fewer if there are fewer rows."""
+        if not is_drawn(self.cv):
+            return read_folds(self.cv, given.target, given.kept, groups=given.groups)
+        n_folds = min(N_FOLDS, given.problem.n_rows) if self.cv is None else self.cv
+        return draw_folds(given.problem.target, n_folds, random_state=given.seed)
+
+    def _engine(
+        self, given: ForwardInput, folds: list[Fold], threads: Threads, progress: Progress
+    ) -> list[PathSearch]:
         problem = given.problem
-        seed = given.seed
-        if is_drawn(self.cv):
-            folds = _drawn(problem, self.cv, seed)
-        else:
-            folds = read_folds(self.cv, given.target, given.kept, groups=groups)
-        fold_scorer = SklearnFoldScorer(problem.target, problem.weight, folds, scorer, name)
-        return ForwardJob(problem, folds, fold_scorer, seed, n_threads)
+        scorer = SklearnFoldScorer(
+            problem.target, problem.weight, folds, given.scorer, given.metric
+        )
+        trees = self._tree_context(given, threads)
+        ranker = (
+            TreeRanker(trees)
+            if trees is not None and _is_word(self.ranker, "trees")
+            else EstimatorRanker(self.ranker, problem, given.seed)
+        )
+        evaluator = self._evaluator(given, folds, scorer, trees, threads)
+        if self.executor is not None:
+            evaluator = DistributedEvaluator(evaluator, self.executor)
+        progress.expect(1, min(self.max_features or problem.n_features, problem.n_features))
 
-    def _work(self, job: ForwardJob, X: Any, y: Any) -> SelectionPath:
-        problem = job.problem
-        most = min(self.max_features or problem.n_features, problem.n_features)
-        with Threads(job.n_threads) as threads:
-            context = self._tree_context(job, threads)
-            ranker = self._make_ranker(job, context)
-            evaluator = self._make_evaluator(job, context, threads)
-            if self.executor is not None:
-                evaluator = DistributedEvaluator(evaluator, self.executor)
-            with progress_of(self, X, y) as progress:
-                progress.expect(1, most)
+        def on_step(_: Step) -> None:
+            progress.round()
+            progress.stop_if_asked()
 
-                def tell(_: Step) -> None:
-                    progress.round()
-                    progress.stop_if_asked()
+        steps = self._trace(problem, ranker, evaluator)
+        return [PathSearch(steps, on_step=on_step, penalty_name="rank")]
 
-                return drive(
-                    self._trace(job, ranker, evaluator),
-                    on_step=tell,
-                    penalty_name="rank",
-                    **self._metadata(problem.table.schema, problem.cost_model),
-                )
-
-    def _tree_context(self, job: ForwardJob, threads: Threads) -> TreeContext | None:
-        """Columns in bins, where trees rank or evaluate."""
+    def _tree_context(self, given: ForwardInput, threads: Threads) -> TreeContext | None:
+        """Binned columns, if trees rank or evaluate."""
         if not (_is_word(self.ranker, "trees") or _is_word(self.evaluator, "trees")):
             return None
-        problem = job.problem
-        columns = bin_table(
-            problem.table,
-            problem.weight,
-            max_bins=MAX_BINS,
-            threads=threads,
-            random_state=job.seed,
-        )
-        n_rows = problem.weight.sum() if are_counts(problem.weight) else problem.n_rows
+        table, weight, seed = given.problem.table, given.problem.weight, given.seed
+        columns = bin_table(table, weight, max_bins=MAX_BINS, threads=threads, random_state=seed)
+        n_rows = weight.sum() if are_counts(weight) else len(weight)
         params = BoostingParams(
             learning_rate=self.learning_rate,
             n_rounds=self.max_iter,
             max_depth=self.max_depth,
             min_samples_leaf=int(np.clip(n_rows // 50, 1, 20)),
-            seed=job.seed,
+            seed=seed,
         )
-        return TreeContext(problem, columns, params, threads)
+        return TreeContext(given.problem, columns, params, threads)
 
-    def _make_ranker(self, job: ForwardJob, context: TreeContext | None) -> Any:
-        if context is not None and _is_word(self.ranker, "trees"):
-            return TreeRanker(context)
-        return EstimatorRanker(self.ranker, job.problem, job.seed)
-
-    def _make_evaluator(
-        self, job: ForwardJob, context: TreeContext | None, threads: Threads
+    def _evaluator(
+        self,
+        given: ForwardInput,
+        folds: list[Fold],
+        scorer: SklearnFoldScorer,
+        trees: TreeContext | None,
+        threads: Threads,
     ) -> Any:
-        problem, folds, fold_scorer = job.problem, job.folds, job.fold_scorer
-        if context is not None and _is_word(self.evaluator, "trees"):
-            return TreeEvaluator(context, folds, fold_scorer)
+        problem = given.problem
+        if trees is not None and _is_word(self.evaluator, "trees"):
+            return TreeEvaluator(trees, folds, scorer)
         if not isinstance(self.evaluator, str):
             # on a cluster there are as many fits at a time as there are threads
-            n_jobs = job.n_threads if self.executor is None else 1
-            return EstimatorEvaluator(self.evaluator, problem, folds, fold_scorer, job.seed, n_jobs)
+            n_jobs = resolve_n_jobs(self.n_jobs) if self.executor is None else 1
+            return EstimatorEvaluator(self.evaluator, problem, folds, scorer, given.seed, n_jobs)
         table = ScaledTable(problem.table, problem.weight, standardize=self.standardize)
         k = self.n_neighbors if self.evaluator == "knn" else 1
         target = problem.target
         targets = NeighbourTargets(target.values, problem.weight, target.n_classes, k)
-        return NeighbourEvaluator(table, targets, folds, fold_scorer, threads)
+        return NeighbourEvaluator(table, targets, folds, scorer, threads)
 
     def _cost_limits(self, problem: Problem) -> CostLimits:
         per_cost = bool(getattr(self, "gain_per_cost", False))
@@ -269,7 +249,7 @@ class ForwardSelector(StepPredictor):
         return self.path_.stop_reason
 
     def candidates_of(self, step: int) -> tuple[IntArray, FloatArray]:
-        """The features that were tried for a step of the path, best ranked first, and their scores.
+        """The candidates of a step of the path, best ranked first, and their scores.
 
         Parameters
         ----------
@@ -284,13 +264,6 @@ class ForwardSelector(StepPredictor):
         """
         check_is_fitted(self, "path_")
         return read_tried(self.path_[step].details)
-
-
-def _drawn(problem: Problem, cv: Any, seed: int) -> list[Fold]:
-    """Folds drawn at random; three where nobody says how many, fewer where rows are few."""
-    n_rows = problem.n_rows
-    wanted = min(N_FOLDS, n_rows) if cv is None else cv
-    return draw_folds(problem.target, wanted, random_state=seed)
 
 
 def _is_word(value: Any, word: str) -> bool:

@@ -1,4 +1,4 @@
-"""Our own boosted trees as ranker and as evaluator, on columns that are binned once."""
+"""Boosted trees as ranker and as evaluator, on columns that are binned once."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
 from secateur.engines.boosted.whole_tree import SmallTrees
 from secateur.losses import get_loss
-from secateur.path.step import Score
-from secateur.selectors.featboost_estimators import SklearnFoldScorer
+from secateur.selectors.featboost_evaluators import SklearnFoldScorer, SubsetEvaluator
 from secateur.typing import FloatArray, IntArray, Loss
 
 SMALL_TABLE = 8_000_000
-"""Cells up to which a ranking in one call is quicker than one by the engine and its threads."""
+"""Cells up to which a ranking in one call is faster than the engine with threads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeContext:
-    """Binned columns, the loss and the limits that all trees of a fit share."""
+    """Binned columns, loss and parameters of all trees of a fit."""
 
     problem: Problem
     columns: BinnedColumns
@@ -42,11 +41,6 @@ class TreeContext:
         """The log loss for classes, the squared error for numbers."""
         n_classes = self.problem.target.n_classes
         return get_loss("log_loss" if n_classes else "squared_error", n_classes=n_classes or None)
-
-    @property
-    def small(self) -> SmallTrees:
-        """Ensembles on a few columns."""
-        return self.small_with(self.problem.weight)
 
     def small_with(self, weight: FloatArray) -> SmallTrees:
         """Ensembles on rows of these weights."""
@@ -64,18 +58,18 @@ class TreeContext:
         return model
 
     def _smallest_leaf(self, weight: FloatArray) -> float:
-        """So many rows; weights that moved away from counts still count rows by their sum."""
-        least = self.params.min_samples_leaf
+        """The smallest leaf in units of the weights, if they no longer count rows."""
+        min_rows = self.params.min_samples_leaf
         if are_counts(weight) or not are_counts(self.problem.weight):
-            return least
-        return least * len(weight) / float(weight.sum())
+            return min_rows
+        return min_rows * len(weight) / float(weight.sum())
 
 
 class TreeRanker:
     """H1 as boosted trees without a penalty; the importance of a feature is its total gain."""
 
     def __init__(self, context: TreeContext) -> None:
-        self._tree_context = context
+        self._context = context
         self._target = context.problem.target.values
 
     def rank(self, weight: FloatArray) -> FloatArray:
@@ -84,63 +78,43 @@ class TreeRanker:
 
     def rank_for(self, target: FloatArray) -> FloatArray:
         """Importances of a fit to another target."""
-        return self._importances(target, self._tree_context.problem.weight)
+        return self._importances(target, self._context.problem.weight)
 
     def _importances(self, target: FloatArray, weight: FloatArray) -> FloatArray:
-        context, columns = self._tree_context, self._tree_context.columns
+        context, columns = self._context, self._context.columns
         n_cells = columns.n_rows * columns.n_features
         if n_cells <= SMALL_TABLE and isinstance(columns.codes, DenseCodes):
             return context.small_with(weight).importances(target)
         return context.train(columns, target, weight).importances(columns.n_features)
 
     def losses(self, features: IntArray) -> FloatArray:
-        """-log of the probability of the true class, or the distance to the true number."""
+        """-log of the probability of the true class, or the absolute error."""
         raw = self._raw(features)
-        if self._tree_context.problem.target.classes is None:
+        if self._context.problem.target.classes is None:
             distance: FloatArray = np.abs(self._target - raw[0])
             return distance
-        return self._tree_context.loss.pointwise(self._target, raw)
+        return self._context.loss.pointwise(self._target, raw)
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 where the predicted class is wrong."""
-        shares = self._tree_context.loss.response(self._raw(features))
+        shares = self._context.loss.response(self._raw(features))
         wrong: FloatArray = (shares.argmax(axis=1) != self._target).astype(np.float64)
         return wrong
 
     def _raw(self, features: IntArray) -> FloatArray:
-        return self._tree_context.small.raw(features, all_rows(len(self._target)), self._target)
+        small = self._context.small_with(self._context.problem.weight)
+        return small.raw(features, all_rows(len(self._target)), self._target)
 
 
-class TreeEvaluator:
-    """H2 as boosted trees on column subsets: a small ensemble for every candidate and fold."""
+class TreeEvaluator(SubsetEvaluator):
+    """Boosted trees on column subsets: a small ensemble for every candidate and fold."""
 
     def __init__(
         self, context: TreeContext, folds: Sequence[Fold], fold_scorer: SklearnFoldScorer
     ) -> None:
-        self._tree_context = context
-        self._small = context.small
-        self._folds = folds
-        self._fold_scorer = fold_scorer
-        self._target = context.problem.target.values
-        self._features: list[int] = []
-
-    def accept(self, feature: int) -> None:
-        """One more feature is in."""
-        self._features.append(feature)
-
-    def scores(self, candidates: IntArray) -> FloatArray:
-        """Scores with each candidate, shape (n_candidates, n_folds)."""
-        subsets = [np.array([*self._features, int(j)]) for j in candidates]
-        return self._all_scores(subsets, self._target)
-
-    def current(self) -> FloatArray:
-        """Scores of the accepted features alone."""
-        scores: FloatArray = self._all_scores([np.array(self._features)], self._target)[0]
-        return scores
-
-    def alone(self, candidates: IntArray, target: FloatArray) -> FloatArray:
-        """Scores of each candidate by itself for another target."""
-        return self._all_scores([np.array([int(j)]) for j in candidates], target)
+        super().__init__(context.problem.target.values, folds, fold_scorer)
+        self._context = context
+        self._small = context.small_with(context.problem.weight)
 
     def _all_scores(self, subsets: Sequence[IntArray], target: FloatArray) -> FloatArray:
         responses: dict[int, FloatArray] = {}
@@ -148,45 +122,32 @@ class TreeEvaluator:
 
         def task(_: int, number: int) -> None:
             c, t = divmod(number, n_folds)
-            responses[number] = self._held(subsets[c], self._folds[t], target)
+            responses[number] = self._held_out(subsets[c], self._folds[t], target)
 
-        self._tree_context.threads.share(task, len(subsets) * n_folds)
+        self._context.threads.share(task, len(subsets) * n_folds)
         out = np.empty((len(subsets), n_folds))
         for number, response in responses.items():
             c, t = divmod(number, n_folds)
             out[c, t] = self._fold_scorer.value_for(t, response, target[self._folds[t].test])
         return out
 
-    def _held(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
-        """Predictions for the test rows of a fold."""
+    def _held_out(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
         raw = self._small.raw(features, fold, target)
-        return self._tree_context.loss.response(np.ascontiguousarray(raw[:, fold.test]))
-
-    def predicted(self, target: FloatArray) -> FloatArray:
-        """Another target, predicted for the test rows of each fold; 0 for rows never tested."""
-        total, times = np.zeros(len(target)), np.zeros(len(target))
-        for fold in self._folds:
-            total[fold.test] += self._held(np.array(self._features), fold, target)
-            times[fold.test] += 1.0
-        return np.divide(total, times, out=np.zeros(len(target)), where=times > 0.0)
-
-    def score(self, folds: FloatArray) -> Score:
-        """The scores under their name."""
-        return self._fold_scorer.score(folds)
+        return self._context.loss.response(np.ascontiguousarray(raw[:, fold.test]))
 
     def model(self) -> Any:
         """Trees on the accepted features, fitted to all rows."""
-        weight = self._tree_context.problem.weight
+        weight = self._context.problem.weight
         if not self._features:
-            loss = self._tree_context.loss
+            loss = self._context.loss
             return Ensemble(loss, loss.baseline(self._target, weight)).at(0)
         features = np.array(self._features)
-        some = take_columns(self._tree_context.columns, features)
-        return _renamed(self._tree_context.train(some, self._target, weight), features)
+        some = take_columns(self._context.columns, features)
+        return _renamed(self._context.train(some, self._target, weight), features)
 
 
 def _renamed(model: BoostedModel, features: IntArray) -> BoostedModel:
-    """The same trees, asking for features by their numbers in the whole table."""
+    """The same trees with the feature numbers of the whole table."""
 
     def whole(tree: Tree) -> Tree:
         return tree._replace(feature=np.where(tree.left >= 0, features[tree.feature], -1))

@@ -1,56 +1,86 @@
-"""From a user's table to a path of grafts: what the two grafting selectors share."""
+"""The base of the grafting selectors: from a table or a stream to a path of grafts."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur._kernels.threads import Threads
+from secateur.data.costs import as_costs
 from secateur.data.folds import Fold
+from secateur.data.messages import some_of
 from secateur.data.problem import Problem
+from secateur.data.standardize import standardize_table
 from secateur.data.target import TargetType
-from secateur.engines.drive import drive
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
 from secateur.engines.grafting.greedy import GREEDY_SHARE, largest_l1, trace_grafts
-from secateur.engines.grafting.linear import GridTrace
+from secateur.engines.grafting.linear import LinearEngine
 from secateur.engines.grafting.models import LinearModel, Network
-from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
-from secateur.path import Best, OneStandardError, Patience, Selection, SelectionPath, Step
+from secateur.engines.path_search import PathSearch, search_penalties
+from secateur.exceptions import InputError, ParameterError
+from secateur.execution.blocks import Scratch
+from secateur.execution.distributed_columns import DistributedColumns
+from secateur.execution.number_blocks import file_number_blocks
+from secateur.execution.worker import NumberBlockSource
+from secateur.path import Best, OneStandardError, Patience, Selection
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.grafting_input import (
-    CONSTRAINTS,
-    columns_of,
-    read_given,
-    read_l1,
-    refuse_categories,
+from secateur.selectors.base import warn_caller
+from secateur.selectors.inputs import (
+    FitInput,
+    current_executor,
+    read_input,
+    read_lazy,
+    read_stored,
 )
-from secateur.selectors.inputs import FitInput, read_input
+from secateur.selectors.parameters import (
+    SHARED_CONSTRAINTS,
+    Constraint,
+    check_kept,
+    number,
+    one_of,
+    read_penalty,
+)
 from secateur.selectors.prediction import PathPredictor
-from secateur.selectors.progress import progress_of, with_callbacks
+from secateur.selectors.progress import Progress
+from secateur.storage.numbers import StoredNumbers, numbers_of, store_stream
+from secateur.storage.parts import LazyTable
+from secateur.storage.sources import is_stream, refuse_beside
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, Loss
 
 PATIENCE = 5
-"""Steps without progress after which no cheaper ones are tried."""
+"""Steps without progress after which "auto" tries no lower penalties; twice that for networks,
+which need a few grafts for one more feature."""
 
 FALLBACK = 1 / 3
-"""Where along the grid "auto" stops if there are too few rows to judge any penalty."""
+"""Position in the grid of the automatic penalty without folds."""
+
+CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
+    "model": one_of("linear", "mlp", advice="Use 'linear' for coefficients."),
+    "l0": number(0, below=True, advice="Use 0 for no penalty per feature."),
+    "l2": number(0, below=True, advice="Use 0 for no ridge."),
+    "max_hidden": number(1, whole=True, or_none=True, advice="Use None for no limit."),
+    "adjust": one_of("all", "newest", advice="Use 'all' to fit every free weight again."),
+    "retries": number(0, whole=True, advice="Use 0 to stop where the criterion rises."),
+    "standardize": one_of(True, False, advice="Use True unless columns share a scale."),
+    "fit_intercept": one_of(True, False, advice="Use True for a bias."),
+    "tol": number(0, 1, above=True, below=True, advice="Use 1e-6 for a start."),
+    "max_iter": number(1, whole=True, advice="Use 200 for a start."),
+}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GraftingJob:
-    """All that a fit needs: nothing of it can be wrong any more."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GraftingInput(FitInput):
+    """The input of a grafting fit; ``l1`` is one number, a falling grid, or None for "auto"."""
 
-    problem: Problem
     loss: Loss
     l1: float | list[float] | None
-    folds: list[Fold]
-    n_threads: int
 
 
 class GraftingSelector(PathPredictor):
@@ -63,16 +93,15 @@ class GraftingSelector(PathPredictor):
     def _loss(self, problem: Problem) -> Loss:
         raise NotImplementedError
 
-    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # type: ignore[override]
-        """Trace the path of selections and choose one.
+        """Search the path of selections and choose a step.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
             Numbers; missing values (NaN or None) count as the mean of their column. Or a dask array
             or data frame, whose parts go to the workers of ``executor``, or of the current client.
-            Or a stream, whose numbers go to a file that is read again and again, block after block:
+            Or a stream, which is copied to a file and read from there by blocks of rows:
             an iterator of (X, y) or (X, y, weight), a table of `secateur.open_table`, or the name
             of a Parquet, CSV, Feather or LIBSVM file.
         y : array or series of shape (n_rows,)
@@ -85,140 +114,112 @@ class GraftingSelector(PathPredictor):
         -------
         self
         """
-        job = self._read(X, y, sample_weight)
-        with self._keeping_steps():
-            path = self._work(job, X, y)
-        self._remember_columns(job.problem.table.schema)
-        if job.problem.target.classes is not None:
-            self.classes_ = job.problem.target.classes
-        self._set_path(path)
-        self._warn_if_early()
+        super().fit(X, y, sample_weight)
+        error = max(self.kkt_violation_, self.dual_gap_)
+        is_cut_short = self.n_iter_ >= self.max_iter and error > self.tol
+        if is_cut_short and not self._params().one_by_one:
+            warn_caller(
+                f"Grafting stopped after 'max_iter' rounds, before the optimum was reached. Got an "
+                f"error of {error:.1e} with tol={self.tol:.1e}. Raise max_iter={self.max_iter}, or "
+                "'tol'.",
+                ConvergenceWarning,
+            )
         return self
 
-    def _warn_if_early(self) -> None:
-        """Say so where the rounds were used up before the optimum was certain."""
-        off = max(self.kkt_violation_, self.dual_gap_)
-        if self._params().one_by_one or self.n_iter_ < self.max_iter or off <= self.tol:
-            return
-        warnings.warn(
-            f"Grafting stopped at 'max_iter' rounds, before the optimum was reached: it is off by "
-            f"{off:.1e}, 'tol' is {self.tol:.1e}. Raise max_iter={self.max_iter}, or 'tol'.",
-            ConvergenceWarning,
-            stacklevel=4,  # the caller of fit, which is wrapped twice
-        )
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> GraftingJob:
-        """Everything that can be wrong is found here, before any work."""
-        self._check_parameters()
-        l1 = read_l1(self.l1, one_by_one=self._params().one_by_one)
-        n_threads = resolve_n_jobs(self.n_jobs)
-        given = read_input(self, self._target_type, *read_given(self, X, y, sample_weight))
+    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> GraftingInput:  # noqa: ARG002
+        l1 = _read_l1(self.l1, one_by_one=self._params().one_by_one)
+        given = read_input(self, self._target_type, *_read_rows(self, X, y, sample_weight))
         problem = given.problem
-        refuse_categories(problem.table)
+        table = problem.table
+        found = table.categorical if isinstance(table, LazyTable) else tuple(table.categories)
+        _refuse_categories(table.names, found)
         loss = self._loss(problem)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
-        return GraftingJob(problem, loss, l1, self._grafting_folds(given, l1), n_threads)
+        return given.extended(GraftingInput, loss=loss, l1=l1)
 
-    def _grafting_folds(self, given: FitInput, l1: float | list[float] | None) -> list[Fold]:
-        """Those of ``cv`` where there is a choice to make; none for a single step."""
-        if isinstance(l1, float) and not self._params().one_by_one:
+    def _folds(self, given: GraftingInput) -> list[Fold]:
+        """The folds of ``cv`` if there is a choice to make; none for a single step."""
+        if isinstance(given.l1, float) and not self._params().one_by_one:
             return []
-        if is_drawn(self.cv):
-            return draw_folds(given.problem.target, self.cv, random_state=given.seed)
-        return read_folds(self.cv, given.target, given.kept)
+        return super()._folds(given)
 
-    def _work(self, job: GraftingJob, X: Any, y: Any) -> SelectionPath:
-        problem = job.problem
-        with Threads(job.n_threads) as threads:
-            params = self._params()
-            columns = self._columns(problem, params, threads)
-            target, weight = problem.target.values, problem.weight
-            unit = self._target_unit(problem)
-            data = GraftingData(
-                columns, target, weight, job.loss, problem.cost_model, threads, unit
-            )
-            told = self._metadata(problem.table.schema, problem.cost_model) | {"penalty_name": "l1"}
-            if params.one_by_one:
-                return self._trace_grafts(data, params, job, told, X, y)
-            return self._trace_grid(data, params, job, told, X, y)
+    def _engine(
+        self, given: GraftingInput, folds: list[Fold], threads: Threads, progress: Progress
+    ) -> list[PathSearch]:
+        problem, params = given.problem, self._params()
+        data = GraftingData(
+            self._columns(problem, params, threads),
+            problem.target.values,
+            problem.weight,
+            given.loss,
+            problem.cost_model,
+            threads,
+            self._target_unit(problem),
+        )
+        search = self._search_grafts if params.one_by_one else self._search_grid
+        return [search(data, params, given.l1, folds, progress)]
 
     def _columns(self, problem: Problem, params: GraftingParams, threads: Threads) -> TableColumns:
-        """The columns on one scale, wherever their rows are."""
-        return columns_of(
-            problem,
-            self.executor,
-            threads,
-            centre=params.fit_intercept,
-            scale=params.standardize,
-        )
+        """Standardised columns: in memory, in a file, or in blocks of an executor."""
+        scaling = {"centre": params.fit_intercept, "scale": params.standardize}
+        return _make_columns(problem, self.executor, threads, **scaling)
 
-    def _trace_grid(
+    def _search_grid(
         self,
         data: GraftingData,
         params: GraftingParams,
-        job: GraftingJob,
-        told: dict[str, Any],
-        X: Any,
-        y: Any,
-    ) -> SelectionPath:
+        l1: float | list[float] | None,
+        folds: list[Fold],
+        progress: Progress,
+    ) -> PathSearch:
         """One step per L1 penalty."""
-        grid = GridTrace(data, params, job.folds)
-        rules = [Patience(PATIENCE)] if job.folds and job.l1 is None else []
-        penalties, approach = self._penalties(grid, job)
-        with progress_of(self, X, y) as progress:
-            progress.expect(len(penalties), len(job.folds) + 1)
+        engine = LinearEngine(data, params, folds, progress.round)
+        penalties, before = self._penalties(engine, l1, folds)
+        progress.expect(len(penalties), len(folds) + 1)
+        engine.follow(before)
+        return search_penalties(
+            engine,
+            penalties,
+            rules=[Patience(PATIENCE)] if folds and l1 is None else [],
+            on_step=lambda _: progress.part(),
+            penalty_name="l1",
+        )
 
-            def steps() -> Iterator[Step]:
-                grid.follow(approach)
-                yield from grid.steps(penalties, progress.round)
-
-            return drive(steps(), rules=rules, on_step=lambda _: progress.part(), **told)
-
-    def _penalties(self, grid: GridTrace, job: GraftingJob) -> tuple[list[float], list[float]]:
-        """The L1 penalties that are steps, and those on the way to them."""
-        if isinstance(job.l1, list):
-            return job.l1, []
-        if isinstance(job.l1, float):
-            return [job.l1], [] if self.max_features is None else grid.approach(job.l1)
-        penalties = grid.grid()
-        if job.folds:
+    def _penalties(
+        self, engine: LinearEngine, l1: float | list[float] | None, folds: list[Fold]
+    ) -> tuple[list[float], list[float]]:
+        """The L1 penalties that are steps, and those that are fitted before them."""
+        if isinstance(l1, list):
+            return l1, []
+        if isinstance(l1, float):
+            return [l1], [] if self.max_features is None else engine.approach(l1)
+        penalties = engine.grid()
+        if folds:
             return penalties, []
         last = int(FALLBACK * (len(penalties) - 1))
         return penalties[last : last + 1], penalties[:last]
 
-    def _trace_grafts(
+    def _search_grafts(
         self,
         data: GraftingData,
         params: GraftingParams,
-        job: GraftingJob,
-        told: dict[str, Any],
-        X: Any,
-        y: Any,
-    ) -> SelectionPath:
+        l1: float | list[float] | None,
+        folds: list[Fold],
+        progress: Progress,
+    ) -> PathSearch:
         """One step per graft."""
-        if isinstance(job.l1, float):
-            params = replace(params, l1=job.l1)
-        else:
-            share = GREEDY_SHARE[params.model]
-            params = replace(params, l1=share * largest_l1(data, params))
-        n_rounds = (params.max_rounds + 1) * (len(job.folds) + 1)
-        with progress_of(self, X, y) as progress:
-            progress.expect(1, n_rounds)
-
-            def tell(_: Any) -> None:
-                progress.stop_if_asked()
-
-            return drive(
-                trace_grafts(data, params, job.folds, progress.round),
-                rules=[Patience(self._patience)] if job.folds and job.l1 is None else [],
-                on_step=tell,
-                **told,
-            )
-
-    @property
-    def _patience(self) -> int:
-        """Grafts without progress on held-out rows; networks need a few for one more feature."""
-        return 2 * PATIENCE if self.model == "mlp" else PATIENCE
+        fixed = l1
+        if not isinstance(fixed, float):
+            fixed = GREEDY_SHARE[params.model] * largest_l1(data, params)
+        params = replace(params, l1=fixed)
+        progress.expect(1, (params.max_rounds + 1) * (len(folds) + 1))
+        patience = 2 * PATIENCE if self.model == "mlp" else PATIENCE
+        return PathSearch(
+            trace_grafts(data, params, folds, progress.round),
+            rules=[Patience(patience)] if folds and l1 is None else [],
+            on_step=lambda _: progress.stop_if_asked(),
+            penalty_name="l1",
+        )
 
     def _params(self) -> GraftingParams:
         return GraftingParams(
@@ -241,8 +242,8 @@ class GraftingSelector(PathPredictor):
             return 0.0, 1.0
         values, weight = problem.target.values, problem.weight
         centre = float(np.average(values, weights=weight))
-        spread = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
-        return centre, spread or 1.0
+        scale = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
+        return centre, scale or 1.0
 
     def _default_rule(self) -> CuttingRule:
         """The only step of a single penalty; else the fewest features within one standard error."""
@@ -267,7 +268,7 @@ class GraftingSelector(PathPredictor):
 
     @property
     def coef_(self) -> FloatArray:
-        """Coefficients in the units of X, 0 for what is not selected."""
+        """Coefficients in the units of X, 0 for features that are not selected."""
         model = self._linear("coef_")
         coef = np.zeros((len(model.coef), self.n_features_in_))
         coef[:, model.features] = model.coef
@@ -275,7 +276,7 @@ class GraftingSelector(PathPredictor):
 
     @property
     def intercept_(self) -> Any:
-        """What is predicted where all features are 0, on the scale of ``decision_function``."""
+        """The prediction if all features are 0, on the scale of ``decision_function``."""
         found = self._linear("intercept_").intercept
         return found if self._target_type == "classification" else float(found[0])
 
@@ -291,3 +292,70 @@ class GraftingSelector(PathPredictor):
         outputs = names[1:] if len(names) == 2 else names
         found: Network = self._model.readable(self._schema.names, outputs)
         return found
+
+
+def _read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
+    """One penalty, a falling grid, or None for "auto"; no grid for grafts one by one."""
+    found = read_penalty("l1", l1)
+    if one_by_one and isinstance(found, list):
+        if len(found) > 1:
+            msg = (
+                "'l1' must be one number or 'auto' if weights are grafted one by one. Got "
+                f"{len(found)} values with an L0 penalty, model='mlp' or adjust='newest'. Fit once "
+                "for each."
+            )
+            raise ParameterError(msg)
+        return found[0]
+    return found
+
+
+def _refuse_categories(names: Sequence[str], categorical: Sequence[int]) -> None:
+    """Refuse category columns."""
+    if categorical:
+        columns = some_of([names[j] for j in categorical])
+        msg = (
+            f"X must hold numbers for grafting. Got categories in column(s) {columns}. "
+            "Encode them first, for instance with OneHotEncoder."
+        )
+        raise InputError(msg)
+
+
+def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """X, y and weights; a stream or a stored table is copied to a file of numbers.
+
+    Columns are checked before anything is written.
+    """
+
+    def check(names: tuple[str, ...], categorical: Sequence[int]) -> None:
+        _refuse_categories(names, categorical)
+        check_kept(as_costs(estimator.costs).bind(names).keep, estimator.max_features)
+
+    if isinstance(X, StoredTable):
+        y, weight = read_stored(X, y, sample_weight, None)
+        return numbers_of(X, check), y, weight
+    if is_stream(X):
+        refuse_beside(sample_weight)
+        found = store_stream(X, y, check)
+        return found.table, found.target, found.weight
+    return read_lazy(X, y, sample_weight)
+
+
+def _make_columns(
+    problem: Problem, executor: Any, threads: Threads, *, centre: bool, scale: bool
+) -> TableColumns:
+    """Standardised columns: in memory, in a file, or in blocks of an executor."""
+    table, weight = problem.table, problem.weight
+    if executor is None and isinstance(table, StoredNumbers):
+        executor = table.executor
+    elif executor is None and isinstance(table, LazyTable):
+        executor = current_executor()
+    distributed = partial(DistributedColumns, weight=weight, centre=centre, scale=scale)
+    if executor is not None:
+        source = NumberBlockSource(table)
+        return distributed(executor.distribute(source).code_executor(), is_sparse=source.is_sparse)
+    if isinstance(table, StoredNumbers):
+        blocks, folder = file_number_blocks(table, threads), table.folder
+        return distributed(blocks, is_sparse=table.is_sparse, space=lambda: Scratch(folder))
+    if isinstance(table, LazyTable):
+        return distributed(NumberBlockSource(table).here(threads), is_sparse=False)
+    return standardize_table(table, weight, centre=centre, scale=scale, threads=threads)

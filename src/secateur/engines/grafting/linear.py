@@ -7,14 +7,14 @@ grid of L1 penalties with warm starts, in all folds at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
 from secateur.data.folds import Fold
-from secateur.engines.fold_losses import pool
+from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.grafting.columns import (
     GraftingData,
     GraftingParams,
@@ -310,13 +310,37 @@ class LinearRun:
         )
 
 
-class GridTrace:
-    """A falling grid of L1 penalties: one step for each, with a held-out score."""
+class LinearEngine:
+    """Linear grafting on all rows and in all folds, for `search_penalties`."""
 
-    def __init__(self, data: GraftingData, params: GraftingParams, folds: Sequence[Fold]) -> None:
+    def __init__(
+        self,
+        data: GraftingData,
+        params: GraftingParams,
+        folds: Sequence[Fold],
+        on_round: Callable[[], None] = lambda: None,
+    ) -> None:
         self._data = data
         self._whole = LinearRun(data, params, data.everything)
         self._runs = [LinearRun(data, params, fold) for fold in folds]
+        self._on_round = on_round
+
+    @property
+    def metric(self) -> str:
+        """The name of the loss."""
+        return self._data.loss.name
+
+    def fit(self, penalty: float) -> Step:
+        """The step of all rows at one L1 penalty; folds are fitted along with it."""
+        runs = [*self._runs, self._whole]
+        *_, certificate = solve_together([run.solving(penalty) for run in runs])
+        for _ in runs:
+            self._on_round()
+        return self._whole.step(penalty, certificate)
+
+    def fold_losses(self, step: Step) -> list[FoldLosses]:  # noqa: ARG002  # the last one
+        """Losses of the test rows of each fold."""
+        return [self._data.fold_losses(run.fold, run.core.state.raw) for run in self._runs]
 
     def grid(self) -> list[float]:
         """Falling penalties, from the smallest that keeps everything out."""
@@ -327,34 +351,15 @@ class GridTrace:
         bottom = GRID_BOTTOM if columns.n_rows >= columns.n_features else WIDE_GRID_BOTTOM
         return [float(value) for value in np.geomspace(top, bottom * top, GRID_POINTS)]
 
-    def steps(
-        self, penalties: Sequence[float], on_round: Callable[[], None] = lambda: None
-    ) -> Iterator[Step]:
-        """One step per penalty, from high to low."""
-        for l1 in penalties:
-            runs = [*self._runs, self._whole]
-            *_, certificate = solve_together([run.solving(l1) for run in runs])
-            fold_losses = []
-            for run in self._runs:
-                fold_losses.append(self._data.fold_losses(run.fold, run.core.state.raw))
-                on_round()
-            score = None
-            if fold_losses:
-                score = pool(fold_losses, origin="held_out", metric=self._data.loss.name)
-            step = self._whole.step(l1, certificate)
-            on_round()
-            yield replace(step, score=score)
-
     def approach(self, l1: float) -> list[float]:
         """Penalties that lead down to one, so that features enter in order."""
         top = self._whole.core.largest_l1()
         if l1 >= top:
             return [l1]
-        return [
-            float(value) for value in np.geomspace(top, max(l1, 1e-6 * top), APPROACH_POINTS)[:-1]
-        ]
+        grid = np.geomspace(top, max(l1, 1e-6 * top), APPROACH_POINTS)
+        return [float(value) for value in grid[:-1]]
 
     def follow(self, penalties: Sequence[float]) -> None:
-        """Fit at some penalties without a step for each."""
+        """Fit all rows at some penalties without a step for each."""
         for l1 in penalties:
             solve_together([self._whole.solving(l1)])

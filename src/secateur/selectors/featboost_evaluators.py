@@ -1,4 +1,4 @@
-"""Estimators of the user's own as ranker and as evaluator; they are cloned, never fitted."""
+"""Scikit-learn estimators as ranker and as evaluator of forward selection."""
 
 from __future__ import annotations
 
@@ -23,19 +23,22 @@ from secateur.model_selection.scorers import Scorer, prepared, takes_weight
 from secateur.path.step import Score
 from secateur.typing import AnyArray, FloatArray, IntArray
 
+MIN_PROBABILITY = 1e-30
+"""Lower bound of probabilities, so that losses are finite."""
+
 
 class SklearnFoldScorer:
-    """Scores predictions of the test rows of each fold.
+    """Scores predictions of the test rows of each fold by a scikit-learn scorer.
 
     Parameters
     ----------
     target : Target
     weight : array of shape (n_rows,)
-        Rows count by their weight, where the scorer takes weights.
+        Used if the scorer takes weights.
     folds : sequence of Fold
     scorer : callable
     name : str
-        What the scores are called.
+        Name of the score.
     """
 
     def __init__(
@@ -64,11 +67,11 @@ class SklearnFoldScorer:
             return float(weight @ right) / float(weight.sum())
         if self._name == "r2":
             return weighted_r2(target, prediction, weight)
-        told = Predicted(prediction, self._target.classes)
-        return self.of_estimator(told, np.zeros((len(rows), 1)), self._labels(target), fold)
+        estimator = _as_estimator(prediction, self._target.classes)
+        return self.of_estimator(estimator, np.zeros((len(rows), 1)), self._labels(target), fold)
 
     def of_estimator(self, estimator: Any, X: AnyArray, y: AnyArray, fold: int) -> float:
-        """The score of a fitted estimator that speaks in labels."""
+        """The score of a fitted estimator that predicts labels."""
         more = {"sample_weight": self._weight[self._folds[fold].test]} if self._takes_weight else {}
         return float(self._scorer(estimator, X, y, **more))
 
@@ -81,22 +84,22 @@ class SklearnFoldScorer:
         return self._labels(self._target.values[self._folds[fold].test])
 
     def score(self, folds: FloatArray) -> Score:
-        """The scores of all folds under their name; their rows helped to choose the features."""
+        """The scores of all folds; an inner score, as the test rows also chose the features."""
         return Score.of(folds, origin="inner", metric=self._name, greater_is_better=True)
 
 
 def weighted_r2(target: FloatArray, prediction: FloatArray, weight: FloatArray) -> float:
-    """1 - squared error / squared deviation; 0 (or 1 if all is met) for a constant target."""
+    """R squared; for a constant target 1 if it is predicted exactly, else 0."""
     residual = float(weight @ (target - prediction) ** 2)
     mean = float(weight @ target) / float(weight.sum())
-    spread = float(weight @ (target - mean) ** 2)
-    if spread == 0.0:
+    total = float(weight @ (target - mean) ** 2)
+    if total == 0.0:
         return 1.0 if residual == 0.0 else 0.0
-    return 1.0 - residual / spread
+    return 1.0 - residual / total
 
 
-def Predicted(prediction: FloatArray, classes: AnyArray | None) -> Any:  # noqa: N802 - makes one
-    """An estimator that has made its predictions already, whatever X it is asked about."""
+def _as_estimator(prediction: FloatArray, classes: AnyArray | None) -> Any:
+    """An estimator with fixed predictions, for scorers."""
     if classes is None:
         return _PredictedNumbers(prediction)
     return _PredictedClasses(prediction, classes)
@@ -109,7 +112,7 @@ class _PredictedNumbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]  #
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def predict(self, X: Any) -> Any:  # noqa: ARG002 - already made
+    def predict(self, X: Any) -> Any:  # noqa: ARG002  # fixed
         """The numbers."""
         return self.prediction
 
@@ -122,21 +125,17 @@ class _PredictedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def predict_proba(self, X: Any) -> Any:  # noqa: ARG002 - already made
+    def predict_proba(self, X: Any) -> Any:  # noqa: ARG002  # fixed
         """The probabilities."""
         return self.prediction
 
-    def predict(self, X: Any) -> Any:  # noqa: ARG002 - already made
+    def predict(self, X: Any) -> Any:  # noqa: ARG002  # fixed
         """The likeliest labels."""
         return self.classes_[self.prediction.argmax(axis=1)]
 
 
-LEAST_PROBABILITY = 1e-30
-"""Probabilities below this count as this: the loss of a row stays finite."""
-
-
 def check_ranker(estimator: Any, *, needs_weights: bool, needs_probabilities: bool) -> None:
-    """Refuse a ranker that lacks what Algorithm 1 asks of it."""
+    """Refuse a ranker that lacks what Algorithm 1 needs."""
     if needs_weights and not has_fit_parameter(estimator, "sample_weight"):
         msg = (
             "'ranker' must take sample_weight in fit, since rows are re-weighted. Got "
@@ -151,8 +150,8 @@ def check_ranker(estimator: Any, *, needs_weights: bool, needs_probabilities: bo
         raise ParameterError(msg)
 
 
-class Asked:
-    """A problem as estimators want it: arrays of floats, classes as the codes 0, 1, ..."""
+class EstimatorData:
+    """A problem as arrays of floats, with classes as codes 0, 1, ..."""
 
     def __init__(self, problem: Problem) -> None:
         self._table = problem.table
@@ -175,7 +174,7 @@ class Asked:
     def fit(
         self, estimator: Any, X: AnyArray, y: AnyArray, rows: IntArray | slice = slice(None)
     ) -> Any:
-        """Fit with the weights of the rows, where they differ and the estimator takes them."""
+        """Fit with the row weights, if they differ and the estimator takes them."""
         if not self.is_even and has_fit_parameter(estimator, "sample_weight"):
             return estimator.fit(X[rows], y[rows], sample_weight=self.weight[rows])
         return estimator.fit(X[rows], y[rows])
@@ -186,7 +185,7 @@ class EstimatorRanker:
 
     def __init__(self, estimator: Any, problem: Problem, seed: int) -> None:
         self._estimator = estimator
-        self._asked = Asked(problem)
+        self._data = EstimatorData(problem)
         self._seed = seed
         self._X: Any = None
 
@@ -194,60 +193,110 @@ class EstimatorRanker:
         """Importances of a fit to weighted rows."""
         model = prepared(self._estimator, self._seed)
         if (weight == 1.0).all() and not has_fit_parameter(model, "sample_weight"):
-            return importances(model.fit(self._all(), self._asked.target))
-        return importances(model.fit(self._all(), self._asked.target, sample_weight=weight))
+            return importances(model.fit(self._all(), self._data.target))
+        return importances(model.fit(self._all(), self._data.target, sample_weight=weight))
 
     def rank_for(self, target: FloatArray) -> FloatArray:
         """Importances of a fit to another target."""
         model = prepared(self._estimator, self._seed)
-        return importances(self._asked.fit(model, self._all(), target))
+        return importances(self._data.fit(model, self._all(), target))
 
     def losses(self, features: IntArray) -> FloatArray:
         """-log of the probability of the true class, or the distance to the true number."""
         model, X = self._fitted(features)
-        target = self._asked.target
-        if not self._asked.is_classes:
+        target = self._data.target
+        if not self._data.is_classes:
             distance: FloatArray = np.abs(target - np.asarray(model.predict(X), np.float64))
             return distance
         shares = np.asarray(model.predict_proba(X), np.float64)
         true = shares[np.arange(len(target)), target]
-        losses: FloatArray = -np.log(np.clip(true, LEAST_PROBABILITY, 1.0))
+        losses: FloatArray = -np.log(np.clip(true, MIN_PROBABILITY, 1.0))
         return losses
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 where the predicted class is wrong."""
         model, X = self._fitted(features)
-        wrong: FloatArray = (np.asarray(model.predict(X)) != self._asked.target).astype(np.float64)
+        wrong: FloatArray = (np.asarray(model.predict(X)) != self._data.target).astype(np.float64)
         return wrong
 
     def _fitted(self, features: IntArray) -> tuple[Any, FloatArray]:
-        X = self._asked.columns(features)
+        X = self._data.columns(features)
         model = prepared(self._estimator, self._seed)
-        return self._asked.fit(model, X, self._asked.target), X
+        return self._data.fit(model, X, self._data.target), X
 
     def _all(self) -> Any:
         if self._X is None:
-            self._X = self._asked.all_columns()
+            self._X = self._data.all_columns()
         return self._X
 
 
 def importances(model: Any) -> FloatArray:
-    """What a fitted estimator says of its features, as numbers >= 0."""
+    """Importances of a fitted estimator, >= 0."""
     found = getattr(model, "feature_importances_", None)
     if found is None:
         found = getattr(model, "coef_", None)
     if found is None:
         msg = (
-            "'ranker' must have feature_importances_ or coef_ once it is fitted. Got "
-            f"{type(model).__name__} without. Use None for the built-in trees."
+            "'ranker' must have feature_importances_ or coef_ after fit. Got "
+            f"{type(model).__name__} without. Use 'trees' for the built-in trees."
         )
         raise ParameterError(msg)
     sizes = np.abs(np.nan_to_num(np.asarray(found, np.float64)))
     return sizes.sum(axis=0) if sizes.ndim == 2 else sizes
 
 
-class EstimatorEvaluator:
-    """H2 as any estimator: a fit for every candidate and fold."""
+class SubsetEvaluator:
+    """H2: scores of column subsets in each fold; subclasses fit the models."""
+
+    def __init__(
+        self, target: AnyArray, folds: Sequence[Fold], fold_scorer: SklearnFoldScorer
+    ) -> None:
+        self._target = target
+        self._folds = folds
+        self._fold_scorer = fold_scorer
+        self._features: list[int] = []
+
+    def accept(self, feature: int) -> None:
+        """Add a feature to the accepted ones."""
+        self._features.append(feature)
+
+    def scores(self, candidates: IntArray) -> FloatArray:
+        """Scores with each candidate, shape (n_candidates, n_folds)."""
+        subsets = [np.array([*self._features, int(j)]) for j in candidates]
+        return self._all_scores(subsets, self._target)
+
+    def current(self) -> FloatArray:
+        """Scores of the accepted features alone."""
+        scores: FloatArray = self._all_scores([np.array(self._features)], self._target)[0]
+        return scores
+
+    def alone(self, candidates: IntArray, target: FloatArray) -> FloatArray:
+        """Scores of each candidate alone for another target."""
+        return self._all_scores([np.array([int(j)]) for j in candidates], target)
+
+    def predicted(self, target: FloatArray) -> FloatArray:
+        """Held-out predictions of another target; 0 for rows that are never tested."""
+        features = np.array(self._features)
+        total, times = np.zeros(len(target)), np.zeros(len(target))
+        for fold in self._folds:
+            total[fold.test] += self._held_out(features, fold, target)
+            times[fold.test] += 1.0
+        return np.divide(total, times, out=np.zeros(len(target)), where=times > 0.0)
+
+    def score(self, folds: FloatArray) -> Score:
+        """The scores of the folds as one score."""
+        return self._fold_scorer.score(folds)
+
+    def _all_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
+        raise NotImplementedError
+
+    def _held_out(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
+        """Predictions of the test rows of a fold."""
+        raise NotImplementedError
+
+
+class EstimatorEvaluator(SubsetEvaluator):
+    """Any estimator: a fit for every candidate and fold."""
 
     def __init__(
         self,
@@ -259,34 +308,17 @@ class EstimatorEvaluator:
         n_jobs: int,
     ) -> None:
         self._estimator = estimator
-        self._asked = Asked(problem)
-        self._target = problem.target
-        self._folds = folds
-        self._fold_scorer = fold_scorer
+        self._data = EstimatorData(problem)
+        super().__init__(self._data.target, folds, fold_scorer)
+        self._classes, self._values = problem.target.classes, problem.target.values
         self._seed = seed
         self._n_jobs = n_jobs
-        self._features: list[int] = []
 
-    def accept(self, feature: int) -> None:
-        """One more feature is in."""
-        self._features.append(feature)
-
-    def scores(self, candidates: IntArray) -> FloatArray:
-        """Scores with each candidate, shape (n_candidates, n_folds)."""
-        subsets = [np.array([*self._features, int(j)]) for j in candidates]
-        return self._all_scores(subsets, self._asked.target)
-
-    def current(self) -> FloatArray:
-        """Scores of the accepted features alone."""
-        scores: FloatArray = self._all_scores([np.array(self._features)], self._asked.target)[0]
-        return scores
-
-    def alone(self, candidates: IntArray, target: FloatArray) -> FloatArray:
-        """Scores of each candidate by itself for another target."""
-        return self._all_scores([np.array([int(j)]) for j in candidates], target)
+    def _fit(self, X: AnyArray, target: AnyArray, rows: IntArray | slice = slice(None)) -> Any:
+        return self._data.fit(prepared(self._estimator, self._seed), X, target, rows)
 
     def _all_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
-        # Threads of joblib, so that estimators that use joblib themselves know of each other.
+        # joblib's threads, so that estimators that use joblib do not start more
         found = Parallel(n_jobs=self._n_jobs, prefer="threads")(
             delayed(self._score)(features, t, target)
             for features in subsets
@@ -295,50 +327,40 @@ class EstimatorEvaluator:
         return np.array(found).reshape(len(subsets), len(self._folds))
 
     def _score(self, features: IntArray, t: int, target: AnyArray) -> float:
-        X, fold = self._asked.columns(features), self._folds[t]
-        model = self._asked.fit(prepared(self._estimator, self._seed), X, target, fold.train)
-        if self._target.classes is None:
+        X, fold = self._data.columns(features), self._folds[t]
+        model = self._fit(X, target, fold.train)
+        if self._classes is None:
             return self._fold_scorer.of_estimator(model, X[fold.test], target[fold.test], t)
-        told = Labelled(model, self._target.classes)
-        return self._fold_scorer.of_estimator(told, X[fold.test], self._fold_scorer.labels_of(t), t)
+        labelled = Labelled(model, self._classes)
+        labels = self._fold_scorer.labels_of(t)
+        return self._fold_scorer.of_estimator(labelled, X[fold.test], labels, t)
 
-    def predicted(self, target: FloatArray) -> FloatArray:
-        """Another target, predicted for the test rows of each fold; 0 for rows never tested."""
-        X = self._asked.columns(np.array(self._features))
-        total, times = np.zeros(len(target)), np.zeros(len(target))
-        for fold in self._folds:
-            model = self._asked.fit(prepared(self._estimator, self._seed), X, target, fold.train)
-            total[fold.test] += np.asarray(model.predict(X[fold.test]), np.float64)
-            times[fold.test] += 1.0
-        return np.divide(total, times, out=np.zeros(len(target)), where=times > 0.0)
-
-    def score(self, folds: FloatArray) -> Score:
-        """The scores under their name."""
-        return self._fold_scorer.score(folds)
+    def _held_out(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
+        X = self._data.columns(features)
+        return np.asarray(self._fit(X, target, fold.train).predict(X[fold.test]), np.float64)
 
     def model(self) -> Any:
         """The estimator fitted to all rows on the accepted features."""
-        target, n_classes = self._target.values, self._target.n_classes
+        n_classes = 0 if self._classes is None else len(self._classes)
         if not self._features:
             none = np.empty(0)
-            voters = NeighbourTargets(target, self._asked.weight, n_classes, 1)
-            return NeighbourModel(Scaling(np.empty(0, np.int64), none, none, none), voters, ())
+            targets = NeighbourTargets(self._values, self._data.weight, n_classes, 1)
+            return NeighbourModel(Scaling(np.empty(0, np.int64), none, none, none), targets, ())
         features = np.array(self._features)
-        X = self._asked.columns(features)
-        fitted = self._asked.fit(prepared(self._estimator, self._seed), X, self._asked.target)
+        fitted = self._fit(self._data.columns(features), self._target)
         return EstimatorModel(features, fitted, n_classes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatorModel:
-    """A fitted estimator, and the columns that it asks for."""
+    """A fitted estimator and its columns."""
 
     features: IntArray
     fitted: Any
     n_classes: int
 
     def response(self, table: Table, threads: Threads) -> FloatArray:  # noqa: ARG002 - its own
-        """Numbers, or probabilities of shape (n_rows, n_classes)."""
+        """Values, or probabilities of shape (n_rows, n_classes)."""
         X = table.columns(self.features)
         if self.n_classes == 0:
             return np.asarray(self.fitted.predict(X), np.float64)
@@ -349,7 +371,7 @@ class EstimatorModel:
 
 
 class Labelled(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
-    """A classifier of codes that speaks in labels, so that scorers meet the labels of the user."""
+    """A classifier of codes that predicts the labels of the user, for scorers."""
 
     def __init__(self, fitted: Any, classes_: Any) -> None:
         self.fitted = fitted
