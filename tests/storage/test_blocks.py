@@ -17,7 +17,7 @@ from secateur.exceptions import InputError
 from secateur.storage.reading import columns, formats
 from secateur.storage.reading.columns import TableSummary, summarize
 from secateur.storage.reading.dialect import ReadOptions
-from secateur.storage.reading.plan import plan_of
+from secateur.storage.reading.plan import make_plan
 from secateur.storage.reading.read_file import open_blocks, read_file
 
 pl = pytest.importorskip("polars")
@@ -66,7 +66,7 @@ def assert_same(file, n_rows=7, options=None):
     np.testing.assert_array_equal(np.concatenate(joined), whole)
     for name, side in raw.extra.items():
         np.testing.assert_array_equal(np.concatenate([p.extra[name] for p in parts]), side)
-    one, other = plan_of(TableSummary.of(raw), []), plan_of(found, [])
+    one, other = make_plan(TableSummary.of(raw), []), make_plan(found, [])
     assert (one.names, one.conversions, one.notes) == (other.names, other.conversions, other.notes)
     return one
 
@@ -217,7 +217,7 @@ def test_very_many_texts_name_rows_in_blocks_too(tmp_path, monkeypatch):
     file.write_text("\n".join(lines) + "\n")
     blocks = open_blocks(file)
     found, _ = summarize(blocks.names, lambda texts: blocks.read(30, texts))
-    plan = plan_of(found, [2])
+    plan = make_plan(found, [2])
     assert plan.names == ("kind",)
     assert len(plan.conversions[1].values) == 24
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from secateur.exceptions import InputError
-from secateur.storage.reading.dataset import Roles, make_dataset
+from secateur.storage.reading.dataset import Roles, make_dataset, read_test
 from secateur.storage.reading.dialect import ReadOptions
-from secateur.storage.reading.further import read_test
 from secateur.storage.reading.read_file import read_file
 
 pl = pytest.importorskip("polars")
@@ -237,7 +236,7 @@ def test_times_that_are_none(tmp_path):
 
 
 def test_keeping_the_target_is_a_contradiction(tmp_path):
-    with pytest.raises(InputError, match="kept"):
+    with pytest.raises(InputError, match="keep"):
         dataset_of(tmp_path, {}, Roles("y", keep=("y",)))
 
 

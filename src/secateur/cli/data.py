@@ -119,13 +119,13 @@ def load_stored(
         )
     console.message(reason)
     from secateur.cli.methods import takes_categories
-    from secateur.storage.reading.storing import Where, store_dataset
+    from secateur.storage.reading.stored_dataset import StoreOptions, store_dataset
 
     dataset = store_dataset(
         request.file,
         request.reading,
         request.roles,
-        Where(scaling.cache, limit, executor, seed, jobs),
+        StoreOptions(scaling.cache, limit, executor, seed, jobs),
         target_type=request.target_type,
         indicators=not takes_categories(method),
     )

@@ -129,7 +129,7 @@ class _Run:
     ) -> None:
         """Select features, score them on the test file, and write the results."""
         from secateur.cli.data import read_feature_costs
-        from secateur.storage.reading.further import read_test
+        from secateur.storage.reading.dataset import read_test
 
         files, unit = (cost_options.costs, cost_options.feature_groups), cost_options.cost_unit
         costs, notes = read_feature_costs(dataset, *files, self.request.roles.keep, unit)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from secateur.model_selection.scorers import Metric
     from secateur.path import Selection, SelectionPath
     from secateur.report import Evidence
-    from secateur.storage.reading.dataset import Dataset
-    from secateur.storage.reading.further import TestRows
+    from secateur.storage.reading.dataset import Dataset, TestRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ def select_features(
     from secateur.model_selection.held_out import held_out
     from secateur.selectors.progress import listened
 
-    y, weight, tasks = dataset.beside
+    y, weight, tasks = dataset.fit_arguments
     start = perf_counter()
     folds = folds_of(dataset, validation.cv)
     planned = planned_fits(folds, len(dataset.y))
@@ -237,7 +236,7 @@ def score_test_rows(
     from secateur.model_selection.fold_scores import StepScorer
     from secateur.model_selection.rows import read_rows
 
-    y, weight, tasks = dataset.beside
+    y, weight, tasks = dataset.fit_arguments
     train = read_rows(
         dataset.features.X, y, target_type=dataset.target_type, sample_weight=weight, tasks=tasks
     )

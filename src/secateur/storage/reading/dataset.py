@@ -1,82 +1,30 @@
-"""`Dataset`: a file with its columns told apart into features, target, weights and the rest."""
+"""`Dataset`: features, target, weights, groups and tasks from the columns of a file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from secateur.data import target as guessing
+from secateur.data import target as data_target
+from secateur.data.categories import missing_in
 from secateur.data.messages import similar_to, some_of
 from secateur.data.target import TargetType
 from secateur.exceptions import InputError
 from secateur.storage.reading.columns import TableSummary, as_days, date_formats
-from secateur.storage.reading.formats import RawTable
+from secateur.storage.reading.dialect import ReadOptions
+from secateur.storage.reading.formats import RawTable, library
 from secateur.storage.reading.matrices import LABEL
-from secateur.storage.reading.plan import Features, Plan, make_features, plan_of
-from secateur.storage.reading.read_file import whole_labels
+from secateur.storage.reading.plan import Features, Plan, make_features, make_plan
+from secateur.storage.reading.read_file import read_file, whole_labels
 from secateur.typing import AnyArray, FloatArray, IntArray
-
-
-def guess_target_type(target: AnyArray, name: str) -> tuple[TargetType, str]:
-    """Guess what is asked, and say why.
-
-    Parameters
-    ----------
-    target : array of float or of text, without missing values
-    name : str
-
-    Examples
-    --------
-    >>> guess_target_type(np.array([0.5, 1.25, 3.0]), "y")
-    ('regression', "Target type: regression, since 'y' holds numbers (--target-type overrules).")
-    """
-    values = np.unique(target)
-    if len(values) < 2:
-        raise InputError(
-            f"The target must have at least two values. Got {some_of(values)} in every row of "
-            f"{name!r}. Name another target, or look at how its rows were chosen."
-        )
-    if target.dtype.kind == "O":
-        _check_texts(len(values), len(target), name)
-        return "classification", _classes(name, values)
-    if guessing.guess_target_type(target) == "classification":
-        return "classification", _classes(name, [int(value) for value in values])
-    is_whole = bool((values == np.floor(values)).all())
-    why = "whole numbers, too many for classes" if is_whole else "numbers"
-    return (
-        "regression",
-        f"Target type: regression, since {name!r} holds {why} (--target-type overrules).",
-    )
-
-
-def labels_of(target: AnyArray, target_type: TargetType) -> AnyArray:
-    """The target as selectors want it: whole class labels as integers, so that they print so."""
-    if target_type == "classification" and target.dtype.kind == "f":
-        return whole_labels(target)
-    return target
-
-
-def _classes(name: str, values: Any) -> str:
-    return (
-        f"Target type: classification, since {name!r} has {len(values)} classes: {some_of(values)} "
-        "(--target-type overrules)."
-    )
-
-
-def _check_texts(n_values: int, n_rows: int, name: str) -> None:
-    if n_values > max(guessing.MOST_CLASSES, n_rows // 2):
-        raise InputError(
-            f"The target must be classes or numbers. Got {n_values} different texts in the "
-            f"{n_rows} rows of {name!r}. Name another column, or convert it to numbers."
-        )
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What the user said of the columns, by name."""
+    """What the columns are for, by name, as the user said."""
 
     target: str | None = None
     weight: str | None = None
@@ -85,6 +33,28 @@ class Roles:
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     tasks: str | None = None
+
+    @property
+    def named(self) -> list[str]:
+        """The columns with values for rows."""
+        names = (self.target, self.weight, self.time, self.group, self.tasks)
+        return [name for name in names if name is not None]
+
+
+class RowValues(NamedTuple):
+    """What is known of the rows that are used, besides the features.
+
+    ``rows`` are their positions in the file: those with a target, by time if there is one.
+    """
+
+    rows: IntArray
+    y: AnyArray
+    target: str
+    target_type: TargetType
+    weight: FloatArray | None
+    time: FloatArray | None
+    group: AnyArray | None
+    tasks: AnyArray | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,32 +65,33 @@ class Dataset:
     ----------
     features : Features
         X with its names, rows as in ``rows``.
-    y : array of shape (n_rows,)
-    target_type : {"classification", "regression"}
-    target : str
-        The name of y.
-    weight, time, group : array of shape (n_rows,) or None
-    rows : array of int
-        The rows of the file that are used, in this order: those with a target, by time where
-        there is one.
     plan : Plan
     raw : RawTable
+        The table, or its first row if the features are in a table on disk.
     notes : tuple of str
+    rows : array of int
+        The rows of the file that are used, in this order: those with a target, by time if there is
+        one.
+    y : array of shape (n_rows,)
+    target : str
+        The name of y.
+    target_type : {"classification", "regression"}
+    weight, time, group : array of shape (n_rows,) or None
     tasks : array of object, shape (n_rows,), or None
         The task of each row, where there are several.
     """
 
     features: Features
-    y: AnyArray
-    target_type: TargetType
-    target: str
-    weight: FloatArray | None
-    time: FloatArray | None
-    group: AnyArray | None
-    rows: IntArray
     plan: Plan
     raw: RawTable
     notes: tuple[str, ...]
+    rows: IntArray
+    y: AnyArray
+    target: str
+    target_type: TargetType
+    weight: FloatArray | None = None
+    time: FloatArray | None = None
+    group: AnyArray | None = None
     tasks: AnyArray | None = None
 
     @property
@@ -131,15 +102,15 @@ class Dataset:
         return isinstance(self.features.X, StoredTable)
 
     @property
-    def beside(self) -> tuple[AnyArray | None, FloatArray | None, AnyArray | None]:
-        """Target, weights and tasks as a fit is given them: a table on disk brings its own."""
+    def fit_arguments(self) -> tuple[AnyArray | None, FloatArray | None, AnyArray | None]:
+        """Target, weights and tasks as a fit needs them: a table on disk holds its own."""
         return (None, None, None) if self.is_stored else (self.y, self.weight, self.tasks)
 
 
 def make_dataset(
     raw: RawTable, roles: Roles, *, target_type: TargetType | None = None, indicators: bool = False
 ) -> Dataset:
-    """Tell the columns of a file apart.
+    """A data set from a table in memory.
 
     Parameters
     ----------
@@ -150,37 +121,80 @@ def make_dataset(
     indicators : bool, default=False
         As in `make_features`.
     """
-    target = target_name(raw, roles.target)
-    plan = plan_features(TableSummary.of(raw), raw, roles, target)
-    y, rows, notes = _target(raw, target)
-    guessed, sentence = guess_target_type(y, target) if target_type is None else (target_type, "")
-    time = _time(raw, roles.time, rows)
-    order = np.arange(len(rows)) if time is None else np.argsort(time, kind="stable")
-    rows, y = rows[order], y[order]
+    plan = plan_features(TableSummary.of(raw), raw, roles)
+    values, notes = row_values(raw, roles, target_type)
     features = make_features(plan, raw, indicators=indicators)
     return Dataset(
-        features._replace(X=take_rows(features.X, rows, raw.n_rows)),
-        labels_of(y, guessed),
-        guessed,
-        target,
-        _weight(raw, roles.weight, rows),
-        None if time is None else time[order],
-        None if roles.group is None else column_values(raw, roles.group)[rows],
-        rows,
+        features._replace(X=take_rows(features.X, values.rows, raw.n_rows)),
         plan,
         raw,
-        (*raw.notes, *plan.notes, *features.notes, *notes, *([sentence] if sentence else [])),
-        None if roles.tasks is None else _tasks(raw, roles.tasks, rows),
+        (*raw.notes, *plan.notes, *features.notes, *notes),
+        **values._asdict(),
     )
 
 
-def plan_features(facts: TableSummary, raw: RawTable, roles: Roles, target: str) -> Plan:
-    """Decide what becomes of the columns that have no use of their own; ``raw`` names them."""
-    named = (target, roles.weight, roles.time, roles.group, roles.tasks)
-    taken = [find_column(raw, name) for name in (*named, *roles.drop) if name is not None]
-    keep = [find_column(raw, name) for name in roles.keep]
-    _check_keep(roles, keep, taken)
-    plan = plan_of(facts, [p for p in taken if p is not None], [p for p in keep if p is not None])
+class TestRows(NamedTuple):
+    """Features and target of rows for testing only, and the name of their file."""
+
+    file: str
+    X: Any
+    y: AnyArray
+    tasks: AnyArray | None = None
+
+
+def read_test(
+    file: Path, dataset: Dataset, options: ReadOptions, tasks: str | None = None
+) -> TestRows:
+    """The rows of another file with a target, with the columns and categories of a data set.
+
+    ``tasks`` is the column with the task of each row, where there are several.
+    """
+    raw = _widened(read_file(file, options), dataset.raw)
+    values, _ = row_values(raw, Roles(dataset.target, tasks=tasks), dataset.target_type)
+    if (values.y.dtype.kind == "O") != (dataset.y.dtype.kind == "O"):
+        raise InputError(
+            f"{file} must have the target of the first file. Got values of another kind in "
+            f"{dataset.target!r}. Write both alike."
+        )
+    if values.tasks is not None and dataset.tasks is not None:
+        unknown = sorted(set(values.tasks.tolist()) - set(dataset.tasks.tolist()), key=str)
+        if unknown:
+            raise InputError(
+                f"{file} must have tasks of the first file. Got {some_of(unknown)}. Leave these "
+                "rows out: no model was fitted for them."
+            )
+    indicators = len(dataset.features.names) != len(dataset.plan.names)
+    features = make_features(dataset.plan, raw, indicators=indicators)
+    X = take_rows(features.X, values.rows, raw.n_rows)
+    return TestRows(file.name, X, values.y, values.tasks)
+
+
+def _widened(raw: RawTable, first: RawTable) -> RawTable:
+    """A sparse table with the columns of another: its last ones may happen to be empty."""
+    is_narrow = raw.is_sparse and first.is_sparse and raw.names[0] == first.names[0]
+    if not is_narrow or raw.names == first.names:
+        return raw
+    matrix = raw.matrix.copy()
+    matrix.resize((raw.n_rows, len(first.names)))
+    return RawTable(matrix, first.names, raw.kind, raw.texts, raw.extra, raw.notes)
+
+
+# ---- columns ----------------------------------------------------------------------------------
+
+
+def plan_features(summary: TableSummary, raw: RawTable, roles: Roles) -> Plan:
+    """Plan the columns that have no role; ``raw`` has their names."""
+    used = [*roles.named, target_name(raw, roles.target), *roles.drop]
+    taken = {find_column(raw, name) for name in used}
+    keep = {name: find_column(raw, name) for name in roles.keep}
+    wrong = [name for name, place in keep.items() if place is None or place in taken]
+    if wrong:
+        raise InputError(
+            f"Columns of --keep must be features. Got {some_of(wrong)}, which has another role or "
+            "is dropped. Leave it out of --keep, or out of --drop."
+        )
+    kept = {place for place in keep.values() if place is not None}
+    plan = make_plan(summary, {place for place in taken if place is not None}, kept)
     if not len(plan.kept):
         raise InputError(
             "A selection needs at least one feature. Got none besides the target and what was left "
@@ -190,7 +204,7 @@ def plan_features(facts: TableSummary, raw: RawTable, roles: Roles, target: str)
 
 
 def find_column(raw: RawTable, name: str) -> int | None:
-    """The position of a column by name; None for an array beside the table."""
+    """The position of a column by name; None for an array outside the table."""
     if name in raw.extra:
         return None
     try:
@@ -206,44 +220,31 @@ def column_values(raw: RawTable, name: str) -> AnyArray:
     """A column as numbers, or as text (None for missing) where it is text."""
     position = find_column(raw, name)
     if position is None:
-        side: AnyArray = raw.extra[name]
-        return side.astype(np.float64) if side.dtype.kind in "fiub" else side.astype(object)
+        extra: AnyArray = raw.extra[name]
+        return extra.astype(np.float64) if extra.dtype.kind in "fiub" else extra.astype(object)
     if position in raw.texts:
-        return np.array(raw.texts[position].to_list(), dtype=object)
+        return _objects(raw.texts[position])
     column = raw.matrix[:, [position]]
-    dense = column.toarray() if raw.is_sparse else column
-    numbers: AnyArray = np.asarray(dense, dtype=np.float64).ravel()
+    numbers: AnyArray = np.asarray(column.toarray() if raw.is_sparse else column).ravel()
     return numbers
 
 
-def task_names(values: AnyArray, name: str) -> AnyArray:
-    """The task of each row: text, or whole numbers; every row must have one."""
-    is_text = values.dtype.kind == "O"
-    missing = np.array([value is None for value in values]) if is_text else ~np.isfinite(values)
-    if missing.any():
-        raise InputError(
-            f"Every row must have a task. Got {int(missing.sum())} of {len(values)} rows without "
-            f"one in {name!r}. Fill these cells, or leave the rows out."
-        )
-    if not is_text and (values != np.floor(values)).any():
-        raise InputError(
-            f"Tasks must be text or whole numbers. Got numbers with a fraction in {name!r}. Name "
-            "another --task-column."
-        )
-    names: AnyArray = np.empty(len(values), object)
-    names[:] = values.tolist() if is_text else [int(value) for value in values]
-    return names
+def _objects(text: Any) -> AnyArray:
+    """A column of text as an array of objects, one object for equal texts."""
+    pl = library("polars")
+    labels = text.drop_nulls().unique(maintain_order=True)
+    codes = text.cast(pl.Enum(labels)).to_physical().fill_null(len(labels)).to_numpy()
+    values: AnyArray = np.array([*labels.to_list(), None], dtype=object)[codes]
+    return values
 
 
 def take_rows(X: Any, rows: IntArray, n_rows: int) -> Any:
-    """Some rows of a matrix or data frame; the thing itself where they are all, in order."""
-    if len(rows) == n_rows and (rows == np.arange(n_rows)).all():
-        return X
-    return X[rows]
+    """Some rows of a matrix or data frame; itself where they are all, in order."""
+    return X if len(rows) == n_rows and (rows == np.arange(n_rows)).all() else X[rows]
 
 
 def target_name(raw: RawTable, given: str | None) -> str:
-    """The target that was named, or that a file brings."""
+    """The name of the target: as the user said, or the labels of a LIBSVM file."""
     if given is not None:
         return given
     if LABEL in raw.extra:
@@ -254,40 +255,59 @@ def target_name(raw: RawTable, given: str | None) -> str:
     )
 
 
-def _check_keep(roles: Roles, keep: Sequence[int | None], taken: Sequence[int | None]) -> None:
-    wrong = [name for name, p in zip(roles.keep, keep, strict=True) if p is None or p in taken]
-    if wrong:
-        raise InputError(
-            f"What is kept must be a feature. Got {some_of(wrong)}, which the file has another use "
-            "for. Leave it out of --keep, or out of --drop."
-        )
+# ---- values -----------------------------------------------------------------------------------
+
+
+def row_values(
+    raw: RawTable, roles: Roles, target_type: TargetType | None = None
+) -> tuple[RowValues, list[str]]:
+    """Target, weights, times, groups and tasks of the rows with a target, and notes.
+
+    Parameters
+    ----------
+    raw : RawTable
+        The columns that have a role, and perhaps others.
+    roles : Roles
+    target_type : optional
+        Guessed by default.
+    """
+    target = target_name(raw, roles.target)
+    y, rows, notes = _target(raw, target)
+    if target_type is None:
+        target_type, note = guess_target_type(y, target)
+        notes.append(note)
+    if target_type == "classification" and y.dtype.kind == "f":
+        y = whole_labels(y)
+    time = None if roles.time is None else _time(raw, roles.time)[rows]
+    if time is not None:
+        order = np.argsort(_checked_time(time, str(roles.time)), kind="stable")
+        rows, y, time = rows[order], y[order], time[order]
+
+    def column(name: str | None) -> AnyArray | None:
+        return None if name is None else column_values(raw, name)[rows]
+
+    weight, tasks = column(roles.weight), column(roles.tasks)
+    if weight is not None:
+        weight = _checked_weight(weight, str(roles.weight))
+    if tasks is not None:
+        tasks = _checked_tasks(tasks, str(roles.tasks))
+    group = column(roles.group)
+    return RowValues(rows, y, target, target_type, weight, time, group, tasks), notes
 
 
 def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:
-    values = column_values(raw, name)
-    position = find_column(raw, name)
-    is_text = values.dtype.kind == "O" and position is not None
-    return known_target(values, raw.matrix[:, position] if is_text else None, name)
-
-
-def known_target(
-    values: AnyArray, numbers: FloatArray | None, name: str
-) -> tuple[AnyArray, IntArray, list[str]]:
-    """The target where there is one, the rows that have it, and what to say of the others.
-
-    ``numbers`` are those among values that are text.
-    """
-    if values.dtype.kind == "O":
-        missing = np.array([value is None for value in values])
-        if numbers is not None and np.isnan(numbers[~missing]).mean() < 0.05:
-            strays = sorted({str(v) for v in values[~missing & np.isnan(numbers)]})
+    """The target where there is one, the rows that have it, and a note on the others."""
+    values, position = column_values(raw, name), find_column(raw, name)
+    is_missing = _is_missing(values)
+    if values.dtype.kind == "O" and position is not None:
+        is_word = ~is_missing & np.isnan(raw.matrix[:, position])
+        if is_word.sum() < 0.05 * (~is_missing).sum():
+            words = sorted({str(value) for value in values[is_word]})
             raise InputError(
-                f"The target must hold numbers or classes. Got numbers and {some_of(strays)} in "
-                f"{name!r}. Mend these cells, or empty them."
+                f"The target must hold numbers or classes. Got numbers and {some_of(words)} in "
+                f"{name!r}. Correct these cells, or empty them."
             )
-    else:
-        missing = ~np.isfinite(values)
-    rows = np.flatnonzero(~missing)
+    rows = np.flatnonzero(~is_missing)
     if not len(rows):
         raise InputError(f"The target must have values. Got none in {name!r}. Name another column.")
     n_missing = len(values) - len(rows)
@@ -295,35 +315,75 @@ def known_target(
     return values[rows], rows, [note] if n_missing else []
 
 
-def _tasks(raw: RawTable, name: str, rows: IntArray) -> AnyArray:
-    return task_names(column_values(raw, name)[rows], name)
+def guess_target_type(target: AnyArray, name: str) -> tuple[TargetType, str]:
+    """Guess the type of a target without missing values, and say why.
+
+    >>> guess_target_type(np.array([0.5, 1.25, 3.0]), "y")
+    ('regression', "Target type: regression, since 'y' holds numbers (--target-type overrules).")
+    """
+    values, is_text = np.unique(target), target.dtype.kind == "O"
+    if len(values) < 2:
+        raise InputError(
+            f"The target must have at least two values. Got {some_of(values)} in every row of "
+            f"{name!r}. Name another target, or look at how its rows were chosen."
+        )
+    if is_text and len(values) > max(data_target.MOST_CLASSES, len(target) // 2):
+        raise InputError(
+            f"The target must be classes or numbers. Got {len(values)} different texts in the "
+            f"{len(target)} rows of {name!r}. Name another column, or convert it to numbers."
+        )
+    if is_text or data_target.guess_target_type(target) == "classification":
+        classes = values if is_text else [int(value) for value in values]
+        why = f"has {len(values)} classes: {some_of(classes)}"
+        found: TargetType = "classification"
+    else:
+        is_whole = bool((values == np.floor(values)).all())
+        why = f"holds {'whole numbers, too many for classes' if is_whole else 'numbers'}"
+        found = "regression"
+    return found, f"Target type: {found}, since {name!r} {why} (--target-type overrules)."
 
 
-def _weight(raw: RawTable, name: str | None, rows: IntArray) -> FloatArray | None:
-    if name is None:
-        return None
-    return read_weight(column_values(raw, name)[rows], name)
+def _is_missing(values: AnyArray) -> AnyArray:
+    return missing_in(values) if values.dtype.kind == "O" else ~np.isfinite(values)
 
 
-def read_weight(values: AnyArray, name: str) -> FloatArray:
-    """Weights as numbers >= 0, or an error."""
+def _checked_weight(values: AnyArray, name: str) -> FloatArray:
     if values.dtype.kind != "f" or not (np.isfinite(values) & (values >= 0)).all():
         raise InputError(
-            f"Weights must be numbers >= 0, without gaps. Got others in {name!r}. Mend them, or "
+            f"Weights must be numbers >= 0, without gaps. Got others in {name!r}. Correct them, or "
             "name another column."
         )
     return values
 
 
-def _time(raw: RawTable, name: str | None, rows: IntArray) -> FloatArray | None:
-    if name is None:
-        return None
-    values = column_values(raw, name)
+def _checked_tasks(values: AnyArray, name: str) -> AnyArray:
+    """The task of each row: text or whole numbers, without gaps."""
+    is_text, is_missing = values.dtype.kind == "O", _is_missing(values)
+    if is_missing.any():
+        raise InputError(
+            f"Every row must have a task. Got {int(is_missing.sum())} of {len(values)} rows "
+            f"without one in {name!r}. Fill these cells, or leave the rows out."
+        )
+    if not is_text and (values != np.floor(values)).any():
+        raise InputError(
+            f"Tasks must be text or whole numbers. Got numbers with a fraction in {name!r}. Name "
+            "another --task-column."
+        )
+    return values if is_text else values.astype(np.int64).astype(object)
+
+
+def _time(raw: RawTable, name: str) -> AnyArray:
+    """A column as times: numbers, or dates as days."""
     position = find_column(raw, name)
-    if values.dtype.kind == "O" and position is not None:
-        forms = date_formats(raw.texts[position].drop_nulls().unique())
-        values = as_days(raw.texts[position], forms[0]) if forms else values
-    values = values[rows]
+    if position is not None and position in raw.texts:
+        text = raw.texts[position]
+        forms = date_formats(text.drop_nulls().unique())
+        if forms:
+            return as_days(text, forms[0])
+    return column_values(raw, name)
+
+
+def _checked_time(values: AnyArray, name: str) -> AnyArray:
     if values.dtype.kind != "f" or np.isnan(values).any():
         raise InputError(
             f"Times must be dates or numbers, without gaps. Got others in {name!r}. Write dates as "

@@ -1,4 +1,4 @@
-"""A plan applied to a file: features as a matrix, or as a data frame where some are categories."""
+"""`Plan`: which columns of a file are features, and how they become numbers or categories."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from secateur.storage.reading.columns import (
     choose_conversion,
 )
 from secateur.storage.reading.formats import RawTable, library, unique_names
-from secateur.typing import IntArray
+from secateur.typing import FloatArray, IntArray
 
 OTHER = "(other)"
 
 MAX_FRAME_COLUMNS = 2_000
 """Wider tables get indicators for categories: data frames are slow with many columns."""
 
+MAX_INDICATORS = 50
+"""The most frequent values of a category that get an indicator each."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Which columns of a file are features, and how those of text are read.
+    """Which columns of a file are features, and what those of text become.
 
     Parameters
     ----------
@@ -38,7 +41,7 @@ class Plan:
     conversions : mapping of int to Conversion
         By position in the file, for columns of text that are kept.
     notes : tuple of str
-        What was decided, in sentences.
+        What was decided, for the user.
     """
 
     kept: IntArray
@@ -47,80 +50,72 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     @property
-    def categories(self) -> list[int]:
-        """Positions, among the features, of those that are categories."""
-        place = {int(position): new for new, position in enumerate(self.kept)}
-        return [place[p] for p, told in self.conversions.items() if told.kind == "category"]
+    def categories(self) -> dict[int, Conversion]:
+        """The features that are categories, by position among the features."""
+        converted = {new: self.conversions.get(int(old)) for new, old in enumerate(self.kept)}
+        return {p: each for p, each in converted.items() if each and not each.is_number}
 
 
-def plan_of(facts: TableSummary, without: Collection[int], keep: Collection[int] = ()) -> Plan:
+def make_plan(summary: TableSummary, without: Collection[int], keep: Collection[int] = ()) -> Plan:
     """Decide what becomes of each column.
 
     Parameters
     ----------
-    facts : TableSummary
+    summary : TableSummary
     without : collection of int
-        Positions of columns that are no features: the target, weights, what the user drops.
+        Positions of columns that are not features: the target, weights, what the user drops.
     keep : collection of int
-        Positions that stay in whatever they look like.
+        Positions of columns that are features whatever they look like.
     """
-    conversions, named, notes = _treat_texts(facts, without, keep)
-    names = facts.names
-    left_out = {*without, *named}
-    counters = [p for p in facts.row_numbers if p not in left_out and p not in keep]
-    if counters:
-        told = some_of([names[p] for p in counters])
-        notes.append(f"Left out, since they only number the rows: {told} (--keep takes them in).")
-    empty = [p for p in facts.empty if p not in left_out and p not in conversions]
-    if empty:
-        notes.append(f"Left out, since they have no values: {some_of([names[p] for p in empty])}.")
-    left_out.update(counters, empty)
-    if facts.n_infinite:
-        notes.append(f"Infinite values count as missing: {facts.n_infinite} cells.")
-    is_kept = np.ones(len(names), np.bool_)
-    is_kept[list(left_out)] = False
+    conversions, identifiers, notes = _choose_conversions(summary, without, keep)
+    left_out = {*without, *identifiers}
+    numbering = [p for p in summary.row_numbers if p not in left_out and p not in keep]
+    empty = [p for p in summary.empty if p not in left_out]
+    reasons = {
+        "nearly every row has a text of its own (--keep takes them in)": identifiers,
+        "they only number the rows (--keep takes them in)": numbering,
+        "they have no values": empty,
+    }
+    for reason, places in reasons.items():
+        if places:
+            names = some_of([summary.names[place] for place in places])
+            notes.append(f"Left out: {names}, since {reason}.")
+    if summary.n_infinite:
+        notes.append(f"Infinite values count as missing: {summary.n_infinite} cells.")
+    is_kept = np.ones(len(summary.names), np.bool_)
+    is_kept[[*left_out, *numbering, *empty]] = False
     kept = np.flatnonzero(is_kept)
-    names_kept = tuple([names[position] for position in kept])
-    return Plan(kept, names_kept, conversions, tuple(notes))
+    return Plan(kept, tuple([summary.names[p] for p in kept]), conversions, tuple(notes))
 
 
-def _treat_texts(
-    facts: TableSummary, without: Collection[int], keep: Collection[int]
+def _choose_conversions(
+    summary: TableSummary, without: Collection[int], keep: Collection[int]
 ) -> tuple[dict[int, Conversion], list[int], list[str]]:
+    """What columns of text become; those that identify rows; and notes."""
     conversions: dict[int, Conversion] = {}
-    named: list[int] = []
+    identifiers: list[int] = []
     notes: list[str] = []
-    for position, told in sorted(facts.texts.items()):
+    for position, text in sorted(summary.texts.items()):
         if position in without:
             continue
-        conversion, note = choose_conversion(told, facts.names[position])
+        conversion, note = choose_conversion(text, summary.names[position])
         if conversion is None and position in keep:
-            conversion, note = as_category(told, facts.names[position])
+            conversion, note = as_category(text, summary.names[position])
         if conversion is None:
-            named.append(position)
+            identifiers.append(position)
         else:
             conversions[position] = conversion
         notes += [note] if note else []
-    if named:
-        names = some_of([facts.names[position] for position in named])
-        notes.append(
-            f"Left out, since nearly every row has a text of its own: {names} (--keep takes them "
-            "in)."
-        )
-    categories = [facts.names[p] for p, told in conversions.items() if told.kind == "category"]
+    categories = [summary.names[p] for p, each in conversions.items() if not each.is_number]
     if categories:
         notes.append(f"Text is read as categories: {some_of(categories)}.")
-    return conversions, named, notes
-
-
-MOST_INDICATORS = 50
-"""The most frequent values of a category that get a column of 0 and 1 of their own."""
+    return conversions, identifiers, notes
 
 
 class Features(NamedTuple):
     """The features of a file.
 
-    ``sources`` tells for each the position in the plan of the column that it was made of.
+    ``sources`` holds for each feature the position in the plan of the column it was made of.
     """
 
     X: Any
@@ -130,7 +125,7 @@ class Features(NamedTuple):
 
 
 def make_features(plan: Plan, raw: RawTable, *, indicators: bool = False) -> Features:
-    """The features of a table, rows as they are.
+    """The features of a table: a matrix, or a polars data frame if some are categories.
 
     Parameters
     ----------
@@ -138,45 +133,44 @@ def make_features(plan: Plan, raw: RawTable, *, indicators: bool = False) -> Fea
     raw : RawTable
         The file that the plan was made for, or another with the same columns.
     indicators : bool, default=False
-        Make columns of 0 and 1 of categories, for methods that know numbers only. Otherwise a
-        table with categories is a polars data frame.
+        Make indicator columns of 0 and 1 of categories, for methods that take numbers only.
     """
-    positions = _positions(plan, raw)
-    own = np.arange(len(plan.kept))
+    positions, sources = _positions(plan, raw), np.arange(len(plan.kept))
     if raw.is_sparse:
-        same = np.array_equal(positions, np.arange(raw.matrix.shape[1]))
-        return Features(raw.matrix if same else raw.matrix[:, positions], plan.names, own)
+        is_same = np.array_equal(positions, np.arange(raw.matrix.shape[1]))
+        return Features(raw.matrix if is_same else raw.matrix[:, positions], plan.names, sources)
     matrix = _numbers(plan, raw, positions)
-    if not plan.categories:
-        return Features(matrix, plan.names, own)
-    texts = {new: _text(raw, int(positions[new])) for new in plan.categories}
+    categories = plan.categories
+    if not categories:
+        return Features(matrix, plan.names, sources)
+    texts = {place: _text(raw, int(positions[place])) for place in categories}
     if indicators:
         return _with_indicators(plan, matrix, texts)
-    return Features(_frame(plan, matrix, texts), plan.names, own)
+    pl = library("polars")
+    columns = {
+        name: _coded(texts[place], categories[place]) if place in texts else matrix[:, place]
+        for place, name in enumerate(plan.names)
+    }
+    return Features(pl.DataFrame(columns), plan.names, sources)
 
 
 def _positions(plan: Plan, raw: RawTable) -> IntArray:
-    """Where the features of the plan are in this table, by name."""
-    if max(plan.kept, default=-1) < len(raw.names) and all(
-        raw.names[position] == name for position, name in zip(plan.kept, plan.names, strict=True)
-    ):
-        return plan.kept
-    place = {name: position for position, name in enumerate(raw.names)}
-    missing = [name for name in plan.names if name not in place]
+    """Where the features of the plan are in a table, by name."""
+    places = {name: position for position, name in enumerate(raw.names)}
+    missing = [name for name in plan.names if name not in places]
     if missing:
         raise InputError(
             f"The file must have the columns of the first. Got none named {some_of(missing)}. "
             "Write both files with the same columns."
         )
-    return np.array([place[name] for name in plan.names], dtype=np.int64)
+    return np.array([places[name] for name in plan.names], dtype=np.int64)
 
 
-def _numbers(plan: Plan, raw: RawTable, positions: IntArray) -> Any:
-    matrix = np.array(raw.matrix[:, positions], order="F")
-    new = {int(old): place for place, old in enumerate(plan.kept)}
-    for old, conversion in plan.conversions.items():
-        place = new[old]
-        if conversion.is_number:
+def _numbers(plan: Plan, raw: RawTable, positions: IntArray) -> FloatArray:
+    matrix: FloatArray = np.array(raw.matrix[:, positions], order="F")
+    for place, old in enumerate(plan.kept.tolist()):
+        conversion = plan.conversions.get(old)
+        if conversion is not None and conversion.is_number:
             matrix[:, place] = conversion.numbers(raw, int(positions[place]))
     matrix[np.isinf(matrix)] = np.nan
     return matrix
@@ -192,44 +186,28 @@ def _text(raw: RawTable, position: int) -> Any:
 
 
 def _coded(text: Any, conversion: Conversion) -> Any:
-    """Text as one of the values of fit time; others are missing, or count as one."""
+    """Text as the categories of a conversion; other values are missing, or count as one."""
     pl = library("polars")
-    known = text.is_in(list(conversion.values))
-    other = OTHER if conversion.has_other else None
-    mended = pl.select(
-        pl.when(known | text.is_null()).then(text).otherwise(pl.lit(other, pl.String))
-    ).to_series()
     values = sorted(conversion.values)
-    return mended.cast(pl.Enum([*values, OTHER] if conversion.has_other else values))
+    known = text.is_in(values) | text.is_null()
+    other = pl.lit(OTHER if conversion.has_other else None, pl.String)
+    column = pl.select(pl.when(known).then(text).otherwise(other)).to_series()
+    return column.cast(pl.Enum([*values, OTHER] if conversion.has_other else values))
 
 
-def _frame(plan: Plan, matrix: Any, texts: dict[int, Any]) -> Any:
-    pl = library("polars")
-    columns = []
-    for place, name in enumerate(plan.names):
-        if place in texts:
-            coded = _coded(texts[place], plan.conversions[int(plan.kept[place])])
-            columns.append(coded.alias(name))
-        else:
-            columns.append(pl.Series(name, matrix[:, place]))
-    return pl.DataFrame(columns)
-
-
-def _with_indicators(plan: Plan, matrix: Any, texts: dict[int, Any]) -> Features:
-    """Numbers first, as they are; then a column of 0 and 1 for each frequent value."""
-    numbers = [place for place in range(len(plan.names)) if place not in texts]
-    blocks, names, sources = [matrix[:, numbers]], [plan.names[p] for p in numbers], list(numbers)
+def _with_indicators(plan: Plan, matrix: FloatArray, texts: dict[int, Any]) -> Features:
+    """Numbers first, as they are; then an indicator for each frequent value."""
+    sources = [place for place in range(len(plan.names)) if place not in texts]
+    blocks, names = [matrix[:, sources]], [plan.names[place] for place in sources]
     for place, text in texts.items():
-        conversion = plan.conversions[int(plan.kept[place])]
-        for value in conversion.values[:MOST_INDICATORS]:
-            blocks.append(_indicator(text, value))
+        for value in plan.categories[place].values[:MAX_INDICATORS]:
+            is_value = (text == value).fill_null(value=False).to_numpy()
+            blocks.append(is_value.astype(np.float64)[:, None])
             names.append(f"{plan.names[place]}={value}")
             sources.append(place)
-    told = some_of([plan.names[place] for place in texts])
-    note = f"This method knows numbers only: 0 and 1 for each value of {told}."
-    mended, _ = unique_names(names)  # a column may have been called "colour=red" all along
-    return Features(np.hstack(blocks), mended, np.array(sources, np.int64), (note,))
-
-
-def _indicator(text: Any, value: str) -> Any:
-    return (text == value).fill_null(value=False).to_numpy().astype(np.float64)[:, None]
+    note = (
+        "This method takes numbers only: each value of "
+        f"{some_of([plan.names[place] for place in texts])} becomes a column of 0 and 1."
+    )
+    unique, _ = unique_names(names)  # a column may be called "colour=red" already
+    return Features(np.hstack(blocks), unique, np.array(sources, np.int64), (note,))
