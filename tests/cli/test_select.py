@@ -243,7 +243,7 @@ def test_a_method_without_predictions_is_tested_by_a_linear_model(run, table):
     assert done.code == 0, done.err
     assert done.document["test"]["rows"] == 120
     assert done.document["test"]["all_features"]["model"] == "LogisticRegression"
-    assert "0 and 1 for each value of 'colour'" in done.err
+    assert "'colour' becomes a column of 0 and 1" in done.err
 
 
 @pytest.mark.parametrize("option", ["--group-column", "--time-column"])
