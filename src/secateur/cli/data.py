@@ -13,7 +13,7 @@ from secateur.cli.console import Console
 from secateur.cli.options import ColumnOptions, ReadingOptions, ScalingOptions, split_names
 from secateur.data.messages import similar_to, some_of
 from secateur.exceptions import InputError, ParameterError
-from secateur.path import wording
+from secateur.path import rendering
 
 if TYPE_CHECKING:
     from secateur.data.costs import FeatureCosts
@@ -86,7 +86,7 @@ def load(request: DataRequest, console: Console, needs_numbers: Callable[[], boo
 
 
 def _describe(dataset: Dataset, request: DataRequest, console: Console) -> None:
-    size = f"{len(dataset.rows)} rows, {wording.features(len(dataset.features.names))}"
+    size = f"{len(dataset.rows)} rows, {rendering.features(len(dataset.features.names))}"
     console.message(f"{request.file.name}: {size}, target {dataset.target!r}.", *dataset.notes)
 
 

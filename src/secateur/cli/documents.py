@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.path import wording
+from secateur.path import rendering
 from secateur.path.cutting import rule_to_document
 from secateur.path.values import thawed_json
 from secateur.report.evidence import StepEvidence
@@ -156,7 +156,9 @@ def about_page(document: Mapping[str, Any]) -> dict[str, str]:
     about = {}
     if "data" in document:
         data = document["data"]
-        about["Data"] = f"{data['file']}: {data['rows']} rows, {wording.features(data['features'])}"
+        about["Data"] = (
+            f"{data['file']}: {data['rows']} rows, {rendering.features(data['features'])}"
+        )
     if document.get("notes"):
         about["Preprocessing"] = " ".join(document["notes"])
     if document.get("test"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from secateur.model_selection.statistics import Agreement, corrected_t, holm, mean_ranks, nogueira
-from secateur.path import wording
+from secateur.path import rendering
 from secateur.path.rendering import html_table, rich_table
 from secateur.path.step import Score
 
@@ -271,7 +271,7 @@ def sentences(comparison: Comparison) -> str:
     so_far = "" if comparison.is_complete else " so far"
     what = (
         f"{_count(len(comparison.methods), 'method')} on {_count(comparison.n_folds, 'fold')}"
-        f"{so_far}, {wording.features(comparison.n_features_in)}; selection inside the folds, "
+        f"{so_far}, {rendering.features(comparison.n_features_in)}; selection inside the folds, "
         f"held-out {comparison.metric} by {', '.join(comparison.validators)}."
     )
     lines = [what]
@@ -305,7 +305,7 @@ def _best_by(comparison: Comparison, validator: str) -> str:
 
 def _score_and_size(point: Point) -> str:
     noun = "feature" if point.n_features == 1 else "features"
-    return f"{wording.score_with_error(point.score)} with {point.n_features:.3g} {noun}"
+    return f"{rendering.score_with_error(point.score)} with {point.n_features:.3g} {noun}"
 
 
 def _failures(comparison: Comparison) -> list[str]:
@@ -365,7 +365,7 @@ def _cells(comparison: Comparison, method: str, rank: float) -> tuple[str, ...]:
         method,
         "" if math.isnan(rank) else f"{rank:.1f}",
         next((f"{point.n_features:.4g}" for point in own if point), ""),
-        *(wording.score_with_error(point.score if point else None) for point in (*own, *sized)),
+        *(rendering.score_with_error(point.score if point else None) for point in (*own, *sized)),
         "" if math.isnan(agreement.index) else str(agreement),
         "" if math.isnan(timing.median) else f"{timing.median:.3g}",
         f"{timing.n_done} of {comparison.n_folds}",

@@ -99,7 +99,7 @@ def explain_difference(a: SelectionPath, b: SelectionPath, *, rtol: float | None
 
     Examples
     --------
-    >>> from secateur.path import StopReason
+    >>> from secateur.path import Step, StopReason
     >>> a = SelectionPath([Step.of([0, 2])], StopReason.FINISHED, list("abc"), "demo")
     >>> b = SelectionPath([Step.of([2, 0])], StopReason.FINISHED, list("abc"), "demo")
     >>> explain_difference(a, b)

@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from secateur.exceptions import ParameterError, SecateurError, StorageError
-from secateur.path import wording
+from secateur.path import rendering
 from secateur.path.codec import from_document, to_document
 from secateur.path.limits import within_budget
-from secateur.path.step import best_among, last_largest, require_steps, smallest_among, usable
+from secateur.path.step import (
+    best_among,
+    envelope,
+    last_largest,
+    require_steps,
+    smallest_among,
+    usable,
+)
 from secateur.path.values import real_number, whole_number
 from secateur.typing import FloatArray, IntArray
 
@@ -55,8 +62,8 @@ class Best:
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
         score = path[index].score
-        why = f"the best {wording.measured(score)}" if score else _LAST_STEP
-        return f"{wording.share(path, index)}: {why}."
+        why = f"the best {rendering.measured(score)}" if score else _LAST_STEP
+        return f"{rendering.share(path, index)}: {why}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +117,9 @@ class OneStandardError:
             return (
                 f"{plain[:-1]}; its standard error is unknown, so no smaller step was considered."
             )
-        within = f"{_standard_errors(self.multiple)} ({wording.number(slack)})"
-        fewest = f"{wording.share(path, index)}: the fewest whose {wording.measured(score)}"
-        best_of = f"the best ({wording.number(top.mean)}, at {wording.features(top_size)})"
+        within = f"{_standard_errors(self.multiple)} ({rendering.number(slack)})"
+        fewest = f"{rendering.share(path, index)}: the fewest whose {rendering.measured(score)}"
+        best_of = f"the best ({rendering.number(top.mean)}, at {rendering.features(top_size)})"
         if 0.0 < _gain_over_none(path, best) <= slack:
             return (
                 f"{fewest} keeps half of what {best_of} gains over no features at all; "
@@ -149,7 +156,7 @@ class AtMost:
         fitting = np.flatnonzero(sizes <= self.n_features)
         if fitting.size == 0:
             raise ParameterError(
-                f"No step has at most {wording.features(self.n_features)}. "
+                f"No step has at most {rendering.features(self.n_features)}. "
                 f"Got a path whose smallest step has {sizes.min()}. "
                 "Allow that many, or trace with a higher penalty."
             )
@@ -157,7 +164,7 @@ class AtMost:
 
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
-        return _limited(path, index, f"with at most {wording.features(self.n_features)}")
+        return _limited(path, index, f"with at most {rendering.features(self.n_features)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +195,15 @@ class WithinBudget:
         fitting = np.flatnonzero(within_budget(costs, self.cost))
         if fitting.size == 0:
             raise ParameterError(
-                f"No step costs at most {wording.money(path, self.cost)}. "
-                f"Got a path whose lowest cost is {wording.money(path, np.nanmin(costs))}. "
+                f"No step costs at most {rendering.money(path, self.cost)}. "
+                f"Got a path whose lowest cost is {rendering.money(path, np.nanmin(costs))}. "
                 "Allow that much, or trace with a higher penalty."
             )
         return _best_or_largest(path, fitting, costs)
 
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
-        budget, cost = wording.money(path, self.cost), wording.money(path, path[index].cost)
+        budget, cost = rendering.money(path, self.cost), rendering.money(path, path[index].cost)
         return _limited(path, index, f"at a cost of at most {budget} (it costs {cost})")
 
 
@@ -242,8 +249,8 @@ def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | 
 def _limited(path: SelectionPath, index: int, limit: str) -> str:
     score = path[index].score
     if score is None:
-        return f"{wording.share(path, index)}: the most {limit}; the path has no scores."
-    return f"{wording.share(path, index)}: the best {wording.measured(score)} {limit}."
+        return f"{rendering.share(path, index)}: the most {limit}; the path has no scores."
+    return f"{rendering.share(path, index)}: the best {rendering.measured(score)} {limit}."
 
 
 def _gain_over_none(path: SelectionPath, best: int) -> float:
@@ -303,19 +310,9 @@ class Elbow:
         ends = envelope(path)[[0, -1]]
         first, last = path.n_features[ends]
         return (
-            f"{wording.share(path, index)}: the elbow of {wording.measured(score)} against the "
+            f"{rendering.share(path, index)}: the elbow of {rendering.measured(score)} against the "
             f"number of features, farthest from the chord between {first} and {last} features."
         )
-
-
-def envelope(path: SelectionPath) -> IntArray:
-    """Return the steps that no step with as many or fewer features equals, smallest first."""
-    scored = usable(path)
-    utility, size = path.utilities[scored], path.n_features[scored]
-    scored = scored[np.lexsort([scored, -utility, size])]
-    utility = path.utilities[scored]
-    before = np.maximum.accumulate(np.concatenate([[-np.inf], utility[:-1]]))
-    return scored[utility > before]
 
 
 def _elbow(path: SelectionPath) -> int | None:

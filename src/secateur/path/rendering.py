@@ -1,4 +1,4 @@
-"""A path as plain rows, as a table on the console and in a notebook.
+"""How results are shown: numbers and phrases, plain rows, tables on the console and in notebooks.
 
 Cells are plain text, escaped by both tables: markup in names is shown as it is.
 """
@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.path import wording
-from secateur.path.cutting import envelope
-from secateur.path.step import usable
+from secateur.path.step import Score, envelope, usable
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -22,6 +20,64 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from secateur.path.path import Selection, SelectionPath
+
+
+ORIGIN_WORDS = {"inner": "inner", "held_out": "held-out"}
+
+
+def number(value: float) -> str:
+    """Write a score: four decimals, so that scores line up.
+
+    Examples
+    --------
+    >>> number(0.231), number(0.0), number(0.0000042)
+    ('0.2310', '0.0000', '4.2e-06')
+    """
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.4g}"
+
+
+def amount(value: float) -> str:
+    """Write a cost or a penalty, without trailing zeros; nothing for NaN.
+
+    Examples
+    --------
+    >>> amount(31.0), amount(2.5), amount(1 / 3), amount(math.nan)
+    ('31', '2.5', '0.333333', '')
+    """
+    return "" if math.isnan(value) else f"{value:.6g}"
+
+
+def share(path: SelectionPath, index: int) -> str:
+    """The number of features of the total: '12 of 300 features'."""
+    return f"{path[index].n_features} of {features(path.n_features_in)}"
+
+
+def features(count: int) -> str:
+    """'1 feature' or '12 features'."""
+    return f"{count} feature" if count == 1 else f"{count} features"
+
+
+def money(path: SelectionPath, cost: float) -> str:
+    """Write a cost with its unit."""
+    return f"{amount(cost)} {path.cost_unit}".rstrip()
+
+
+def kind(score: Score) -> str:
+    """The metric and where it was measured: 'held-out log_loss'."""
+    return f"{ORIGIN_WORDS[score.origin]} {score.metric}"
+
+
+def measured(score: Score) -> str:
+    """The metric and its value: 'held-out log_loss (0.2310)'."""
+    return f"{kind(score)} ({number(score.mean)})"
+
+
+def score_with_error(score: Score | None) -> str:
+    """Write a score for a table: '0.2310 ± 0.0041'."""
+    if score is None:
+        return ""
+    error = "" if math.isnan(score.standard_error) else f" ± {number(score.standard_error)}"
+    return f"{number(score.mean)}{error}"
 
 
 WIDTH, HEIGHT = 360, 130
@@ -46,9 +102,9 @@ def curve_svg(path: SelectionPath) -> str:
     sizes, values = path.n_features[steps], path.scores[steps]
     words = (
         (LEFT, HEIGHT - 6, "start", str(sizes.min())),
-        (WIDTH - RIGHT, HEIGHT - 6, "end", wording.features(int(sizes.max()))),
-        (LEFT - 6, TOP + 4, "end", wording.number(float(values.max()))),
-        (LEFT - 6, HEIGHT - BOTTOM, "end", wording.number(float(values.min()))),
+        (WIDTH - RIGHT, HEIGHT - 6, "end", features(int(sizes.max()))),
+        (LEFT - 6, TOP + 4, "end", number(float(values.max()))),
+        (LEFT - 6, HEIGHT - BOTTOM, "end", number(float(values.min()))),
     )
     labels = "".join(
         f'<text x="{across}" y="{down}" text-anchor="{anchor}">{html.escape(text)}</text>'
@@ -57,7 +113,7 @@ def curve_svg(path: SelectionPath) -> str:
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
         f'fill="currentColor" font-size="11" font-family="sans-serif">'
-        f"<title>{html.escape(wording.kind(score))} against number of features</title>"
+        f"<title>{html.escape(kind(score))} against number of features</title>"
         f'<polyline points="{line}" fill="none" stroke="currentColor" opacity="0.6"/>'
         f"{dots}{labels}</svg>"
     )
@@ -102,7 +158,7 @@ def summary(path: SelectionPath) -> str:
         return f"{path.algorithm!r}, no steps, {path.stop_reason}"
     fewest, largest = path.n_features.min(), path.n_features.max()
     span = f"{largest}" if fewest == largest else f"{fewest} to {largest}"
-    total = wording.features(path.n_features_in)
+    total = features(path.n_features_in)
     return f"{path.algorithm!r}, {steps}, {span} of {total}, {path.stop_reason}"
 
 
@@ -110,7 +166,7 @@ def header(path: SelectionPath) -> tuple[str, ...]:
     """Return the heads of the table's columns."""
     score = next((step.score for step in path if step.score is not None), None)
     cost = f"cost ({path.cost_unit})" if path.cost_unit else "cost"
-    heads = ("step", "features", cost, "score" if score is None else wording.kind(score))
+    heads = ("step", "features", cost, "score" if score is None else kind(score))
     return (*heads, path.penalty_name, "entered")
 
 
@@ -120,9 +176,9 @@ def cells(path: SelectionPath, index: int) -> tuple[str, ...]:
     return (
         str(index),
         str(step.n_features),
-        wording.amount(step.cost),
-        wording.score_with_error(step.score),
-        wording.amount(step.penalty),
+        amount(step.cost),
+        score_with_error(step.score),
+        amount(step.penalty),
         _changes(path, index),
     )
 

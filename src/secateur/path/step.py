@@ -293,3 +293,13 @@ def _first(indices: IntArray, *keys: FloatArray | IntArray) -> int:
 
 def _payable(costs: FloatArray) -> FloatArray:
     return np.where(np.isnan(costs), np.inf, costs)
+
+
+def envelope(path: SelectionPath) -> IntArray:
+    """Return the steps that no step with as many or fewer features equals, smallest first."""
+    scored = usable(path)
+    utility, size = path.utilities[scored], path.n_features[scored]
+    scored = scored[np.lexsort([scored, -utility, size])]
+    utility = path.utilities[scored]
+    before = np.maximum.accumulate(np.concatenate([[-np.inf], utility[:-1]]))
+    return scored[utility > before]

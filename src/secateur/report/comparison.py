@@ -17,7 +17,7 @@ from secateur.model_selection.comparison_summary import (
     shortened,
 )
 from secateur.model_selection.statistics import Agreement
-from secateur.path import wording
+from secateur.path import rendering
 from secateur.report.figures import LOG_FROM, Figure, as_text, brief, layout, number, with_legend
 from secateur.report.sentences import short
 
@@ -95,7 +95,7 @@ class ComparisonFacts:
                 (test.other, test.other),
                 _cell(
                     test.difference,
-                    f"{test.difference:+.4f} ± {wording.number(test.standard_error)}",
+                    f"{test.difference:+.4f} ± {rendering.number(test.standard_error)}",
                 ),
                 _cell(test.p, f"{test.p:.2g}"),
                 _cell(test.p_adjusted, f"{test.p_adjusted:.2g}"),
@@ -178,8 +178,8 @@ def _score_cell(score: tuple[float, float] | None) -> Cell:
     if score is None:
         return NONE, math.inf
     mean, error = score
-    words = "" if math.isnan(error) else f" ± {wording.number(error)}"
-    return f"{wording.number(mean)}{words}", mean
+    words = "" if math.isnan(error) else f" ± {rendering.number(error)}"
+    return f"{rendering.number(mean)}{words}", mean
 
 
 # ---- figures --------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def _values(facts: ComparisonFacts, name: str, points: tuple[Point, ...]) -> dic
 def _hover(facts: ComparisonFacts, name: str, point: Point) -> str:
     limit = "its own number" if point.size is None else f"at most {point.size}"
     size = f"{point.n_features:.4g} features ({limit})"
-    score = as_text(f"{facts.score_kind} {wording.score_with_error(point.score)}")
+    score = as_text(f"{facts.score_kind} {rendering.score_with_error(point.score)}")
     return f"<b>{name}</b><br>{size}<br>{score}"
 
 

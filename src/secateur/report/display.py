@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from secateur.exceptions import InputTypeError, MissingDependencyError, ParameterError
-from secateur.path import Score, Selection, SelectionPath, wording
+from secateur.path import Score, Selection, SelectionPath, rendering
 from secateur.path.step import require_steps
 from secateur.report.figures import best_at_each
 from secateur.report.sentences import kind_words
@@ -201,7 +201,7 @@ class SelectionPathDisplay:
         if self.selection is None:
             return None
         at = self.selection.index
-        label = f"cut: {wording.features(self.selection.n_features)}"
+        label = f"cut: {rendering.features(self.selection.n_features)}"
         ring = {"s": 160, "facecolors": "none", "edgecolors": "C1", "linewidths": 2, "zorder": 3}
         return self.ax_.scatter(x[[at]], y[[at]], **{**ring, "label": label, **(options or {})})
 

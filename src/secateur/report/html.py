@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from secateur.exceptions import MissingDependencyError, ParameterError
-from secateur.path import wording
+from secateur.path import rendering
 from secateur.path.codec import write_whole
 from secateur.path.values import thawed_json
 from secateur.report import figures
@@ -120,7 +120,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.filters |= {"short": short, "amount": wording.amount, "thawed": thawed_json}
+    environment.filters |= {"short": short, "amount": rendering.amount, "thawed": thawed_json}
 
     def asset(name: str) -> Any:
         """A style sheet or script of ours, as it is: it may hold what templates would obey."""
@@ -129,7 +129,7 @@ def _environment() -> Any:
     environment.globals |= {
         "asset": asset,
         "draw": figures,
-        "n_features": wording.features,
+        "n_features": rendering.features,
         "rules": RULES,
     }
     return environment
