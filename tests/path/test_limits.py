@@ -22,7 +22,7 @@ def spent_by_boosting():
     use = FeatureUse(FeatureCosts(COST).bind(NAMES), None, BUDGET)
     for feature in range(4):
         if use.allowed[feature]:
-            use.use(feature)
+            use.add(feature)
     return len(use.order)
 
 
