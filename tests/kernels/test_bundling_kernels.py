@@ -1,0 +1,69 @@
+"""Bundles of columns: pairs of codes are numbered in order, and histograms are split up again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from secateur._kernels.bundling import (
+    bundle_pairs,
+    count_pairs,
+    mark_pairs,
+    number_pairs,
+    spread_bins,
+    spread_cells,
+)
+from secateur._kernels.records import MISSING, N_CODES
+
+
+def numbered(a, b):
+    """The kernels' numbers of the pairs of two columns, and the pair of each number."""
+    seen = np.empty(N_CODES * N_CODES, np.uint8)
+    mark_pairs(a, b, seen)
+    number, pair = np.zeros(N_CODES * N_CODES, np.uint8), np.zeros(N_CODES, np.int64)
+    return number, pair, number_pairs(seen, number, pair)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_that_occur_are_numbered_in_their_order(seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 4, (2, 60)).astype(np.uint8)
+    b[rng.random(60) < 0.2] = MISSING
+    pairs = sorted(set(zip(a.tolist(), b.tolist(), strict=True)))
+    number, pair, n = numbered(a, b)
+    assert n == len(pairs) == count_pairs(a, b, np.empty(N_CODES * N_CODES, np.uint8))
+    assert [divmod(int(p), N_CODES) for p in pair[:n]] == pairs
+    bundled = a.copy()
+    bundle_pairs(b, number, bundled)
+    expected = [pairs.index(each) for each in zip(a.tolist(), b.tolist(), strict=True)]
+    assert bundled.tolist() == expected
+
+
+def test_more_pairs_than_a_byte_can_number():
+    a = np.repeat(np.arange(17), 17).astype(np.uint8)
+    b = np.tile(np.arange(17), 17).astype(np.uint8)
+    assert numbered(a, b)[2] == -1
+
+
+def test_histograms_of_bundles_are_split_up_by_feature():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (2, 80)).astype(np.uint8)
+    codes[1, rng.random(80) < 0.2] = MISSING
+    packed = rng.integers(-(2**40), 2**40, 80)
+    pairs = sorted(set(map(tuple, codes.T.tolist())))
+    bundle = np.array([pairs.index(tuple(column)) for column in codes.T.tolist()])
+    own = np.zeros((2, N_CODES), np.uint8)
+    own[:, : len(pairs)] = np.array(pairs).T
+    sums = np.zeros((1, N_CODES), np.int64)
+    np.add.at(sums[0], bundle, packed)
+    column, features = np.zeros(2, np.int64), np.arange(2)
+    offset, n_bins = np.array([0, 4]), np.array([3, 3])
+    histogram = np.full(8, -1, np.int64)
+    spread_bins(sums, column, own, features, offset, n_bins, 0, 2, histogram)
+    cells = np.full((2, N_CODES), -1, np.int64)
+    spread_cells(sums, column, own, features, np.array([1, 0]), cells)
+    for j in range(2):
+        values = [packed[codes[j] == code].sum() for code in (0, 1, 2, MISSING)]
+        np.testing.assert_array_equal(histogram[offset[j] : offset[j] + 4], values)
+        np.testing.assert_array_equal(cells[1 - j, [0, 1, 2, MISSING]], values)
+        assert cells[1 - j].sum() == packed.sum()
