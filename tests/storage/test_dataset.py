@@ -80,16 +80,16 @@ def test_dates_become_days(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "words"),
     [("%d.%m.%Y", "day.month.year"), ("%m/%d/%Y", "month/day/year"), ("%Y-%m-%d %H:%M", "time")],
 )
-def test_dates_in_other_forms(tmp_path, form, told):
+def test_dates_in_other_forms(tmp_path, form, words):
     start = dt.datetime(2024, 1, 1, 12)  # noqa: DTZ001 - as files hold them
     when = [start + dt.timedelta(days=int(d)) for d in RNG.permutation(N)]
     dataset = dataset_of(tmp_path, {"when": [day.strftime(form) for day in when]})
     whole = np.floor(dataset.features.X[:, 1])
     np.testing.assert_allclose(whole, [(d - dt.datetime(1970, 1, 1)).days for d in when])  # noqa: DTZ001
-    assert told in note_about(dataset, "when")
+    assert words in note_about(dataset, "when")
 
 
 def test_names_of_rows_are_left_out_and_that_is_said(tmp_path):

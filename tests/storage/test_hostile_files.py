@@ -112,14 +112,14 @@ def zipped(**parts):
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t.csv", "t.npz"])
-def test_an_excel_file_is_told_to_be_saved_as_csv(tmp_path, name):
+def test_the_message_for_excel_says_save_as_csv(tmp_path, name):
     content = zipped(xl__workbook_xml="<workbook/>")
     with pytest.raises(InputError, match=r"Got an Excel workbook\. Save it as CSV"):
         read_file(a_file(tmp_path, content, name))
 
 
 @pytest.mark.parametrize("name", ["t.zip", "t.csv", "t.csv.zip"])
-def test_an_archive_is_told_to_be_unpacked(tmp_path, name):
+def test_the_message_for_an_archive_says_unpack(tmp_path, name):
     with pytest.raises(InputError, match=r"an archive with 't\.csv'\. Unpack it"):
         read_file(a_file(tmp_path, zipped(t_csv="a,b\n1,2\n"), name))
 

@@ -217,6 +217,25 @@ def test_encodings(tmp_path, encoding):
     assert any("Windows-1252" in note for note in raw.notes) == (encoding == "cp1252")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "names"),
+    [
+        ("cp1251", "город,температура,цель"),
+        ("koi8-r", "город,температура,цель"),
+        ("cp1253", "πόλη,θερμοκρασία,στόχος"),
+        ("cp932", "都市,気温,目的"),
+        ("gb18030", "城市,温度,目标"),
+        ("euc_kr", "도시,온도,목표"),
+    ],
+)
+def test_other_encodings_are_guessed_and_said(tmp_path, encoding, names):
+    words = names.split(",")
+    lines = [names, *(f"{words[i % 3]},{i},{words[i % 2]}" for i in range(40))]
+    raw = read_file(text_file(tmp_path, "\n".join(lines), encoding=encoding))
+    assert raw.names == tuple(words)
+    assert any("Line 1 " in note and "--encoding" in note for note in raw.notes)
+
+
 # ---- irregular lines --------------------------------------------------------------------------
 
 

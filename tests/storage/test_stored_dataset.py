@@ -134,7 +134,7 @@ def test_what_is_wrong_is_said(tmp_path, table, roles, error, words):
         store_dataset(file, ReadOptions(), roles, STORING)
 
 
-def test_the_memory_of_a_file_is_told_without_reading_it(tmp_path):
+def test_memory_is_estimated_without_reading_the_file(tmp_path):
     rng = np.random.default_rng(0)
     n_rows, n_columns = 3_000, 20
     cells = 8 * n_rows * n_columns

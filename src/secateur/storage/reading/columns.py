@@ -248,7 +248,7 @@ class TableSummary:
         if raw.is_sparse or raw.n_rows == 0:
             return
         self.n_infinite += int(np.isinf(raw.matrix).sum())
-        # A few rows decide it for most columns; all of them are looked at for the rest.
+        # A few rows decide it for most columns; all rows are checked for the rest.
         few = raw.matrix[:MIN_COUNTER_ROWS]
         rest = raw.n_rows > MIN_COUNTER_ROWS
         self._is_empty &= np.isnan(few).all(axis=0)
