@@ -21,9 +21,8 @@ from secateur import FeatBoostClassifier
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import as_costs
-from secateur.data.folds import Fold
 from secateur.data.frames import read_table
-from secateur.data.problem import Problem
+from secateur.data.problem import Fold, Problem
 from secateur.data.target import read_target
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.featboost.neighbours import (

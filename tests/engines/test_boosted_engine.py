@@ -10,8 +10,8 @@ import pytest
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import FeatureCosts
-from secateur.data.folds import Fold
 from secateur.data.frames import read_table
+from secateur.data.problem import Fold
 from secateur.engines.boosted.engine import BoostedData, BoostedEngine, penalty_grid
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.fold_losses import pool

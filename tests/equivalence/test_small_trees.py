@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import as_costs
-from secateur.data.folds import Fold
 from secateur.data.frames import read_table
+from secateur.data.problem import Fold
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.whole_tree import SmallTrees

@@ -21,7 +21,7 @@ import secateur
 from secateur import Comparison, DaskExecutor, FeatBoostClassifier, FeatBoostRegressor, compare
 from secateur.engines.feature_gradients.distributed import DistributedEstimator
 from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
-from secateur.execution import dask_tasks
+from secateur.execution import dask as dask_executor
 from secateur.model_selection.comparison import TrialStatus
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -158,7 +158,7 @@ def test_a_method_that_cannot_travel_has_failed_and_others_have_not(client):
 
 @SLOW
 def test_a_cluster_that_is_lost_leaves_the_trials_that_were_done(monkeypatch):
-    monkeypatch.setattr(dask_tasks, "PULSE", 0.5)
+    monkeypatch.setattr(dask_executor, "PULSE", 0.5)
     X, y, _ = problem()
     with start(1) as cluster, Client(cluster) as client:
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from secateur.cli.console import Console
 from secateur.cli.options import ColumnOptions, ReadingOptions, ScalingOptions, split_names
-from secateur.data.messages import similar_to, some_of
-from secateur.exceptions import InputError, ParameterError
+from secateur.exceptions import InputError, ParameterError, similar_to, some_of
 from secateur.path import rendering
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from secateur.data.messages import similar_to
-from secateur.exceptions import ParameterError
+from secateur.exceptions import ParameterError, similar_to
 from secateur.model_selection.methods import plain_name, selector_classes
 
 if TYPE_CHECKING:

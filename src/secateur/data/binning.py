@@ -1,7 +1,8 @@
-"""Binned columns made from others: some of them, or one more."""
+"""Binning: the columns of a table as codes of one byte, and further rows in known bins."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,19 +17,18 @@ from secateur.data.table import Table
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
 COLUMNS_AT_ONCE = 4
-"""Columns copied to floats together: half a cache line of a row, little memory."""
+"""Columns copied to floats together: half a cache line of a row."""
 
 SAMPLE_ROWS = 200_000
 """Above so many rows the cuts are chosen on a sample of that size."""
 
 
 class BinnedColumns(NamedTuple):
-    """What a tree engine sees of X.
+    """The binned columns of a table.
 
     Feature j has ``n_bins[j]`` bins and one more for missing values; in histograms it begins at
     ``offset[j]``. The cuts of a feature are ``cuts[j]``: bin b holds values up to ``cuts[j][b]``.
-    ``bundles`` are columns of few values, bundled for the histograms.
-    ``extra`` holds the codes of a last column that is not in ``codes``.
+    ``bundles`` are bundled columns of few values; ``extra`` has the codes of one more column.
     """
 
     codes: DenseCodes | SparseCodes
@@ -80,18 +80,10 @@ def bin_table(
     threads: Threads | None = None,
     random_state: int = 0,
 ) -> BinnedColumns:
-    """Bin all columns of a table; sparse ones stay sparse.
+    """Bin all columns of a table into bins of about equal weight; sparse ones stay sparse.
 
-    Parameters
-    ----------
-    table : Table
-    weight : array of shape (n_rows,)
-        Bins hold about equal weight, so that a row of weight 2 counts as two rows.
-    max_bins : int, default=255
-        Columns with no more distinct values get a bin for each.
-    threads : Threads, optional
-    random_state : int, default=0
-        For the sample of rows that chooses the cuts of very long tables.
+    Columns with at most ``max_bins`` distinct values get a bin for each. Very long tables choose
+    the cuts on a sample of rows, drawn by ``random_state``.
     """
     threads = threads or Threads(1)
     cells = _Cells(
@@ -214,7 +206,9 @@ def _bin_sparse(
     data = matrix.data.astype(np.float64, copy=False)
     codes = np.empty(len(indices), np.uint8)
     zero_code = np.zeros(table.n_features, np.uint8)
-    is_seen = _as_mask(sample, table.n_rows)
+    is_seen = np.full(table.n_rows, sample is None)
+    if sample is not None:
+        is_seen[sample] = True
     # A column has a cut less than distinct values, zero among them.
     n_most = np.minimum(np.diff(indptr), max_bins - 1)
     cut_start = np.concatenate([[0], np.cumsum(n_most)])
@@ -263,14 +257,6 @@ def by_row(
 def offset_of(n_bins: IntArray) -> IntArray:
     """Where each feature begins in a histogram; one bin more than values for the missing."""
     return np.concatenate([[0], np.cumsum(n_bins + 1)])
-
-
-def _as_mask(sample: IntArray | None, n_rows: int) -> BoolArray:
-    """Whether each row is in the sample; all are where there is none."""
-    mask = np.full(n_rows, sample is None)
-    if sample is not None:
-        mask[sample] = True
-    return mask
 
 
 def narrowed(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
@@ -345,4 +331,70 @@ def with_category(columns: BinnedColumns, category: Category) -> BinnedColumns:
         is_categorical=np.append(columns.is_categorical, True),
         has_missing=np.append(columns.has_missing, False),
         extra=extra,
+    )
+
+
+# ---- further rows, in known bins --------------------------------------------------------------
+
+
+def encode_dense(
+    table: Table, bins: BinnedColumns, codes_out: CodeArray, threads: Threads
+) -> BoolArray:
+    """Write the codes of further rows in bins that are known; gives which columns lack values."""
+    has_missing = np.zeros(table.n_features, np.bool_)
+
+    def some_columns(start: int, stop: int) -> None:
+        for first in range(start, stop, COLUMNS_AT_ONCE):
+            block = table.block(first, min(first + COLUMNS_AT_ONCE, stop))
+            for j, values in enumerate(block.T, start=first):
+                has_missing[j] = encode_column(
+                    values, bins.cuts[j], bool(bins.is_categorical[j]), codes_out[j]
+                )
+
+    threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
+    return has_missing
+
+
+def encode_sparse(table: Table, bins: BinnedColumns) -> tuple[SparseCodes, BoolArray]:
+    """The codes of further rows of a sparse table in bins that are known; likewise."""
+    matrix = table.csc
+    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+    codes = np.empty(len(indices), np.uint8)
+    has_missing = np.zeros(table.n_features, np.bool_)
+    for j in np.flatnonzero(np.diff(indptr)):
+        stored = slice(indptr[j], indptr[j + 1])
+        has_missing[j] = encode(matrix.data[stored], bins.cuts[j], codes[stored])
+    row_start, row_bins = by_row(indptr, indices, codes, bins.n_bins, table.n_rows)
+    zero_code = zero_codes(bins.cuts)
+    return SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins), has_missing
+
+
+def zero_codes(cuts: Sequence[FloatArray]) -> CodeArray:
+    """The code of zero in each column: the number of cuts below it.
+
+    >>> zero_codes([np.array([-1.0, 0.0, 2.0]), np.empty(0)])
+    array([1, 0], dtype=uint8)
+    """
+    return np.array([int(np.searchsorted(own, 0.0)) for own in cuts], np.uint8)
+
+
+def without_rows(columns: BinnedColumns, n_rows: int) -> BinnedColumns:
+    """The bins of columns whose cells are elsewhere."""
+    held = columns.codes
+    zero_code = None if isinstance(held, DenseCodes) else held.zero_code
+    empty = empty_codes(columns.n_features, zero_code)
+    return columns._replace(codes=empty, n_rows=n_rows, bundles=None)
+
+
+def empty_codes(n_features: int, zero_code: CodeArray | None) -> DenseCodes | SparseCodes:
+    """Codes of no rows; sparse ones have a code of zero for each column."""
+    if zero_code is None:
+        return DenseCodes(np.empty((n_features, 0), np.uint8))
+    return SparseCodes(
+        np.zeros(n_features + 1, np.int64),
+        np.empty(0, np.int32),
+        np.empty(0, np.uint8),
+        zero_code,
+        np.zeros(1, np.int64),
+        np.empty(0, np.uint32),
     )

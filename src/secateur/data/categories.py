@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.messages import some_of
-from secateur.exceptions import InputTypeError, SecateurWarning, UnknownCategoryWarning
+from secateur.exceptions import InputTypeError, SecateurWarning, UnknownCategoryWarning, some_of
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 MAX_CATEGORIES = 255

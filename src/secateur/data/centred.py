@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from secateur.data.standardize import Moments
 from secateur.data.table import Table
 from secateur.exceptions import InputError
 from secateur.typing import BoolArray, FloatArray, IntArray
@@ -283,3 +284,47 @@ def _narrowed(found: Centred, keep: BoolArray) -> Centred:
         csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data, old.mean[keep]
     )
     return Centred(rows, *rest)
+
+
+# ---- streams ----------------------------------------------------------------------------------
+
+
+def moments_of(table: Table, weight: FloatArray) -> Moments:
+    """The moments of all columns of a block of rows; missing cells count as the mean."""
+    total = float(weight.sum())
+    if table.is_sparse:
+        data = filled_cells(table.csc, weight, total)
+        mean = column_sums(table.csc, data, weight) / total
+        square = column_sums(table.csc, data * data, weight) - total * mean * mean
+        return Moments(total, mean, np.maximum(square, 0.0))
+    mean, square = np.zeros(table.n_features), np.zeros(table.n_features)
+    for start in range(0, table.n_features, COLUMNS_AT_ONCE):
+        block = table.block(start, min(start + COLUMNS_AT_ONCE, table.n_features))
+        part = slice(start, start + block.shape[1])
+        mean[part] = centre_block(block, weight, standardize=False)[0]
+        square[part] = weight @ (block * block)
+    return Moments(total, mean, square)
+
+
+def centre_by(table: Table, moments: Moments, *, standardize: bool) -> Centred:
+    """All columns of a block of rows, centred and scaled by moments that are known already."""
+    spread = np.sqrt(moments.square / moments.weight)
+    size = np.sqrt(spread * spread + moments.mean * moments.mean)
+    varies = spread > FLAT * size
+    scale = np.where(varies, spread if standardize else 1.0, 1.0)
+    mean, features = moments.mean, np.arange(table.n_features)
+    left = np.where(varies, spread / scale, 1.0)
+    if table.is_sparse:
+        data = table.csc.data
+        missing = np.isnan(data)
+        if missing.any():
+            column = np.repeat(features, np.diff(table.csc.indptr))
+            data = np.where(missing, mean[column], data)
+        rows: DenseRows | SparseRows = sparse_rows(table.csc, data, mean, scale, features)
+        return Centred(rows, features, mean, scale, left)
+    X = np.empty((table.n_rows, table.n_features), np.float32)
+    for start in range(0, table.n_features, COLUMNS_AT_ONCE):
+        block = table.block(start, min(start + COLUMNS_AT_ONCE, table.n_features))
+        part = slice(start, start + block.shape[1])
+        X[:, part] = np.nan_to_num((block - mean[part]) / scale[part])
+    return Centred(DenseRows(X), features, mean, scale, left)

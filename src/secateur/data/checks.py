@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from secateur.data.categories import missing_in
-from secateur.data.messages import some_of
-from secateur.exceptions import InputError, InputTypeError
+from secateur.exceptions import InputError, InputTypeError, some_of
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 # Bytes of X looked at in one go: small enough to stay in the cache, large enough for numpy.

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from secateur.data.feature_groups import read_feature_groups, read_neighbours
-from secateur.data.messages import some_of
+from secateur.data.frames import as_array
 from secateur.data.names import FeatureIndex
-from secateur.data.vectors import as_array
-from secateur.exceptions import InputError, ParameterError
+from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["CostModel", "FeatureCosts", "as_costs"]

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from secateur.data.categories import is_missing, missing_in
-from secateur.data.messages import some_of
 from secateur.data.names import FeatureIndex
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, some_of
 from secateur.typing import AnyArray, IntArray
 
 _COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray)

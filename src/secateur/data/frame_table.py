@@ -16,10 +16,9 @@ from secateur.data.checks import (
     refuse_infinite,
     to_floats,
 )
-from secateur.data.messages import some_of
 from secateur.data.names import FeatureIndex, align, check_width
 from secateur.data.table import Table, TableSchema
-from secateur.exceptions import InputError, ParameterError, SecateurError
+from secateur.exceptions import InputError, ParameterError, SecateurError, some_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

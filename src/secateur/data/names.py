@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.messages import similar_to, some_of
-from secateur.exceptions import InputError, InputTypeError
+from secateur.exceptions import InputError, InputTypeError, similar_to, some_of
 from secateur.typing import AnyArray, IntArray
 
 

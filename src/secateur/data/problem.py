@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from secateur.data.costs import CostModel
 from secateur.data.table import Table
@@ -89,3 +92,15 @@ class Problem:
             cost_model=self.cost_model,
             target_type=self.target_type,
         )
+
+
+class Fold(NamedTuple):
+    """Row numbers of one fold: training rows and test rows."""
+
+    train: IntArray
+    test: IntArray
+
+
+def all_rows(n_rows: int) -> Fold:
+    """A fold whose training rows are all rows."""
+    return Fold(np.arange(n_rows), np.empty(0, np.int64))

@@ -1,13 +1,14 @@
-"""Columns on one scale: dense ones copied and standardised, sparse ones left as they are."""
+"""The standardiser: moments of columns, and columns shifted and scaled by them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from secateur._kernels.columns import (
+    FLAT,
     DenseColumns,
     SparseColumns,
     add_dense,
@@ -17,82 +18,105 @@ from secateur._kernels.columns import (
     fill_and_scale,
     gather_dense,
     gather_sparse,
+    present_moments,
+    scale_by,
     sparse_dots,
     sparse_moments,
     transpose_block,
 )
 from secateur._kernels.threads import Threads
-from secateur.data.centred import (
-    COLUMNS_AT_ONCE,
-    FLAT,
-    Centred,
-    DenseRows,
-    SparseRows,
-    centre_block,
-    column_sums,
-    filled_cells,
-    sparse_rows,
-)
 from secateur.data.table import DenseTable, Table
 from secateur.typing import FloatArray, IntArray
 
 
 class Moments(NamedTuple):
-    """Means and sums of squared distances from them, with the weight they rest on."""
+    """Weight, mean, sum of squared distances from it, and largest value of each column.
 
-    weight: float
+    The weight is a number, or one for each column where missing cells do not count. ``top`` is
+    None where nobody needs it.
+    """
+
+    weight: Any
     mean: FloatArray
     square: FloatArray
+    top: FloatArray | None = None
 
     def joined(self, other: Moments) -> Moments:
-        """Those of both sets of rows together (Chan, Golub and LeVeque)."""
+        """The moments of both sets of rows together (Chan, Golub and LeVeque).
+
+        >>> one = Moments(2.0, np.array([1.0]), np.array([0.0]))
+        >>> float(one.joined(Moments(0.0, np.zeros(1), np.zeros(1))).mean[0])
+        1.0
+        """
         total = self.weight + other.weight
+        share = np.divide(other.weight, total, out=np.zeros_like(total), where=total > 0.0)
         apart = other.mean - self.mean
-        share = other.weight / total
         square = self.square + other.square + apart * apart * (self.weight * share)
-        return Moments(total, self.mean + apart * share, square)
+        top = None
+        if self.top is not None and other.top is not None:
+            top = np.maximum(self.top, other.top)
+        return Moments(total, self.mean + apart * share, square, top)
 
 
-def moments_of(table: Table, weight: FloatArray) -> Moments:
-    """The moments of all columns of a block of rows; missing cells count as the mean."""
-    total = float(weight.sum())
-    if table.is_sparse:
-        data = filled_cells(table.csc, weight, total)
-        mean = column_sums(table.csc, data, weight) / total
-        square = column_sums(table.csc, data * data, weight) - total * mean * mean
-        return Moments(total, mean, np.maximum(square, 0.0))
-    mean, square = np.zeros(table.n_features), np.zeros(table.n_features)
-    for start in range(0, table.n_features, COLUMNS_AT_ONCE):
-        block = table.block(start, min(start + COLUMNS_AT_ONCE, table.n_features))
-        part = slice(start, start + block.shape[1])
-        mean[part] = centre_block(block, weight, standardize=False)[0]
-        square[part] = weight @ (block * block)
-    return Moments(total, mean, square)
+class Scale(NamedTuple):
+    """What standardises columns: fill of missing cells, shift, factor, and which become zero."""
+
+    fill: FloatArray
+    shift: FloatArray
+    factor: FloatArray
+    is_zero: Any
 
 
-def centre_by(table: Table, moments: Moments, *, standardize: bool) -> Centred:
-    """All columns of a block of rows, centred and scaled by moments that are known already."""
-    spread = np.sqrt(moments.square / moments.weight)
-    size = np.sqrt(spread * spread + moments.mean * moments.mean)
-    varies = spread > FLAT * size
-    scale = np.where(varies, spread if standardize else 1.0, 1.0)
-    mean, features = moments.mean, np.arange(table.n_features)
-    left = np.where(varies, spread / scale, 1.0)
-    if table.is_sparse:
-        data = table.csc.data
-        missing = np.isnan(data)
-        if missing.any():
-            column = np.repeat(features, np.diff(table.csc.indptr))
-            data = np.where(missing, mean[column], data)
-        rows: DenseRows | SparseRows = sparse_rows(table.csc, data, mean, scale, features)
-        return Centred(rows, features, mean, scale, left)
-    X = np.empty((table.n_rows, table.n_features), np.float32)
-    for start in range(0, table.n_features, COLUMNS_AT_ONCE):
-        block = table.block(start, min(start + COLUMNS_AT_ONCE, table.n_features))
-        part = slice(start, start + block.shape[1])
-        X[:, part] = np.nan_to_num((block - mean[part]) / scale[part])
-    return Centred(DenseRows(X), features, mean, scale, left)
+def scale_of(found: Moments, *, is_sparse: bool, centre: bool, scale: bool) -> Scale:
+    """The scale of a table from the moments of all its rows, as in `standardize_table`.
 
+    The weights have the sum one. Sparse columns stay as they are.
+    """
+    zero = np.zeros(len(found.mean))
+    if is_sparse:
+        return Scale(found.mean, zero, zero + 1.0, zero > 0.0)
+    assert found.top is not None  # noqa: S101  # of dense columns
+    spread = np.sqrt(found.square)
+    is_flat = spread <= FLAT * found.top
+    return Scale(
+        found.mean,
+        found.mean if centre else zero,
+        np.where(is_flat, 1.0, spread) if scale else zero + 1.0,
+        is_flat if centre else zero > 0.0,
+    )
+
+
+def present_column_moments(
+    columns: DenseColumns | SparseColumns, weight: FloatArray, threads: Threads
+) -> Moments:
+    """Moments of the cells that are not missing; of sparse columns weight and mean alone."""
+    if not isinstance(columns, SparseColumns):
+        out = np.empty((4, len(columns.values)))
+        run = lambda a, b: present_moments(columns.values, weight, a, b, *out)  # noqa: E731
+        threads.run(run, len(columns.values), GRAIN)
+        return Moments(*out)
+    n_features = len(columns.indptr) - 1
+    column = np.repeat(np.arange(n_features), np.diff(columns.indptr))
+    heavy, missing = weight[columns.indices], np.isnan(columns.values)
+    gone = np.bincount(column[missing], heavy[missing], minlength=n_features)
+    total = np.bincount(column[~missing], (heavy * columns.values)[~missing], minlength=n_features)
+    present = np.maximum(float(weight.sum()) - gone, 0.0)
+    mean = np.divide(total, present, out=np.zeros(n_features), where=present > 0.0)
+    return Moments(present, mean, np.zeros(n_features), np.zeros(n_features))
+
+
+def apply_scale(columns: DenseColumns | SparseColumns, scale: Scale, threads: Threads) -> None:
+    """Fill, centre and scale columns in place; sparse ones are filled only."""
+    if isinstance(columns, SparseColumns):
+        missing = np.flatnonzero(np.isnan(columns.values))
+        column = np.searchsorted(columns.indptr, missing, side="right") - 1
+        columns.values[missing] = scale.fill[column]
+        return
+    threads.run(lambda a, b: scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN)
+
+
+GRAIN = 16
+"""Columns that are worth a thread."""
 
 CROWDED = 2.0 / 3.0
 """A sparse table with a larger share of stored cells takes less memory as a dense one."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from secateur.data.categories import Categories, count_values, missing_in, sort_values
 from secateur.data.checks import check_real
-from secateur.data.messages import some_of
-from secateur.data.vectors import as_array, as_column, check_length
-from secateur.exceptions import InputError, InputTypeError
+from secateur.data.frames import as_array, as_column, check_length
+from secateur.exceptions import InputError, InputTypeError, some_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 TargetType = Literal["classification", "regression"]

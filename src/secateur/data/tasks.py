@@ -10,11 +10,9 @@ import numpy as np
 
 from secateur.data.categories import is_missing, missing_in
 from secateur.data.frame_table import read_values
-from secateur.data.frames import as_frame
-from secateur.data.messages import some_of
+from secateur.data.frames import as_array, as_frame, check_length
 from secateur.data.target import Target, TargetType, read_target
-from secateur.data.vectors import as_array, check_length
-from secateur.exceptions import InputError, InputTypeError, SecateurError
+from secateur.exceptions import InputError, InputTypeError, SecateurError, some_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 ONLY_TASK = "all"

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.messages import some_of
+from secateur.data.frames import as_array, check_length
 from secateur.data.target import Target
-from secateur.data.vectors import as_array, check_length
-from secateur.exceptions import InputError, InputTypeError, ParameterError
+from secateur.exceptions import InputError, InputTypeError, ParameterError, some_of
 from secateur.typing import FloatArray
 
 

@@ -17,14 +17,12 @@ import numpy as np
 
 from secateur._kernels.columns import FLAT, DenseColumns, add_dense, gather_dense
 from secateur._kernels.threads import Threads
+from secateur.data.standardize import Moments, Scale, scale_of
 from secateur.execution.blocks import Heap, Space
 from secateur.execution.number_blocks import (
-    RawMoments,
-    Scale,
     column_dots,
     column_moments,
     raw_moments,
-    scale_of,
     set_scale,
     some_columns,
 )
@@ -68,9 +66,7 @@ class DistributedColumns:
     ) -> None:
         self._executor = executor
         self.n_rows = len(weight)
-        found: RawMoments = reduce(
-            RawMoments.joined, executor.walk(raw_moments, weight / weight.sum())
-        )
+        found: Moments = reduce(Moments.joined, executor.walk(raw_moments, weight / weight.sum()))
         self._scale: Scale = scale_of(found, is_sparse=is_sparse, centre=centre, scale=scale)
         executor.apply(set_scale, self._scale)
         self._checkpoint()
@@ -141,7 +137,7 @@ class DistributedColumns:
             known += share
             apart = part_mean - mean
             mean += apart * (share / known)
-            # of the rows so far about their mean, joined as in `RawMoments`
+            # of the rows so far about their mean, joined as in `Moments`
             square += share * (spread * spread + apart * apart * (1.0 - share / known))
             np.maximum(top, np.abs(part_mean) + spread, out=top)
         spread = np.sqrt(square)

@@ -15,22 +15,19 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from secateur._kernels.columns import (
-    FLAT,
-    DenseColumns,
-    SparseColumns,
-    present_moments,
-    scale_by,
-    transpose_block,
-)
+from secateur._kernels.columns import DenseColumns, SparseColumns, scale_by, transpose_block
 from secateur._kernels.threads import Threads
-from secateur.data.standardize import StandardColumns
+from secateur.data.standardize import (
+    GRAIN,
+    Moments,
+    Scale,
+    StandardColumns,
+    apply_scale,
+    present_column_moments,
+)
 from secateur.execution.local import LocalExecutor
 from secateur.storage.numbers import NumberPiece, StoredNumbers, rows_of
 from secateur.typing import FloatArray, IntArray
-
-GRAIN = 16
-"""Columns that are worth a thread."""
 
 
 class Numbers(NamedTuple):
@@ -91,56 +88,6 @@ class AnyBlock(Protocol):
         ...
 
 
-class RawMoments(NamedTuple):
-    """Weight, mean, squares about it and the largest, of the cells that are there."""
-
-    weight: FloatArray
-    mean: FloatArray
-    square: FloatArray
-    top: FloatArray
-
-    def joined(self, other: RawMoments) -> RawMoments:
-        """Those of both blocks together (Chan, Golub and LeVeque); cells may be missing in one.
-
-        >>> one = RawMoments(np.array([2.0]), np.array([1.0]), np.array([0.0]), np.array([1.0]))
-        >>> none = RawMoments(*np.zeros((4, 1)))
-        >>> float(one.joined(none).mean[0]), float(none.joined(one).mean[0])
-        (1.0, 1.0)
-        """
-        total = self.weight + other.weight
-        share = np.divide(other.weight, total, out=np.zeros_like(total), where=total > 0.0)
-        apart = other.mean - self.mean
-        square = self.square + other.square + apart * apart * (self.weight * share)
-        return RawMoments(total, self.mean + apart * share, square, np.maximum(self.top, other.top))
-
-
-class Scale(NamedTuple):
-    """What missing cells count as; what is taken off; what is divided by; what becomes zero."""
-
-    fill: FloatArray
-    shift: FloatArray
-    factor: FloatArray
-    is_zero: Any
-
-
-def scale_of(found: RawMoments, *, is_sparse: bool, centre: bool, scale: bool) -> Scale:
-    """The scale of a table from the moments of all its rows, as `standardize_table` has it.
-
-    The weights have the sum one. Sparse columns stay as they are.
-    """
-    zero = np.zeros(len(found.mean))
-    if is_sparse:
-        return Scale(found.mean, zero, zero + 1.0, zero > 0.0)
-    spread = np.sqrt(found.square)
-    is_flat = spread <= FLAT * found.top
-    return Scale(
-        found.mean,
-        found.mean if centre else zero,
-        np.where(is_flat, 1.0, spread) if scale else zero + 1.0,
-        is_flat if centre else zero > 0.0,
-    )
-
-
 # ---- what is done where they are -----------------------------------------------------------------
 
 
@@ -162,44 +109,14 @@ def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
     return NumberBlock(numbers.first_row, held, threads)
 
 
-def raw_moments(block: AnyBlock, weight: FloatArray) -> RawMoments:
-    """Moments of the numbers as they came; sparse columns need no more than their means."""
-    here, held = weight[block.rows], block.columns
-    columns = held.columns
-    if isinstance(columns, SparseColumns):
-        return _sparse_moments(columns, here)
-    out = RawMoments(*np.empty((4, held.n_features)))
-    block.threads.run(
-        lambda a, b: present_moments(columns.values, here, a, b, *out), len(out.mean), GRAIN
-    )
-    return out
-
-
-def _sparse_moments(columns: SparseColumns, weight: FloatArray) -> RawMoments:
-    """Weight and mean of what is there; cells that are not stored are zero, and are there."""
-    n_features = len(columns.indptr) - 1
-    column = np.repeat(np.arange(n_features), np.diff(columns.indptr))
-    heavy, missing = weight[columns.indices], np.isnan(columns.values)
-    gone = np.bincount(column[missing], heavy[missing], minlength=n_features)
-    total = np.bincount(column[~missing], (heavy * columns.values)[~missing], minlength=n_features)
-    present = np.maximum(float(weight.sum()) - gone, 0.0)
-    mean = np.divide(total, present, out=np.zeros(n_features), where=present > 0.0)
-    return RawMoments(present, mean, np.zeros(n_features), np.zeros(n_features))
+def raw_moments(block: AnyBlock, weight: FloatArray) -> Moments:
+    """Moments of the numbers of a block before any scaling."""
+    return present_column_moments(block.columns.columns, weight[block.rows], block.threads)
 
 
 def set_scale(block: AnyBlock, scale: Scale) -> None:
     """Fill, centre and scale the numbers of a block."""
     block.set_scale(scale)
-
-
-def apply_scale(columns: DenseColumns | SparseColumns, scale: Scale, threads: Threads) -> None:
-    """Fill, centre and scale columns in place; sparse ones are filled only."""
-    if isinstance(columns, SparseColumns):
-        missing = np.flatnonzero(np.isnan(columns.values))
-        column = np.searchsorted(columns.indptr, missing, side="right") - 1
-        columns.values[missing] = scale.fill[column]
-        return
-    threads.run(lambda a, b: scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN)
 
 
 def column_dots(block: AnyBlock, vectors: FloatArray) -> FloatArray:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.folds import Fold
+from secateur.data.frames import as_array, check_length
+from secateur.data.problem import Fold
 from secateur.data.target import Target
 from secateur.data.tasks import read_stacked, rows_by_key
-from secateur.data.vectors import as_array, check_length
 from secateur.exceptions import InputError, ParameterError
 from secateur.typing import AnyArray, FloatArray, IntArray
 

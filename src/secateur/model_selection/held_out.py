@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.folds import Fold
+from secateur.data.problem import Fold
 from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.model_selection.fold_scores import StepScorer

@@ -10,9 +10,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from secateur.data.messages import similar_to
 from secateur.data.target import TargetType
-from secateur.exceptions import ParameterError
+from secateur.exceptions import ParameterError, similar_to
 from secateur.model_selection import baselines
 from secateur.model_selection.rows import knows_tasks
 from secateur.model_selection.validators import labelled

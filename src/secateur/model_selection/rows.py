@@ -14,14 +14,13 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from secateur.data.folds import Fold
 from secateur.data.frames import read_table, select_columns, select_rows
-from secateur.data.messages import some_of
+from secateur.data.problem import Fold
 from secateur.data.target import Target, TargetType, guess_target_type, read_target
 from secateur.data.tasks import read_keys
 from secateur.data.weights import read_weights
 from secateur.engines.fold_losses import FoldLosses
-from secateur.exceptions import InputError, ParameterError
+from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.model_selection.folds import group_folds, is_drawn, labels_of, read_groups
 from secateur.model_selection.scorers import Metric, prepared, with_threads
 from secateur.storage.stored_table import SampledRows, StoredTable, sample_stored

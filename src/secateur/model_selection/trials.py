@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from secateur.data.folds import Fold
+from secateur.data.problem import Fold
 from secateur.exceptions import InputError, SecateurError
 from secateur.model_selection.comparison import Subset, Trial, TrialStatus
 from secateur.model_selection.encoding import Sources, fit_method

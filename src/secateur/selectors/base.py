@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.checks import check_shape
 from secateur.data.costs import CostModel
-from secateur.data.folds import Fold
 from secateur.data.frames import as_frame, read_table, select_columns
+from secateur.data.problem import Fold
 from secateur.data.table import Table, TableSchema
 from secateur.engines.path_search import PathSearch, search_path
 from secateur.exceptions import (

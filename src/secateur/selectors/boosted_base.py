@@ -9,7 +9,7 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, bin_table
-from secateur.data.folds import Fold, all_rows
+from secateur.data.problem import Fold, all_rows
 from secateur.data.table import Table
 from secateur.data.target import Target, TargetType
 from secateur.data.weights import are_counts

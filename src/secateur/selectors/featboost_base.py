@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import bin_table
-from secateur.data.folds import Fold
-from secateur.data.problem import Problem
+from secateur.data.problem import Fold, Problem
 from secateur.data.target import TargetType
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.params import BoostingParams

@@ -12,8 +12,7 @@ from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, take_columns
 from secateur.data.costs import as_costs
-from secateur.data.folds import Fold, all_rows
-from secateur.data.problem import Problem
+from secateur.data.problem import Fold, Problem, all_rows
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.params import BoostingParams

@@ -9,17 +9,15 @@ import numpy as np
 
 from secateur._kernels.threads import resolve_n_jobs
 from secateur.data.costs import as_costs
-from secateur.data.folds import Fold
 from secateur.data.frames import read_table
-from secateur.data.messages import some_of
-from secateur.data.problem import Problem
+from secateur.data.problem import Fold, Problem
 from secateur.data.table import Table
 from secateur.data.target import Target, guess_target_type, read_target
 from secateur.data.weights import read_weights
 from secateur.engines.feature_gradients.batches import SearchParams, TargetType
 from secateur.engines.feature_gradients.estimator import ObjectiveKind
 from secateur.engines.feature_gradients.units import Units
-from secateur.exceptions import InputError, ParameterError
+from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.model_selection.scorers import read_seed
 from secateur.path import Step

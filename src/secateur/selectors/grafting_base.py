@@ -13,9 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads
 from secateur.data.costs import as_costs
-from secateur.data.folds import Fold
-from secateur.data.messages import some_of
-from secateur.data.problem import Problem
+from secateur.data.problem import Fold, Problem
 from secateur.data.standardize import standardize_table
 from secateur.data.target import TargetType
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
@@ -23,7 +21,7 @@ from secateur.engines.grafting.greedy import GREEDY_SHARE, largest_l1, trace_gra
 from secateur.engines.grafting.linear import LinearEngine
 from secateur.engines.grafting.models import LinearModel, Network
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.exceptions import InputError, ParameterError
+from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.execution.blocks import Scratch
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.execution.number_blocks import file_number_blocks

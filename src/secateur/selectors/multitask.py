@@ -10,10 +10,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 
+from secateur.data.frames import as_array
 from secateur.data.table import Table
 from secateur.data.target import Target, TargetType
 from secateur.data.tasks import is_wide, labelled_rows, read_keys, rows_by_key
-from secateur.data.vectors import as_array
 from secateur.data.weights import read_weights
 from secateur.engines.boosted.trees import BoostedModel
 from secateur.selectors.boosted import (

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import BinnedColumns
-from secateur.data.folds import Fold
-from secateur.data.messages import some_of
+from secateur.data.problem import Fold
 from secateur.data.table import Table
 from secateur.data.target import Target
 from secateur.data.tasks import all_classes, read_keys, rows_by_key
@@ -20,7 +19,7 @@ from secateur.engines.boosted.common_trees import TASK_SPLIT_PENALTIES, CommonDa
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.multitask import TaskData, TasksData, TasksModel
-from secateur.exceptions import InputError, MissingDependencyError
+from secateur.exceptions import InputError, MissingDependencyError, some_of
 from secateur.execution.local import RowStore, row_store_of
 from secateur.model_selection.folds import default_folds, draw_folds, is_drawn
 from secateur.selectors.base import PathSelector

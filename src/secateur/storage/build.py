@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.binning import SAMPLE_ROWS, BinnedColumns, bin_table
-from secateur.data.encoding import encode_dense, encode_sparse
+from secateur.data.binning import SAMPLE_ROWS, BinnedColumns, bin_table, encode_dense, encode_sparse
 from secateur.data.sampling import RowSample
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
 from secateur.storage.folder import CODES, BlockWriter, schema_to_json, write_bins, write_header

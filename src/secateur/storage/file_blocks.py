@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from secateur.data.messages import some_of
-from secateur.exceptions import InputError, MissingDependencyError
+from secateur.exceptions import InputError, MissingDependencyError, some_of
 from secateur.storage.reading.formats import kind_of_file, kind_of_name
 from secateur.storage.reading.matrices import LABEL, SvmlightFile
 from secateur.storage.reading.parquet import parquet_batches

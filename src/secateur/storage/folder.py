@@ -23,11 +23,11 @@ from uuid import uuid4
 
 import numpy as np
 
-from secateur._kernels.records import DenseCodes, SparseCodes
-from secateur.data.binning import BinnedColumns, offset_of
+from secateur._kernels.records import SparseCodes
+from secateur.data.binning import BinnedColumns, empty_codes, offset_of
 from secateur.data.categories import Categories, is_missing
+from secateur.data.frames import as_array
 from secateur.data.table import TableSchema
-from secateur.data.vectors import as_array
 from secateur.exceptions import InputError, StorageError
 from secateur.typing import AnyArray, IntArray
 
@@ -103,16 +103,7 @@ def read_bins(folder: Path, n_rows: int) -> BinnedColumns:
     ends = np.cumsum(arrays["n_cuts"])
     cuts = tuple(np.split(arrays["cuts"], ends[:-1])) if len(ends) else ()
     n_bins = arrays["n_bins"]
-    codes: DenseCodes | SparseCodes = DenseCodes(np.empty((len(n_bins), 0), np.uint8))
-    if "zero_code" in arrays:
-        codes = SparseCodes(
-            np.zeros(len(n_bins) + 1, np.int64),
-            np.empty(0, np.int32),
-            np.empty(0, np.uint8),
-            arrays["zero_code"],
-            np.zeros(1, np.int64),
-            np.empty(0, np.uint32),
-        )
+    codes = empty_codes(len(n_bins), arrays.get("zero_code"))
     offset = offset_of(n_bins)
     return BinnedColumns(
         codes, n_rows, n_bins, offset, cuts, arrays["is_categorical"], arrays["has_missing"]

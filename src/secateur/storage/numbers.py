@@ -19,9 +19,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from secateur.data.frames import as_array, check_length
 from secateur.data.table import DenseTable, RemoteTable, SparseTable, Table, TableSchema
 from secateur.data.target import read_target
-from secateur.data.vectors import as_array, check_length
 from secateur.exceptions import InputError
 from secateur.storage.folder import (
     HEADER,

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from secateur.data.frames import as_frame
-from secateur.data.messages import some_of
-from secateur.exceptions import InputError, InputTypeError
+from secateur.exceptions import InputError, InputTypeError, some_of
 from secateur.storage.file_blocks import (
     batches_of,
     files_of,

@@ -12,10 +12,9 @@ import numpy as np
 
 from secateur._kernels.records import DenseCodes, SparseCodes
 from secateur.data.binning import BinnedColumns
-from secateur.data.frames import select_rows
+from secateur.data.frames import as_array, select_rows
 from secateur.data.sampling import sample_rows
 from secateur.data.table import RemoteTable, Table, TableSchema
-from secateur.data.vectors import as_array
 from secateur.data.weights import read_weights
 from secateur.exceptions import InputTypeError
 from secateur.storage.folder import (

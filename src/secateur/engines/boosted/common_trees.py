@@ -10,7 +10,7 @@ import numpy as np
 from secateur._kernels.records import MAX_BINS
 from secateur.data.binning import Category, with_category
 from secateur.data.costs import CostModel
-from secateur.data.folds import Fold, all_rows
+from secateur.data.problem import Fold, all_rows
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.engine import BoostedData, BoostedRun
 from secateur.engines.boosted.feature_use import NodeFeatureUse

@@ -11,7 +11,7 @@ import numpy as np
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, Category
 from secateur.data.costs import CostModel
-from secateur.data.folds import Fold, all_rows
+from secateur.data.problem import Fold, all_rows
 from secateur.data.table import Table
 from secateur.data.weights import are_counts
 from secateur.engines.boosted import rows

@@ -13,7 +13,7 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.costs import CostModel
-from secateur.data.folds import Fold, all_rows
+from secateur.data.problem import Fold, all_rows
 from secateur.data.table import Table
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.feature_use import FeatureUse, TaskFeatureUse

@@ -9,7 +9,7 @@ import numpy as np
 from secateur._kernels.small_trees import LOGISTIC, MULTINOMIAL, SQUARED, boost
 from secateur._kernels.whole_tree import grow_whole
 from secateur.data.binning import BinnedColumns, take_columns
-from secateur.data.folds import Fold, all_rows
+from secateur.data.problem import Fold, all_rows
 from secateur.engines.boosted.params import BoostingParams, TreeScale, WeightScale
 from secateur.engines.boosted.search import ExactSearch
 from secateur.engines.boosted.trees import Tree

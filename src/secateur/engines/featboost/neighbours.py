@@ -18,7 +18,7 @@ import numpy as np
 
 from secateur._kernels.neighbours import add_column, nearest
 from secateur._kernels.threads import Threads
-from secateur.data.folds import Fold
+from secateur.data.problem import Fold
 from secateur.data.table import Table
 from secateur.data.weights import are_counts
 from secateur.engines.featboost.candidates import FoldScorer

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.folds import Fold
-from secateur.data.problem import Problem
+from secateur.data.problem import Fold, Problem
 from secateur.data.weights import are_counts
 from secateur.engines.feature_gradients.batches import (
     Batches,

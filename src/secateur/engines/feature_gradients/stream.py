@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.centred import Centred
+from secateur.data.centred import Centred, centre_by, moments_of
 from secateur.data.costs import CostModel
-from secateur.data.standardize import Moments, centre_by, moments_of
+from secateur.data.standardize import Moments
 from secateur.data.table import Table
 from secateur.data.target import Target
 from secateur.engines.feature_gradients.batches import (

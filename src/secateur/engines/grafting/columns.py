@@ -9,7 +9,7 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.costs import CostModel
-from secateur.data.folds import Fold, all_rows
+from secateur.data.problem import Fold, all_rows
 from secateur.data.standardize import StandardColumns
 from secateur.data.weights import are_counts
 from secateur.engines.fold_losses import FoldLosses

@@ -10,7 +10,7 @@ import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
 from secateur.data.costs import CostModel
-from secateur.data.folds import Fold
+from secateur.data.problem import Fold
 from secateur.engines.fold_losses import pool
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.growing_network import GrowingNetwork

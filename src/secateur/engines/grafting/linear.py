@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
-from secateur.data.folds import Fold
+from secateur.data.problem import Fold
 from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.grafting.columns import (
     GraftingData,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.messages import some_of
+from secateur.exceptions import some_of
 from secateur.storage.reading.formats import RawTable, library
 from secateur.typing import BoolArray, FloatArray
 

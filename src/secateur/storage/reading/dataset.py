@@ -10,9 +10,8 @@ import numpy as np
 
 from secateur.data import target as data_target
 from secateur.data.categories import missing_in
-from secateur.data.messages import similar_to, some_of
 from secateur.data.target import TargetType
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, similar_to, some_of
 from secateur.storage.reading.columns import TableSummary, as_days, date_formats
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import RawTable, library

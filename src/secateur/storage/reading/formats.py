@@ -17,8 +17,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from secateur.data.memory import available_memory
-from secateur.data.messages import similar_to, some_of
-from secateur.exceptions import InputError, MissingDependencyError, OutOfMemoryError
+from secateur.exceptions import (
+    InputError,
+    MissingDependencyError,
+    OutOfMemoryError,
+    similar_to,
+    some_of,
+)
 
 CHUNK = 1 << 22
 """Bytes read at a time."""

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.messages import some_of
 from secateur.data.names import made_up_names
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, some_of
 from secateur.storage.reading.formats import (
     FileKind,
     RawTable,

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from secateur.data.memory import require_memory
-from secateur.data.messages import some_of
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, some_of
 from secateur.storage.reading.columns import MICROSECONDS_PER_DAY, numbers_and_texts
 from secateur.storage.reading.formats import (
     FileKind,

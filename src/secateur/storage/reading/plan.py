@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from secateur.data.messages import some_of
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, some_of
 from secateur.storage.reading.columns import (
     Conversion,
     TableSummary,
