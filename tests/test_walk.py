@@ -57,7 +57,7 @@ def _depth(frame: FrameType | None) -> int:
 @pytest.fixture(scope="module")
 def problem() -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 6))
+    X = rng.normal(size=(80, 4))
     return X, (X[:, 0] + X[:, 1] > 0).astype(int)
 
 
@@ -84,6 +84,6 @@ def test_the_walk_of_the_command_select(problem, tmp_path, monkeypatch):
     X, y = problem
     monkeypatch.chdir(tmp_path)
     rows = np.column_stack([X, y])
-    np.savetxt("t.csv", rows, delimiter=",", header="a,b,c,d,e,f,y", comments="", fmt="%.5g")
+    np.savetxt("t.csv", rows, delimiter=",", header="a,b,c,d,y", comments="", fmt="%.5g")
     walk = Walk(lambda: main(["select", "t.csv", "--target", "y", "--max-features", "2"]))
     assert len(walk.modules) <= 130, sorted(walk.modules)

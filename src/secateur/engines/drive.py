@@ -118,7 +118,7 @@ class _Run:
     started: float
     kept: list[Step] = field(default_factory=list)
     best_utilities: list[float] = field(default_factory=list)
-    priced: tuple[IntArray, float] | None = None
+    last_cost: tuple[IntArray, float] | None = None
 
     def path(self, reason: StopReason, **metadata: Any) -> SelectionPath:
         """What there is so far."""
@@ -127,7 +127,7 @@ class _Run:
 
     def take(self, raw: Step) -> StopReason | None:
         """Add a raw step to the path; the reason to stop, if there is one."""
-        step = self._price(raw)
+        step = self._with_cost(raw)
         reason = self._ask([rule for rule in self.rules if _is_limit(rule)], step, n_arriving=1)
         if reason is not None:
             return reason  # before the step is scored: it is not part of the path
@@ -136,13 +136,13 @@ class _Run:
             self.on_step(step)
         return self._ask([rule for rule in self.rules if not _is_limit(rule)], step)
 
-    def _price(self, raw: Step) -> Step:
+    def _with_cost(self, raw: Step) -> Step:
         if self.costs is None:
             return raw
         # By order and not by support: what a feature costs may depend on which came before it.
-        if self.priced is None or not np.array_equal(self.priced[0], raw.order):
-            self.priced = raw.order, float(self.costs(raw.order))
-        return replace(raw, cost=self.priced[1])
+        if self.last_cost is None or not np.array_equal(self.last_cost[0], raw.order):
+            self.last_cost = raw.order, float(self.costs(raw.order))
+        return replace(raw, cost=self.last_cost[1])
 
     def _add(self, step: Step) -> Step:
         score = step.score if self.score is None else self.score(step)

@@ -24,7 +24,9 @@ from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.exceptions import InputError
-from secateur.execution.local import RowStore, row_store_of
+from secateur.execution.local import row_store_of
+from secateur.losses import get_loss
+from secateur.losses.base import weighted_quantile
 from secateur.model_selection.folds import hold_out
 from secateur.path import (
     AtMost,
@@ -70,6 +72,9 @@ FALLBACK = 2
 """The penalty of the grid that "auto" takes where there are too few rows for folds."""
 
 
+HUBER_LEVEL = 0.9
+"""Residuals from the median beyond this quantile count as outliers by default."""
+
 CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
     "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
     "max_iter": number(1, whole=True, advice="Use 200 for a start."),
@@ -87,6 +92,20 @@ CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
     "subsample": number(0, 1, above=True, advice="Use 1 for all rows."),
     "cost_budget": number(0, or_none=True, advice="Use None for no limit."),
     "leaf": one_of("newton", "mean", advice="Use 'newton' for a Newton step."),
+    "loss": one_of(
+        "squared_error",
+        "absolute_error",
+        "huber",
+        "poisson",
+        "quantile",
+        advice="Use 'squared_error' for the mean.",
+    ),
+    "quantile": number(
+        0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
+    ),
+    "huber_delta": number(
+        0, above=True, below=True, or_none=True, advice="Use None to have it chosen from y."
+    ),
 }
 
 
@@ -118,7 +137,14 @@ class BoostedSelector(PathPredictor):
     penalty: Any
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
-        raise NotImplementedError
+        """The log loss of classes, or the loss that is a parameter of regressors."""
+        if target.classes is not None:
+            return get_loss("log_loss", n_classes=target.n_classes)
+        delta = self.huber_delta
+        if self.loss == "huber" and delta is None:
+            residuals = np.abs(target.values - weighted_quantile(target.values, weight, 0.5))
+            delta = weighted_quantile(residuals, weight, HUBER_LEVEL) or 1.0
+        return get_loss(self.loss, quantile=self.quantile, delta=delta)
 
     @property
     def _penalty(self) -> Any:
@@ -261,14 +287,7 @@ class BoostedSelector(PathPredictor):
             return table.bins
         return bin_table(table, weight, max_bins=self.max_bins, threads=threads, random_state=seed)
 
-    def _groups(
-        self,
-        columns: BinnedColumns,  # noqa: ARG002  # for group tests
-        weight: FloatArray,  # noqa: ARG002
-        seed: int,  # noqa: ARG002
-        threads: Threads,  # noqa: ARG002
-        row_store: RowStore | None,  # noqa: ARG002
-    ) -> Groups | None:
+    def _groups(self, *rows: Any) -> Groups | None:  # noqa: ARG002
         """The feature groups of group tests; none where the search is exact."""
         return None
 

@@ -25,7 +25,6 @@ from secateur.selectors.boosted import (
     ATTRIBUTES,
     CLASSIFICATION,
     COMMON,
-    LOSS_CONSTRAINTS,
     REGRESSION,
     BoostedClassifier,
     BoostedRegressor,
@@ -68,7 +67,7 @@ group_size : int, None or "auto", default="auto"
 
 
 def group_testing(estimator: Any, weight: FloatArray, seed: int) -> GroupTesting:
-    """What a search by group tests is told, the automatic parts filled in."""
+    """The settings of group tests, with "auto" replaced."""
     expected = estimator.expected_features
     if expected == "auto":
         expected = estimator.max_features or EXPECTED_FEATURES
@@ -89,10 +88,10 @@ def make_groups(
     row_store: RowStore | None = None,
 ) -> Groups:
     """Groups of features and their sums, made where the rows are."""
-    told = group_testing(estimator, weight, seed)
+    settings = group_testing(estimator, weight, seed)
     if row_store is None:
-        return sum_groups(columns, weight, told, threads)
-    return sum_groups_in_blocks(row_store, columns, weight, told)
+        return sum_groups(columns, weight, settings, threads)
+    return sum_groups_in_blocks(row_store, columns, weight, settings)
 
 
 def check_design(settings: GroupTesting, n_features: int, n_rows: int, exact: str) -> None:
@@ -117,6 +116,7 @@ class _GroupTested(BoostedSelector):
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
     _exact: ClassVar[str]
+    _constraints = CONSTRAINTS | GROUP_CONSTRAINTS
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> BoostedInput:
         given = super()._problem(X, y, sample_weight, **more)
@@ -134,7 +134,7 @@ class _GroupTested(BoostedSelector):
     AGBM_PENALTY, AFTER_PENALTY, GROUP_PARAMETERS, CLASSIFICATION, COMMON, attributes=ATTRIBUTES
 )
 class GTGBMClassifier(_GroupTested, BoostedClassifier):
-    """A-GBM with group tests, for classes and tables with very many features.
+    """A-GBM with group tests, for classification and tables with very many features.
 
     As AGBMClassifier, but a node does not look at every feature. Features are dealt out at
     random into groups; the sum of a group stands for its features, the groups whose sums split best
@@ -152,7 +152,6 @@ class GTGBMClassifier(_GroupTested, BoostedClassifier):
     """
 
     _exact: ClassVar[str] = "AGBMClassifier"
-    _constraints = CONSTRAINTS | GROUP_CONSTRAINTS
 
     def __init__(
         self,
@@ -193,7 +192,7 @@ class GTGBMClassifier(_GroupTested, BoostedClassifier):
     AGBM_PENALTY, AFTER_PENALTY, GROUP_PARAMETERS, REGRESSION, COMMON, attributes=ATTRIBUTES
 )
 class GTGBMRegressor(_GroupTested, BoostedRegressor):
-    """A-GBM with group tests, for numbers and tables with very many features.
+    """A-GBM with group tests, for regression and tables with very many features.
 
     As AGBMRegressor, but a node does not look at every feature. Features are dealt out at
     random into groups; the sum of a group stands for its features, the groups whose sums split best
@@ -211,7 +210,6 @@ class GTGBMRegressor(_GroupTested, BoostedRegressor):
     """
 
     _exact: ClassVar[str] = "AGBMRegressor"
-    _constraints = CONSTRAINTS | LOSS_CONSTRAINTS | GROUP_CONSTRAINTS
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from secateur.data.frames import as_array
 from secateur.data.table import Table
-from secateur.data.target import Target, TargetType
+from secateur.data.target import TargetType
 from secateur.data.tasks import is_wide, labelled_rows, read_keys, rows_by_key
 from secateur.data.weights import read_weights
 from secateur.engines.boosted.trees import BoostedModel
@@ -21,16 +21,13 @@ from secateur.selectors.boosted import (
     ATTRIBUTES,
     CLASSIFICATION,
     COMMON,
-    LOSS_CONSTRAINTS,
     REGRESSION,
-    class_loss,
-    number_loss,
 )
 from secateur.selectors.boosted_base import CONSTRAINTS
 from secateur.selectors.group_testing import GROUP_CONSTRAINTS, GROUP_PARAMETERS
 from secateur.selectors.multitask_base import MultitaskSelector
 from secateur.selectors.parameters import Constraint, one_of, store_parameters, with_parameters
-from secateur.typing import AnyArray, FloatArray, Loss
+from secateur.typing import AnyArray, FloatArray
 
 TASK_CONSTRAINTS: dict[str, Constraint] = GROUP_CONSTRAINTS | {
     "common_trees": one_of(
@@ -108,15 +105,15 @@ def _parts(
     GROUP_PENALTY, AFTER_PENALTY, MULTITASK, CLASSIFICATION, COMMON, attributes=ATTRIBUTES
 )
 class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
-    """A-GBM for several tasks over the same features, for classes.
+    """A-GBM for several tasks over the same features, for classification.
 
     Tasks share the cost of features, and perhaps trees (``common_trees``). A split of a tree of
     task t on feature j gains (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
 
         dSSE / SSE_root - group_penalty * [j unused by all] - task_penalty * [j unused by t]
 
-    so what one task has bought is cheaper for the others. Rows come stacked, with the name of the
-    task of each (``fit(X, y, task=names)``), or once, with a column of y for each task.
+    so a feature of one task has a lower penalty for the others. Rows come stacked, with the name
+    of the task of each (``fit(X, y, task=names)``), or once, with a column of y for each task.
 
     Examples
     --------
@@ -170,10 +167,6 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
     ) -> None:
         store_parameters(self, locals())
 
-    def _loss(self, target: Target, weight: FloatArray) -> Loss:
-        del weight
-        return class_loss(target)
-
     def _shares(self, model: BoostedModel, table: Table, t: int) -> FloatArray:
         """Probabilities of all classes; 0 for those that the task has not."""
         out = np.zeros((table.n_rows, len(self.classes_)))
@@ -219,15 +212,15 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
 
 @with_parameters(GROUP_PENALTY, AFTER_PENALTY, MULTITASK, REGRESSION, COMMON, attributes=ATTRIBUTES)
 class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
-    """A-GBM for several tasks over the same features, for numbers.
+    """A-GBM for several tasks over the same features, for regression.
 
     Tasks share the cost of features, and perhaps trees (``common_trees``). A split of a tree of
     task t on feature j gains (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
 
         dSSE / SSE_root - group_penalty * [j unused by all] - task_penalty * [j unused by t]
 
-    so what one task has bought is cheaper for the others. Rows come stacked, with the name of the
-    task of each (``fit(X, y, task=names)``), or once, with a column of y for each task.
+    so a feature of one task has a lower penalty for the others. Rows come stacked, with the name
+    of the task of each (``fit(X, y, task=names)``), or once, with a column of y for each task.
 
     Examples
     --------
@@ -242,7 +235,7 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     """
 
     _target_type: ClassVar[TargetType] = "regression"
-    _constraints = CONSTRAINTS | LOSS_CONSTRAINTS | TASK_CONSTRAINTS
+    _constraints = CONSTRAINTS | TASK_CONSTRAINTS
 
     def __init__(
         self,
@@ -282,9 +275,6 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
         verbose: int = 0,
     ) -> None:
         store_parameters(self, locals())
-
-    def _loss(self, target: Target, weight: FloatArray) -> Loss:
-        return number_loss(self, target, weight)
 
     def _numbers(self, model: BoostedModel, table: Table, t: int) -> FloatArray:
         del t

@@ -137,7 +137,7 @@ class MultitaskSelector(BoostedSelector):
         self._is_wide, self._has_names = given.is_wide, given.has_names
 
     def _variants(self, given: Any, folds: list[Fold], threads: Threads) -> list[Any]:
-        """Trees of each task's own, trees in common where the task is bought once or at each split.
+        """Trees for each task, and common trees where a split by task costs once or each time.
 
         All that are asked for, in order of preference, where validation rows can choose; else
         common trees where each split by task has a penalty.

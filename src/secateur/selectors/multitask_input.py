@@ -174,17 +174,17 @@ def read_task_penalties(
 def _check_sum(own: Sequence[float | None], group: float | list[float] | None) -> None:
     """Both penalties together stay below 1: no split gains as much."""
     most = max((penalty for penalty in own if penalty is not None), default=0.0)
-    dearest = max(group) if isinstance(group, list) else group or 0.0
-    if most + dearest >= 1.0:
+    largest = max(group) if isinstance(group, list) else group or 0.0
+    if most + largest >= 1.0:
         msg = (
             "'group_penalty' and 'task_penalty' together must be < 1. Got "
-            f"{dearest:g} and {most:g}. Lower one of them."
+            f"{largest:g} and {most:g}. Lower one of them."
         )
         raise ParameterError(msg)
 
 
 def check_folds(folds: Sequence[Fold], tasks: Sequence[TaskRows]) -> None:
-    """Refuse folds that judge nothing: the rows of a task are judged by what others of it say."""
+    """Refuse folds in which no task has both training and validation rows."""
     for which, (train, test) in enumerate(folds):
         both = (
             np.isin(task.rows, train).any() and np.isin(task.rows, test).any() for task in tasks

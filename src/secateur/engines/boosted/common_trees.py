@@ -23,7 +23,7 @@ from secateur.typing import FloatArray, IntArray
 TASK_SPLIT_PENALTIES = (0.0, 1.0)
 """What a split by task may cost, as shares of T / n: T tasks without any difference explain about
 so much of the squared error of n rows. At 0 the task costs as much as a feature, once.
-Tasks that come in kinds are then told apart at any node for nothing; those that differ at random
+Tasks that come in kinds are then separated at any node at no cost; those that differ at random
 would be fitted too well."""
 
 
@@ -83,7 +83,7 @@ class CommonData:
 
     @property
     def everything(self) -> Fold:
-        """All rows train, none judges."""
+        """All rows train; there are no validation rows."""
         return all_rows(len(self.data.target))
 
     @property
@@ -107,27 +107,27 @@ class CommonData:
         total = float(weight.sum())
         own = np.array([task.own_penalty(params.penalty, self.share) for task in self.tasks])
         limits = params.max_features, params.cost_budget
-        told = params.penalty, own * weight / total, self.code
+        penalties = params.penalty, own * weight / total, self.code
         split_penalty = self.task_split_penalty * len(self.tasks) / total
         first_penalty = 0.0 if self.task_split_penalty else params.penalty
-        return NodeFeatureUse(self.cost_model, limits, *told, split_penalty, first_penalty)
+        return NodeFeatureUse(self.cost_model, limits, *penalties, split_penalty, first_penalty)
 
 
 class CommonRun:
-    """One fit of all tasks together: its steps, and the verdict of the rows that do not train."""
+    """One fit of all tasks together: its steps, and the losses of its validation rows."""
 
     def __init__(self, data: CommonData, fold: Fold, params: BoostingParams) -> None:
         self._data = data
         self._penalty = params.penalty
         self._names = [task.name for task in data.tasks]
         self._feature_use = data.feature_use(fold, params)
-        told = replace(params, penalty=1.0)
-        self._run: BoostedRun = data.data.run(fold, told, self._feature_use)
-        self._judges, self._unit = _judges(data, fold)
+        params = replace(params, penalty=1.0)  # penalties are part of the costs
+        self._run: BoostedRun = data.data.run(fold, params, self._feature_use)
+        self._positions, self._unit = _validation_rows(data, fold)
         self.steps: Iterator[Step] = self._trace()
 
     def _trace(self) -> Iterator[Step]:
-        """The same steps, told of all tasks."""
+        """The same steps, with the models and supports of all tasks."""
         column = self._data.plain.columns.n_features
         for step in self._run.steps:
             models = (CommonModel(step.model, column, int(code)) for code in self._data.code)
@@ -139,9 +139,9 @@ class CommonRun:
             )
 
     def fold_losses(self, step: Step) -> FoldLosses:
-        """What the rows that judge say of the latest step, task after task."""
+        """Losses of the validation rows at the latest step, task after task."""
         seen = self._run.fold_losses(step)
-        losses, weight = seen.losses[self._judges], seen.weights[self._judges]
+        losses, weight = seen.losses[self._positions], seen.weights[self._positions]
         return FoldLosses(losses / self._unit, weight, counts=are_counts(self._data.data.weight))
 
     def score(self, step: Step) -> Score:
@@ -149,16 +149,16 @@ class CommonRun:
         return pool([self.fold_losses(step)], origin="inner", metric=self._data.metric)
 
 
-def _judges(data: CommonData, fold: Fold) -> tuple[IntArray, FloatArray]:
-    """The places of rows that judge among all that do not train, task after task; their units.
+def _validation_rows(data: CommonData, fold: Fold) -> tuple[IntArray, FloatArray]:
+    """Positions of the validation rows of each task among those of the fold, and their units.
 
-    As where each task has trees of its own, one without rows to train on is not judged.
+    A task without training rows has none, as where each task has trees of its own.
     """
     n_rows = len(data.data.target)
     place, trains = np.full(n_rows, -1), np.zeros(n_rows, np.bool_)
     place[np.sort(fold.test)] = np.arange(len(fold.test))
     trains[fold.train] = True
-    judged = [task for task in data.tasks if trains[task.rows].any()]
-    places = [place[task.rows][place[task.rows] >= 0] for task in judged]
-    units = [np.full(len(its), task.unit) for its, task in zip(places, judged, strict=True)]
+    scored = [task for task in data.tasks if trains[task.rows].any()]
+    places = [place[task.rows][place[task.rows] >= 0] for task in scored]
+    units = [np.full(len(its), task.unit) for its, task in zip(places, scored, strict=True)]
     return np.concatenate(places), np.concatenate(units)

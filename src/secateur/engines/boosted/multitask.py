@@ -57,17 +57,17 @@ class TaskData:
     unit: float = 1.0
 
     def params(self, params: BoostingParams) -> BoostingParams:
-        """What a fit of this task is told: costs of its feature_use include the penalties."""
+        """The parameters of this task: its penalties are part of the costs of `TaskFeatureUse`."""
         return replace(params, penalty=1.0, min_samples_leaf=self.least)
 
     def own_penalty(self, group: float, share: float) -> float:
-        """What a feature that is new to the task costs it: as told, or a share of the group's."""
+        """The penalty of a feature that is new to the task: as given, or a share of the group's."""
         if self.task_penalty is not None:
             return self.task_penalty
         return min(share * group, BELOW_ONE - group)
 
     def fold(self, is_train: BoolArray, is_test: BoolArray) -> Fold:
-        """The task's part of a fold; a task without rows to train on is trained, not judged."""
+        """The task's part of a fold; without training rows, its validation rows train instead."""
         train, test = self.place[is_train[self.rows]], self.place[is_test[self.rows]]
         return Fold(train, test) if len(train) else Fold(test, train)
 
@@ -87,7 +87,7 @@ class TasksData:
 
     @property
     def everything(self) -> Fold:
-        """All rows train, none judges."""
+        """All rows train; there are no validation rows."""
         return all_rows(self.n_rows)
 
     def run(self, fold: Fold, params: BoostingParams) -> TasksRun:
@@ -100,7 +100,7 @@ class TasksData:
 
 
 class TasksRun:
-    """One fit of all tasks: its steps, and the verdict of the rows that do not train."""
+    """One fit of all tasks: its steps, and the losses of its validation rows."""
 
     def __init__(self, data: TasksData, fold: Fold, params: BoostingParams) -> None:
         self._data = data
@@ -148,7 +148,7 @@ class TasksRun:
         }
 
     def fold_losses(self, step: Step) -> FoldLosses:
-        """What the rows that judge say of the latest step, all tasks together."""
+        """Losses of the validation rows of all tasks at the latest step."""
         del step  # runs remember the latest
         judging = [t for t, fold in enumerate(self._folds) if len(fold.test)]
         parts = [self._runs[t].fold_losses(self._latest[t]) for t in judging]
