@@ -1,4 +1,4 @@
-"""Races on tables with categories: every method gets what it can use, features are counted."""
+"""Comparisons on tables with categories: every method gets what it takes, features are counted."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ def test_values_that_are_not_among_the_training_rows_have_no_column():
     frame, y = people()
     Columns.seen.clear()
     compare(frame, y, Columns(), validators="logistic", cv=thirds(), sizes=[1])
-    # row 7 alone has the value "once", and judges in the second fold
+    # row 7 alone has the value "once", and is a test row of the second fold
     assert Columns.seen == [("ndarray", (80, 11)), ("ndarray", (80, 10)), ("ndarray", (80, 11))]
 
 
-def test_who_says_by_a_tag_that_it_takes_categories_gets_the_frame():
+def test_methods_tagged_as_taking_categories_get_the_frame():
     frame, y = people()
     Columns.seen.clear()
     compare(frame, y, TaggedColumns(), validators="logistic", cv=thirds(), sizes=[1])
@@ -173,7 +173,7 @@ def test_methods_of_numbers_find_the_category_that_matters():
         assert trial.score("logistic", 1) == 1.0
 
 
-def test_text_is_categories_also_for_a_selector_that_was_not_told():
+def test_text_is_categories_for_a_selector_without_that_parameter_set():
     frame, y = people()
     quick = AGBMClassifier(max_iter=5, cv=2)
     found = compare(frame, y, {"mine": quick}, validators={"me": quick}, cv=2, sizes=[2])
@@ -197,7 +197,7 @@ def test_missing_categories_are_a_code_of_their_own():
 
 
 @pytest.mark.slow
-def test_lightgbm_is_told_of_categories():
+def test_lightgbm_gets_the_categorical_features():
     pytest.importorskip("lightgbm")
     rng = np.random.default_rng(0)
     codes = rng.permutation(np.arange(600) % 12)
@@ -268,7 +268,7 @@ def test_the_columns_of_a_category_are_bought_as_one():
     assert cost_model.costs(used).tolist() == [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0]
 
 
-def test_costs_groups_and_kept_features_are_told_for_columns():
+def test_costs_groups_and_kept_features_are_given_to_columns():
     costs = FeatureCosts(
         {"town": 3.0, "pet": 5.0},
         feature_groups={"walk": ["size", "town"]},
@@ -293,7 +293,7 @@ def test_columns_of_a_category_are_no_group_where_groups_are_switched_as_a_whole
     assert of_the_user.feature_groups.toarray().ravel().tolist() == [0, 1, 1, 1, 0, 0, 0]
 
 
-def test_prices_that_cannot_be_told_for_columns_are_refused():
+def test_costs_that_columns_cannot_have_are_refused():
     rule = FeatureCosts(rule=lambda used: np.ones(len(used)))
     with pytest.raises(InputError, match="Encode the categories beforehand"):
         _with_costs(GraftingClassifier(costs=rule), SOURCES)
@@ -302,7 +302,7 @@ def test_prices_that_cannot_be_told_for_columns_are_refused():
 # ---- who judges ----------------------------------------------------------------------------------
 
 
-def test_a_plain_model_judges_on_columns_made_of_the_training_rows():
+def test_a_plain_validator_gets_columns_made_of_the_training_rows():
     frame, y = people()
     found = compare(
         frame, y, {"all": "all"}, validators={"lr": LogisticRegression(C=0.5)}, cv=thirds()
@@ -318,7 +318,7 @@ def test_a_plain_model_judges_on_columns_made_of_the_training_rows():
         assert found.scores("all", "lr", None)[k] == known
 
 
-def test_held_out_has_a_plain_model_judge_too():
+def test_held_out_takes_a_plain_validator_too():
     frame, y = people()
     quick = AGBMClassifier(max_iter=5, cv=2, categorical_features="from_dtype")
     held = held_out(quick, frame, y, cv=2, validator=LogisticRegression(), random_state=0)

@@ -55,7 +55,7 @@ def test_scores_are_those_of_selections_made_inside_the_folds():
     assert found.fold_sizes == ((60, 30),) * 3
 
 
-def test_a_method_never_sees_the_rows_that_judge_it():
+def test_a_method_never_sees_its_test_rows():
     X, y = problem()
     X[:, 0] = np.arange(len(y))
     Spy.seen.clear()
@@ -253,7 +253,7 @@ def test_the_table_of_the_user_is_not_touched():
 # ---- what goes wrong ---------------------------------------------------------------------------
 
 
-def test_a_method_that_fails_is_reported_and_the_race_goes_on(capsys):
+def test_a_method_that_fails_is_reported_and_the_comparison_goes_on(capsys):
     X, y = problem()
     found = compare(X, y, {"bad": Odd("raises"), "f_classif": "f_classif"}, **QUICK)
     assert [trial.method for trial in found.failures] == ["bad"] * 3
@@ -319,7 +319,7 @@ def test_interruption_keeps_what_was_done_and_resuming_goes_on(tmp_path):
     assert [f.name for f in tmp_path.iterdir()] == ["race.json"]
 
 
-def test_a_selector_that_is_interrupted_ends_the_race():
+def test_a_selector_that_is_interrupted_ends_the_comparison():
     X, y = problem()
 
     class Interrupted(GraftingClassifier):

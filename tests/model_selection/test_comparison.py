@@ -59,7 +59,7 @@ def made(**changes):
     return Comparison(**{**what, **changes})
 
 
-def test_curves_have_the_folds_and_their_spread():
+def test_curves_have_the_folds_and_their_standard_error():
     curve = next(c for c in made().curves("knn") if c.method == "wise")
     assert [point.size for point in curve.points] == [1, 5]
     assert curve.points[1].score.folds == (0.9, 0.8, 0.9)
@@ -131,7 +131,7 @@ def test_seconds_count_what_was_done_and_what_was_not():
     assert (seconds["slow"].median, seconds["slow"].total, seconds["slow"].n_done) == (3.0, 5.5, 1)
 
 
-def test_failures_are_told_not_hidden():
+def test_failures_are_reported():
     comparison = made()
     assert [trial.status for trial in comparison.failures] == ["timed_out", "failed"]
     assert "slow failed on 2 folds" in str(comparison)

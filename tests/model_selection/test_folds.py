@@ -41,7 +41,7 @@ def test_a_class_without_rows_does_not_count():
 
 
 @pytest.mark.parametrize("cv", [2, 3, 7])
-def test_every_row_judges_once_and_classes_are_in_proportion(cv):
+def test_every_row_is_tested_once_and_folds_are_stratified(cv):
     target = classes(50, 30, 21)
     folds = draw_folds(target, cv, random_state=3)
     for fold in folds:
@@ -153,7 +153,7 @@ def test_a_fold_whose_rows_all_weigh_nothing():
         read_folds([([0, 1], [2, 3])], numbers(4), np.array([0, 1]))
 
 
-def test_groups_reach_a_splitter_that_asks_for_them():
+def test_groups_reach_a_splitter_that_needs_them():
     from sklearn.model_selection import LeaveOneGroupOut
 
     target = read_target([0.0, 1.0, 2.0, 3.0], target_type="regression")

@@ -36,7 +36,7 @@ def folds_of(n_rows, n_folds=3):
     return [(numbers[numbers % n_folds != k], numbers[numbers % n_folds == k]) for k in range(3)]
 
 
-def test_scores_are_those_of_selections_made_without_the_rows_that_judge():
+def test_scores_are_those_of_selections_made_without_the_test_rows():
     X, y = problem()
     cv = folds_of(len(y))
     held = held_out(GraftingClassifier(l1=GRID, cv=0), X, y, cv=cv, random_state=0)
@@ -121,7 +121,7 @@ def test_the_selector_that_comes_back_is_cut_by_held_out_scores_and_predicts():
     assert held.selector.with_cut("best").predict(X[:3]).shape == (3,)
 
 
-def test_all_columns_are_judged_by_the_same_estimator_without_prices():
+def test_all_features_are_scored_by_the_same_estimator_without_penalty():
     X, y = problem()
     selector = AGBMClassifier(penalty=[0.1, 0.02], max_iter=10, cv=2, random_state=0)
     held = held_out(selector, X, y, cv=2, random_state=0)
@@ -130,7 +130,7 @@ def test_all_columns_are_judged_by_the_same_estimator_without_prices():
     assert len(held.all_features.folds) == 2
 
 
-def test_a_selector_without_predictions_is_judged_by_a_linear_model():
+def test_a_selector_without_predictions_is_scored_by_a_linear_model():
     X, y = problem(n_rows=90, n_features=6)
     selector = FeatureGradientsSelector(penalty=[20.0, 1.0], cv=0, max_epochs=20)
     held = held_out(selector, X, y, cv=2, random_state=0)
@@ -259,11 +259,11 @@ def two_processes(monkeypatch):
 
 def test_folds_side_by_side_give_what_folds_one_after_another_do(two_processes):
     X, y = problem()
-    told = []
+    found = []
     one, two = (
         held_out(
             GraftingClassifier(l1=GRID), X, y, cv=3, random_state=0, n_jobs=n_jobs,
-            on_fit=lambda done, total: told.append((done, total)),
+            on_fit=lambda done, total: found.append((done, total)),
         )
         for n_jobs in (1, 2)
     )  # fmt: skip
@@ -271,9 +271,9 @@ def test_folds_side_by_side_give_what_folds_one_after_another_do(two_processes):
     assert one.all_features == two.all_features
     for ours, theirs in zip(one.fold_paths, two.fold_paths, strict=True):
         assert [s.support.tolist() for s in ours] == [s.support.tolist() for s in theirs]
-    assert told == 2 * [(done, 7) for done in range(1, 8)]
+    assert found == 2 * [(done, 7) for done in range(1, 8)]
 
-    # whoever interrupts: what was done is kept, and nobody goes on working
+    # an interruption keeps what was done and ends all processes
     def interrupt(done, total):
         if done == 2:
             raise KeyboardInterrupt
@@ -297,7 +297,7 @@ def test_folds_side_by_side_give_what_folds_one_after_another_do(two_processes):
         (GraftingClassifier(executor=object()), 2, 100.0, 1),  # the work is done elsewhere
     ],
 )
-def test_when_processes_are_worth_it(selector, n_jobs, seconds, processes, monkeypatch):
+def test_when_processes_are_used(selector, n_jobs, seconds, processes, monkeypatch):
     monkeypatch.setattr(running, "PARALLEL_SECONDS", 6.0)
     X = np.zeros((10, 3))
     assert running.n_processes(selector, X, n_jobs, seconds) == processes
@@ -311,14 +311,14 @@ def test_processes_are_not_more_than_memory_allows(monkeypatch):
     assert running.n_bytes(csr_matrix(np.eye(4))) == 4 * 8 + 4 * 4 + 5 * 4
 
 
-def test_progress_is_told_fit_by_fit():
+def test_progress_is_reported_after_each_fit():
     X, y = problem()
-    told = []
+    found = []
     held_out(
         GraftingClassifier(l1=[0.1], cv=0), X, y, cv=2, random_state=0,
-        on_fit=lambda done, total: told.append((done, total)),
+        on_fit=lambda done, total: found.append((done, total)),
     )  # fmt: skip
-    assert told == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
+    assert found == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
 
 
 X_SMALL, Y_SMALL = problem(n_rows=60, n_features=6)
@@ -345,7 +345,7 @@ def test_what_cannot_work_is_refused_before_any_fit(selector, more, message):
         held_out(selector, X_SMALL, Y_SMALL, **more)
 
 
-def test_a_validator_without_probabilities_is_told_what_to_do():
+def test_a_validator_without_probabilities_is_refused():
     with pytest.raises(ParameterError, match="scoring='accuracy'"):
         held_out(QUICK, X_SMALL, Y_SMALL, cv=2, validator=LinearSVC())
     held = held_out(QUICK, X_SMALL, Y_SMALL, cv=2, validator=LinearSVC(), scoring="accuracy")

@@ -1,4 +1,4 @@
-"""Rows of a table on disk train and judge as they do in memory."""
+"""Held-out scores of tables on disk equal those of tables in memory."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def problem():
 
 
 def selector(**more):
-    told = {"penalty": 0.005, "max_iter": 8, "early_stopping": False, "random_state": 0}
-    return secateur.AGBMClassifier(**{**told, **more})
+    found = {"penalty": 0.005, "max_iter": 8, "early_stopping": False, "random_state": 0}
+    return secateur.AGBMClassifier(**{**found, **more})
 
 
 def test_some_rows_give_the_model_of_these_rows(problem):
@@ -48,16 +48,16 @@ def test_some_rows_give_the_model_of_these_rows(problem):
 
 def test_held_out_scores_are_those_of_memory(problem):
     X, y = problem
-    told = {"cv": 3, "random_state": 0}
+    found = {"cv": 3, "random_state": 0}
     for one in (selector(), selector(penalty=[0.02, 0.002], early_stopping="auto")):
-        here = secateur.held_out(one, X, y, **told)
-        there = secateur.held_out(one, secateur.open_table(X, y), None, **told)
+        here = secateur.held_out(one, X, y, **found)
+        there = secateur.held_out(one, secateur.open_table(X, y), None, **found)
         assert [step.score for step in there.path] == [step.score for step in here.path]
         assert there.all_features == here.all_features
         assert there.selector.selection_.names == here.selector.selection_.names
 
 
-def test_a_sample_judges_where_not_all_rows_fit(problem, monkeypatch):
+def test_a_sample_is_scored_where_not_all_rows_fit(problem, monkeypatch):
     from secateur.storage import stored_table
 
     monkeypatch.setattr(stored_table, "SAMPLE_ROWS", 200)
@@ -81,20 +81,20 @@ def test_held_out_scores_of_several_tasks_are_those_of_memory(problem):
     task = np.random.default_rng(1).choice(["one", "two"], N_ROWS)
     number = y * (1 + 9 * (task == "two")) + X[:, 5] / 9  # another unit in each task
     table = secateur.open_table(frame.assign(y=number, t=task), "y", task="t")
-    told = {"cv": 2, "random_state": 0}
+    found = {"cv": 2, "random_state": 0}
     for ways in (True, False):
         one = secateur.MultitaskAGBMRegressor(
             group_penalty=0.005, common_trees=ways, max_iter=4, random_state=0
         )
-        here = secateur.held_out(one, frame, number, task=task, **told)
-        there = secateur.held_out(one, table, None, **told)
+        here = secateur.held_out(one, frame, number, task=task, **found)
+        there = secateur.held_out(one, table, None, **found)
         assert there.path[-1].score.metric == "relative squared_error"
         assert [step.score for step in there.path] == [step.score for step in here.path]
         assert there.all_features == here.all_features
-    # who knows of no tasks is judged as if there were none
+    # a selector without tasks is scored as if there were none
     plain = secateur.AGBMRegressor(penalty=0.005, max_iter=5, random_state=0)
-    there = secateur.held_out(plain, table, None, **told)
-    here = secateur.held_out(plain, frame, number, **told)
+    there = secateur.held_out(plain, table, None, **found)
+    here = secateur.held_out(plain, frame, number, **found)
     assert [step.score for step in there.path] == [step.score for step in here.path]
 
 

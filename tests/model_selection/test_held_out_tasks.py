@@ -32,7 +32,7 @@ def folds_of(n_rows):
     return [(numbers[numbers % 2 != k], numbers[numbers % 2 == k]) for k in range(2)]
 
 
-def test_each_row_is_judged_by_its_own_task_fitted_without_it():
+def test_each_row_is_scored_by_its_own_task_fitted_without_it():
     X, y, task = problem()
     y = np.where(y > 0, "yes", "no")
     cv = folds_of(len(y))
@@ -49,7 +49,7 @@ def test_each_row_is_judged_by_its_own_task_fitted_without_it():
     assert set(held.path[-1].supports) == {"north", "south"}
 
 
-def test_losses_of_numbers_are_told_in_the_unit_of_each_task():
+def test_losses_of_regression_are_in_the_unit_of_each_task():
     X, y, task = problem()
     cv = folds_of(len(y))
     held = held_out(MultitaskAGBMRegressor(**QUICK), X, y, cv=cv, task=task, random_state=0)
@@ -64,7 +64,7 @@ def test_losses_of_numbers_are_told_in_the_unit_of_each_task():
     assert held.all_features.metric == "relative squared_error"
 
 
-def test_a_validator_that_knows_no_tasks_is_asked_as_it_is():
+def test_a_validator_without_tasks_predicts_as_it_is():
     X, y, task = problem()
     selector = MultitaskAGBMRegressor(**QUICK)
     held = held_out(selector, X, y, cv=2, task=task, validator=LinearRegression(), random_state=0)
@@ -82,7 +82,7 @@ def test_drawn_folds_have_their_share_of_every_task_and_class():
         assert sorted(y[small]) == [0, 1]
 
 
-def test_tasks_are_told_apart_by_class():
+def test_strata_are_tasks_and_classes():
     target = read_target(["a", "b", "b", "c"], target_type="classification")
     mixed = strata_of_tasks(target, np.array(["x", "x", "y", "y"], object))
     assert mixed.values.tolist() == [0, 1, 2, 3]
@@ -102,7 +102,7 @@ def test_tasks_are_told_apart_by_class():
 )
 def test_folds_that_do_not_train_every_task_are_refused_before_any_work(change, message):
     X, y, task = problem()
-    told = {"y": (y > 0).astype(int), "task": task, "cv": 2, **change}
+    found = {"y": (y > 0).astype(int), "task": task, "cv": 2, **change}
     done = []
     with pytest.raises(InputError, match=message):
         held_out(
@@ -110,7 +110,7 @@ def test_folds_that_do_not_train_every_task_are_refused_before_any_work(change, 
             X,
             random_state=0,
             on_fit=lambda *n: done.append(n),
-            **told,
+            **found,
         )
     assert done == []
 

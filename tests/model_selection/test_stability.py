@@ -53,7 +53,7 @@ def _forget():
     Fake.fits.clear()
 
 
-def test_a_steady_selection_is_steady():
+def test_a_selection_that_never_changes_is_stable():
     X, y = problem()
     found = stability(Fake(), X, y, 6, random_state=0)
     assert found.index == 1.0

@@ -68,7 +68,7 @@ def test_nan_equals_nan_and_the_order_of_keys_does_not_count():
         (make(one(details={"round": 1})), "steps[0].details: {} against"),
     ],
 )
-def test_the_first_difference_is_told(b, difference):
+def test_the_first_difference_is_named(b, difference):
     a = make(one())
     assert explain_difference(a, b).startswith(difference)
     assert not paths_equal(a, b)
@@ -86,7 +86,7 @@ def test_scores_differ_in_each_part():
     )
 
 
-def test_floats_are_compared_bit_for_bit_unless_told():
+def test_floats_are_compared_bit_for_bit_by_default():
     a, b = make(one(objective=0.3)), make(one(objective=math.nextafter(0.3, 1)))
     assert explain_difference(a, b) == "steps[0].objective: 0.3 against 0.30000000000000004"
     assert paths_equal(a, b, rtol=1e-12)

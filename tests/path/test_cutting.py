@@ -77,7 +77,7 @@ def test_one_standard_error_takes_the_fewest_within_reach(make_path):
     assert OneStandardError(5).choose(path) == 0
 
 
-def test_one_standard_error_uses_the_spread_of_the_best():
+def test_one_standard_error_is_that_of_the_best_step():
     standard_errors, losses = (9.0, 9.0, 0.01), (0.9, 0.205, 0.2)
     scores = [
         Score(loss, standard_error, (), "inner")
@@ -104,7 +104,7 @@ def test_one_standard_error_tells_its_reason(make_path):
     assert "within 2 standard errors (0.0082)" in path.cut(OneStandardError(2)).sentence
 
 
-def test_one_standard_error_without_a_spread_is_best_and_says_so(make_path):
+def test_one_standard_error_without_a_standard_error_is_best_and_says_so(make_path):
     path = make_path([1, 2], [0.25, 0.2], standard_error=NAN)
     chosen = path.cut()
     assert chosen.index == 1
@@ -286,7 +286,7 @@ def test_a_rule_of_ones_own_is_taken(make_path):
 
 
 @pytest.mark.parametrize("index", [-1, 2])
-def test_a_rule_that_points_outside_is_told(make_path, index):
+def test_a_rule_that_points_outside_is_refused(make_path, index):
     class Outside:
         def choose(self, path):
             return index

@@ -129,7 +129,7 @@ def test_score_of_folds_has_the_standard_error_of_the_mean():
     assert score.folds == (0.2, 0.4, 0.9)
 
 
-def test_one_fold_says_nothing_about_the_spread():
+def test_one_fold_gives_no_standard_error():
     assert math.isnan(Score.of([0.2], origin="inner").standard_error)
 
 

@@ -332,9 +332,9 @@ def test_evidence_cannot_be_changed():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "must be JSON"),
-        ("[]", "must have the format"),
-        ('{"format": "secateur.path", "version": 1}', "must have the format"),
+        ("{", "JSON"),
+        ("[]", "secateur.evidence"),
+        ('{"format": "secateur.path", "version": 1}', "secateur.evidence"),
         ('{"format": "secateur.evidence", "version": 99}', "version 2 or older"),
         ('{"format": "secateur.evidence", "version": 1}', "damaged"),
     ],
