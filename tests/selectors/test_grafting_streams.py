@@ -143,7 +143,7 @@ def test_a_libsvm_file_stays_sparse(tmp_path):
 @pytest.mark.parametrize("kind", ["numbers", "sparse", "three classes"])
 def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
     """The numbers of every block read for good, columns in use in plain memory."""
-    from secateur.execution.blocks import Heap
+    from secateur.execution.blocks import HeapAllocator
     from secateur.execution.worker import NumberBlockSource
     from secateur.selectors import grafting_base
 
@@ -160,7 +160,7 @@ def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
             is_sparse=source.is_sparse,
             centre=params.fit_intercept,
             scale=params.standardize,
-            space=lambda: Heap(),  # noqa: PLW0108 - not the class itself: few rows at a time
+            space=lambda: HeapAllocator(),  # noqa: PLW0108 - not the class itself: few rows at a time
         )
 
     monkeypatch.setattr(grafting_base.GraftingSelector, "_columns", columns)

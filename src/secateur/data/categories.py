@@ -93,22 +93,6 @@ def learn_categories(
     At most 255 codes are given. In a column of more values the 254 most frequent ones keep a code
     of their own, all others share the last, and a warning says so.
 
-    Parameters
-    ----------
-    column : ndarray of shape (n_rows,)
-        Values of any hashable kind; missing ones do not count.
-    name : str, default=""
-        The column's name, for the warning.
-    order : sequence, optional
-        All possible values in their own order; sorted order otherwise.
-
-    Returns
-    -------
-    Categories
-        The values that occur, with their codes.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> learn_categories(np.array([30.0, 10.0, np.nan, 10.0])).values
     array([10., 30.])
@@ -159,8 +143,6 @@ def warn_of_unknown(categories: Categories, column: AnyArray, name: str) -> None
 def is_missing(value: Any) -> bool:
     """Tell whether one value stands for no value: None, NaN, NaT or pandas' NA.
 
-    Examples
-    --------
     >>> is_missing(None), is_missing(float("nan")), is_missing("")
     (True, True, False)
     """

@@ -51,8 +51,6 @@ def check_real(dtype: np.dtype[np.generic], what: str = "X") -> None:
 def to_floats(array: AnyArray) -> FloatArray:
     """Turn objects or text into floats, missing values into NaN.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> to_floats(np.array([1, None, 2.5], dtype=object))
     array([1. , nan, 2.5])

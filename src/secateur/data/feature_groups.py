@@ -19,20 +19,6 @@ _COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray)
 def read_feature_groups(feature_groups: Any, index: FeatureIndex) -> Any:
     """Return which feature is in which group.
 
-    Parameters
-    ----------
-    feature_groups : None, sequence, dict or matrix
-        As in `FeatureCosts`.
-    index : FeatureIndex
-        The features.
-
-    Returns
-    -------
-    scipy.sparse.csr_array of shape (n_features, n_groups), or None
-        1 where the feature is in the group; None without groups.
-
-    Examples
-    --------
     >>> index = FeatureIndex(("age", "na", "k"))
     >>> read_feature_groups({"blood": ["na", "k"]}, index).toarray()
     array([[0],
@@ -62,8 +48,6 @@ def feature_group_labels(feature_groups: Any) -> list[str]:
 
     Groups of a matrix are numbered.
 
-    Examples
-    --------
     >>> feature_group_labels(["urine", None, "blood", "urine"])
     ['urine', 'blood']
     """
@@ -172,15 +156,7 @@ def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:
 
 
 def read_neighbours(neighbours: Any, n_features: int) -> Any:
-    """Return which features are neighbours, as a symmetric sparse matrix, or None.
-
-    Parameters
-    ----------
-    neighbours : None, tuple of int, or matrix of shape (n_features, n_features)
-        The shape of a grid whose cells are the features in C order, or a matrix that is not zero
-        where two features are neighbours, in either direction.
-    n_features : int
-    """
+    """Return which features are neighbours, as a symmetric sparse matrix, or None."""
     if neighbours is None:
         return None
     import scipy.sparse as sp
@@ -202,13 +178,6 @@ def read_neighbours(neighbours: Any, n_features: int) -> Any:
 def grid_neighbours(shape: tuple[int, ...]) -> Any:
     """Connect each cell of a grid with the next one along each axis.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        The lengths of the axes; cells are numbered in C order.
-
-    Examples
-    --------
     >>> grid_neighbours((2, 2)).toarray()
     array([[0, 1, 1, 0],
            [1, 0, 0, 1],

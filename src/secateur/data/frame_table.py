@@ -37,22 +37,7 @@ def read_frame(
     like: TableSchema | None = None,
     only: IntArray | None = None,
 ) -> FrameTable:
-    """Check a data frame and give it as a table.
-
-    Parameters
-    ----------
-    frame : narwhals.DataFrame
-        The user's frame, wrapped.
-    schema : TableSchema
-        The names that the frame brings, still without categories.
-    categorical_features, like, only
-        As in `secateur.data.frames.read_table`.
-
-    Returns
-    -------
-    FrameTable
-        The table, with the categories learnt or those of ``like``.
-    """
+    """Check a data frame and give it as a table."""
     check_shape(frame.shape)
     if like is not None:
         frame = _arranged(frame, schema, like)

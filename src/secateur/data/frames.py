@@ -81,15 +81,6 @@ def read_table(
 def select_columns(X: Any, features: Any) -> Any:
     """Give some columns of X in the kind of container that X is.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or data frame
-        Rows and columns; lists come back as an array.
-    features : array of int
-        The columns, in the order wanted.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> select_columns(pd.DataFrame({"a": [1], "b": ["x"], "c": [True]}), [0, 2])
        a     c
@@ -108,8 +99,6 @@ def select_columns(X: Any, features: Any) -> Any:
 def select_rows(X: Any, rows: Any) -> Any:
     """Give some rows of X in the kind of container that X is; lists come back as an array.
 
-    Examples
-    --------
     >>> select_rows(np.array([[1, 2], [3, 4], [5, 6]]), [2, 0])
     array([[5, 6],
            [1, 2]])
@@ -266,15 +255,6 @@ def _read_sparse(
 def as_array(values: Any, what: str) -> AnyArray:
     """Give whatever holds values as an array; missing ones are NaN or None.
 
-    Parameters
-    ----------
-    values : array, list, series or data frame
-        What the user gave.
-    what : str
-        What it is to be, for messages: "y", "sample_weight".
-
-    Examples
-    --------
     >>> as_array([1, 2], "y")
     array([1, 2])
     """

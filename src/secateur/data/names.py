@@ -17,8 +17,6 @@ from secateur.typing import AnyArray, IntArray
 def made_up_names(n_features: int) -> tuple[str, ...]:
     """Name columns that have no name.
 
-    Examples
-    --------
     >>> made_up_names(3)
     ('x0', 'x1', 'x2')
     """
@@ -56,8 +54,6 @@ def check_width(n_features: int, names: Sequence[str]) -> None:
 def align(names: Sequence[str], expected: Sequence[str]) -> list[int] | None:
     """Give the order that brings names into that of fit time; None if they are in it.
 
-    Examples
-    --------
     >>> align(("b", "a"), ("a", "b"))
     [1, 0]
     """
@@ -117,15 +113,7 @@ class FeatureIndex:
         return {name: position for position, name in enumerate(self.names)}
 
     def find(self, features: Any, *, parameter: str) -> IntArray:
-        """Give the indices of features, in the order given.
-
-        Parameters
-        ----------
-        features : str, int, iterable of str or int, or boolean mask
-            What the user wrote.
-        parameter : str
-            Where the user wrote it, for the message.
-        """
+        """Give the indices of features, in the order given."""
         if isinstance(features, str) or np.isscalar(features):
             features = [features]  # one name is meant whole, not letter by letter
         array = _as_array(features)

@@ -235,19 +235,6 @@ class RemoteTable(Table):
 def canonical_csc(matrix: Any) -> Any:
     """Give any scipy sparse matrix as clean compressed columns, leaving the original alone.
 
-    Parameters
-    ----------
-    matrix : scipy sparse matrix or array
-        In any format.
-
-    Returns
-    -------
-    scipy.sparse.csc_array
-        float64, indices sorted, duplicates summed, stored zeros gone. Shares its memory with a
-        matrix that was so already.
-
-    Examples
-    --------
     >>> from scipy.sparse import coo_array
     >>> canonical_csc(coo_array(([1, 2, 0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))).data
     array([3.])

@@ -80,8 +80,6 @@ def read_target(y: Any, *, target_type: TargetType, n_rows: int | None = None) -
 def read_target_like(y: Any, like: Target, *, n_rows: int) -> Target:
     """Read the target of further rows in the classes of a target that is known already.
 
-    Examples
-    --------
     >>> known = read_target(["no", "yes"], target_type="classification")
     >>> read_target_like(["yes", "yes"], known, n_rows=2).values
     array([1., 1.])

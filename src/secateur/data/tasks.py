@@ -47,8 +47,6 @@ def is_wide(y: Any) -> bool:
 def read_wide(y: Any, *, target_type: TargetType, n_rows: int) -> list[TaskRows]:
     """A task for each column of y; missing labels leave a row out of that task.
 
-    Examples
-    --------
     >>> tasks = read_wide(np.array([[1.0, 5.0], [2.0, np.nan]]), target_type="regression", n_rows=2)
     >>> [(each.key, each.rows.tolist()) for each in tasks]
     [(0, [0, 1]), (1, [0])]
@@ -91,15 +89,6 @@ def _wide_task(key: Any, rows: IntArray, labels: AnyArray, target_type: TargetTy
 def read_stacked(target: Target, task: Any, n_rows: int) -> list[TaskRows]:
     """The tasks of rows that carry the name of their task; one task if there are no names.
 
-    Parameters
-    ----------
-    target : Target
-        Of all rows; every task has those of its classes that occur in it.
-    task : None, list, array or series of shape (n_rows,)
-        Any hashable values.
-
-    Examples
-    --------
     >>> target = read_target([0, 1, 1, 2], target_type="classification")
     >>> tasks = read_stacked(target, ["b", "a", "b", "a"], 4)
     >>> [(each.key, each.rows.tolist(), each.target.classes) for each in tasks]

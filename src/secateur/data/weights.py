@@ -17,20 +17,6 @@ from secateur.typing import FloatArray
 def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Check the weights of the rows; one each by default.
 
-    Parameters
-    ----------
-    sample_weight : None, number, list, array or series of shape (n_rows,)
-        How much each row counts, >= 0; a number counts for every row.
-    n_rows : int
-        The number of rows of X.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        A new array.
-
-    Examples
-    --------
     >>> read_weights(None, 2), read_weights([1, 3], 2)
     (array([1., 1.]), array([1., 3.]))
     """
@@ -64,22 +50,6 @@ def class_weights(
     "balanced" gives class k the weight W / (K W_k), where W is the sum of the rows' weights, W_k
     that of the rows of class k, and K the number of classes: all classes then count the same.
 
-    Parameters
-    ----------
-    target : Target
-        The classes.
-    class_weight : None, "balanced" or dict from label to weight
-        None counts all rows the same; labels left out of the dict have weight 1.
-    sample_weight : ndarray of shape (n_rows,), optional
-        The weights of the rows, for "balanced".
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        One factor per class.
-
-    Examples
-    --------
     >>> from secateur.data.target import read_target
     >>> target = read_target(["a", "b", "b", "b"], target_type="classification")
     >>> class_weights(target, "balanced")
@@ -102,8 +72,6 @@ def class_weights(
 def combine_weights(target: Target, sample_weight: FloatArray, class_weight: Any) -> FloatArray:
     """Multiply the weights of the rows by those of their classes.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from secateur.data.target import read_target
     >>> target = read_target([0, 1, 1], target_type="classification")
@@ -121,8 +89,6 @@ def combine_weights(target: Target, sample_weight: FloatArray, class_weight: Any
 def are_counts(weight: FloatArray) -> bool:
     """Tell whether all weights are whole numbers, so that a weight of 2 may mean two rows.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> are_counts(np.array([1.0, 2.0])), are_counts(np.array([0.5, 1.0]))
     (True, False)

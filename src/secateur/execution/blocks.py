@@ -20,17 +20,17 @@ from secateur.exceptions import StorageError
 from secateur.typing import AnyArray, CodeArray, FloatArray
 
 
-class Space(Protocol):
-    """Gives arrays of zeros, and their pages back when nobody needs them for a while."""
+class Allocator(Protocol):
+    """Allocates arrays of zeros, and releases their pages while they are not needed."""
 
     def zeros(self, shape: Any, dtype: Any) -> AnyArray:
         """A new array."""
 
     def release(self) -> None:
-        """Let the system have the pages; the values stay."""
+        """Release the pages; the values stay."""
 
 
-class Heap:
+class HeapAllocator:
     """Plain memory."""
 
     def zeros(self, shape: Any, dtype: Any) -> AnyArray:
@@ -38,13 +38,13 @@ class Heap:
         return np.zeros(shape, dtype)
 
     def release(self) -> None:
-        """Plain memory stays."""
+        """Do nothing."""
 
 
-class Scratch:
-    """A file without a name: the system writes it out when memory is short, and it goes with us.
+class FileAllocator:
+    """Memory-mapped temporary files, which the system writes out when memory is short.
 
-    >>> space = Scratch(None)
+    >>> space = FileAllocator(None)
     >>> array = space.zeros(3, np.float64)
     >>> array[:] = 7.0
     >>> space.release()
@@ -63,7 +63,7 @@ class Scratch:
             return np.zeros(shape, dtype)
         try:
             with tempfile.TemporaryFile(dir=self._folder) as file:
-                _make_long(file, n_bytes)
+                _reserve(file, n_bytes)
                 mapped = mmap.mmap(file.fileno(), n_bytes)
         except OSError as error:
             msg = (
@@ -76,13 +76,13 @@ class Scratch:
         return np.frombuffer(mapped, dtype).reshape(shape)
 
     def release(self) -> None:
-        """Let the system have the pages; the values stay in the file."""
+        """Release the pages; the values stay in the file."""
         for mapped in self._maps:
             release_pages(mapped)
 
 
-def _make_long(file: IO[bytes], n_bytes: int) -> None:
-    """Have the disk promise the space: a full one is told of now, and not in the midst of a fit."""
+def _reserve(file: IO[bytes], n_bytes: int) -> None:
+    """Reserve the space on the disk: a full one is found now, and not during a fit."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, n_bytes)
     else:
@@ -90,13 +90,13 @@ def _make_long(file: IO[bytes], n_bytes: int) -> None:
 
 
 def release_pages(mapped: mmap.mmap) -> None:
-    """Let the system have the pages of a mapped file."""
+    """Release the pages of a mapped file."""
     if hasattr(mmap, "MADV_DONTNEED"):
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def prefetch_pages(mapped: mmap.mmap) -> None:
-    """Have the system read a mapped file ahead."""
+    """Read a mapped file ahead."""
     if hasattr(mmap, "MADV_WILLNEED"):
         mapped.madvise(mmap.MADV_WILLNEED)
 
@@ -171,7 +171,7 @@ class RowBlock:
     threads: Threads
     first_row: int = 0
     group_sums: CodeArray | None = None
-    space: Space = field(default_factory=Heap)
+    space: Allocator = field(default_factory=HeapAllocator)
     buffers: HistogramBuffers = field(default_factory=HistogramBuffers)
     mapped: mmap.mmap | None = None
     raw: FloatArray = field(init=False)
@@ -214,13 +214,13 @@ class RowBlock:
         """Room for the histograms of as many nodes as are built together."""
         self.histograms = self.buffers.nodes(int(self.columns.offset[-1]))
 
-    def wake(self) -> None:
-        """Have the codes read ahead, where they are in a file."""
+    def prefetch(self) -> None:
+        """Read the codes ahead, if they are in a file."""
         if self.mapped is not None:
             prefetch_pages(self.mapped)
 
-    def rest(self) -> None:
-        """Give back what memory can be had again from files."""
+    def release(self) -> None:
+        """Release memory that can be read again from files."""
         self.space.release()
         if self.mapped is not None:
             release_pages(self.mapped)

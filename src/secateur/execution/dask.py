@@ -168,7 +168,7 @@ class DaskExecutor:
 
 
 def _nobody() -> None:
-    """What is read in the place of an executor: the process that reads it computes."""
+    """What an executor is unpickled as: None."""
 
 
 def is_executor(value: Any) -> bool:
@@ -195,7 +195,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What became of a task: its result, or the error that it ended with."""
+    """The result of a task, or its error."""
 
     result: Any = None
     error: BaseException | None = None

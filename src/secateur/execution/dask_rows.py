@@ -1,8 +1,8 @@
-"""The executor of one fit on a cluster: orders with numbers, sent again until they are answered.
+"""The executor of one fit on a cluster: numbered calls, sent again until they are answered.
 
 Actors are dask actors: a call goes to its worker without a detour over the scheduler. Rows stay
 where they are; calls and sums travel. A worker that is lost takes its blocks with it: others get
-them again, are told what the lost one was told since the last time that it was settled, and the
+them again, repeat the calls since the last checkpoint, and the
 fit goes on, with the same bits.
 """
 
@@ -75,7 +75,7 @@ class Workers:
 
 
 def lost_scheduler(error: BaseException) -> ClusterError:
-    """The error of a client that is alone."""
+    """The error of a client without a scheduler."""
     return ClusterError(
         f"The client must reach its scheduler. Got none: {error}. Connect to a cluster again; "
         f"{AGAIN}"
@@ -140,7 +140,7 @@ class DaskRowStore:
         return joined(order.calls[-1].verb, answers)
 
     def end(self, fit: DaskFit) -> None:
-        """Have all actors forget a fit; those that are gone have."""
+        """End a fit on all actors."""
         self._fits.discard(fit)
         if self._is_lost:
             return  # nobody is left to forget it
@@ -250,7 +250,7 @@ class DaskRowStore:
         return True
 
     def _bring_up(self, address: str, numbers: Sequence[int]) -> None:
-        """Have a actor do to new blocks what was done to the lost ones."""
+        """Have an actor do to new blocks what the lost ones did."""
         fits = [self._codes] if self._codes is not None else []
         for fit in [*fits, *self._fits]:
             if fit.asked is not None:
@@ -296,11 +296,11 @@ class DaskFit:
         return iter(self.each(function, *small))
 
     def apply(self, function: Callable[..., None], *small: Any) -> None:
-        """Have ``function(block, *small)`` done to every block, before the next call."""
+        """Call ``function(block, *small)`` for every block, before the next call."""
         self._waiting.append(Call("apply", function, small))
 
     def checkpoint(self, function: Callable[..., None], *small: Any) -> None:
-        """Say how a new block is brought to where the others are, once they did what waits."""
+        """Set the call that brings a new block to the state of the others."""
         if self._waiting:
             self._ask(self._waiting.pop())
         self._told = [Call("apply", function, small)]
@@ -310,7 +310,7 @@ class DaskFit:
         return [function(task) for task in tasks]
 
     def close(self) -> None:
-        """The fit is over: actors forget it."""
+        """End the fit on all actors."""
         if self._is_open:
             self._is_open = False
             self._store.end(self)

@@ -18,7 +18,7 @@ import numpy as np
 from secateur._kernels.columns import FLAT, DenseColumns, add_dense, gather_dense
 from secateur._kernels.threads import Threads
 from secateur.data.standardize import Moments, Scale, scale_of
-from secateur.execution.blocks import Heap, Space
+from secateur.execution.blocks import Allocator, HeapAllocator
 from secateur.execution.number_blocks import (
     column_dots,
     column_moments,
@@ -47,7 +47,7 @@ class DistributedColumns:
         Whether the blocks hold stored cells.
     centre, scale : bool
         As in `standardize_table`.
-    space : callable, default=Heap
+    space : callable, default=HeapAllocator
         Gives room for the columns in use. Where that is no plain memory, columns are gone over a
         few rows at a time.
     """
@@ -62,7 +62,7 @@ class DistributedColumns:
         is_sparse: bool,
         centre: bool = True,
         scale: bool = True,
-        space: Callable[[], Space] = Heap,
+        space: Callable[[], Allocator] = HeapAllocator,
     ) -> None:
         self._executor = executor
         self.n_rows = len(weight)
@@ -70,7 +70,7 @@ class DistributedColumns:
         self._scale: Scale = scale_of(found, is_sparse=is_sparse, centre=centre, scale=scale)
         executor.apply(set_scale, self._scale)
         self._checkpoint()
-        self.is_frugal = space is not Heap
+        self.is_frugal = space is not HeapAllocator
         self._new_space = space
         self._space = space()
         self._places: dict[int, int] = {}

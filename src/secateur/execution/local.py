@@ -13,11 +13,11 @@ from secateur.data.binning import BinnedColumns, Category, with_bundles, with_ca
 from secateur.data.memory import resident_memory
 from secateur.data.table import Table
 from secateur.execution.blocks import (
-    Heap,
+    Allocator,
+    FileAllocator,
+    HeapAllocator,
     HistogramBuffers,
     RowBlock,
-    Scratch,
-    Space,
     prefetch_pages,
     release_pages,
 )
@@ -47,10 +47,10 @@ class LocalExecutor(Generic[Block]):
     def _visit(self, function: Callable[..., Any], small: tuple[Any, ...]) -> Iterator[Any]:
         for number, block in enumerate(self.blocks):
             if self.one_pass and number + 1 < len(self.blocks):
-                self.blocks[number + 1].wake()  # type: ignore[attr-defined]  # blocks of rows
+                self.blocks[number + 1].prefetch()  # type: ignore[attr-defined]  # blocks of rows
             yield function(block, *small)
             if self.one_pass:
-                block.rest()  # type: ignore[attr-defined]  # likewise
+                block.release()  # type: ignore[attr-defined]  # likewise
 
     def sum(self, function: Callable[..., Any], *small: Any, finish: Finish | None = None) -> Any:
         """The sum of ``function(block, *small)`` over the blocks; ``finish`` is done to it."""
@@ -67,15 +67,15 @@ class LocalExecutor(Generic[Block]):
         return self._visit(function, small)
 
     def apply(self, function: Callable[..., None], *small: Any) -> None:
-        """Have ``function(block, *small)`` done to every block."""
+        """Call ``function(block, *small)`` for every block."""
         for _ in self._visit(function, small):
             pass
 
     def checkpoint(self, function: Callable[..., None], *small: Any) -> None:
-        """Nothing: a block of this process is not lost, and need not be made again."""
+        """Do nothing: blocks of this process are not lost."""
 
     def close(self) -> None:
-        """Nothing: blocks of this process go when nobody needs them."""
+        """Do nothing."""
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]:
         """``function(task)`` of every task."""
@@ -137,7 +137,7 @@ STATE_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRows:
-    """What a fit asks of the rows: target and weight of all, and which of them train or judge.
+    """The rows of a fit: target and weight of all, and which are training and test rows.
 
     ``category`` is one more column, which only this fit has.
     """
@@ -188,13 +188,13 @@ def make_block(
 
 
 class RowStore(Protocol):
-    """Where rows are."""
+    """The rows of a table, and executors over them."""
 
     def executor(self, asked: FitRows) -> Executor:
-        """Who computes on the rows for one fit."""
+        """The executor over the rows for one fit."""
 
     def code_executor(self) -> Executor:
-        """Who computes on the codes alone, for all fits."""
+        """The executor over the codes, for all fits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,21 +224,21 @@ class CodeBlock:
     first_row: int
     threads: Threads
     mapped: Any = None
-    space: Space = field(default_factory=Heap)
+    space: Allocator = field(default_factory=HeapAllocator)
     group_sums: CodeArray | None = None
 
-    def wake(self) -> None:
-        """Have the codes read ahead, where they are in a file."""
+    def prefetch(self) -> None:
+        """Read the codes ahead, if they are in a file."""
         if self.mapped is not None:
             prefetch_pages(self.mapped)
 
-    def rest(self) -> None:
-        """Give back what memory can be had again from files."""
+    def release(self) -> None:
+        """Release memory that can be read again from files."""
         self.space.release()
         if self.mapped is not None:
             release_pages(self.mapped)
 
-    def rows_of(self, asked: FitRows, space: Space, buffers: HistogramBuffers) -> RowBlock:
+    def rows_of(self, asked: FitRows, space: Allocator, buffers: HistogramBuffers) -> RowBlock:
         """The same rows as one fit sees them; ``asked`` is of these rows."""
         return make_block(
             self.columns,
@@ -303,7 +303,7 @@ class DiskRowStore:
                 columns = blocks[0].columns(room, table.bins)
             columns = with_bundles(columns, threads)
             held = CodeBlock(columns, blocks[0].first_row, threads, mapped, self._space())
-            held.rest()
+            held.release()
             self.held.append(held)
 
     @property
@@ -320,8 +320,8 @@ class DiskRowStore:
         ]
         return LocalExecutor(blocks, is_frugal=self.is_frugal)
 
-    def _space(self) -> Space:
-        return Heap() if self._in_memory else Scratch(self._folder)
+    def _space(self) -> Allocator:
+        return HeapAllocator() if self._in_memory else FileAllocator(self._folder)
 
     def code_executor(self) -> LocalExecutor[CodeBlock]:
         """The codes, block after block."""

@@ -140,13 +140,13 @@ def some_columns(block: AnyBlock, features: IntArray) -> FloatArray:
 
 
 @dataclass(slots=True, eq=False)
-class Desk:
-    """Where blocks that are read one after the other lie."""
+class ReadBuffer:
+    """Memory for blocks that are read one after the other."""
 
     _room: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def cleared(self, n_features: int, n_rows: int) -> FloatArray:
-        """Room for a block, feature-major; what lay there is gone."""
+        """An array for a block, feature-major; it is reused."""
         size = n_features * n_rows
         if self._room.size < size:
             self._room = np.empty(size)
@@ -166,7 +166,7 @@ class FileBlock:
     first_row: int
     n_rows: int
     threads: Threads
-    desk: Desk
+    buffer: ReadBuffer
     scale: Scale | None = None
 
     @property
@@ -204,7 +204,7 @@ class FileBlock:
 
     def _dense(self) -> DenseColumns:
         stored = self.piece.dense()
-        cells = self.desk.cleared(self.piece.n_features, self.n_rows)
+        cells = self.buffer.cleared(self.piece.n_features, self.n_rows)
 
         def bring(start: int, stop: int) -> None:
             some = stored[start:stop]
@@ -229,8 +229,8 @@ class FileBlock:
 
 def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor[FileBlock]:
     """All blocks of a table in a file, one after the other."""
-    desk, first, blocks = Desk(), 0, []
+    buffer, first, blocks = ReadBuffer(), 0, []
     for piece, kept, n_rows in zip(table.pieces, table.kept, table.lengths, strict=True):
-        blocks.append(FileBlock(piece, kept, first, n_rows, threads, desk))
+        blocks.append(FileBlock(piece, kept, first, n_rows, threads, buffer))
         first += n_rows
     return LocalExecutor(blocks)

@@ -1,6 +1,6 @@
-"""What the actors of a cluster hold: blocks of rows, and how a actor comes by each of them.
+"""What the actors of a cluster hold: blocks of rows, and how an actor comes by each of them.
 
-A actor holds blocks for all fits (codes, or numbers), and for every fit blocks of rows made from
+An actor holds blocks for all fits (codes, or numbers), and for every fit blocks of rows made from
 them. Calls come with a serial number. A call that was done already, but whose answer was lost on
 the way, is not done again: its answer is kept until the next one comes.
 """
@@ -17,7 +17,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, with_bundles
 from secateur.data.standardize import stays_sparse
 from secateur.data.table import Table
-from secateur.execution.blocks import Heap, HistogramBuffers
+from secateur.execution.blocks import HeapAllocator, HistogramBuffers
 from secateur.execution.local import CodeBlock, FitRows, LocalExecutor, added
 from secateur.execution.number_blocks import NumberBlock, Numbers, read_numbers
 from secateur.storage.numbers import StoredNumbers
@@ -30,9 +30,9 @@ CODES = 0
 
 
 class Call(NamedTuple):
-    """A function and what it is given beside a block; ``verb`` is sum, each or apply.
+    """A function and its arguments besides a block; ``verb`` is sum, each or apply.
 
-    ``finish`` is done to the sum over the blocks of a actor.
+    ``finish`` is done to the sum over the blocks of an actor.
     """
 
     verb: str
@@ -89,7 +89,7 @@ class WorkerActor:
         """Make the blocks of a fit; ``asked`` are the parts of these blocks."""
         found = self._fits.setdefault(fit, _Fit())
         for number, part in asked.items():
-            found.blocks[number] = self._held[number].rows_of(part, Heap(), self._buffers)
+            found.blocks[number] = self._held[number].rows_of(part, HeapAllocator(), self._buffers)
 
     def catch_up(
         self, fit: int, numbers: Sequence[int], told: Sequence[Call], pending: Order | None
@@ -168,7 +168,7 @@ Make = Callable[[Any, Any, Threads], Any]
 
 
 class BlockSource(Protocol):
-    """Blocks of rows that can be given out again and again."""
+    """Blocks of rows that can be sent to workers again and again."""
 
     name: str
     make: Make
@@ -183,7 +183,7 @@ class BlockSource(Protocol):
         """The number of the first row of each block."""
 
     def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
-        """What a actor needs to make each of these blocks, with its number."""
+        """What an actor needs to make each of these blocks, with its number."""
 
 
 class CodeBlockSource:

@@ -22,7 +22,7 @@ from secateur.engines.grafting.linear import LinearEngine
 from secateur.engines.grafting.models import LinearModel, Network
 from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.exceptions import InputError, ParameterError, some_of
-from secateur.execution.blocks import Scratch
+from secateur.execution.blocks import FileAllocator
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.execution.number_blocks import file_number_blocks
 from secateur.execution.worker import NumberBlockSource
@@ -353,7 +353,7 @@ def _make_columns(
         return distributed(executor.distribute(source).code_executor(), is_sparse=source.is_sparse)
     if isinstance(table, StoredNumbers):
         blocks, folder = file_number_blocks(table, threads), table.folder
-        return distributed(blocks, is_sparse=table.is_sparse, space=lambda: Scratch(folder))
+        return distributed(blocks, is_sparse=table.is_sparse, space=lambda: FileAllocator(folder))
     if isinstance(table, LazyTable):
         return distributed(NumberBlockSource(table).here(threads), is_sparse=False)
     return standardize_table(table, weight, centre=centre, scale=scale, threads=threads)

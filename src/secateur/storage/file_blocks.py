@@ -52,14 +52,7 @@ def files_of(path: Path) -> list[Path]:
 def open_frames(
     path: Any, labels: Collection[str] = ()
 ) -> tuple[list[str], Callable[[int], Iterator[Any]]]:
-    """The names of the columns, and a reader of pyarrow tables of at most so many rows.
-
-    Parameters
-    ----------
-    path : path or pyarrow dataset
-    labels : collection of str
-        Columns of text files whose whole numbers stay whole.
-    """
+    """The names of the columns, and a reader of pyarrow tables of at most so many rows."""
     if isinstance(path, str | os.PathLike) and format_of(Path(path)) == "csv":
         parts = [TextFrames(file, labels) for file in files_of(Path(path))]
         _check_alike(parts, path)
@@ -161,16 +154,7 @@ def _unreadable(path: Any, kind: str, error: Exception) -> InputError:
 def libsvm_blocks(
     file: str | os.PathLike[str], n_rows: int = 10_000, n_columns: int | None = None
 ) -> Iterator[tuple[Any, Any]]:
-    """Blocks of a LIBSVM file: sparse matrices and labels.
-
-    Parameters
-    ----------
-    file : path
-    n_rows : int, default=10_000
-        The rows of a block.
-    n_columns : int, optional
-        The number of columns, where it is larger than the largest that the file names.
-    """
+    """Blocks of a LIBSVM file: sparse matrices and labels."""
     opened = open_libsvm(Path(file))
     width = len(opened.names)
     if n_columns is not None and n_columns < width:

@@ -295,17 +295,6 @@ def _is_stored(X: Any) -> bool:
 def read_blocks(X: Any, y: Any = None, most_cells: int | None = None) -> Iterator[Block]:
     """The blocks of a stream.
 
-    Parameters
-    ----------
-    X : iterator of (X, y) or (X, y, weight), stored table, or name of a file
-        Parquet (a file or a folder), CSV, Feather, or LIBSVM; see `secateur.storage.file_blocks`.
-    y : str, optional
-        The column of a file that is the target; the last one by default. LIBSVM has its own.
-    most_cells : int, optional
-        The most cells of a block of a file, about; so many rows at a time otherwise, however wide.
-
-    Examples
-    --------
     >>> [len(X) for X, y, weight in read_blocks(iter([([[1.0]], [0]), ([[2.0]], [1])]))]
     [1, 1]
     """
