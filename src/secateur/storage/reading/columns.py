@@ -61,26 +61,12 @@ MICROSECONDS_PER_DAY = 86_400_000_000
 def numbers_and_texts(
     frame: Any, texts: Collection[int], decimal: str = "."
 ) -> tuple[FloatArray, dict[int, Any]]:
-    """The columns of a frame as a matrix of numbers, and some of them as text.
+    """The columns of a frame (of numbers and text, named by position) as a matrix and as text.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Columns of numbers and of text, named by position.
-    texts : collection of int
-        Positions of columns that are wanted as text, whatever is in them.
-    decimal : {".", ","}
+    The matrix has NaN for missing cells and for those that are not numbers. As text, stripped and
+    with nulls for missing cells, come the columns with cells that are not numbers, and those of
+    ``texts``.
 
-    Returns
-    -------
-    matrix : array of shape (n_rows, n_columns)
-        NaN for missing cells and for those that are not numbers.
-    texts : dict of int to polars.Series
-        The stripped cells, missing ones as nulls, of the columns that are wanted and of those with
-        cells that are not numbers.
-
-    Examples
-    --------
     >>> import polars as pl
     >>> numbers_and_texts(pl.DataFrame({"0": ["1", " 2.5", "NA"]}), [])
     (array([[1. ],

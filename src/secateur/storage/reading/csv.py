@@ -53,19 +53,8 @@ class CsvFile:
     several spaces as one delimiter, Python's csv module rewrites them first: it is slower, and
     knows the numbers of the lines.
 
-    Parameters
-    ----------
-    file : Path
-    kind : FileKind
-    encoding : Encoding
-    dialect : Dialect
-    names, notes : tuple of str
-    header : bytes
-        The line of names, as UTF-8; empty without one.
-    content : bytes or None
-        The whole text as UTF-8, if it was read at once.
-    text_columns : frozenset of int
-        Columns that are not all numbers in the first lines.
+    ``header`` is the line of names as UTF-8, empty without one; ``content`` the whole text as
+    UTF-8, if it was read at once; ``text_columns`` are not all numbers in the first lines.
     """
 
     file: Path

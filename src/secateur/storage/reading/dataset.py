@@ -40,34 +40,12 @@ class Roles:
         return [name for name in names if name is not None]
 
 
-class RowValues(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowValues:
     """What is known of the rows that are used, besides the features.
-
-    ``rows`` are their positions in the file: those with a target, by time if there is one.
-    """
-
-    rows: IntArray
-    y: AnyArray
-    target: str
-    target_type: TargetType
-    weight: FloatArray | None
-    time: FloatArray | None
-    group: AnyArray | None
-    tasks: AnyArray | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dataset:
-    """What a selection needs of a file.
 
     Parameters
     ----------
-    features : Features
-        X with its names, rows as in ``rows``.
-    plan : Plan
-    raw : RawTable
-        The table, or its first row if the features are in a table on disk.
-    notes : tuple of str
     rows : array of int
         The rows of the file that are used, in this order: those with a target, by time if there is
         one.
@@ -80,10 +58,6 @@ class Dataset:
         The task of each row, where there are several.
     """
 
-    features: Features
-    plan: Plan
-    raw: RawTable
-    notes: tuple[str, ...]
     rows: IntArray
     y: AnyArray
     target: str
@@ -92,6 +66,26 @@ class Dataset:
     time: FloatArray | None = None
     group: AnyArray | None = None
     tasks: AnyArray | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dataset(RowValues):
+    """What a selection needs of a file.
+
+    Parameters
+    ----------
+    features : Features
+        X with its names, rows as in ``rows``.
+    plan : Plan
+    raw : RawTable
+        The table, or its first row if the features are in a table on disk.
+    notes : tuple of str
+    """
+
+    features: Features
+    plan: Plan
+    raw: RawTable
+    notes: tuple[str, ...]
 
     @property
     def is_stored(self) -> bool:
@@ -124,11 +118,11 @@ def make_dataset(
     values, notes = row_values(raw, roles, target_type)
     features = make_features(plan, raw, indicators=indicators)
     return Dataset(
-        features._replace(X=take_rows(features.X, values.rows, raw.n_rows)),
-        plan,
-        raw,
-        (*raw.notes, *plan.notes, *features.notes, *notes),
-        **values._asdict(),
+        features=features._replace(X=take_rows(features.X, values.rows, raw.n_rows)),
+        plan=plan,
+        raw=raw,
+        notes=(*raw.notes, *plan.notes, *features.notes, *notes),
+        **vars(values),
     )
 
 
@@ -262,13 +256,7 @@ def row_values(
 ) -> tuple[RowValues, list[str]]:
     """Target, weights, times, groups and tasks of the rows with a target, and notes.
 
-    Parameters
-    ----------
-    raw : RawTable
-        The columns that have a role, and perhaps others.
-    roles : Roles
-    target_type : optional
-        Guessed by default.
+    ``raw`` needs the columns that have a role only; ``target_type`` is guessed by default.
     """
     target = target_name(raw, roles.target)
     y, rows, notes = _target(raw, target)
@@ -290,8 +278,17 @@ def row_values(
         weight = _checked_weight(weight, str(roles.weight))
     if tasks is not None:
         tasks = _checked_tasks(tasks, str(roles.tasks))
-    group = column(roles.group)
-    return RowValues(rows, y, target, target_type, weight, time, group, tasks), notes
+    values = RowValues(
+        rows=rows,
+        y=y,
+        target=target,
+        target_type=target_type,
+        weight=weight,
+        time=time,
+        group=column(roles.group),
+        tasks=tasks,
+    )
+    return values, notes
 
 
 def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:

@@ -131,18 +131,7 @@ def _guessed_encoding(error: UnicodeError, n_lines: int) -> Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the cells of a text file are written.
-
-    Parameters
-    ----------
-    delimiter : str
-    header : tuple of str or None
-        The names in the first line; None if it holds values.
-    n_columns : int
-    decimal : {".", ","}
-    notes : tuple of str
-        What was guessed.
-    """
+    """How the cells of a text file are written; ``header`` is None if the first line has values."""
 
     delimiter: str
     header: tuple[str, ...] | None
@@ -163,18 +152,8 @@ def sample_end(content: bytes) -> int:
 def guess_dialect(
     text: str, name: str, *, delimiter: str | None = None, header: bool | None = None
 ) -> Dialect:
-    r"""Guess how a file is written from its first lines.
+    r"""Guess how a file is written from its first lines; ``name`` is for messages.
 
-    Parameters
-    ----------
-    text : str
-    name : str
-        The name of the file, for messages.
-    delimiter, header : optional
-        What the user said.
-
-    Examples
-    --------
     >>> guess_dialect("a;b\n1,5;2\n", "x.csv")
     Dialect(delimiter=';', header=('a', 'b'), n_columns=2, decimal=',', notes=(...))
     """

@@ -38,16 +38,8 @@ _NAMES = "feature_names"
 class SvmlightFile:
     """A LIBSVM file: the numbers of its columns, and a reader of its rows.
 
-    The first column is called ``x1``; ``x0`` in a file with index 0.
-
-    Parameters
-    ----------
-    file : Path
-    kind : FileKind
-    first, stop : int
-        The first column, and the one after the last.
-    whole : RawTable or None
-        All rows, if they were read at once.
+    The first column is called ``x1``; ``x0`` in a file with index 0. ``first`` and ``stop`` are
+    the first index and the one after the last; ``whole`` is the table, if it was read at once.
     """
 
     file: Path

@@ -28,16 +28,8 @@ PAGE_BYTES = 1 << 18
 class ArrowFile:
     """A Parquet or Feather file: its columns, and a reader of its rows.
 
-    Parameters
-    ----------
-    file : Path
-    kind : FileKind
-    n_rows : int
-    n_columns : int
-        All of them.
-    places : tuple of int
-        The columns that can be read: not lists, bytes or structures.
-    names, notes : tuple of str
+    ``places`` are the columns that can be read, not lists, bytes or structures, and ``names`` are
+    theirs; ``n_columns`` counts all.
     """
 
     file: Path

@@ -31,16 +31,8 @@ MAX_INDICATORS = 50
 class Plan:
     """Which columns of a file are features, and what those of text become.
 
-    Parameters
-    ----------
-    kept : array of int
-        The positions of the features in the file.
-    names : tuple of str
-        Their names.
-    conversions : mapping of int to Conversion
-        By position in the file, for columns of text that are kept.
-    notes : tuple of str
-        What was decided, for the user.
+    ``kept`` are the positions of the features in the file, and ``conversions`` are by these
+    positions; ``notes`` say what was decided.
     """
 
     kept: IntArray
@@ -56,15 +48,10 @@ class Plan:
 
 
 def make_plan(summary: TableSummary, without: Collection[int], keep: Collection[int] = ()) -> Plan:
-    """Decide what becomes of each column.
+    """Decide what becomes of each column, by position.
 
-    Parameters
-    ----------
-    summary : TableSummary
-    without : collection of int
-        Positions of columns that are not features: the target, weights, what the user drops.
-    keep : collection of int
-        Positions of columns that are features whatever they look like.
+    Those of ``without`` are not features: the target, weights, what the user drops. Those of
+    ``keep`` are features whatever they look like.
     """
     conversions, identifiers, notes = _choose_conversions(summary, without, keep)
     left_out = {*without, *identifiers}

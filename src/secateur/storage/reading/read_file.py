@@ -136,16 +136,6 @@ def reduced_file(
 
     Format and compression stay; ``adult.csv.gz`` becomes ``adult.selected.csv.gz``. A LIBSVM file
     keeps its labels and the numbers of its columns, an NPZ file all arrays besides the table.
-
-    Parameters
-    ----------
-    file : Path
-        What ``raw`` was read from.
-    raw : RawTable
-    columns : sequence of int
-        Positions of the columns to keep.
-    options : ReadOptions
-        As the file was read.
     """
     kept, kind = sorted(set(columns)), raw.kind
     if kind.format == "npz":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,20 +91,25 @@ def store_dataset(
     )
     facts = (features.names, plan.kept.tolist(), sorted(plan.conversions.items()), roles, options)
     table = storing.store(source, facts)
+    return Dataset(
+        features=features._replace(X=table, notes=()),
+        plan=plan,
+        raw=first,
+        notes=(*opened.kind.notes, *opened.notes, *plan.notes, *features.notes, *notes),
+        **vars(_stored_values(values, table)),
+    )
+
+
+def _stored_values(values: RowValues, table: StoredTable) -> RowValues:
+    """The values of the rows in a stored table, which has none of weight 0."""
     is_kept = slice(None) if values.weight is None else values.weight > 0
-    stored = values._replace(
+    return replace(
+        values,
         rows=np.arange(table.n_rows),
         y=values.y[is_kept],
         weight=table.weight,
         group=None if values.group is None else values.group[is_kept],
         tasks=None if values.tasks is None else values.tasks[is_kept],
-    )
-    return Dataset(
-        features._replace(X=table, notes=()),
-        plan,
-        first,
-        (*opened.kind.notes, *opened.notes, *plan.notes, *features.notes, *notes),
-        **stored._asdict(),
     )
 
 
