@@ -21,7 +21,7 @@ from secateur import FeatureGradientsSelector
 from secateur._kernels.threads import Threads
 from secateur.engines.feature_gradients.grid import SearchContext, trace_size
 from secateur.path import Step
-from secateur.selectors.feature_gradients_input import read_job
+from secateur.selectors.feature_gradients_input import read_gradients_input
 
 N_TEST = 1902
 """Test rows of mnist35, as in Table 1 of the paper."""
@@ -90,9 +90,11 @@ def by_gradients(data: Set, sizes: Sequence[int], order: int) -> list[Any]:
     selector = FeatureGradientsSelector(
         n_features=max(sizes), order=order, standardize=False, random_state=data.seed, n_jobs=1
     )
-    job = read_job(selector, data.X, data.y, None)
-    with Threads(job.n_threads) as threads:
-        context = _Once(job.problem, job.target_type, job.params, selector.standardize, threads)
+    given = read_gradients_input(selector, data.X, data.y, None)
+    with Threads(1) as threads:
+        context = _Once(
+            given.problem, given.target_type, given.params, selector.standardize, threads
+        )
         return [np.sort(_last(trace_size(context, size)).support) for size in sizes]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -11,26 +10,29 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.data.problem import Fold
 from secateur.engines.drive import drive
 from secateur.engines.feature_gradients.grid import (
     GRID_POINTS,
     MAX_SIZE_TRIALS,
+    GradientsEngine,
     SearchContext,
-    trace_grid,
     trace_single,
     trace_size,
 )
 from secateur.engines.feature_gradients.search import Inclusion
-from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath, Step
+from secateur.engines.path_search import PathSearch, search_penalties
+from secateur.path import AtMost, Best, OneStandardError, Patience, Step
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
 from secateur.selectors.feature_gradients_input import (
     CONSTRAINTS,
-    GradientsJob,
+    GradientsInput,
     Learnability,
     check_executor,
+    check_varies,
     learnability_of,
-    read_job,
+    read_gradients_input,
 )
 from secateur.selectors.feature_gradients_stream import (
     StreamSession,
@@ -39,6 +41,7 @@ from secateur.selectors.feature_gradients_stream import (
     open_session,
     save_session,
 )
+from secateur.selectors.parameters import store_parameters
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
 from secateur.storage import sources
 from secateur.typing import FloatArray
@@ -144,7 +147,7 @@ class FeatureGradientsSelector(PathSelector):
 
     _constraints = CONSTRAINTS
     _fits_on_disk = frozenset({"here"})
-    _own_rule: CuttingRule
+    _max_unscored: int | None
     _session: StreamSession
 
     def __init__(
@@ -171,30 +174,10 @@ class FeatureGradientsSelector(PathSelector):
         executor: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.penalty = penalty
-        self.n_features = n_features
-        self.target_type = target_type
-        self.order = order
-        self.costs = costs
-        self.feature_groups = feature_groups
-        self.group_mode = group_mode
-        self.batch_size = batch_size
-        self.accumulate = accumulate
-        self.max_epochs = max_epochs
-        self.learning_rate = learning_rate
-        self.standardize = standardize
-        self.init = init
-        self.tol = tol
-        self.cut = cut
-        self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+        store_parameters(self, locals())
 
-    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # type: ignore[override]
-        """Trace the path of selections and choose one.
+        """Search the path of selections and choose a step.
 
         Parameters
         ----------
@@ -219,61 +202,81 @@ class FeatureGradientsSelector(PathSelector):
         check_executor(self.executor, self.accumulate, is_stream=sources.is_stream(X))
         if sources.is_stream(X):
             return self._fit_stream(X, y, sample_weight)
-        job = read_job(self, X, y, sample_weight)
-        with self._keeping_steps():
-            path = self._work(job, X, y)
-        self._remember_columns(job.problem.table.schema)
-        self._remember_target(job.target_type, job.problem.target.classes, self._rule_of(job, path))
-        self.__dict__.pop("_session", None)
-        self._set_path(path)
-        return self
+        return super().fit(X, y, sample_weight)
 
-    def _rule_of(self, job: GradientsJob, path: SelectionPath) -> CuttingRule:
-        """The meaning of ``cut=None`` for this fit."""
+    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> GradientsInput:  # noqa: ARG002
+        return read_gradients_input(self, X, y, sample_weight)
+
+    def _folds(self, given: GradientsInput) -> list[Fold]:
+        """The folds of ``cv`` for a grid; none for a single penalty or a number of features."""
+        if isinstance(given.penalty, float) or self.n_features is not None:
+            return []
+        folds = super()._folds(given)
+        for fold in folds:
+            given.params.check_rows(len(fold.train))
+            check_varies(given.problem.target.take(fold.train))
+        return folds
+
+    def _engine(
+        self, given: GradientsInput, folds: list[Fold], threads: Threads, progress: Progress
+    ) -> list[PathSearch]:
+        n_epochs = given.params.epochs(given.problem.n_rows)
+        context = SearchContext(
+            given.problem,
+            given.target_type,
+            given.params,
+            self.standardize,
+            threads,
+            progress.round,
+            self.executor,
+        )
         if self.n_features is not None:
-            return AtMost(self.n_features)
-        if job.folds:
-            return OneStandardError()
-        limit = job.max_features(self.cut)
-        return Best() if limit is None else AtMost(max(limit, 1, int(path.n_features.min())))
-
-    def _work(self, job: GradientsJob, X: Any, y: Any) -> SelectionPath:
-        n_epochs = job.params.epochs(job.problem.n_rows)
-        n_parts, n_fits = self._size_of(job)
-        with Threads(job.n_threads) as threads, progress_of(self, X, y) as progress:
-            progress.expect(n_parts, n_fits * n_epochs + 1)
-            given = (job.problem, job.target_type, job.params, self.standardize)
-            context = SearchContext(*given, threads, progress.round, self.executor)
-            is_auto = job.penalty is None and self.n_features is None
-            return drive(
-                self._trace(job, context),
-                rules=[Patience(GRID_PATIENCE)] if is_auto and job.folds else [],
-                on_step=lambda _: self._report(job, progress),
-                **self._metadata(job.problem.table.schema, job.problem.cost_model),
+            progress.expect(GRID_POINTS + MAX_SIZE_TRIALS, n_epochs + 1)
+            steps = trace_size(context, self.n_features)
+            return [PathSearch(steps, on_step=lambda _: progress.part())]
+        if isinstance(given.penalty, float):
+            return [self._single_search(context, given.penalty, n_epochs, progress)]
+        n_penalties = GRID_POINTS if given.penalty is None else len(given.penalty)
+        progress.expect(n_penalties, (len(folds) + (len(folds) != 1)) * n_epochs + 1)
+        engine = GradientsEngine(context, folds)
+        return [
+            search_penalties(
+                engine,
+                engine.grid() if given.penalty is None else given.penalty,
+                max_features=given.max_features(self.cut, is_scored=bool(folds)),
+                rules=[Patience(GRID_PATIENCE)] if given.penalty is None and folds else [],
+                on_step=lambda _: progress.part(),
             )
+        ]
 
-    def _size_of(self, job: GradientsJob) -> tuple[int, int]:
-        """Parts of a fit, and searches in each, for the progress bar."""
-        if self.n_features is not None:
-            return GRID_POINTS + MAX_SIZE_TRIALS, 1
-        if isinstance(job.penalty, float):
-            return 1, 1
-        n_penalties = GRID_POINTS if job.penalty is None else len(job.penalty)
-        return n_penalties, len(job.folds) + (len(job.folds) != 1)
+    def _single_search(
+        self, context: SearchContext, penalty: float, n_epochs: int, progress: Progress
+    ) -> PathSearch:
+        """One search at one penalty; each subset along it is a step."""
+        progress.expect(1, n_epochs + 1)
 
-    def _report(self, job: GradientsJob, progress: Progress) -> None:
-        if isinstance(job.penalty, float) and self.n_features is None:
+        def on_step(_: Step) -> None:
             progress.round()
             progress.stop_if_asked()
-        else:
-            progress.part()
 
-    def _trace(self, job: GradientsJob, context: SearchContext) -> Iterator[Step]:
+        return PathSearch(trace_single(context, penalty), on_step=on_step)
+
+    def _remember(self, given: GradientsInput) -> None:
+        self.__dict__.pop("_session", None)
+        self._remember_columns(given.problem.table.schema)
+        self._remember_target(given.target_type, given.problem.target.classes)
+        self._max_unscored = given.max_features(self.cut, is_scored=False)
+
+    def _default_rule(self) -> CuttingRule:
+        """One standard error along a scored grid; the best step otherwise, within a limit."""
+        if hasattr(self, "_session"):
+            return Best()
         if self.n_features is not None:
-            return trace_size(context, self.n_features)
-        if isinstance(job.penalty, float):
-            return trace_single(context, job.penalty)
-        return trace_grid(context, job.penalty, job.folds, job.max_features(self.cut))
+            return AtMost(self.n_features)
+        if any(step.score is not None for step in self.path_):
+            return OneStandardError()
+        limit = self._max_unscored
+        return Best() if limit is None else AtMost(max(limit, 1, int(self.path_.n_features.min())))
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
         """Update the selection with one more block of rows.
@@ -303,7 +306,7 @@ class FeatureGradientsSelector(PathSelector):
     def _set_session(self, session: StreamSession) -> None:
         self._session = session
         self._remember_columns(session.schema)
-        self._remember_target(session.target_type, session.classes, Best())
+        self._remember_target(session.target_type, session.classes)
 
     def _set_present_step(self) -> None:
         """The present subset as a path of one step; none while all rows are buffered."""
@@ -312,6 +315,7 @@ class FeatureGradientsSelector(PathSelector):
             metadata = self._metadata(session.schema, session.stream.cost_model)
             self._set_path(drive(iter([session.step()]), **metadata))
 
+    @with_callbacks
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """One pass over the blocks; each that changes the subset is a step of the path."""
         sources.refuse_beside(sample_weight)
@@ -358,15 +362,11 @@ class FeatureGradientsSelector(PathSelector):
         self._set_present_step()
         return self
 
-    def _remember_target(self, target_type: str, classes: Any, rule: CuttingRule) -> None:
+    def _remember_target(self, target_type: str, classes: Any) -> None:
         self.target_type_ = target_type
         self.__dict__.pop("classes_", None)
         if classes is not None:
             self.classes_ = classes
-        self._own_rule = rule
-
-    def _default_rule(self) -> CuttingRule:
-        return self._own_rule
 
     @property
     def _inclusion(self) -> Inclusion:

@@ -7,20 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from secateur._kernels.threads import resolve_n_jobs
-from secateur.data.costs import as_costs
-from secateur.data.frames import read_table
-from secateur.data.problem import Fold, Problem
 from secateur.data.table import Table
 from secateur.data.target import Target, guess_target_type, read_target
-from secateur.data.weights import read_weights
 from secateur.engines.feature_gradients.batches import SearchParams, TargetType
 from secateur.engines.feature_gradients.estimator import ObjectiveKind
 from secateur.engines.feature_gradients.units import Units
 from secateur.exceptions import InputError, ParameterError, some_of
-from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
-from secateur.model_selection.scorers import read_seed
 from secateur.path import Step
+from secateur.selectors.inputs import FitInput, read_problem
 from secateur.selectors.parameters import (
     SHARED_CONSTRAINTS,
     Constraint,
@@ -107,7 +101,7 @@ CONSTRAINTS: dict[str, Constraint] = {
 
 
 def check_executor(executor: Any, accumulate: int, *, is_stream: bool) -> None:
-    """Refuse a cluster where there is nothing to part."""
+    """Refuse a cluster if there is nothing to distribute."""
     if executor is None:
         return
     if is_stream:
@@ -125,7 +119,7 @@ def check_executor(executor: Any, accumulate: int, *, is_stream: bool) -> None:
 
 
 def check_against(n_features: int, wanted: int | None, init: Any, n_kept: int) -> None:
-    """Refuse what does not fit the number of features."""
+    """Check parameters against the number of features."""
     if wanted is not None and not max(1, n_kept) <= wanted <= n_features:
         msg = (
             f"'n_features' must be from {max(1, n_kept)}, the number of kept features, to "
@@ -174,22 +168,15 @@ ROWS_PER_FEATURE_UNSCORED = 5
 """The same without held-out scores."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GradientsJob:
-    """All that a fit needs: nothing of it can be wrong any more.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GradientsInput(FitInput):
+    """The input of a fit; ``penalty`` is one number, a falling grid, or None for "auto"."""
 
-    ``penalty`` is one number, a falling grid, or None for one that is made; ``folds`` are the rows
-    by which a grid is judged, none where there are too few.
-    """
-
-    problem: Problem
     target_type: TargetType
     params: SearchParams
     penalty: float | list[float] | None
-    folds: list[Fold]
-    n_threads: int
 
-    def max_features(self, cut: Any) -> int | None:
+    def max_features(self, cut: Any, *, is_scored: bool) -> int | None:
         """The largest subset of an automatic penalty, without features that cost nothing.
 
         Each of several classes may need features of its own. Feature groups may have any number
@@ -199,42 +186,31 @@ class GradientsJob:
         if self.penalty is not None or cut is not None or cost_model.feature_groups is not None:
             return None
         n_free = int((cost_model.keep | (cost_model.cost == 0.0)).sum())
-        per_feature = ROWS_PER_FEATURE if self.folds else ROWS_PER_FEATURE_UNSCORED
+        per_feature = ROWS_PER_FEATURE if is_scored else ROWS_PER_FEATURE_UNSCORED
         n_classes = self.problem.target.n_classes
         n_contrasts = n_classes if n_classes > 2 and self.target_type == "classification" else 1
         return n_free + max(1, n_contrasts * self.problem.n_rows // per_feature)
 
 
-def read_job(estimator: Any, X: Any, y: Any, sample_weight: Any) -> GradientsJob:
-    """Check everything that can be wrong with a fit."""
+def read_gradients_input(estimator: Any, X: Any, y: Any, sample_weight: Any) -> GradientsInput:
+    """Read and check the input of a fit on a table."""
     penalty = read_penalty("penalty", estimator.penalty)
-    params = read_params(estimator)
-    n_threads = resolve_n_jobs(estimator.n_jobs)
     target_type = target_type_of(estimator.target_type, y)
-    if y is None:  # before X, as scikit-learn does
-        read_target_of_type(y, target_type, None)
-    table = read_numbers(X)
-    cost_model = as_costs(estimator.costs, estimator.feature_groups).bind(table.names)
-    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
+    plain = _plain(target_type)
+    parameters = estimator.get_params(deep=False)
+    given = read_problem(parameters, plain, X, y, sample_weight)
+    table, cost_model = given.problem.table, given.problem.cost_model
+    refuse_categories(table)
+    params = read_params(estimator, given.seed)
     Units(cost_model, np.arange(table.n_features), params.group_mode)
-    check_against(
-        table.n_features, estimator.n_features, estimator.init, int(cost_model.keep.sum())
-    )
-    target = read_target_of_type(y, target_type, table.n_rows)
-    weight = read_weights(sample_weight, table.n_rows)
-    kept = np.flatnonzero(weight)
-    problem = Problem(table, target, weight, cost_model, _plain(target_type))
-    if len(kept) < len(weight):
-        problem = problem.take(kept)
-    check_varies(problem.target)
-    params.check_rows(problem.n_rows)
-    folds = []
-    if not isinstance(penalty, float) and estimator.n_features is None:
-        folds = _read_folds(estimator.cv, problem.target, target, kept, params)
-    return GradientsJob(problem, target_type, params, penalty, folds, n_threads)
+    n_kept = int(cost_model.keep.sum())
+    check_against(table.n_features, estimator.n_features, estimator.init, n_kept)
+    check_varies(given.problem.target)
+    params.check_rows(given.problem.n_rows)
+    return given.extended(GradientsInput, target_type=target_type, params=params, penalty=penalty)
 
 
-def read_params(estimator: Any) -> SearchParams:
+def read_params(estimator: Any, seed: int) -> SearchParams:
     """The parameters of the search."""
     return SearchParams(
         order=estimator.order,
@@ -245,13 +221,12 @@ def read_params(estimator: Any) -> SearchParams:
         tol=estimator.tol,
         init=estimator.init,
         group_mode=estimator.group_mode,
-        seed=read_seed(estimator.random_state),
+        seed=seed,
     )
 
 
-def read_numbers(X: Any, **how: Any) -> Table:
-    """A table without categories: they have no mean."""
-    table = read_table(X, **how)
+def refuse_categories(table: Table) -> None:
+    """Refuse category columns, which have no mean."""
     if table.categories:
         names = [table.names[feature] for feature in table.categories]
         msg = (
@@ -260,11 +235,10 @@ def read_numbers(X: Any, **how: Any) -> Table:
             "sklearn.preprocessing.OneHotEncoder, or use AGBMClassifier."
         )
         raise InputError(msg)
-    return table
 
 
 def check_varies(target: Target) -> None:
-    """Refuse a target with nothing to explain."""
+    """Refuse a constant target."""
     if (target.values == target.values[0]).all():
         what = "1 class" if target.classes is not None else "the same value in every row"
         msg = (
@@ -276,17 +250,3 @@ def check_varies(target: Target) -> None:
 
 def _plain(target_type: TargetType) -> Any:
     return "regression" if target_type == "regression" else "classification"
-
-
-def _read_folds(
-    cv: Any, target: Target, whole: Target, kept: Any, params: SearchParams
-) -> list[Fold]:
-    folds = (
-        draw_folds(target, cv, random_state=params.seed)
-        if is_drawn(cv)
-        else read_folds(cv, whole, kept)
-    )
-    for fold in folds:
-        params.check_rows(len(fold.train))
-        check_varies(target.take(fold.train))
-    return folds

@@ -15,6 +15,7 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.costs import CostModel, as_costs
+from secateur.data.frames import read_table
 from secateur.data.names import made_up_names
 from secateur.data.standardize import Moments
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
@@ -23,12 +24,13 @@ from secateur.data.weights import read_weights
 from secateur.engines.feature_gradients.batches import TargetType
 from secateur.engines.feature_gradients.stream import Stream
 from secateur.exceptions import InputError, ParameterError, StorageError
+from secateur.model_selection.scorers import read_seed
 from secateur.path.step import Step
 from secateur.selectors.feature_gradients_input import (
     check_against,
-    read_numbers,
     read_params,
     read_target_of_type,
+    refuse_categories,
     target_type_of,
 )
 from secateur.selectors.parameters import read_penalty
@@ -72,7 +74,7 @@ class StreamSession:
 
     def update(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> None:
         """Use a block together with the buffer; too few rows are buffered."""
-        table = read_numbers(X, like=self.schema)
+        table = _read_numbers(X, like=self.schema)
         target = read_target_like(y, self.like, n_rows=table.n_rows)
         weight = read_weights(sample_weight, table.n_rows)
         kept = np.flatnonzero(weight)
@@ -126,7 +128,7 @@ class StreamSession:
 
 def open_session(estimator: Any, X: Any, y: Any, classes: Any) -> StreamSession:
     """Start from the first block of a stream: names, type of target, classes, costs."""
-    table = read_numbers(X)
+    table = _read_numbers(X)
     target_type = target_type_of(estimator.target_type, classes if classes is not None else y)
     if classes is not None and target_type == "regression":
         msg = (
@@ -151,7 +153,7 @@ def _make_stream(
 ) -> Stream:
     return Stream(
         cost_model,
-        read_params(estimator),
+        read_params(estimator, read_seed(estimator.random_state)),
         target_type,
         standardize=estimator.standardize,
         penalty=penalty,
@@ -176,6 +178,12 @@ def _one_penalty(penalty: Any) -> float | None:
         )
         raise ParameterError(msg)
     return found
+
+
+def _read_numbers(X: Any, **how: Any) -> Table:
+    table = read_table(X, **how)
+    refuse_categories(table)
+    return table
 
 
 def _plain_rows(table: Table) -> Any:

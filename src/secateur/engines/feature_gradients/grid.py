@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,10 +18,9 @@ from secateur.engines.feature_gradients.batches import (
     make_batches,
 )
 from secateur.engines.feature_gradients.search import SearchState, search, step_of
-from secateur.engines.fold_losses import SHRINKAGES, FoldLosses, pool, shrunken_losses
+from secateur.engines.fold_losses import SHRINKAGES, FoldLosses, shrunken_losses
 from secateur.engines.linear_scorer import LinearJudge
 from secateur.execution.dask import DaskExecutor
-from secateur.path.path import StopReason
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray
 
@@ -39,9 +38,6 @@ MAX_SIZE_TRIALS = 8
 
 SIZE_TOLERANCE = 0.03
 """A size this close to the wanted one, as a share of it, is near enough."""
-
-MAX_LIMIT_TRIALS = 3
-"""Penalties tried between the last that respects ``max_features`` and the first that does not."""
 
 
 def _ignore() -> None:
@@ -145,87 +141,51 @@ def _with_exact_size(batches: Batches, step: Step, n_features: int) -> Step:
     return replace(exact, model=model)
 
 
-def trace_grid(
-    context: SearchContext,
-    penalties: Sequence[float] | None,
-    folds: Sequence[Fold],
-    max_features: int | None = None,
-) -> Generator[Step, None, StopReason]:
-    """One step per penalty, from high to low, each with its held-out score.
-
-    Without penalties a grid is made; its first penalty is the lowest that selects nothing. The
-    grid ends before a subset of more than ``max_features`` features.
+class GradientsEngine:
+    """Searches at one penalty after another, for `search_penalties`.
 
     Each penalty is searched in every fold, on columns standardised by the training rows, and a
     linear model on the subset predicts the test rows. With several folds the step is a search on
-    all rows; with a single held-out part that part stays out. Without folds there are no scores.
+    all rows; with a single held-out part that part stays out.
     """
-    evaluators = [FoldEvaluator(context, fold) for fold in folds]
-    batches = evaluators[0].batches if len(evaluators) == 1 else context.batches()
-    grid = useful_grid(context, batches) if penalties is None else penalties
-    steps = _steps_within(context, batches, grid, max_features)
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as end:
-            reason: StopReason = end.value
-            return reason
-        yield _scored(context, evaluators, with_estimate(batches, context.params, step))
 
+    def __init__(self, context: SearchContext, folds: Sequence[Fold]) -> None:
+        self._context = context
+        self._evaluators = [FoldEvaluator(context, fold) for fold in folds]
+        is_single = len(folds) == 1
+        self._batches = self._evaluators[0].batches if is_single else context.batches()
 
-def _scored(context: SearchContext, evaluators: Sequence[FoldEvaluator], step: Step) -> Step:
-    """The step with the held-out score of searches at its penalty in each fold."""
-    if not evaluators:
-        return step
-    if len(evaluators) == 1 or step.n_features == 0:  # no features: a constant in every fold
-        steps = [step] * len(evaluators)
-    else:
-        steps = [context.fit(evaluator.batches, step.penalty) for evaluator in evaluators]
-    by_shrinkage = [
-        evaluator.losses_by_shrinkage(each)
-        for evaluator, each in zip(evaluators, steps, strict=True)
-    ]
-    weights = [evaluator.weight for evaluator in evaluators]
-    counts = are_counts(context.problem.weight)
-    fold_losses = [
-        FoldLosses(losses, weight, counts=counts)
-        for losses, weight in zip(shrunken_losses(by_shrinkage, weights), weights, strict=True)
-    ]
-    return replace(step, score=pool(fold_losses, origin="held_out", metric=evaluators[0].metric))
+    @property
+    def metric(self) -> str:
+        """The name of the loss."""
+        return self._evaluators[0].metric
 
+    def grid(self) -> list[float]:
+        """Falling penalties; the first is the lowest that selects nothing."""
+        return useful_grid(self._context, self._batches)
 
-def _steps_within(
-    context: SearchContext, batches: Batches, penalties: Sequence[float], max_features: int | None
-) -> Generator[Step, None, StopReason]:
-    """Steps at falling penalties up to ``max_features``.
+    def fit(self, penalty: float) -> Step:
+        """The step of a search at one penalty."""
+        step = self._context.fit(self._batches, penalty)
+        return with_estimate(self._batches, self._context.params, step)
 
-    A grid may jump from few features to far too many. Penalties between are then bisected for
-    the largest subset that is allowed.
-    """
-    last = np.inf
-    for penalty in penalties:
-        step = context.fit(batches, penalty)
-        if np.isinf(last) or max_features is None or step.n_features <= max_features:
-            yield step
-            last = penalty
+    def fold_losses(self, step: Step) -> list[FoldLosses]:
+        """Losses of the test rows of each fold, for a search at the penalty of the step."""
+        evaluators = self._evaluators
+        if not evaluators:
+            return []
+        if len(evaluators) == 1 or step.n_features == 0:  # no features: a constant in every fold
+            steps = [step] * len(evaluators)
         else:
-            yield from _between(context, batches, last, penalty, max_features)
-            return StopReason.MAX_FEATURES
-    return StopReason.FINISHED
-
-
-def _between(
-    context: SearchContext, batches: Batches, high: float, low: float, max_features: int
-) -> Iterator[Step]:
-    """Bisect between a penalty that respects ``max_features`` and one that does not."""
-    for _ in range(MAX_LIMIT_TRIALS):
-        penalty = float(np.sqrt(high * low))
-        step = context.fit(batches, penalty)
-        if step.n_features > max_features:
-            low = penalty
-        else:
-            yield step
-            high = penalty
+            steps = [self._context.fit(fold.batches, step.penalty) for fold in evaluators]
+        pairs = zip(evaluators, steps, strict=True)
+        by_shrinkage = [fold.losses_by_shrinkage(each) for fold, each in pairs]
+        weights = [fold.weight for fold in evaluators]
+        counts = are_counts(self._context.problem.weight)
+        return [
+            FoldLosses(losses, weight, counts=counts)
+            for losses, weight in zip(shrunken_losses(by_shrinkage, weights), weights, strict=True)
+        ]
 
 
 class FoldEvaluator:
