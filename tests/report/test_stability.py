@@ -8,7 +8,7 @@ from report.examples import make_evidence, make_path
 from secateur.path import SelectionPath, Step, StopReason
 from secateur.report import Entry, entry_facts, page
 from secateur.report.evidence import StepEvidence
-from secateur.report.stability import unstable_sentence
+from secateur.report.sentences import unstable_sentence
 
 
 def sentence(names, frequency):

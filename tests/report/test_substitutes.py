@@ -12,7 +12,7 @@ from report.examples import make_evidence, make_path, make_table
 from secateur.path import SelectionPath, Step, StopReason
 from secateur.report import Entry, Evidence, entry_facts, gather_evidence, page
 from secateur.report.evidence import Substitute
-from secateur.report.stability import substitutes
+from secateur.report.sentences import substitutes
 
 COPY = 0.9952  # the last column of `make_table` is the first with a little noise
 

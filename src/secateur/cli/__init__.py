@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 USER_ERROR = 1
 INTERRUPTED = 130
@@ -17,9 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     130 interrupted.
     """
     try:
-        from secateur.cli.app import app
-
-        app(args=None if arguments is None else list(arguments), prog_name="secateur")
+        _app()(args=None if arguments is None else list(arguments), prog_name="secateur")
     except ImportError as error:
         if (error.name or "").split(".")[0] != "typer":
             raise
@@ -31,3 +30,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("secateur: interrupted.\n")
         return INTERRUPTED
     return 0
+
+
+def _app() -> Any:
+    """The commands, put together."""
+    import typer
+
+    from secateur.cli.compare import compare
+    from secateur.cli.cut import cut
+    from secateur.cli.demo import demo
+    from secateur.cli.options import show_version
+    from secateur.cli.report import report
+    from secateur.cli.select import select
+
+    app = typer.Typer(
+        name="secateur",
+        help="Select the features that a good model needs, and report held-out scores and costs.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(show_version)
+    for command in (demo, select, cut, compare, report):
+        app.command()(command)
+    return app

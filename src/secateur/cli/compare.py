@@ -12,7 +12,7 @@ import typer
 
 from secateur.cli import options
 from secateur.cli.console import Console, interrupts_end_the_command, with_exit_codes
-from secateur.cli.options import with_option_classes
+from secateur.cli.options import option, with_option_classes
 from secateur.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -32,32 +32,22 @@ def compare(
     target: options.Target = None,
     methods: Annotated[
         str | None,
-        typer.Option(
-            help="Separated by commas: agbm, gbfs, gtgbm, fg, grafting, featboost, iis, f_classif, "
+        option(
+            METHODS,
+            "Separated by commas: agbm, gbfs, gtgbm, fg, grafting, featboost, iis, f_classif, "
             "f_regression, mutual_info, mrmr, l1, rfecv, boruta, cegb, random, all.",
-            rich_help_panel=METHODS,
         ),
     ] = None,
     validators: Annotated[
         str | None,
-        typer.Option(
-            help="Models that score the subsets: logistic (or ridge), knn, trees.",
-            rich_help_panel=METHODS,
-        ),
+        option(METHODS, "Models that score the subsets: logistic (or ridge), knn, trees."),
     ] = None,
-    sizes: Annotated[
-        str | None,
-        typer.Option(help="Largest numbers of features, as 1,5,20.", rich_help_panel=METHODS),
-    ] = None,
+    sizes: Annotated[str | None, option(METHODS, "Largest numbers of features, as 1,5,20.")] = None,
     time_limit: Annotated[
-        float | None,
-        typer.Option(min=0, help="Seconds for one method on one fold.", rich_help_panel=METHODS),
+        float | None, option(METHODS, "Seconds for one method on one fold.", min=0)
     ] = None,
     resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Continue an interrupted comparison.", rich_help_panel=METHODS
-        ),
+        bool, option(METHODS, "Continue an interrupted comparison.", "--resume")
     ] = False,
     out: options.Out = None,
     task_column: Annotated[str | None, typer.Option("--task-column", hidden=True)] = None,
@@ -78,7 +68,7 @@ def compare(
     _refuse_tasks(task_column)
     n_features = _sizes(sizes)
     request = DataRequest.of(data, target, columns, reading)
-    console = Console(as_json=output.as_json, quiet=output.quiet)
+    console = output.console
     folder = out or free_name(Path(f"{data.name.partition('.')[0]}-comparison"))
     check_folder(folder, force=output.force)
     _check_memory(data)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from secateur.cli import options
-from secateur.cli.console import Console, with_exit_codes
+from secateur.cli.console import with_exit_codes
 from secateur.cli.options import with_option_classes
 from secateur.exceptions import InputError
 
@@ -59,7 +59,7 @@ def cut(
             out, loaded, selection, evidence, document, title=title, force=force
         )
         document |= {"folder": str(out), "files": names}
-    console = Console(as_json=output.as_json, quiet=output.quiet)
+    console = output.console
     console.result(document, *selection_shown(document))
 
 

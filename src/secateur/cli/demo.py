@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from secateur.cli import options
-from secateur.cli.console import Console, with_exit_codes
+from secateur.cli.console import with_exit_codes
 from secateur.cli.options import with_option_classes
 
 TARGET = "diagnosis"
@@ -27,7 +27,7 @@ def demo(
     *,
     output: options.OutputOptions,
 ) -> None:
-    """Select features that tell benign from malignant tumours at low cost, and write a report.
+    """Select features that separate benign from malignant tumours at low cost, with a report.
 
     569 tumours, ten measurements of each as mean, error and worst value, and as many decoys. A
     measurement takes 1 to 8 minutes and is paid for once.
@@ -40,7 +40,7 @@ def demo(
 
     folder = out or Path(tempfile.mkdtemp(prefix="secateur-demo-"))
     check_folder(folder, force=output.force)
-    console = Console(as_json=output.as_json, quiet=output.quiet)
+    console = output.console
     dataset, costs, description = _problem()
     console.message(description)
     method = options.MethodOptions(settings=QUICK)

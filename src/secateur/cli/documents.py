@@ -14,8 +14,14 @@ from secateur.path import rendering
 from secateur.path.cutting import rule_to_document
 from secateur.path.values import thawed_json
 from secateur.report.evidence import StepEvidence
-from secateur.report.sentences import answer, few, natural_key, short
-from secateur.report.stability import is_unstable, unstable_sentence
+from secateur.report.sentences import (
+    answer,
+    few,
+    is_unstable,
+    natural_key,
+    short,
+    unstable_sentence,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table

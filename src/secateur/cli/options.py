@@ -12,6 +12,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from secateur.cli.console import Console
+
 SELECTION = "Selection"
 READING = "Reading the file"
 COLUMNS = "Columns that are not features"
@@ -78,8 +80,26 @@ def _options(parameter: inspect.Parameter, kind: Any) -> list[inspect.Parameter]
     ]
 
 
-def _option(panel: str, description: str, *names: str, **more: Any) -> Any:
+def option(panel: str, description: str, *names: str, **more: Any) -> Any:
+    """An option in a panel of the help."""
     return typer.Option(*names, help=description, rich_help_panel=panel, **more)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from secateur import __version__
+
+        typer.echo(f"secateur {__version__}")
+        raise typer.Exit
+
+
+def show_version(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """The option of the command itself."""
+    del version
 
 
 class TargetTypeOption(StrEnum):
@@ -97,7 +117,7 @@ Target = Annotated[
     str | None,
     typer.Option("--target", "-y", help="The column to predict; LIBSVM files have one."),
 ]
-Out = Annotated[Path | None, _option(OUTPUT, "The output folder.", "--out", "-o")]
+Out = Annotated[Path | None, option(OUTPUT, "The output folder.", "--out", "-o")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +125,22 @@ class MethodOptions:
     """The method, its limits and its parameters."""
 
     method: Annotated[
-        str, _option(SELECTION, "agbm, gbfs, gtgbm, multitask, fg, grafting, featboost, iis.")
+        str, option(SELECTION, "agbm, gbfs, gtgbm, multitask, fg, grafting, featboost, iis.")
     ] = "agbm"
     max_features: Annotated[
-        int | None, _option(SELECTION, "The largest number of features.", min=1)
+        int | None, option(SELECTION, "The largest number of features.", min=1)
     ] = None
     budget: Annotated[
-        float | None, _option(SELECTION, "The largest total cost of features.", min=0)
+        float | None, option(SELECTION, "The largest total cost of features.", min=0)
     ] = None
     penalty: Annotated[
-        float | None, _option(SELECTION, "One penalty instead of a search.", min=0)
+        float | None, option(SELECTION, "One penalty instead of a search.", min=0)
     ] = None
-    cut: Annotated[str | None, _option(SELECTION, "one-se (default), best, elbow or a number.")] = (
+    cut: Annotated[str | None, option(SELECTION, "one-se (default), best, elbow or a number.")] = (
         None
     )
     settings: Annotated[
-        list[str] | None, _option(SELECTION, "name=value of any parameter.", "--set")
+        list[str] | None, option(SELECTION, "name=value of any parameter.", "--set")
     ] = None
 
 
@@ -128,27 +148,27 @@ class MethodOptions:
 class CostOptions:
     """Costs and groups of features."""
 
-    costs: Annotated[Path | None, _option(SELECTION, "A file of feature,cost lines.")] = None
+    costs: Annotated[Path | None, option(SELECTION, "A file of feature,cost lines.")] = None
     feature_groups: Annotated[
-        Path | None, _option(SELECTION, "A file of feature,group lines: a group is paid for once.")
+        Path | None, option(SELECTION, "A file of feature,group lines: a group is paid for once.")
     ] = None
-    cost_unit: Annotated[str, _option(SELECTION, "The unit of costs.")] = ""
+    cost_unit: Annotated[str, option(SELECTION, "The unit of costs.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnOptions:
     """Columns that are not features."""
 
-    weight: Annotated[str | None, _option(COLUMNS, "The column of sample weights.")] = None
-    drop: Annotated[list[str] | None, _option(COLUMNS, "Columns to ignore: a,b,c.")] = None
+    weight: Annotated[str | None, option(COLUMNS, "The column of sample weights.")] = None
+    drop: Annotated[list[str] | None, option(COLUMNS, "Columns to ignore: a,b,c.")] = None
     target_type: Annotated[
-        TargetTypeOption | None, _option(COLUMNS, "The type of the target; guessed by default.")
+        TargetTypeOption | None, option(COLUMNS, "The type of the target; guessed by default.")
     ] = None
     time_column: Annotated[
-        str | None, _option(VALIDATION, "Test on later rows than those used for training.")
+        str | None, option(VALIDATION, "Test on later rows than those used for training.")
     ] = None
     group_column: Annotated[
-        str | None, _option(VALIDATION, "Rows with the same value stay in one fold.")
+        str | None, option(VALIDATION, "Rows with the same value stay in one fold.")
     ] = None
 
 
@@ -157,37 +177,41 @@ class ValidationOptions:
     """Cross-validation."""
 
     cv: Annotated[
-        int | None, _option(VALIDATION, "Number of folds: 5, or 3 above 5,000 rows.", min=2)
+        int | None, option(VALIDATION, "Number of folds: 5, or 3 above 5,000 rows.", min=2)
     ] = None
     scoring: Annotated[
         str | None,
-        _option(VALIDATION, "log_loss, accuracy, squared_error or any scorer of scikit-learn."),
+        option(VALIDATION, "log_loss, accuracy, squared_error or any scorer of scikit-learn."),
     ] = None
-    seed: Annotated[int, _option(VALIDATION, "Seed of all random numbers.", min=0)] = 0
-    jobs: Annotated[int | None, _option(VALIDATION, "Threads; all cores by default.")] = None
+    seed: Annotated[int, option(VALIDATION, "Seed of all random numbers.", min=0)] = 0
+    jobs: Annotated[int | None, option(VALIDATION, "Threads; all cores by default.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
     """How the file is read."""
 
-    delimiter: Annotated[str | None, _option(READING, "Guessed by default; '\\t' for tabs.")] = None
+    delimiter: Annotated[str | None, option(READING, "Guessed by default; '\\t' for tabs.")] = None
     header: Annotated[
-        bool | None,
-        _option(READING, "Whether the first line holds names.", "--header/--no-header"),
+        bool | None, option(READING, "Whether the first line holds names.", "--header/--no-header")
     ] = None
-    encoding: Annotated[str | None, _option(READING, "Guessed by default.")] = None
+    encoding: Annotated[str | None, option(READING, "Guessed by default.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
     """What is written, and whether results may be replaced."""
 
-    force: Annotated[bool, _option(OUTPUT, "Replace existing results.", "--force")] = False
-    as_json: Annotated[bool, _option(OUTPUT, "Print one JSON document.", "--json")] = False
-    quiet: Annotated[bool, _option(OUTPUT, "Print results and errors only.", "--quiet", "-q")] = (
+    force: Annotated[bool, option(OUTPUT, "Replace existing results.", "--force")] = False
+    as_json: Annotated[bool, option(OUTPUT, "Print one JSON document.", "--json")] = False
+    quiet: Annotated[bool, option(OUTPUT, "Print results and errors only.", "--quiet", "-q")] = (
         False
     )
+
+    @property
+    def console(self) -> Console:
+        """The console that these options ask for."""
+        return Console(as_json=self.as_json, quiet=self.quiet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +220,16 @@ class ScalingOptions:
 
     memory_limit: Annotated[
         str | None,
-        _option(SCALING, "As 800MB: larger tables go to disk. Default: half of the free memory."),
+        option(SCALING, "As 800MB: larger tables go to disk. Default: half of the free memory."),
     ] = None
     cache: Annotated[
-        Path | None, _option(SCALING, "A folder that keeps tables on disk for later runs.")
+        Path | None, option(SCALING, "A folder that keeps tables on disk for later runs.")
     ] = None
     dask: Annotated[
-        str | None, _option(SCALING, "Use the Dask scheduler at tcp://10.0.0.1:8786.")
+        str | None, option(SCALING, "Use the Dask scheduler at tcp://10.0.0.1:8786.")
     ] = None
     workers: Annotated[
-        int | None, _option(SCALING, "Use so many processes of this machine.", min=1)
+        int | None, option(SCALING, "Use so many processes of this machine.", min=1)
     ] = None
 
 

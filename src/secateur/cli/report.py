@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from secateur.cli import options
-from secateur.cli.console import Console, with_exit_codes
+from secateur.cli.console import with_exit_codes
 from secateur.cli.options import with_option_classes
 
 
@@ -35,7 +35,7 @@ def report(
     about = {"title": title} if title else {}
     file = write_page(out, entries, comparison=comparison, about=about)
     document = {"file": str(file), "paths": [entry.title for entry in entries]}
-    console = Console(as_json=output.as_json, quiet=output.quiet)
+    console = output.console
     console.result(document, Text(f"Written: {file}"))
 
 

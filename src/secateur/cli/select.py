@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from secateur.cli import options
 from secateur.cli.console import Console, with_exit_codes
-from secateur.cli.options import with_option_classes
+from secateur.cli.options import option, with_option_classes
 
 if TYPE_CHECKING:
     from secateur.cli.data import DataRequest
@@ -24,31 +22,19 @@ def select(
     target: options.Target = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Features that are always selected, at no cost.",
-            rich_help_panel=options.SELECTION,
-        ),
+        option(options.SELECTION, "Features that are always selected, at no cost."),
     ] = None,
     task_column: Annotated[
-        str | None,
-        typer.Option(
-            help="The task of each row, for --method multitask.",
-            rich_help_panel=options.COLUMNS,
-        ),
+        str | None, option(options.COLUMNS, "The task of each row, for --method multitask.")
     ] = None,
     test: Annotated[
-        Path | None,
-        typer.Option(
-            help="A file of further rows, scored at the end.", rich_help_panel=options.VALIDATION
-        ),
+        Path | None, option(options.VALIDATION, "A file of further rows, scored at the end.")
     ] = None,
     out: options.Out = None,
     write_data: Annotated[
         bool,
-        typer.Option(
-            "--write-data",
-            help="Write the reduced file too, in the format of DATA.",
-            rich_help_panel=options.OUTPUT,
+        option(
+            options.OUTPUT, "Write the reduced file too, in the format of DATA.", "--write-data"
         ),
     ] = False,
     *,
@@ -77,7 +63,7 @@ def select(
     folder = out or free_name(Path(f"{kind_of_name(data.name).stem}-selection"))
     check_folder(folder, force=output.force)
     resolve_limit(scaling.memory_limit)  # raises before any work
-    console = Console(as_json=output.as_json, quiet=output.quiet)
+    console = output.console
     with executor_of(scaling, console) as executor:
         run = _Run(request, method, validation, console)
         dataset = run.load(scaling, executor, write_data=write_data)

@@ -14,8 +14,14 @@ from secateur.exceptions import ParameterError, SecateurError
 from secateur.path import Selection, SelectionPath, Step, rendering
 from secateur.path.values import thawed_json
 from secateur.report.evidence import Evidence, StepEvidence
-from secateur.report.sentences import answer, has_costs, kind_words, natural_key
-from secateur.report.stability import substitute_words, unstable_sentence
+from secateur.report.sentences import (
+    answer,
+    has_costs,
+    kind_words,
+    natural_key,
+    substitute_words,
+    unstable_sentence,
+)
 from secateur.typing import FloatArray, IntArray
 
 MAX_STEPS = 300

@@ -22,7 +22,7 @@ from secateur.report.association import (
     prepare,
 )
 from secateur.report.evidence import Evidence, StepEvidence
-from secateur.report.stability import fold_supports, frequencies, substitutes
+from secateur.report.sentences import fold_supports, frequencies, substitutes
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from secateur.report import figures
 from secateur.report.comparison import comparison_facts, comparison_figures
 from secateur.report.evidence import Evidence
 from secateur.report.facts import RULES, Entry, EntryFacts, StepFacts, entry_facts
-from secateur.report.sentences import short
-from secateur.report.stability import MIN_FREQUENCY
+from secateur.report.sentences import MIN_FREQUENCY, short
 
 if TYPE_CHECKING:
     from secateur.model_selection.comparison import Comparison
