@@ -7,8 +7,6 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 
 class SecateurError(Exception):
     """The root of every error that secateur raises on purpose."""
@@ -95,4 +93,6 @@ def similar_to(name: str, names: Collection[str]) -> str:
 
 def _plain(item: Any) -> Any:
     # numpy 2 writes np.float64(1.0) and np.str_('a') where users wrote 1.0 and 'a'
+    import numpy as np  # here, because the help of the command line imports this module
+
     return item.item() if isinstance(item, np.generic) else item
