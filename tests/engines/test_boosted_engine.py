@@ -91,6 +91,6 @@ def test_the_grid_falls_from_dear_to_cheap_and_spans_the_first_gain(data):
     grid = penalty_grid(data, PARAMS)
     assert grid == sorted(grid, reverse=True)
     first = next(data.run(data.everything, replace(PARAMS, penalty=4.1 * grid[0])).steps)
-    assert first.n_features == 0  # a quarter of the best gain is the top: four times is too dear
+    assert first.n_features == 0  # a quarter of the best gain is the top: four times is too high
     first = next(data.run(data.everything, replace(PARAMS, penalty=3.9 * grid[0])).steps)
     assert first.n_features == 1

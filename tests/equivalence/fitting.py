@@ -81,10 +81,10 @@ def make_table(task: Task, *, sparse: bool = False) -> Table:
     return DenseTable(task.X, schema, is_encoded=True)
 
 
-def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=(), told=None) -> Fit:
+def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=(), testing=None) -> Fit:
     """Run the engine; ``cuts`` are row numbers where blocks begin, ``held`` rows do not train.
 
-    ``told`` is a GroupTesting, for a search by group tests.
+    ``testing`` is a GroupTesting, for a search by group tests.
     """
     with Threads(n_threads) as threads:
         columns = bin_table(make_table(task, sparse=sparse), task.weight, threads=threads)
@@ -92,14 +92,18 @@ def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=(), told=
         cost_model = task.costs.bind(task.names)
         params = BoostingParams(**task.params)
         executor = LocalExecutor(blocks)
-        plan = None if told is None else pool_blocks(task, columns, blocks, told, threads)
+        plan = (
+            None
+            if testing is None
+            else sum_groups_of_blocks(task, columns, blocks, testing, threads)
+        )
         steps = list(trace_boosted(executor, columns, task.loss, cost_model, params, threads, plan))
     return Fit(steps, blocks, columns)
 
 
-def pool_blocks(task, columns, blocks, told, threads) -> GroupPlan:
+def sum_groups_of_blocks(task, columns, blocks, testing, threads) -> GroupPlan:
     """Give each block the sums of its rows; the plan of the groups."""
-    groups = sum_groups(columns, task.weight, told, threads)
+    groups = sum_groups(columns, task.weight, testing, threads)
     for block in blocks:
         rows = slice(block.first_row, block.first_row + block.columns.n_rows)
         block.group_sums = np.ascontiguousarray(groups.codes[:, rows])
@@ -188,7 +192,7 @@ def fit_twin(task: Task, **more) -> Boosted:
     )
 
 
-# ---------------------------------------------------------------------------- trees told plainly
+# ---------------------------------------------------------------------------- trees as lists
 
 
 def left_codes(words: np.ndarray) -> frozenset:
@@ -197,7 +201,7 @@ def left_codes(words: np.ndarray) -> frozenset:
     return frozenset(np.flatnonzero(bits[:MISSING]).tolist())
 
 
-def told(tree) -> list:
+def describe(tree) -> list:
     """A tree of the engine, node by node: (feature, left codes, missing left, left child)."""
     return [
         (int(j), left_codes(words), bool(missing_left), int(left)) if left >= 0 else "leaf"
@@ -207,7 +211,7 @@ def told(tree) -> list:
     ]
 
 
-def told_by_twin(nodes, is_categorical) -> list:
+def describe_twin(nodes, is_categorical) -> list:
     """The same of a tree of the twin."""
     lines = []
     for node in nodes:
@@ -222,8 +226,8 @@ def told_by_twin(nodes, is_categorical) -> list:
 
 
 def splits(fit: Fit) -> list:
-    """All trees, told without their values."""
-    return [[told(tree) for tree in round_] for round_ in fit.rounds]
+    """All trees without their values."""
+    return [[describe(tree) for tree in round_] for round_ in fit.rounds]
 
 
 def assert_same_fit(one: Fit, other: Fit) -> None:
@@ -254,7 +258,7 @@ def assert_equals_twin(fit: Fit, twin: Boosted, task: Task) -> None:
     assert len(fit.rounds) == len(twin.rounds)
     for trees, its_trees in zip(fit.rounds, twin.rounds, strict=True):
         for tree, nodes in zip(trees, its_trees, strict=True):
-            assert told(tree) == told_by_twin(nodes, is_categorical)
+            assert describe(tree) == describe_twin(nodes, is_categorical)
             np.testing.assert_array_equal(tree.value, [rate * node.value for node in nodes])
             np.testing.assert_array_equal(tree.gain, [node.dsse for node in nodes])
     kept = np.flatnonzero(task.costs.bind(task.names).keep).tolist()

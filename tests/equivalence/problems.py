@@ -108,12 +108,12 @@ WEIGHTS = (
 # ---------------------------------------------------------------------------- prices, parameters
 
 
-def dearer_by_number(used):
-    """A rule of a user's own: every purchase makes the others dearer, odd features twice."""
+def higher_by_number(used):
+    """A rule: each used feature raises the cost of the others, odd features twice."""
     return (1.0 + used.sum()) * np.where(np.arange(len(used)) % 2, 0.5, 0.25)
 
 
-def cheaper_by_number(used):
+def lower_by_number(used):
     return np.full(len(used), 2.0 / (1.0 + used.sum()))
 
 
@@ -128,8 +128,8 @@ def _costs(rng, n_features):
         {"costs": 3.0 * own, "feature_groups": bags},
         {"costs": own, "neighbours": (1, n_features), "discount": 0.3},
         {"costs": own, "feature_groups": bags, "neighbours": (n_features, 1), "discount": 0.0},
-        {"rule": dearer_by_number},
-        {"rule": cheaper_by_number},
+        {"rule": higher_by_number},
+        {"rule": lower_by_number},
     )
     return FeatureCosts(**kinds[rng.integers(len(kinds))], keep=keep)
 

@@ -14,7 +14,7 @@ from equivalence.fitting import (
     make_table,
 )
 from equivalence.problems import LOSSES, tasks
-from equivalence.worlds import make_task
+from equivalence.synthetic_tasks import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from equivalence.fitting import assert_same_fit, fit_engine
+from equivalence.synthetic_tasks import make_task
 from equivalence.test_boosted_lazy import always_tried
-from equivalence.worlds import make_task
 
 import secateur
 from secateur.data import bundles
@@ -66,11 +66,11 @@ def test_the_same_model_of_some_rows_and_weights(settings):
 def test_the_same_model_from_disk(tmp_path, limit):
     task = few_values()
     frame = pd.DataFrame(task.X, columns=task.names).assign(y=task.target)
-    told = {"penalty": 0.01, "max_iter": 8, "random_state": 0, "early_stopping": False}
-    plain = secateur.AGBMClassifier(**told).fit(frame[list(task.names)], frame["y"])
+    kwargs = {"penalty": 0.01, "max_iter": 8, "random_state": 0, "early_stopping": False}
+    plain = secateur.AGBMClassifier(**kwargs).fit(frame[list(task.names)], frame["y"])
     with always_bundled():
         table = secateur.open_table(frame, "y", cache=tmp_path, memory_limit=limit)
-        found = secateur.AGBMClassifier(**told).fit(table)
+        found = secateur.AGBMClassifier(**kwargs).fit(table)
     X = frame[list(task.names)]
     np.testing.assert_array_equal(found.decision_function(X), plain.decision_function(X))
     assert found.support_.tolist() == plain.support_.tolist()
@@ -80,8 +80,8 @@ def test_the_same_model_from_disk(tmp_path, limit):
 def test_the_same_common_trees_of_several_tasks(penalty):
     task = few_values()
     tasks = np.arange(len(task.target)) % 4
-    told = {"common_trees": True, "group_penalty": penalty, "max_iter": 10, "random_state": 0}
-    selectors = [secateur.MultitaskAGBMClassifier(early_stopping=False, **told) for _ in range(2)]
+    kwargs = {"common_trees": True, "group_penalty": penalty, "max_iter": 10, "random_state": 0}
+    selectors = [secateur.MultitaskAGBMClassifier(early_stopping=False, **kwargs) for _ in range(2)]
     with always_tried(), mock.patch.object(whole, "MAX_DENSE", 0):
         plain = selectors[0].fit(task.X, task.target, task=tasks)
         with always_bundled():

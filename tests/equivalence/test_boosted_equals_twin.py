@@ -55,17 +55,17 @@ def test_deep_trees_equal_the_twin():
 
 @settings(max_examples=20)
 @given(tasks(), st.sampled_from([1e9, 1e300]))
-def test_a_huge_price_buys_nothing(task, penalty):
-    dear = replace(task, costs=type(task.costs)()).with_params(penalty=penalty)
-    fit = fit_engine(dear)
+def test_with_a_huge_penalty_no_feature_is_used(task, penalty):
+    high = replace(task, costs=type(task.costs)()).with_params(penalty=penalty)
+    fit = fit_engine(high)
     assert fit.order == []
     assert all(len(tree.left) == 1 for round_ in fit.rounds for tree in round_)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("max_depth", [2, 3, 4])
-def test_a_purchase_makes_a_feature_affordable_for_the_next_node_of_the_level(max_depth, sparse):
-    # The left half wants feature 1, the right half wants feature 2, which is too dear until
+def test_a_first_use_makes_a_feature_affordable_for_the_next_node_of_the_level(max_depth, sparse):
+    # The left half wants feature 1, the right half wants feature 2, which is too expensive until
     # feature 1 opens the bag they share.
     cells = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)] * 6, dtype=float)
     a, b, c = cells.T

@@ -14,14 +14,14 @@ from equivalence.fitting import (
     splits,
 )
 from equivalence.problems import LOSSES, tasks
-from equivalence.worlds import make_task
+from equivalence.synthetic_tasks import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secateur.data.costs import FeatureCosts
 
 
-def is_bought(fit):
+def uses_some_features(fit):
     return len(fit.order) > 1
 
 
@@ -35,8 +35,8 @@ def test_a_price_of_zero_is_a_plain_booster(task):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_penalty_of_zero_is_a_plain_booster(loss):
-    dear = FeatureCosts(np.linspace(1.0, 100.0, 12))
-    one = fit_engine(make_task(loss, penalty=0.0, costs=dear))
+    costs = FeatureCosts(np.linspace(1.0, 100.0, 12))
+    one = fit_engine(make_task(loss, penalty=0.0, costs=costs))
     other = fit_engine(make_task(loss, penalty=5.0, costs=FeatureCosts(0.0)))
     assert splits(one) == splits(other)
     np.testing.assert_array_equal(one.raw, other.raw)
@@ -63,7 +63,7 @@ def test_a_row_of_weight_two_is_two_rows(loss):
     rows = np.repeat(np.arange(len(task.target)), task.weight.astype(int))
     repeated = replace(task.take(rows), weight=np.ones(len(rows)))
     one, other = fit_engine(task), fit_engine(repeated)
-    assert is_bought(one)
+    assert uses_some_features(one)
     assert splits(one) == splits(other)
     assert one.order == other.order
     # The scale of the exact sums depends on the number of rows, so the last bits may differ.
@@ -93,7 +93,7 @@ def test_the_order_of_many_rows_changes_no_bit(sparse, weights):
     order = np.random.default_rng(5).permutation(3000)
     one = fit_engine(task, sparse=sparse)
     other = fit_engine(task.take(order), sparse=sparse)
-    assert is_bought(one)
+    assert uses_some_features(one)
     assert_same_fit(one, replace_raw(other, np.argsort(order)))
 
 
@@ -106,7 +106,7 @@ def test_permuted_columns_give_the_permuted_path(loss):
     order = np.random.default_rng(3).permutation(12)
     moved = replace(task, X=task.X[:, order], costs=FeatureCosts(own[order]))
     one, other = fit_engine(task), fit_engine(moved)
-    assert is_bought(one)
+    assert uses_some_features(one)
     assert one.order == order[other.order].tolist()
     np.testing.assert_array_equal(one.raw, other.raw)
     assert one.steps[-1].cost == pytest.approx(other.steps[-1].cost, rel=1e-15)
@@ -125,7 +125,7 @@ def test_many_dense_and_sparse_rows_give_the_same_fit(loss, weights):
     task = make_task(loss, n_rows=2000, sparse_share=0.7, missing_share=0.02, weights=weights)
     task = task.with_params(penalty=0.001, subsample=0.8)
     one = fit_engine(task)
-    assert is_bought(one)
+    assert uses_some_features(one)
     assert_same_fit(one, fit_engine(task, sparse=True))
 
 

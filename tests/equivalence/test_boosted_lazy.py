@@ -7,8 +7,8 @@ from unittest import mock
 import numpy as np
 import pytest
 from equivalence.fitting import Task, assert_equals_twin, assert_same_fit, fit_engine, fit_twin
-from equivalence.problems import LOSSES, cheaper_by_number, dearer_by_number, tasks
-from equivalence.worlds import make_task
+from equivalence.problems import LOSSES, higher_by_number, lower_by_number, tasks
+from equivalence.synthetic_tasks import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,8 +25,8 @@ COSTS = {
         feature_groups=[("abc"[j % 3] if j % 5 else None) for j in range(N_FEATURES)]
     ),
     "grid": FeatureCosts(neighbours=(5, 6), discount=0.25),
-    "dearer": FeatureCosts(rule=dearer_by_number),
-    "cheaper": FeatureCosts(rule=cheaper_by_number),
+    "higher": FeatureCosts(rule=higher_by_number),
+    "lower": FeatureCosts(rule=lower_by_number),
     "kept": FeatureCosts(keep=[1, 7]),
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from equivalence.fitting import fit_engine, make_table
 from equivalence.problems import LOSSES, tasks
-from equivalence.worlds import make_task
+from equivalence.synthetic_tasks import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from equivalence.fitting import assert_same_fit, fit_engine
 from equivalence.problems import tasks
-from equivalence.worlds import make_task
+from equivalence.synthetic_tasks import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +20,9 @@ class Counted(WholeTrees):
 
     n_grown = 0
 
-    def grow(self, *told):
+    def grow(self, *args):
         Counted.n_grown += 1
-        return super().grow(*told)
+        return super().grow(*args)
 
 
 def fit_both(task, monkeypatch, *, sparse):

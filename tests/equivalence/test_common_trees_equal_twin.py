@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from equivalence.fitting import Task, make_table, naive_codes, told, told_by_twin
+from equivalence.fitting import Task, describe, describe_twin, make_table, naive_codes
 from equivalence.problems import WEIGHTS, make_loss
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,7 +61,7 @@ def together(draw):
     rows_of = [np.flatnonzero(number == t) for t in range(len(sizes))]
     held = rng.random(len(X)) < draw(st.sampled_from([0.0, 0.2]))
     held[[rows[0] for rows in rows_of]] = False  # a task has rows that train
-    told_all = {
+    all_params = {
         "max_depth": draw(st.sampled_from([1, 2, 4])),
         "min_samples_leaf": draw(st.sampled_from([1, 3])),
         "l2": draw(st.sampled_from([0.0, 1.0])),
@@ -73,11 +73,11 @@ def together(draw):
     own = [draw(st.sampled_from([0.0, 0.01, 0.05, 0.3])) for _ in sizes]
     costs = FeatureCosts(**draw(st.sampled_from(COSTS)))
     task = Task(X, target, weight, make_loss(name), costs)
-    return task, rows_of, Fold(np.flatnonzero(~held), np.flatnonzero(held)), group, own, told_all
+    return task, rows_of, Fold(np.flatnonzero(~held), np.flatnonzero(held)), group, own, all_params
 
 
 def fit_common(case, task_split_penalty, *, sparse=False, is_lazy=True):
-    task, rows_of, fold, group, own, told_all = case
+    task, rows_of, fold, group, own, all_params = case
     cost_model = task.costs.bind(task.names)
     with Threads(1) as threads:
         columns = bin_table(make_table(task, sparse=sparse), task.weight, threads=threads)
@@ -88,7 +88,7 @@ def fit_common(case, task_split_penalty, *, sparse=False, is_lazy=True):
         ]
         data = CommonData.of(plain, tasks, "loss", 1.0)
         params = BoostingParams(
-            penalty=group, n_rounds=N_ROUNDS, learning_rate=RATE, lazy=is_lazy, **told_all
+            penalty=group, n_rounds=N_ROUNDS, learning_rate=RATE, lazy=is_lazy, **all_params
         )
         run = replace(data, task_split_penalty=task_split_penalty).run(fold, params)
         steps = list(run.steps)
@@ -99,7 +99,7 @@ def fit_common(case, task_split_penalty, *, sparse=False, is_lazy=True):
 @settings(max_examples=100)
 @given(together(), st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
 def test_common_trees_equal_twin(case, task_split_penalty, sparse):
-    task, rows_of, fold, group, own, told_all = case
+    task, rows_of, fold, group, own, all_params = case
     cost_model = task.costs.bind(task.names)
     table = (*naive_codes(task), np.zeros(4, bool), task.target, task.weight)
     steps, _ = fit_common(case, task_split_penalty, sparse=sparse)
@@ -113,7 +113,7 @@ def test_common_trees_equal_twin(case, task_split_penalty, sparse):
         own,
         fold.train,
         task_split_penalty=task_split_penalty,
-        params={"n_rounds": N_ROUNDS, "learning_rate": RATE, **told_all},
+        params={"n_rounds": N_ROUNDS, "learning_rate": RATE, **all_params},
     )
     last = steps[-1]
     assert last.order.tolist() == np.flatnonzero(cost_model.keep).tolist() + twin.purchases
@@ -125,7 +125,7 @@ def test_common_trees_equal_twin(case, task_split_penalty, sparse):
         last.model.models[0].common.ensemble.rounds, twin.rounds, strict=True
     ):
         for tree, nodes in zip(trees, its_trees, strict=True):
-            assert told(tree) == told_by_twin(nodes, is_categorical)
+            assert describe(tree) == describe_twin(nodes, is_categorical)
             np.testing.assert_array_equal(tree.value, [RATE * node.value for node in nodes])
 
 
@@ -140,7 +140,7 @@ def test_drafts_of_common_trees_are_the_full_search(case, task_split_penalty):
         rounds = [each.model.models[0].common.ensemble.rounds for each in (step, same)]
         for trees, its_trees in zip(*rounds, strict=True):
             for tree, its in zip(trees, its_trees, strict=True):
-                assert told(tree) == told(its)
+                assert describe(tree) == describe(its)
                 np.testing.assert_array_equal(tree.value, its.value)
 
 
@@ -177,7 +177,7 @@ def test_supports_grow_and_are_what_the_trees_ask_of_a_task(case, task_split_pen
 
 @settings(max_examples=25)
 @given(together())
-def test_rows_that_judge_are_told_task_after_task(case):
+def test_held_out_losses_come_task_after_task(case):
     task, rows_of, fold, *_ = case
     steps, verdict = fit_common(case, 1.0)
     if verdict is None:
@@ -231,7 +231,7 @@ def stacked(seed, *, is_classes, whole_weights):
     return X, (signal > middle[number]).astype(float), number, weight
 
 
-def twin_tasks(X, y, number, weight, loss, cost_model, fold, told_all, **more):
+def twin_tasks(X, y, number, weight, loss, cost_model, fold, all_params, **more):
     whole = Task(X, y, weight, loss)
     rows_of = [np.flatnonzero(number == t) for t in range(3)]
     tables = [
@@ -248,7 +248,7 @@ def twin_tasks(X, y, number, weight, loss, cost_model, fold, told_all, **more):
     return Tasks(
         tables, table, rows_of, loss, unit, cost_model.costs, cost_model.keep, fold.train,
         fold.test,
-        told=told_all, limits=limits, **more,
+        params=all_params, limits=limits, **more,
     )  # fmt: skip
 
 
@@ -257,7 +257,7 @@ def twin_tasks(X, y, number, weight, loss, cost_model, fold, told_all, **more):
 def test_the_default_equals_twin(seed, is_classes, whole_weights, sparse, costs):
     X, y, number, weight = stacked(seed, is_classes=is_classes, whole_weights=whole_weights)
     cls = MultitaskAGBMClassifier if is_classes else MultitaskAGBMRegressor
-    told_all = {"max_depth": 2, "min_samples_leaf": 2, "l2": 0.0, "leaf": "newton"}
+    all_params = {"max_depth": 2, "min_samples_leaf": 2, "l2": 0.0, "leaf": "newton"}
     model = cls(
         cv=1, cut="best", max_iter=3, learning_rate=RATE, max_depth=2, min_samples_leaf=2,
         n_iter_no_change=2, random_state=0, **costs,
@@ -271,7 +271,7 @@ def test_the_default_equals_twin(seed, is_classes, whole_weights, sparse, costs)
     (fold,) = draw_folds(Target(mixed.astype(float), np.arange(6)), 1, random_state=seed)
     cost_model = FeatureCosts(**costs).bind([f"x{j}" for j in range(4)])
     more = {"n_rounds": 3, "rate": RATE, "patience": 2}
-    tasks = twin_tasks(X, y, number, weight, loss, cost_model, fold, told_all, **more)
+    tasks = twin_tasks(X, y, number, weight, loss, cost_model, fold, all_params, **more)
     way, paths = default(tasks)
     assert model.common_trees_ == (way > 0)
     steps = paths[way]
@@ -292,10 +292,10 @@ def test_missing_labels_equal_twin(seed, sparse, costs):
     Y = np.column_stack([y, np.nan_to_num(X) @ [1.0, 0.0, -1.0, 0.0] + 0.1 * rng.normal(size=60)])
     Y[rng.random(Y.shape) < 0.3] = np.nan
     penalties = {"a": 0.02, "b": 0.05}
-    told_all = {"max_depth": 2, "min_samples_leaf": 2}
+    all_params = {"max_depth": 2, "min_samples_leaf": 2}
     model = MultitaskAGBMRegressor(
         group_penalty=0.03, task_penalty=penalties, max_iter=N_ROUNDS, learning_rate=RATE,
-        cut=None, **told_all, **costs,
+        cut=None, **all_params, **costs,
     )  # fmt: skip
     model.fit(csr_array(X) if sparse else X, pd.DataFrame(Y, columns=["a", "b"]))
     codes, n_bins = naive_codes(Task(X, y, np.ones(60)))
@@ -311,7 +311,9 @@ def test_missing_labels_equal_twin(seed, sparse, costs):
         list(penalties.values()),
         n_rounds=N_ROUNDS,
         learning_rate=RATE,
-        told={**told_all, "l2": 0.0, "leaf": "newton", "max_features": None, "cost_budget": None},
+        tree_params={
+            **all_params, "l2": 0.0, "leaf": "newton", "max_features": None, "cost_budget": None
+        },
     )  # fmt: skip
     last = model.path_[len(model.path_) - 1]
     kept = set(np.flatnonzero(cost_model.keep).tolist())
@@ -321,4 +323,4 @@ def test_missing_labels_equal_twin(seed, sparse, costs):
         ours = last.model.models[t].ensemble.rounds
         for trees, its_trees in zip(ours, rounds, strict=True):
             for tree, nodes in zip(trees, its_trees[t], strict=True):
-                assert told(tree) == told_by_twin(nodes, numbers)
+                assert describe(tree) == describe_twin(nodes, numbers)

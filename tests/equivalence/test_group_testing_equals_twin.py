@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from equivalence.fitting import Task, assert_equals_twin, assert_same_fit, fit_engine, fit_twin
 from equivalence.problems import tasks
-from equivalence.worlds import make_task
+from equivalence.synthetic_tasks import make_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.group_testing import GroupTestedTree, Subsets
 
 from secateur.engines.boosted.groups import GroupTesting, make_plan
 
-TOLD = st.builds(
+TESTING = st.builds(
     GroupTesting,
     expected_features=st.integers(1, 5),
     delta=st.sampled_from([0.1, 0.9]),
@@ -25,9 +25,9 @@ TOLD = st.builds(
 )
 
 
-def subsets_of(fit, told):
-    """The plan of the engine's groups, as the twin is told it: subsets only."""
-    plan = make_plan(fit.columns, told)
+def subsets_of(fit, testing):
+    """The plan of the engine's groups, as the twin gets it: subsets only."""
+    plan = make_plan(fit.columns, testing)
     design = plan.design
     d = design.n_features
     orders = plan.members.reshape(design.n_orders, d)
@@ -40,13 +40,13 @@ def subsets_of(fit, told):
     return Subsets(turns, design.entry, design.leaf, design.n_kept, design.is_open)
 
 
-def assert_grouped_twin(task, told, **how):
-    fit = fit_engine(task, told=told, **how)
-    testing = subsets_of(fit, told)
+def assert_grouped_twin(task, testing, **how):
+    fit = fit_engine(task, testing=testing, **how)
+    subsets = subsets_of(fit, testing)
 
     def make_tree(*args):
         tree = GroupTestedTree(*args)
-        tree.testing = testing
+        tree.testing = subsets
         return tree
 
     assert_equals_twin(fit, fit_twin(task, make_tree=make_tree), task)
@@ -54,21 +54,21 @@ def assert_grouped_twin(task, told, **how):
 
 
 @settings(max_examples=60)
-@given(tasks(), TOLD)
-def test_search_equals_twin(task, told):
-    assert_grouped_twin(task, told)
+@given(tasks(), TESTING)
+def test_search_equals_twin(task, testing):
+    assert_grouped_twin(task, testing)
 
 
 @settings(max_examples=30)
-@given(tasks(categories=False), TOLD)
-def test_search_on_sparse_columns_equals_twin(task, told):
-    assert_grouped_twin(task, told, sparse=True)
+@given(tasks(categories=False), TESTING)
+def test_search_on_sparse_columns_equals_twin(task, testing):
+    assert_grouped_twin(task, testing, sparse=True)
 
 
 @settings(max_examples=15)
-@given(tasks(), TOLD, st.integers(1, 39))
-def test_search_on_two_blocks_equals_twin(task, told, cut):
-    assert_grouped_twin(task, told, cuts=(min(cut, len(task.target) - 1),))
+@given(tasks(), TESTING, st.integers(1, 39))
+def test_search_on_two_blocks_equals_twin(task, testing, cut):
+    assert_grouped_twin(task, testing, cuts=(min(cut, len(task.target) - 1),))
 
 
 @pytest.mark.parametrize("group_size", [None, 4, 2])
@@ -77,27 +77,27 @@ def test_many_features_equal_the_twin(group_size):
     X = rng.integers(0, 9, (120, 48)).astype(float)
     target = X[:, 5] - 2.0 * (X[:, 17] > 4) + 0.5 * rng.normal(size=120)
     params = {"n_rounds": 4, "max_depth": 3, "min_samples_leaf": 5, "penalty": 0.01}
-    told = GroupTesting(3, 0.1, 2, group_size, seed=1)
-    fit = assert_grouped_twin(Task(X, target, np.ones(120), params=params), told)
+    testing = GroupTesting(3, 0.1, 2, group_size, seed=1)
+    fit = assert_grouped_twin(Task(X, target, np.ones(120), params=params), testing)
     assert {5, 17} <= set(fit.order)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_threads_and_blocks_do_not_matter(sparse):
     task = make_task(n_rows=600, n_features=150, sparse_share=0.6, penalty=0.003)
-    told = GroupTesting(4, 0.1, 8, 16, seed=5)
-    one = fit_engine(task, sparse=sparse, told=told)
+    testing = GroupTesting(4, 0.1, 8, 16, seed=5)
+    one = fit_engine(task, sparse=sparse, testing=testing)
     assert len(one.order) > 2
-    assert_same_fit(fit_engine(task, sparse=sparse, n_threads=2, told=told), one)
-    assert_same_fit(fit_engine(task, sparse=sparse, cuts=(100, 350), told=told), one)
-    assert_same_fit(fit_engine(task, sparse=not sparse, told=told), one)
+    assert_same_fit(fit_engine(task, sparse=sparse, n_threads=2, testing=testing), one)
+    assert_same_fit(fit_engine(task, sparse=sparse, cuts=(100, 350), testing=testing), one)
+    assert_same_fit(fit_engine(task, sparse=not sparse, testing=testing), one)
 
 
 def test_without_tests_the_search_is_exact():
     task = make_task(n_rows=400, n_features=30, penalty=0.003)
-    told = GroupTesting(expected_features=30, leaf_size=4)
-    with_tests = fit_engine(task, told=told)
-    assert not make_plan(with_tests.columns, told).design.has_tests
+    testing = GroupTesting(expected_features=30, leaf_size=4)
+    with_tests = fit_engine(task, testing=testing)
+    assert not make_plan(with_tests.columns, testing).design.has_tests
     assert with_tests.order == fit_engine(task).order
 
 

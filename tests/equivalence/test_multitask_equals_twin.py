@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from equivalence.fitting import Task, make_table, naive_codes, told, told_by_twin
+from equivalence.fitting import Task, describe, describe_twin, make_table, naive_codes
 from equivalence.problems import WEIGHTS, make_loss
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,7 +40,7 @@ def several(draw):
         target = (signal > np.median(signal)).astype(float) if name == "log_loss" else signal
         weight = WEIGHTS[rng.integers(len(WEIGHTS))](rng, n)
         tasks.append(Task(X, target, weight, make_loss(name)))
-    told_all = {
+    all_params = {
         "max_depth": draw(st.sampled_from([1, 2, 4])),
         "min_samples_leaf": draw(st.sampled_from([1, 3])),
         "l2": 0.0,
@@ -50,10 +50,10 @@ def several(draw):
     }
     group = draw(st.sampled_from([0.0, 0.01, 0.05, 0.3]))
     own = [draw(st.sampled_from([0.0, 0.01, 0.05, 0.3])) for _ in tasks]
-    return tasks, FeatureCosts(**draw(st.sampled_from(COSTS))), group, own, told_all
+    return tasks, FeatureCosts(**draw(st.sampled_from(COSTS))), group, own, all_params
 
 
-def fit_tasks(tasks, costs, group, own, told_all, n_rounds=3, rate=0.5):
+def fit_tasks(tasks, costs, group, own, all_params, n_rounds=3, rate=0.5):
     cost_model = costs.bind(tasks[0].names)
     starts = np.cumsum([0, *(len(task.target) for task in tasks)])
     with Threads(1) as threads:
@@ -62,11 +62,11 @@ def fit_tasks(tasks, costs, group, own, told_all, n_rounds=3, rate=0.5):
             columns = bin_table(make_table(task), task.weight, threads=threads)
             data = BoostedData(columns, task.target, task.weight, task.loss, cost_model, threads)
             place = np.arange(len(task.target))
-            least = told_all["min_samples_leaf"]
+            least = all_params["min_samples_leaf"]
             held.append(TaskData(str(t), data, starts[t] + place, place, own[t], least))
         data = TasksData(held, cost_model, int(starts[-1]), "loss", 0.5)
         params = BoostingParams(
-            criterion="agbm", penalty=group, n_rounds=n_rounds, learning_rate=rate, **told_all
+            criterion="agbm", penalty=group, n_rounds=n_rounds, learning_rate=rate, **all_params
         )
         return list(data.run(data.everything, params).steps)
 
@@ -74,7 +74,7 @@ def fit_tasks(tasks, costs, group, own, told_all, n_rounds=3, rate=0.5):
 @settings(max_examples=80)
 @given(several())
 def test_tasks_equal_twin(case):
-    tasks, costs, group, own, told_all = case
+    tasks, costs, group, own, all_params = case
     steps = fit_tasks(*case)
     cost_model = costs.bind(tasks[0].names)
     tables = [(*naive_codes(task), np.zeros(4, bool), task.target, task.weight) for task in tasks]
@@ -87,16 +87,16 @@ def test_tasks_equal_twin(case):
         own,
         n_rounds=3,
         learning_rate=0.5,
-        told=dict(told_all),
+        tree_params=dict(all_params),
     )
     kept = np.flatnonzero(cost_model.keep).tolist()
     assert steps[-1].order.tolist() == kept + common
     for t, model in enumerate(steps[-1].model.models):
-        bought = kept + (common if own[t] == 0.0 else each[t])
-        assert steps[-1].supports[str(t)].tolist() == sorted(bought)
+        used = kept + (common if own[t] == 0.0 else each[t])
+        assert steps[-1].supports[str(t)].tolist() == sorted(used)
         for trees, its_trees in zip(model.ensemble.rounds, rounds, strict=True):
             for tree, nodes in zip(trees, its_trees[t], strict=True):
-                assert told(tree) == told_by_twin(nodes, np.zeros(4, bool))
+                assert describe(tree) == describe_twin(nodes, np.zeros(4, bool))
                 np.testing.assert_array_equal(tree.value, [0.5 * node.value for node in nodes])
 
 

@@ -115,9 +115,9 @@ def test_a_sample_chooses_the_bins_that_it_would_choose_in_memory(frame, tmp_pat
     monkeypatch.setattr(binned, "SAMPLE_ROWS", 500)
     monkeypatch.setattr(survey, "SAMPLE_ROWS", 500)
     table = store(frame, tmp_path, "number", random_state=4)
-    told = {"penalty": 0.002, "max_iter": 5, "random_state": 4}
-    mine = secateur.AGBMRegressor(**told).fit(features(frame), frame["number"])
-    assert_same_selector(mine, secateur.AGBMRegressor(**told).fit(table))
+    kwargs = {"penalty": 0.002, "max_iter": 5, "random_state": 4}
+    mine = secateur.AGBMRegressor(**kwargs).fit(features(frame), frame["number"])
+    assert_same_selector(mine, secateur.AGBMRegressor(**kwargs).fit(table))
 
 
 def test_sparse_rows(tmp_path, memory):
@@ -136,7 +136,7 @@ def test_sparse_rows(tmp_path, memory):
 @pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
 def test_group_tests(tmp_path, memory, kind):
     made = make_wide(2_000, 120, 3, 0)
-    told = {"penalty": 0.005, "expected_features": 3, "leaf_size": 4, "group_size": 16, **ONE}
+    kwargs = {"penalty": 0.005, "expected_features": 3, "leaf_size": 4, "group_size": 16, **ONE}
     X, weight = made.X, None
     data, target, role = X, made.y, None
     if kind == "sparse":
@@ -146,8 +146,8 @@ def test_group_tests(tmp_path, memory, kind):
         data, target, role = pd.DataFrame(X).rename(columns=str), "y", "w"
         data = data.assign(w=weight, y=made.y)
     table = secateur.open_table(data, target, weight=role, cache=tmp_path)
-    mine = secateur.GTGBMClassifier(**told).fit(X, made.y, weight)
-    its = secateur.GTGBMClassifier(**told).fit(table)
+    mine = secateur.GTGBMClassifier(**kwargs).fit(X, made.y, weight)
+    its = secateur.GTGBMClassifier(**kwargs).fit(table)
     assert len(mine.path_[-1].order) > 1
     assert_same_selector(mine, its)
 
@@ -157,23 +157,25 @@ def test_several_targets(frame, tmp_path, memory, has_gaps):
     if has_gaps:
         frame = frame.assign(other=frame["other"].where(frame["c0"] < 0.5))
     table = store(frame, tmp_path, ["number", "other"])
-    told = {"group_penalty": 0.002, **ONE}
-    mine = secateur.MultitaskAGBMRegressor(**told).fit(features(frame), frame[["number", "other"]])
-    its = secateur.MultitaskAGBMRegressor(**told).fit(table)
+    kwargs = {"group_penalty": 0.002, **ONE}
+    mine = secateur.MultitaskAGBMRegressor(**kwargs).fit(
+        features(frame), frame[["number", "other"]]
+    )
+    its = secateur.MultitaskAGBMRegressor(**kwargs).fit(table)
     assert mine.tasks_ == its.tasks_
     assert_same_selector(mine, its)
 
 
 def test_tasks_by_row_in_any_cut_into_blocks(frame, tmp_path, monkeypatch):
-    told = {"group_penalty": 0.002, **ONE}
+    kwargs = {"group_penalty": 0.002, **ONE}
     many = store(frame, tmp_path, "number", task="group")
-    its = secateur.MultitaskAGBMRegressor(**told).fit(many)
+    its = secateur.MultitaskAGBMRegressor(**kwargs).fit(many)
     monkeypatch.setattr(opening, "LEAST_BLOCK", 10**6)
     monkeypatch.setattr(opening, "BLOCK_ROWS", 10**6)
     left_out = [name for name in EXTRA if name not in {"number", "group"}]
     whole = secateur.open_table(frame, "number", task="group", drop=left_out)
     assert len(whole.blocks) == 1
-    one = secateur.MultitaskAGBMRegressor(**told).fit(whole)
+    one = secateur.MultitaskAGBMRegressor(**kwargs).fit(whole)
     assert one.tasks_ == ["north", "south"]
     assert_same_selector(one, its)
     np.testing.assert_array_equal(
@@ -246,10 +248,10 @@ def test_common_trees_by_group_tests_and_of_sparse_rows(tmp_path, memory, kind, 
     X = sp.csr_array(made.X * (np.abs(made.X) > 0.5)) if kind == "sparse" else made.X
     table = store_source(_Stacked(X, flipped, task), (), Storing(), cache=tmp_path, limit=10**9)
     assert len(table.blocks) > 1
-    told = {"search": search, "expected_features": 3, "leaf_size": 4, "group_size": 16}
-    told |= COMMON | {"group_penalty": 0.005}
-    mine = secateur.MultitaskAGBMClassifier(**told).fit(X, flipped, task=task)
-    its = secateur.MultitaskAGBMClassifier(**told).fit(table)
+    kwargs = {"search": search, "expected_features": 3, "leaf_size": 4, "group_size": 16}
+    kwargs |= COMMON | {"group_penalty": 0.005}
+    mine = secateur.MultitaskAGBMClassifier(**kwargs).fit(X, flipped, task=task)
+    its = secateur.MultitaskAGBMClassifier(**kwargs).fit(table)
     assert_asks_for_the_task(mine)
     assert_same_selector(mine, its)
 
@@ -271,9 +273,9 @@ def coarse():
 def test_the_choice_between_the_ways(coarse, tmp_path, target, is_common):
     X = coarse[list("abcdef")]
     table = store_coarse(coarse, tmp_path, target)
-    told = {"cv": 1, "max_iter": 5, "max_depth": 3, "learning_rate": 0.5, "random_state": 0}
-    mine = secateur.MultitaskAGBMRegressor(**told).fit(X, coarse[target], task=coarse["group"])
-    its = secateur.MultitaskAGBMRegressor(**told).fit(table)
+    kwargs = {"cv": 1, "max_iter": 5, "max_depth": 3, "learning_rate": 0.5, "random_state": 0}
+    mine = secateur.MultitaskAGBMRegressor(**kwargs).fit(X, coarse[target], task=coarse["group"])
+    its = secateur.MultitaskAGBMRegressor(**kwargs).fit(table)
     assert mine.common_trees_ == its.common_trees_ == is_common
     assert_same_selector(mine, its)
 
@@ -290,10 +292,10 @@ def test_blocks_without_a_row_of_some_task(coarse, tmp_path, ways):
     """Files are mostly sorted by task."""
     rows = coarse.sort_values("group", kind="stable")
     table = store_coarse(rows, tmp_path, "apart")
-    told = COMMON | {"common_trees": ways}
-    mine = secateur.MultitaskAGBMRegressor(**told)
+    kwargs = COMMON | {"common_trees": ways}
+    mine = secateur.MultitaskAGBMRegressor(**kwargs)
     mine.fit(rows[list("abcdef")], rows["apart"], task=rows["group"])
-    assert_same_selector(mine, secateur.MultitaskAGBMRegressor(**told).fit(table))
+    assert_same_selector(mine, secateur.MultitaskAGBMRegressor(**kwargs).fit(table))
 
 
 def test_common_trees_of_some_rows(coarse, tmp_path):
@@ -318,9 +320,9 @@ def test_trees_are_grown_whole_where_all_rows_are_in_one_block_in_memory(
 ):
     n_whole = []
     plain = WholeTrees.grow
-    monkeypatch.setattr(WholeTrees, "grow", lambda *told: n_whole.append(1) or plain(*told))
-    told = {"penalty": 0.002, **ONE}
-    many = secateur.AGBMRegressor(**told).fit(store(frame, tmp_path, "number"))
+    monkeypatch.setattr(WholeTrees, "grow", lambda *kwargs: n_whole.append(1) or plain(*kwargs))
+    kwargs = {"penalty": 0.002, **ONE}
+    many = secateur.AGBMRegressor(**kwargs).fit(store(frame, tmp_path, "number"))
     assert len(n_whole) == (ONE["max_iter"] if memory == "in memory" else 0)
     n_whole.clear()
     monkeypatch.setattr(opening, "LEAST_BLOCK", 10**6)
@@ -328,9 +330,11 @@ def test_trees_are_grown_whole_where_all_rows_are_in_one_block_in_memory(
     left_out = [name for name in EXTRA if name != "number"]
     table = secateur.open_table(frame, "number", drop=left_out)
     assert len(table.blocks) == 1
-    one = secateur.AGBMRegressor(**told).fit(table)
+    one = secateur.AGBMRegressor(**kwargs).fit(table)
     assert len(n_whole) == (ONE["max_iter"] if memory in {"in memory", "in blocks"} else 0)
     assert_same_selector(many, one)
     n_whole.clear()
-    assert_same_selector(one, secateur.AGBMRegressor(**told).fit(features(frame), frame["number"]))
+    assert_same_selector(
+        one, secateur.AGBMRegressor(**kwargs).fit(features(frame), frame["number"])
+    )
     assert len(n_whole) == ONE["max_iter"]

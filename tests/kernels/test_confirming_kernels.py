@@ -11,7 +11,7 @@ from secateur._kernels.confirming import bound_gains, dense_cells, find_better
 from secateur._kernels.records import MISSING, N_CODES
 from secateur._kernels.splitting import search_features
 
-UNIT = (0.125, 0.5)
+STEPS = (0.125, 0.5)
 
 
 def pack(g, w):
@@ -53,7 +53,7 @@ class World:
             np.add.at(out[f], self.cell_of * N_CODES + self.codes[j], self.packed)
         return out
 
-    def gains(self, q, least):
+    def gains(self, q, min_weight):
         """The exact dSSE of every feature in a node, by the search of a node."""
         n_features = len(self.n_bins)
         offset = np.concatenate([[0], np.cumsum(self.n_bins + 1)])
@@ -65,19 +65,19 @@ class World:
         none = np.empty(0, np.int64)
         search_features(
             histogram, none, none, np.arange(n_features),
-            (offset, self.n_bins, self.is_categorical), self.totals[q], UNIT, least,
+            (offset, self.n_bins, self.is_categorical), self.totals[q], STEPS, min_weight,
             0, n_features, (gain, split, np.empty(n_features, bool)),
         )  # fmt: skip
         return gain
 
-    def ask(self, features, best, prices, *, scale=(2.0, 0.0), least=1, bought=-1):
+    def ask(self, features, best, penalties, *, scale=(2.0, 0.0), min_weight=1, first_use=-1):
         """Which of the features some node would have chosen instead of its choice."""
         better = np.zeros(len(features), bool)
-        prices = np.broadcast_to(np.asarray(prices, dtype=float), (7, len(features))).copy()
+        penalties = np.broadcast_to(np.asarray(penalties, dtype=float), (7, len(features))).copy()
         find_better(
             self.naive_cells(features), features, self.n_bins, self.is_categorical,
             (self.cell, self.below, self.totals), np.asarray(best, dtype=float),
-            np.full(7, bought), prices, scale, UNIT, least, better,
+            np.full(7, first_use), penalties, scale, STEPS, min_weight, better,
         )  # fmt: skip
         return better
 
@@ -106,21 +106,21 @@ def test_dense_cells_are_the_sums(seed, in_order):
 
 @settings(max_examples=100)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(1, 12))
-def test_the_verdict_is_that_of_the_search_of_every_node(seed, large, least):
+def test_the_verdict_is_that_of_the_search_of_every_node(seed, large, min_weight):
     world = World(seed, large=large)
     features = np.array([0, 3, 1, 4, 2])
-    gains = np.array([world.gains(q, least)[features] for q in range(7)])
+    gains = np.array([world.gains(q, min_weight)[features] for q in range(7)])
     rng = np.random.default_rng(seed)
-    prices = rng.choice([0.0, 0.5, 3.0], 5)
-    priced = np.where(gains > 0, gains / 2.0 - prices, -np.inf)
+    penalties = rng.choice([0.0, 0.5, 3.0], 5)
+    net = np.where(gains > 0, gains / 2.0 - penalties, -np.inf)
     # What every node chose ties with the best feature: nothing is better. Then one is less good.
-    best = np.maximum(priced.max(axis=1), 0.0)
-    assert not world.ask(features, best, prices, least=least).any()
+    best = np.maximum(net.max(axis=1), 0.0)
+    assert not world.ask(features, best, penalties, min_weight=min_weight).any()
     for q in np.flatnonzero(best > 0):
         nearly = best.copy()
         nearly[q] = np.nextafter(best[q], 0.0)
-        found = world.ask(features, nearly, prices, least=least)
-        np.testing.assert_array_equal(found, priced[q] == best[q])
+        found = world.ask(features, nearly, penalties, min_weight=min_weight)
+        np.testing.assert_array_equal(found, net[q] == best[q])
 
 
 def test_of_equals_the_smaller_index_wins_over_a_purchase():
@@ -129,8 +129,10 @@ def test_of_equals_the_smaller_index_wins_over_a_purchase():
     best = np.maximum(gains.max(axis=1), 0.0)
     features = np.arange(5)
     first = np.flatnonzero((gains == best[:, None]).any(axis=0))
-    assert not world.ask(features, best, 0.0, bought=int(first.min())).any()
-    np.testing.assert_array_equal(np.flatnonzero(world.ask(features, best, 0.0, bought=99)), first)
+    assert not world.ask(features, best, 0.0, first_use=int(first.min())).any()
+    np.testing.assert_array_equal(
+        np.flatnonzero(world.ask(features, best, 0.0, first_use=99)), first
+    )
 
 
 def test_what_is_not_for_sale_is_not_better():

@@ -34,10 +34,10 @@ def test_codes_of_sums(sums, weighted):
 @settings(max_examples=25)
 @given(tasks(categories=False), st.booleans(), st.sampled_from([1, 2]))
 def test_every_group_has_the_sum_of_its_features(task, sparse, n_threads):
-    told = GroupTesting(expected_features=2, leaf_size=1, group_size=2, seed=3)
+    testing = GroupTesting(expected_features=2, leaf_size=1, group_size=2, seed=3)
     with Threads(n_threads) as threads:
         columns = bin_table(make_table(task, sparse=sparse), task.weight, threads=threads)
-        plan, codes = sum_groups(columns, task.weight, told, threads)
+        plan, codes = sum_groups(columns, task.weight, testing, threads)
     design = plan.design
     if not design.has_tests:
         assert codes.shape[0] == 0

@@ -27,7 +27,7 @@ def pack(pairs):
     return (pairs[..., 0] << 32) + pairs[..., 1]
 
 
-def search(pairs, *, is_categorical=False, least=1):
+def search(pairs, *, is_categorical=False, min_weight=1):
     """Gain, last position of the left side, missing left, G left, W left of one feature.
 
     ``pairs`` has the missing rows last.
@@ -39,10 +39,10 @@ def search(pairs, *, is_categorical=False, least=1):
     total = int(pack(pairs).sum())
     found = (gain, split, divisible)
     search_features(
-        pack(pairs), NONE, NONE, np.array([0]), columns, total, UNIT, least, 0, 1, found
+        pack(pairs), NONE, NONE, np.array([0]), columns, total, UNIT, min_weight, 0, 1, found
     )
     # Divisible is what any node below could be split on: more than this one, never less.
-    assert divisible[0] == (pairs[:, 1].sum() - pairs[:, 1].max() >= least)
+    assert divisible[0] == (pairs[:, 1].sum() - pairs[:, 1].max() >= min_weight)
     assert divisible[0] or gain[0] == -1.0
     last, missing_left, left = split[0].tolist()
     return float(gain[0]), last, missing_left, left >> 32, left & LOW
@@ -58,7 +58,7 @@ def score_of_sides(gl, wl, gr, wr):
     return d * d / float(wl * wr)
 
 
-def naive(pairs, order, least):
+def naive(pairs, order, min_weight):
     """Every prefix of the order with the missing rows right, then left; the first best."""
     pairs = np.asarray(pairs)
     G, W = pairs.sum(axis=0)
@@ -70,7 +70,7 @@ def naive(pairs, order, least):
             if left and (missing_w == 0 or m == len(order)):
                 continue
             gl, wl = g + left * missing_g, w + left * missing_w
-            if wl < least or W - wl < least:
+            if wl < min_weight or W - wl < min_weight:
                 continue
             s = score_of_sides(gl, wl, G - gl, W - wl)
             if s > best[0]:
@@ -111,9 +111,9 @@ def histograms(draw):
 
 @settings(max_examples=150)
 @given(histograms(), st.integers(1, 5))
-def test_all_candidates_by_hand(pairs, least):
-    expected = naive(pairs, list(range(len(pairs) - 1)), least)
-    found = search(pairs, least=least)
+def test_all_candidates_by_hand(pairs, min_weight):
+    expected = naive(pairs, list(range(len(pairs) - 1)), min_weight)
+    found = search(pairs, min_weight=min_weight)
     if not isinstance(expected, tuple):
         assert found[0] == -1.0
         return
@@ -131,11 +131,11 @@ def test_a_threshold_stands_in_the_middle_of_a_gap():
 
 @settings(max_examples=150)
 @given(histograms(), st.integers(1, 5))
-def test_all_candidates_by_hand_for_categories(pairs, least):
+def test_all_candidates_by_hand_for_categories(pairs, min_weight):
     present = [b for b in range(len(pairs) - 1) if pairs[b, 1] > 0]
     order = sorted(present, key=lambda b: (pairs[b, 0] / pairs[b, 1], b))
-    expected = naive(pairs, order, least)
-    found = search(pairs, is_categorical=True, least=least)
+    expected = naive(pairs, order, min_weight)
+    found = search(pairs, is_categorical=True, min_weight=min_weight)
     assert found == expected if isinstance(expected, tuple) else found[0] == -1.0
 
 
@@ -182,8 +182,8 @@ def test_the_first_of_equal_thresholds_wins():
 
 def test_nothing_is_admissible():
     assert search([(5, 2), (0, 0)])[0] == -1.0
-    assert search([(5, 2), (-5, 3), (0, 0)], least=3)[0] == -1.0
-    assert search([(5, 3), (-5, 3), (0, 0)], least=3)[0] > 0
+    assert search([(5, 2), (-5, 3), (0, 0)], min_weight=3)[0] == -1.0
+    assert search([(5, 3), (-5, 3), (0, 0)], min_weight=3)[0] > 0
     assert search([(0, 0), (5, 3), (0, 0)])[0] == -1.0
     assert search([(0, 0), (5, 3)])[0] == -1.0  # all rows missing
 

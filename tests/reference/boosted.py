@@ -39,7 +39,7 @@ class Split(NamedTuple):
 
 
 @dataclass
-class Market:
+class FeatureUse:
     """The used features, what the others cost now, and what is still allowed."""
 
     used: np.ndarray
@@ -65,7 +65,7 @@ class Market:
             self.purchases.append(j)
 
     def parted(self, j, split):
-        """The markets of the two sides of a split: the same for all nodes."""
+        """The feature_uses of the two sides of a split: the same for all nodes."""
         return self, self
 
 
@@ -203,18 +203,18 @@ class Tree:
 
     # ---------------------------------------------------------------- the choice in a node
 
-    def choose(self, rows, market):
+    def choose(self, rows, feature_use):
         """Feature, split, gain and dsse of a node, or None for a leaf."""
         best, best_key = None, None
         for j in range(self.table.codes.shape[1]):
-            split = self.best_split(rows, j) if market.may_use(j) else None
+            split = self.best_split(rows, j) if feature_use.may_use(j) else None
             if split is None:
                 continue
             dsse = self.dsse(split.score, rows)
-            gain = dsse / self.unit - self.params.penalty * market.price(j)
+            gain = dsse / self.unit - self.params.penalty * feature_use.price(j)
             if not (dsse > self.floor and gain > 0.0):
                 continue
-            key = (gain, bool(market.used[j]), -j)  # ties: the used feature, then the first
+            key = (gain, bool(feature_use.used[j]), -j)  # ties: the used feature, then the first
             if best is None or key > best_key:
                 best, best_key = (j, split, gain, dsse), key
         return best
@@ -239,27 +239,27 @@ class Tree:
 
     # ---------------------------------------------------------------- breadth-first builder
 
-    def grow(self, market):
+    def grow(self, feature_use):
         """Nodes in breadth-first order, and the step of each row."""
         step = np.zeros(len(self.g))
-        nodes, waiting = [None], [(0, 0, np.arange(len(self.g)), market)]
+        nodes, waiting = [None], [(0, 0, np.arange(len(self.g)), feature_use)]
         while waiting:
-            index, depth, rows, market = waiting.pop(0)
+            index, depth, rows, feature_use = waiting.pop(0)
             may_split = self.has_signal and depth < self.params.max_depth
-            choice = self.choose(rows, market) if may_split else None
+            choice = self.choose(rows, feature_use) if may_split else None
             if choice is None:
                 nodes[index] = Node(value=self.leaf_value(rows))
                 step[rows] = nodes[index].value
                 continue
             j, split, gain, dsse = choice
-            market.take(j)
+            feature_use.take(j)
             left, right = len(nodes), len(nodes) + 1
             nodes[index] = Node(
                 j, split.bin, split.missing_left, split.left_set, left, right, 0.0, gain, dsse
             )
             goes_left = self.goes_left(rows, j, split)
             nodes += [None, None]
-            on_left, on_right = market.parted(j, split)
+            on_left, on_right = feature_use.parted(j, split)
             waiting.append((left, depth + 1, rows[goes_left], on_left))
             waiting.append((right, depth + 1, rows[~goes_left], on_right))
         return nodes, step
@@ -267,7 +267,7 @@ class Tree:
 
 class Boosted(NamedTuple):
     rounds: list  # rounds[t][k] is the list of Nodes of round t and class k
-    purchases: list  # features in the order in which they were bought
+    purchases: list  # features in the order of their first use
     raw: np.ndarray  # raw predictions after the last round, shape (n_outputs, n_rows)
     spent: float  # sum of the prices paid
 
@@ -293,20 +293,20 @@ def boost(
     max_features=None,
     cost_budget=None,
     make_tree=Tree,
-    market=None,
+    feature_use=None,
 ):
     """Fit boosted trees; see Boosted for what comes back.
 
     codes is (n_rows, n_features) with MISSING for missing values; prices takes the mask of the
     used features and gives a price per feature (default: 1); used is the mask of features that
-    are free from the beginning. The spent sum starts at zero, without the price of these. market
-    takes the place of all that is said about prices.
+    are free from the beginning. The spent sum starts at zero, without the price of these.
+    feature_use replaces all that concerns prices.
     """
     codes, target = np.asarray(codes, dtype=int), np.asarray(target, dtype=float)
     n_features = codes.shape[1]
     table = Table(codes, n_bins, is_categorical, target, np.asarray(weight, dtype=float))
     params = Params(criterion, penalty, max_depth, min_samples_leaf, l2, leaf)
-    market = market or Market(
+    feature_use = feature_use or FeatureUse(
         used=np.zeros(n_features, bool) if used is None else np.array(used, dtype=bool),
         prices=prices if prices is not None else lambda used: np.where(used, 0.0, 1.0),
         max_features=np.inf if max_features is None else max_features,
@@ -320,9 +320,9 @@ def boost(
         trees, new_raw = [], raw.copy()
         for k in range(loss.n_outputs):
             tree = make_tree(table, params, g[k], h[k], target - raw[k], loss.leaf_quantile)
-            nodes, step = tree.grow(market)
+            nodes, step = tree.grow(feature_use)
             new_raw[k] = raw[k] + learning_rate * step
             trees.append(nodes)
         raw = new_raw
         rounds.append(trees)
-    return Boosted(rounds, market.purchases, raw, market.spent)
+    return Boosted(rounds, feature_use.purchases, raw, feature_use.spent)

@@ -13,15 +13,15 @@ Notation: t task, j feature. Omega_t are the features of task t.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from reference.boosted import Market, boost
+from reference.boosted import FeatureUse, boost
 
 
 @dataclass
-class NodeMarket:
+class NodeFeatureUse:
     """What features cost a node, to which some tasks may come (``here``)."""
 
-    common: Market
-    own: list  # a Market for each task
+    common: FeatureUse
+    own: list  # a FeatureUse for each task
     mu_group: float
     mu_tasks: list
     shares: list
@@ -101,12 +101,12 @@ def boost_common(
     budgets = [params.pop(name) for name in ("max_features", "cost_budget")]
     limits = [np.inf if budget is None else budget for budget in budgets]
 
-    def market(*limits):
-        return Market(keep.copy(), prices, *limits)
+    def feature_use(*limits):
+        return FeatureUse(keep.copy(), prices, *limits)
 
-    node = NodeMarket(
-        market(*limits),
-        [market(np.inf, np.inf) for _ in rows_of],
+    node = NodeFeatureUse(
+        feature_use(*limits),
+        [feature_use(np.inf, np.inf) for _ in rows_of],
         mu_group,
         mu_tasks,
         [w / sum(counted) for w in counted],
@@ -123,7 +123,7 @@ def boost_common(
         weight[train],
         loss,
         penalty=1.0,
-        market=node,
+        feature_use=node,
         **params,
     )
     everyone = set(np.flatnonzero(node.common.used).tolist())

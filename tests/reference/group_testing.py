@@ -76,9 +76,9 @@ class GroupTestedTree(Tree):
 
     testing: Subsets
 
-    def grow(self, market):
+    def grow(self, feature_use):
         self.testing.n_trees += self.has_signal
-        return super().grow(market)
+        return super().grow(feature_use)
 
     def test(self, rows, group):
         """GT(G, rows): what the best split on the group's sum gains, -1 if there is none."""
@@ -113,26 +113,28 @@ class GroupTestedTree(Tree):
                 found |= set(group)
         return found
 
-    def choose(self, rows, market):
+    def choose(self, rows, feature_use):
         """As the exact search, among used features, categories and candidates."""
         if self.sums(rows)[1] < 2 * self.least:
             return None
-        seen = self.candidates(rows) | set(np.flatnonzero(market.used | self.table.is_categorical))
-        return super().choose(rows, _Among(market, seen))
+        seen = self.candidates(rows) | set(
+            np.flatnonzero(feature_use.used | self.table.is_categorical)
+        )
+        return super().choose(rows, _Among(feature_use, seen))
 
 
 class _Among:
-    """A market with some features only."""
+    """A feature_use with some features only."""
 
-    def __init__(self, market, features):
-        self.market, self.features = market, features
+    def __init__(self, feature_use, features):
+        self.feature_use, self.features = feature_use, features
 
     def may_use(self, j):
-        return j in self.features and self.market.may_use(j)
+        return j in self.features and self.feature_use.may_use(j)
 
     def price(self, j):
-        return self.market.price(j)
+        return self.feature_use.price(j)
 
     @property
     def used(self):
-        return self.market.used
+        return self.feature_use.used

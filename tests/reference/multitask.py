@@ -6,15 +6,15 @@ Notation: t task, j feature, k class. Omega_G are the features of all tasks, Ome
 from dataclasses import dataclass
 
 import numpy as np
-from reference.boosted import Market, Params, Table, Tree
+from reference.boosted import FeatureUse, Params, Table, Tree
 
 
 @dataclass
-class TaskMarket:
+class TaskFeatureUse:
     """What features cost one task: mu_G if new to all, and mu_t if new to the task."""
 
-    common: Market
-    own: Market
+    common: FeatureUse
+    own: FeatureUse
     mu_group: float
     mu_task: float
 
@@ -36,20 +36,22 @@ class TaskMarket:
         return self, self
 
 
-def boost_tasks(tables, losses, prices, keep, mu_group, mu_tasks, *, n_rounds, learning_rate, told):
+def boost_tasks(
+    tables, losses, prices, keep, mu_group, mu_tasks, *, n_rounds, learning_rate, tree_params
+):
     """Trees of every round and task, and the purchases of all and of each.
 
-    tables[t] is the arguments of a Table; told the parameters of the trees, budgets and all.
+    tables[t] is the arguments of a Table; tree_params the parameters of the trees, budgets and all.
     """
     tables = [Table(*table) for table in tables]
 
-    def market(max_features=np.inf, cost_budget=np.inf):
-        return Market(keep.copy(), prices, max_features, cost_budget)
+    def feature_use(max_features=np.inf, cost_budget=np.inf):
+        return FeatureUse(keep.copy(), prices, max_features, cost_budget)
 
-    budgets = {name: told.pop(name) for name in ("max_features", "cost_budget")}
-    common = market(**{name: np.inf if b is None else b for name, b in budgets.items()})
-    markets = [TaskMarket(common, market(), mu_group, mu) for mu in mu_tasks]
-    params = Params("agbm", 1.0, **told)
+    budgets = {name: tree_params.pop(name) for name in ("max_features", "cost_budget")}
+    common = feature_use(**{name: np.inf if b is None else b for name, b in budgets.items()})
+    feature_uses = [TaskFeatureUse(common, feature_use(), mu_group, mu) for mu in mu_tasks]
+    params = Params("agbm", 1.0, **tree_params)
     raws = [
         np.repeat(loss.baseline(table.target, table.w)[:, None], len(table.target), axis=1)
         for table, loss in zip(tables, losses, strict=True)
@@ -64,9 +66,9 @@ def boost_tasks(tables, losses, prices, keep, mu_group, mu_tasks, *, n_rounds, l
             for k in range(loss.n_outputs):
                 residual = table.target - raws[t][k]
                 tree = Tree(table, params, g[k], h[k], residual, loss.leaf_quantile)
-                nodes, step = tree.grow(markets[t])
+                nodes, step = tree.grow(feature_uses[t])
                 new[k] = raws[t][k] + learning_rate * step
                 trees.append(nodes)
             raws[t] = new
             rounds[-1].append(trees)
-    return rounds, common.purchases, [each.own.purchases for each in markets]
+    return rounds, common.purchases, [each.own.purchases for each in feature_uses]

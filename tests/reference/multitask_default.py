@@ -1,6 +1,6 @@
 """Naive default of several tasks: three ways, each along its grid, of which held-out rows keep one.
 
-The ways are trees of each task's own (Eq. 2), and trees in common in which the task is bought once,
+The ways are trees of each task's own (Eq. 2), and trees in common in which the task costs once,
 or splits by task have a penalty. Every one is judged on the same rows; what loses more than the
 best by more than a standard error of the difference, row by row, is out; of the others the first is
 kept.
@@ -9,7 +9,7 @@ kept.
 from dataclasses import dataclass
 
 import numpy as np
-from reference.boosted import MISSING, Market, Params, Table, Tree
+from reference.boosted import MISSING, FeatureUse, Params, Table, Tree
 from reference.common_trees import boost_common, categories
 from reference.multitask import boost_tasks
 
@@ -36,7 +36,7 @@ class Tasks:
     n_rounds: int
     rate: float
     patience: int
-    told: dict
+    params: dict
     limits: dict
 
     def parts(self, rows):
@@ -90,7 +90,7 @@ def own_trees(tasks, penalty, n_rounds):
             tasks.tables, tasks.parts(tasks.train), strict=True
         )
     ]
-    rounds, _, bought = boost_tasks(
+    rounds, _, used = boost_tasks(
         trained,
         [tasks.loss] * len(trained),
         tasks.prices,
@@ -99,7 +99,7 @@ def own_trees(tasks, penalty, n_rounds):
         [penalty] * len(trained),
         n_rounds=n_rounds,
         learning_rate=tasks.rate,
-        told={**tasks.told, **tasks.limits},
+        tree_params={**tasks.params, **tasks.limits},
     )
     losses = []
     for t, part in enumerate(tasks.parts(tasks.test)):
@@ -110,7 +110,7 @@ def own_trees(tasks, penalty, n_rounds):
         losses.append([tasks.loss.pointwise(target[part], each) / tasks.unit[t] for each in raw])
     kept = set(np.flatnonzero(tasks.keep).tolist())
     return [np.concatenate(each) for each in zip(*losses, strict=True)], [
-        kept | set(its) for its in bought
+        kept | set(its) for its in used
     ]
 
 
@@ -119,7 +119,7 @@ def common_trees(task_split_penalty):
 
     def way(tasks, penalty, n_rounds):
         codes, _, kinds, target, weight = tasks.whole
-        told = {"n_rounds": n_rounds, "learning_rate": tasks.rate, **tasks.told, **tasks.limits}
+        params = {"n_rounds": n_rounds, "learning_rate": tasks.rate, **tasks.params, **tasks.limits}
         fit, sets = boost_common(
             tasks.whole,
             tasks.rows_of,
@@ -130,7 +130,7 @@ def common_trees(task_split_penalty):
             [penalty] * len(tasks.rows_of),
             tasks.train,
             task_split_penalty=task_split_penalty,
-            params=told,
+            params=params,
         )
         baseline = tasks.loss.baseline(target[tasks.train], weight[tasks.train])
         losses = []
@@ -153,8 +153,8 @@ def best_gain(table, tasks):
     raw = np.repeat(tasks.loss.baseline(table.target, table.w)[:, None], len(table.w), axis=1)
     g, h = np.empty_like(raw), np.empty_like(raw)
     tasks.loss.gradients(table.target, raw, g, h)
-    tree = Tree(table, Params("agbm", 0.0, **tasks.told), g[0], h[0], table.target - raw[0], None)
-    free = Market(tasks.keep.copy(), tasks.prices, np.inf, np.inf)
+    tree = Tree(table, Params("agbm", 0.0, **tasks.params), g[0], h[0], table.target - raw[0], None)
+    free = FeatureUse(tasks.keep.copy(), tasks.prices, np.inf, np.inf)
     found = tree.choose(np.arange(len(table.w)), free) if tree.has_signal else None
     asked = np.array([free.price(j) for j in range(len(tasks.keep))])
     typical = asked[asked > 0].mean() if (asked > 0).any() else 1.0

@@ -220,7 +220,7 @@ def test_categories_are_split_by_their_mean_and_not_by_their_code():
     np.testing.assert_allclose(result.raw[0], target)
 
 
-def test_classes_share_the_features_they_bought():
+def test_classes_share_the_features_in_use():
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 4, size=(200, 6))
     target = (codes[:, 2] > 1).astype(float) + (codes[:, 2] > 2)
