@@ -1,7 +1,14 @@
 """Values to bins: where to cut a sorted column, and the code of each value.
 
-Notation: ``v`` value, ``w`` weight, ``b`` bin, ``i`` row. A column with the cuts c_0 < c_1 < ...
-has bin b = the number of cuts below the value, so that ``v <= c_b`` is the question "bin <= b".
+A column with the cuts c_0 < c_1 < ... has bin b = the number of cuts below the value, so that
+``v <= c_b`` is the same as "bin <= b".
+
+Notation
+--------
+v, w     value, weight
+b        bin
+i, r     stored cell, row
+j        column
 """
 
 from __future__ import annotations

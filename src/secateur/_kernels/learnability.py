@@ -54,7 +54,7 @@ def walk_chains(X, rows, s, y, weight, step, carry, r_out):
     n_put = 0
     for start in range(0, n_rows, BLOCK):
         n_now = min(BLOCK, n_rows - start)
-        for b in range(BLOCK):  # a short last block repeats its first row, and nobody looks
+        for b in range(BLOCK):  # a short last block repeats its first row, unused
             now[b] = rows[start + b] if b < n_now else rows[start]
         near[:] = 0.0
         dots[:] = 0.0
@@ -139,7 +139,7 @@ def _link(near, dots, weight, step, start, n_now, y, put_out, r_out):
 def slopes_by_feature(X, rows, W, L, start, stop, carry, slope_out):
     """Fill slope_out[start:stop]; W and L of shape (lanes, N), rows in the order of L's walk.
 
-    carry (lanes, TILE) is room to work in.
+    carry (lanes, TILE) is a buffer.
     """
     n_rows, n_lanes = rows.shape[0], W.shape[0]
     n_whole = n_rows - n_rows % BLOCK
@@ -181,7 +181,7 @@ def _slopes_of_block(x0, x1, x2, x3, W, L, n, carry, slope_out):
 
 @njit(nogil=True, cache=True)
 def symmetric_sums(weight, sums):
-    """Sums of products of m different weights, for all m that sums (1, 0, 0, ...) has room for."""
+    """Sums of products of m different weights, for all m; ``sums`` is (1, 0, 0, ...) at first."""
     for n in range(weight.shape[0]):
         for m in range(sums.shape[0] - 1, 0, -1):
             sums[m] += weight[n] * sums[m - 1]

@@ -2,13 +2,13 @@
 
 Notation
 --------
-i       row that asks
-j       row that may be its neighbour
+i       test row
+j       training row, which may be its neighbour
 c       candidate column
-a       value of the asking row in the column
-x       values of the other rows in the column
-d       known squared distances of one asking row, shape (n_others,)
-s       what a difference of category adds; 0 for a column of numbers
+a       value of the test row in the column
+x       values of the training rows in the column
+d       known squared distances of one test row, shape (n_train,)
+s       what a difference of category adds; 0 for a numeric column
 
 A candidate costs one pass over the pairs and no copy of the distances:
 
@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 
 CHUNK = 256
-"""Neighbours looked at together: their least distance alone says whether any of them matters."""
+"""Neighbours compared together: their smallest distance shows whether any of them matters."""
 
 INFINITY_BITS = 0x7FF0000000000000
 """The bits of infinity, read as an integer."""
@@ -55,28 +55,28 @@ def distance(d, x, a, s, j):
 
 
 @njit(cache=True, nogil=True)
-def least_of_chunk(d, x, a, s, first, last):
-    """The bits of the least distance of a chunk with the candidate's column added.
+def smallest_of_chunk(d, x, a, s, first, last):
+    """The bits of the smallest distance of a chunk with the candidate's column added.
 
-    Numbers that are not negative have the order of their bits. Compared as integers they need no
-    care for NaN, and the loop runs side by side: eight times as fast as one over floats.
+    Floats that are not negative have the order of their bits. Compared as integers they need no
+    check for NaN, and the loop is vectorised: eight times as fast as one over floats.
     """
-    least = np.int64(INFINITY_BITS)
+    smallest = np.int64(INFINITY_BITS)
     if s == 0.0:
         for j in range(first, last):
             difference = a - x[j]
             bits = np.float64(d[j] + difference * difference).view(np.int64)
-            least = min(least, bits)
+            smallest = min(smallest, bits)
     else:
         for j in range(first, last):
             bits = np.float64(d[j] + (s if x[j] != a else 0.0)).view(np.int64)
-            least = min(least, bits)
-    return least
+            smallest = min(smallest, bits)
+    return smallest
 
 
 @njit(cache=True, nogil=True)
 def take_from_chunk(d, x, a, s, first, last, best, found):
-    """Put the rows of a chunk that are near enough into their places; the earlier of equals wins.
+    """Insert the rows of a chunk that are near enough; the earlier of equals wins.
 
     ``best`` and ``found`` hold the distances and positions of the k nearest so far, nearest first.
     """
@@ -95,28 +95,28 @@ def take_from_chunk(d, x, a, s, first, last, best, found):
 
 @njit(cache=True, nogil=True)
 def take_nearest(d, x, a, s, found):
-    """The one nearest row: the first chunk with the least distance, and the first row there."""
+    """The one nearest row: the first chunk with the smallest distance, and the first row there."""
     n = np.uint64(x.shape[0])
-    least = np.int64(INFINITY_BITS)
+    smallest = np.int64(INFINITY_BITS)
     there = np.uint64(0)
     first = np.uint64(0)
-    while first < n:  # no sign: an index that cannot be negative is not tested for it
+    while first < n:  # unsigned: no index is checked for being negative
         last = min(first + np.uint64(CHUNK), n)
-        bits = least_of_chunk(d, x, a, s, first, last)
-        if bits < least:
-            least, there = bits, first
+        bits = smallest_of_chunk(d, x, a, s, first, last)
+        if bits < smallest:
+            smallest, there = bits, first
         first = last
     for j in range(there, min(there + np.uint64(CHUNK), n)):
-        if np.float64(distance(d, x, a, s, j)).view(np.int64) == least:
+        if np.float64(distance(d, x, a, s, j)).view(np.int64) == smallest:
             found[0] = j
             return
 
 
 @njit(cache=True, nogil=True)
 def take_k_nearest(d, x, a, s, best, found):
-    """The k nearest rows; only chunks with a row near enough are looked at row by row.
+    """The k nearest rows; only chunks with a row near enough are searched row by row.
 
-    ``found`` comes with the neighbours by another column: they bound how far to look.
+    ``found`` holds the neighbours by another column, whose distances bound the search.
     """
     n = np.uint64(x.shape[0])
     k = best.shape[0]
@@ -126,7 +126,7 @@ def take_k_nearest(d, x, a, s, best, found):
     while first < n:
         last = min(first + np.uint64(CHUNK), n)
         worst = np.float64(best[k - 1]).view(np.int64)
-        if least_of_chunk(d, x, a, s, first, last) < worst:
+        if smallest_of_chunk(d, x, a, s, first, last) < worst:
             take_from_chunk(d, x, a, s, first, last, best, found)
         first = last
 
@@ -134,12 +134,12 @@ def take_k_nearest(d, x, a, s, best, found):
 @njit(cache=True, nogil=True)
 def bound(d, x, a, s, found):
     """Just above the largest distance of rows that are known: the k nearest are below it."""
-    most = 0.0
+    largest = 0.0
     for q in range(found.shape[0]):
         if found[q] < 0:
             return np.inf  # none known yet, or fewer rows than neighbours asked for
-        most = max(most, distance(d, x, a, s, found[q]))
-    return np.nextafter(most, np.inf)
+        largest = max(largest, distance(d, x, a, s, found[q]))
+    return np.nextafter(largest, np.inf)
 
 
 @njit(cache=True, nogil=True)

@@ -288,9 +288,9 @@ class LazySearch:
         # The differences between the processes, with an allowance for rounding.
         between = bounds[-1] - g * g / w + SLACK * bounds[-1]
         most = (bounds[:-1] + between) * (1.0 + SLACK)
-        priced = most / search.scale.unit - _penalties(decisions, features, search.scale.penalty).T
+        net = most / search.scale.unit - _penalties(decisions, features, search.scale.penalty).T
         best = np.array([decision.gain for decision in decisions])
-        is_open: BoolArray = ((priced >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
+        is_open: BoolArray = ((net >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
         return is_open
 
     def _outside(self, draft: BoolArray, decisions: list[Decision]) -> IntArray:
