@@ -202,7 +202,7 @@ class BoostedRun:
         self._weight = data.weight[np.sort(fold.test)]
         self._counts = are_counts(data.weight)
         self._executor = data.executor(fold)
-        steps = trace_boosted(
+        self.steps: Iterator[Step] = trace_boosted(
             self._executor,
             data.columns,
             data.loss,
@@ -213,7 +213,6 @@ class BoostedRun:
             feature_use,
             done=done,
         )
-        self.steps: Iterator[Step] = _closing(steps, self._executor)
 
     def fold_losses(self, step: Step) -> FoldLosses:
         """Losses of the validation rows at the latest step."""
@@ -225,14 +224,6 @@ class BoostedRun:
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
         return pool([self.fold_losses(step)], origin="inner", metric=self._data.loss.name)
-
-
-def _closing(steps: Iterator[Step], executor: Executor) -> Iterator[Step]:
-    """The same steps; the executor is closed at their end."""
-    try:
-        yield from steps
-    finally:
-        executor.close()
 
 
 class AnyRun(Protocol):
@@ -296,8 +287,6 @@ class BoostedEngine:
     def fit(self, penalty: float) -> Step:
         """The step of one penalty: the folds find the number of rounds, then all rows train."""
         params = replace(self._params, penalty=penalty)
-        if not self._folds:
-            return self._train(params)
         runs = [self._data.run(fold, params) for fold in self._folds]
         least, best, best_round = np.inf, None, 0
         for n_rounds, steps in enumerate(zip(*(run.steps for run in runs), strict=True), start=1):
@@ -310,20 +299,18 @@ class BoostedEngine:
                 best, best_round, self._losses = steps[0], n_rounds, losses
             elif n_rounds - best_round >= self._patience:
                 break  # more rounds would fit noise
-        assert best is not None  # noqa: S101  # there is at least one round
-        return best if len(runs) == 1 else self._train(replace(params, n_rounds=best_round))
+        if best is not None and len(runs) == 1:
+            return best
+        if best is not None:
+            params = replace(params, n_rounds=best_round)
+        rounds = self._data.run(self._data.everything, params).steps
+        last = next(rounds)
+        self._on_round()
+        for last in rounds:  # noqa: B007  # the last one counts
+            self._on_round()
+        return last
 
     def fold_losses(self, step: Step) -> Sequence[FoldLosses]:
         """Validation losses at the best number of rounds."""
         del step  # the last one
         return self._losses
-
-    def _train(self, params: BoostingParams) -> Step:
-        """The last step of a fit on all rows."""
-        steps = self._data.run(self._data.everything, params).steps
-        last = next(steps)
-        self._on_round()
-        for step in steps:
-            last = step
-            self._on_round()
-        return last

@@ -6,6 +6,7 @@ Algorithm 1 of GBFS, with the gain of GBFS (Eq. 14) or of A-GBM.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -67,46 +68,46 @@ def trace_boosted(
     Step
         One per round; ``details["round"]`` counts from 1, ``model`` predicts at that round.
     """
-    ensemble, weights, n_rows = _begin(executor, loss)
-    executor.apply(rows.set_baseline, ensemble.baseline, weights.scale)
-    feature_use = feature_use or FeatureUse(cost_model, params.max_features, params.cost_budget)
-    has_tests = plan is not None and plan.design.has_tests
-    min_weight = weights.min_weight(params.min_samples_leaf)
-    # With group tests most features are never evaluated: their weights are not counted.
-    divisible = columns.varying if has_tests else _divisible(executor, columns, min_weight)
-    executor.apply(rows.narrow, divisible)
-    columns = narrowed(columns, divisible)
-    histograms = NodeHistograms(executor, columns, params.max_depth, threads)
-    search = ExactSearch(histograms, feature_use, divisible)
-    if plan is not None and has_tests:
-        tests = GroupTests(executor, plan, threads)
-        search = GroupSearch(histograms, feature_use, divisible, tests, plan.alone)
-        params = replace(params, lazy=False)
-    grower = TreeGrower(executor, columns, params, search, threads, weights)
-    objective = _Objective(executor, loss, n_rows)
-    importances = np.zeros(columns.n_features)
-    for n_rounds in range(1, params.n_rounds + 1):
-        state = (ensemble.baseline, weights.scale, divisible, objective.stride)
-        executor.checkpoint(rows.restore, *state, tuple(ensemble.rounds))
-        if n_rounds <= len(done):
-            trees = _take_over(executor, search, done[n_rounds - 1])
-        else:
-            executor.apply(rows.begin_round, loss)
-            outputs = range(loss.n_outputs)
-            trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in outputs]
-        ensemble.rounds.append(trees)
-        ensemble.n_cells = histograms.n_cells
-        for tree in trees:
-            tree.add_gains(importances)
-        yield Step.of(
-            feature_use.entered,
-            importances,
-            penalty=params.penalty,
-            objective=objective.now(),
-            cost=feature_use.total_cost,
-            model=ensemble.at(n_rounds),
-            details={"round": n_rounds},
-        )
+    with closing(executor):
+        ensemble, weights, n_rows = _begin(executor, loss)
+        executor.apply(rows.set_baseline, ensemble.baseline, weights.scale)
+        feature_use = feature_use or FeatureUse(cost_model, params.max_features, params.cost_budget)
+        has_tests = plan is not None and plan.design.has_tests
+        # With group tests most features are never evaluated: their weights are not counted.
+        divisible = columns.varying if has_tests else _divisible(executor, columns, weights, params)
+        executor.apply(rows.narrow, divisible)
+        columns = narrowed(columns, divisible)
+        histograms = NodeHistograms(executor, columns, params.max_depth, threads)
+        search = ExactSearch(histograms, feature_use, divisible)
+        if plan is not None and has_tests:
+            tests = GroupTests(executor, plan, threads)
+            search = GroupSearch(histograms, feature_use, divisible, tests, plan.alone)
+            params = replace(params, lazy=False)
+        grower = TreeGrower(executor, columns, params, search, threads, weights)
+        objective = _Objective(executor, loss, n_rows)
+        importances = np.zeros(columns.n_features)
+        for n_rounds in range(1, params.n_rounds + 1):
+            state = (ensemble.baseline, weights.scale, divisible, objective.stride)
+            executor.checkpoint(rows.restore, *state, tuple(ensemble.rounds))
+            if n_rounds <= len(done):
+                trees = _take_over(executor, search, done[n_rounds - 1])
+            else:
+                executor.apply(rows.begin_round, loss)
+                outputs = range(loss.n_outputs)
+                trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in outputs]
+            ensemble.rounds.append(trees)
+            ensemble.n_cells = histograms.n_cells
+            for tree in trees:
+                tree.add_gains(importances)
+            yield Step.of(
+                feature_use.entered,
+                importances,
+                penalty=params.penalty,
+                objective=objective.now(),
+                cost=feature_use.total_cost,
+                model=ensemble.at(n_rounds),
+                details={"round": n_rounds},
+            )
 
 
 def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> list[Tree]:
@@ -119,7 +120,9 @@ def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> li
     return trees
 
 
-def _divisible(executor: Executor, columns: BinnedColumns, min_weight: int) -> IntArray:
+def _divisible(
+    executor: Executor, columns: BinnedColumns, scale: WeightScale, params: BoostingParams
+) -> IntArray:
     """The features that any split can use.
 
     One side of a split lacks the heaviest bin, so all other bins together must weigh enough for a
@@ -128,7 +131,7 @@ def _divisible(executor: Executor, columns: BinnedColumns, min_weight: int) -> I
     weights = executor.sum(rows.bin_weights)
     first = columns.offset[:-1]
     rest = np.add.reduceat(weights, first) - np.maximum.reduceat(weights, first)
-    found: IntArray = np.flatnonzero(rest >= min_weight)
+    found: IntArray = np.flatnonzero(rest >= scale.min_weight(params.min_samples_leaf))
     return found
 
 
