@@ -70,7 +70,9 @@ model.fit(X, problem.y).predict(X)
 
 # scikit-learn may load data frame libraries of its own: what counts is what we load beyond that.
 FIT_SKLEARN = """
-import narwhals, sklearn.callback
+import contextlib, narwhals
+with contextlib.suppress(ImportError):  # scikit-learn has had callbacks since 1.9
+    import sklearn.callback
 from sklearn.feature_selection import SelectFromModel
 from sklearn.tree import DecisionTreeClassifier
 X, y = [[0.0], [1.0]], [0, 1]

@@ -98,6 +98,13 @@ def test_arrow_dictionaries_of_numbers_keep_their_gaps():
     np.testing.assert_array_equal(read_table(frame).block(0, 1)[:, 0], [0, NAN, 1])
 
 
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.uint32(), pa.uint64()], ids=str)
+def test_arrow_dictionaries_may_have_unsigned_codes(kind):  # polars writes them
+    chunk = pa.DictionaryArray.from_arrays(pa.array([1, None, 0], kind), ["blue", "red"])
+    frame = pa.table({"c": pa.chunked_array([chunk, chunk])})
+    np.testing.assert_array_equal(read_table(frame).block(0, 1)[:, 0], [1, NAN, 0] * 2)
+
+
 def test_intervals_are_categories():
     frame = pd.DataFrame({"c": pd.cut(np.array([1.0, 9.0, NAN]), 2)})
     np.testing.assert_array_equal(read_table(frame).block(0, 1)[:, 0], [0, 1, NAN])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from reference.grafting import best_subset, criterion, g, graft_l0, graft_l1, standardised
-from sklearn.linear_model import Lasso, LogisticRegression
+from reference.peers import l1_logistic_regression
+from sklearn.linear_model import Lasso
 
 
 def problem(seed=0, n=80, p=6):
@@ -27,8 +28,7 @@ def test_reaches_sparse_logistic_regression():
     X, signal, W = problem()
     y = (signal > 0).astype(float)
     w, b, _ = graft_l1("logistic", X, y, W, l1=0.05)
-    peer = LogisticRegression(l1_ratio=1, solver="saga", C=1 / (0.05 * 80), tol=1e-9, max_iter=9999)
-    peer.fit(X, y)
+    peer = l1_logistic_regression(C=1 / (0.05 * 80)).fit(X, y)
     at_peer = criterion("logistic", X, y, W, peer.coef_[0], peer.intercept_[0], l1=0.05)
     assert criterion("logistic", X, y, W, w, b, l1=0.05) == pytest.approx(at_peer, rel=1e-8)
 

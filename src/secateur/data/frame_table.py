@@ -264,7 +264,7 @@ def read_floats(series: nw.Series[Any]) -> FloatArray:
 
 def read_values(series: nw.Series[Any]) -> AnyArray:
     """Give a column as it is, missing values as None or NaN."""
-    values = series.to_numpy()
+    values = _with_signed_codes(series).to_numpy()
     # pyarrow writes some value into the gaps of dictionary columns, so they are asked for
     missing = series.is_null().to_numpy().astype(np.bool_)
     if missing.any():
@@ -272,6 +272,26 @@ def read_values(series: nw.Series[Any]) -> AnyArray:
         values = values.astype(values.dtype if is_float else object)
         values[missing] = np.nan if is_float else None
     return values
+
+
+def _with_signed_codes(series: nw.Series[Any]) -> nw.Series[Any]:
+    """A dictionary column of pyarrow with signed codes.
+
+    polars writes unsigned ones, and older versions of pyarrow cannot turn those into numpy arrays.
+    """
+    native = series.to_native()
+    codes = getattr(getattr(native, "type", None), "index_type", None)
+    if not str(codes).startswith("uint"):
+        return series
+    import narwhals as nw
+    import pyarrow as pa
+
+    chunks = [
+        pa.DictionaryArray.from_arrays(chunk.indices.cast(pa.int64()), chunk.dictionary)
+        for chunk in native.chunks
+    ]
+    kind = pa.dictionary(pa.int64(), native.type.value_type)
+    return nw.from_native(pa.chunked_array(chunks, type=kind), series_only=True)
 
 
 def declared_order(series: nw.Series[Any]) -> list[Any] | None:
