@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import architecture
@@ -130,3 +131,24 @@ def test_kernels_may_be_longer_but_not_endless(tmp_path):
     assert complaints_about(tmp_path, "_kernels/a.py", function_of(60)) == []
     [complaint] = complaints_about(tmp_path, "_kernels/a.py", function_of(61))
     assert "more than 60" in complaint
+
+
+# ---- ARCHITECTURE.md --------------------------------------------------------------------------
+
+DOCUMENT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+# `data/frames.py: read_table`, also where a line ends in between
+MENTIONS = sorted(set(re.findall(r"`([\w/]+\.py)(?::\s*(\w+))?`", DOCUMENT)))
+
+
+def test_architecture_document_mentions_modules():
+    assert len(MENTIONS) > 30
+    assert len(DOCUMENT.encode()) <= 12_000
+
+
+@pytest.mark.parametrize(("file", "name"), MENTIONS)
+def test_modules_and_functions_of_the_document_exist(file, name):
+    suffix = Path(file).parts
+    found = [p for p in SOURCE.rglob("*.py") if p.parts[-len(suffix) :] == suffix]
+    found = found or [p for p in [ROOT / file] if p.is_file()]
+    assert found, f"ARCHITECTURE.md mentions {file}, which does not exist"
+    assert not name or any(re.search(rf"(def|class) {name}\b", p.read_text()) for p in found)
