@@ -1,4 +1,4 @@
-"""The linear judge is scikit-learn's ridge and logistic regression."""
+"""The linear scorer is scikit-learn's ridge and logistic regression."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from secateur.data.frames import read_table
-from secateur.engines.linear_scorer import LinearJudge
+from secateur.engines.linear_scorer import LinearScorer
 
 
 def rows(n, seed=0):
@@ -20,15 +20,15 @@ def rows(n, seed=0):
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("n", [80, 4])
-def test_numbers_are_judged_by_ridge_regression(kind, n):
+def test_regression_is_ridge_regression(kind, n):
     X, y = rows(n)
     X_new, y_new = rows(30, seed=1)
     support = np.array([0, 2, 3, 5, 1])
-    judge = LinearJudge(read_table(kind(X)), read_table(kind(X_new)), y, np.ones(n), 0)
+    scorer = LinearScorer(read_table(kind(X)), read_table(kind(X_new)), y, np.ones(n), 0)
     scaler = StandardScaler().fit(X[:, support])
     model = Ridge(alpha=1.0).fit(scaler.transform(X[:, support]), y)
     expected = (model.predict(scaler.transform(X_new[:, support])) - y_new) ** 2
-    found = judge.losses(support, y_new)
+    found = scorer.losses(support, y_new)
     ratio = found / expected  # the loss may count half the square
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
     assert ratio[0] == pytest.approx(1.0) or ratio[0] == pytest.approx(0.5)
@@ -36,14 +36,14 @@ def test_numbers_are_judged_by_ridge_regression(kind, n):
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classes_are_judged_by_logistic_regression(kind, n_classes):
+def test_classification_is_logistic_regression(kind, n_classes):
     X, signal = rows(200)
     X_new, signal_new = rows(40, seed=1)
     cuts = [0.0] if n_classes == 2 else [-1.0, 1.0]
     y, y_new = np.digitize(signal, cuts), np.digitize(signal_new, cuts)
     support = np.array([0, 3])
     weight = np.random.default_rng(2).random(200) + 0.5
-    judge = LinearJudge(
+    scorer = LinearScorer(
         read_table(kind(X)), read_table(kind(X_new)), y.astype(float), weight, n_classes
     )
     scaler = StandardScaler().fit(X[:, support], sample_weight=weight)
@@ -51,13 +51,13 @@ def test_classes_are_judged_by_logistic_regression(kind, n_classes):
     model.fit(scaler.transform(X[:, support]), y, sample_weight=weight)
     chances = model.predict_proba(scaler.transform(X_new[:, support]))
     expected = -np.log(chances[np.arange(40), y_new])
-    np.testing.assert_allclose(judge.losses(support, y_new.astype(float)), expected, atol=5e-3)
+    np.testing.assert_allclose(scorer.losses(support, y_new.astype(float)), expected, atol=5e-3)
 
 
-def test_no_columns_are_judged_by_the_baseline():
+def test_no_columns_give_the_baseline():
     X, y = rows(50)
-    judge = LinearJudge(read_table(X), read_table(X), y, np.ones(50), 0)
-    losses = judge.losses(np.empty(0, np.int64), y)
+    scorer = LinearScorer(read_table(X), read_table(X), y, np.ones(50), 0)
+    losses = scorer.losses(np.empty(0, np.int64), y)
     np.testing.assert_allclose(losses / losses[0], (y - y.mean()) ** 2 / (y[0] - y.mean()) ** 2)
 
 
@@ -68,7 +68,7 @@ def test_missing_cells_are_the_mean():
     filled = np.where(np.isnan(gaps), np.nanmean(gaps, axis=0), gaps)
     support = np.array([3])
     found = [
-        LinearJudge(read_table(T), read_table(T), y, np.ones(60), 0).losses(support, y)
+        LinearScorer(read_table(T), read_table(T), y, np.ones(60), 0).losses(support, y)
         for T in (gaps, filled)
     ]
     np.testing.assert_allclose(*found)
@@ -79,11 +79,11 @@ def test_a_ladder_leads_from_the_constant_to_the_model(n_classes):
     X, y = rows(60)
     if n_classes:
         y = np.digitize(y, [0.0, 1.0][: n_classes - 1]).astype(float)
-    judge = LinearJudge(read_table(X), read_table(X), y, np.ones(60), n_classes)
+    scorer = LinearScorer(read_table(X), read_table(X), y, np.ones(60), n_classes)
     support = np.array([0, 3])
-    by_shrinkage = judge.losses_by_shrinkage(support, y, np.array([0.0, 0.5, 1.0]))
-    np.testing.assert_allclose(by_shrinkage[0], judge.losses(np.empty(0, np.int64), y))
-    np.testing.assert_allclose(by_shrinkage[2], judge.losses(support, y))
+    by_shrinkage = scorer.losses_by_shrinkage(support, y, np.array([0.0, 0.5, 1.0]))
+    np.testing.assert_allclose(by_shrinkage[0], scorer.losses(np.empty(0, np.int64), y))
+    np.testing.assert_allclose(by_shrinkage[2], scorer.losses(support, y))
     assert (
         by_shrinkage[0].mean() > by_shrinkage[1].mean() > by_shrinkage[2].mean()
     )  # the rows that trained

@@ -1,4 +1,4 @@
-"""A linear model on few columns: what a subset is worth, judged on rows that did not choose it."""
+"""A linear model on a subset of columns, and its losses on test rows."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from secateur.typing import FloatArray, IntArray, Loss
 RIDGE = 1.0
 """Squared weights count this much against the summed loss; columns have variance one."""
 
-MOST_ITERATIONS = 60
+MAX_ITERATIONS = 60
 
 
-class LinearJudge:
-    """Ridge or logistic regression on some columns of the rows that train.
+class LinearScorer:
+    """Ridge or logistic regression on some columns of the training rows.
 
     Columns are divided by their standard deviation. Missing cells count as the mean.
 
     Parameters
     ----------
     train, test : Table
-        The rows that train and the rows that judge, all columns.
+        Training rows and test rows, all columns.
     target : array of shape (n_train,)
-        Numbers, or class codes.
+        Values, or class codes.
     weight : array of shape (n_train,)
     n_classes : int
-        0 for numbers.
+        0 for regression.
 
     Examples
     --------
     >>> from secateur.data.frames import read_table
     >>> X = read_table([[0.0], [1.0], [2.0], [3.0]])
-    >>> judge = LinearJudge(X, X, np.array([0.0, 1.0, 2.0, 3.0]), np.ones(4), n_classes=0)
-    >>> losses = judge.losses(np.array([0]), np.array([0.0, 1.0, 2.0, 3.0]))
+    >>> scorer = LinearScorer(X, X, np.array([0.0, 1.0, 2.0, 3.0]), np.ones(4), n_classes=0)
+    >>> losses = scorer.losses(np.array([0]), np.array([0.0, 1.0, 2.0, 3.0]))
     >>> bool(losses.mean() < 0.1)
     True
     """
@@ -56,20 +56,20 @@ class LinearJudge:
 
     @property
     def metric(self) -> str:
-        """What the losses are called."""
+        """The name of the loss."""
         return self._loss.name
 
     def losses(self, support: IntArray, target: FloatArray) -> FloatArray:
-        """The loss of each row that judges, of a model on these columns."""
+        """Loss of each test row, of a model on these columns."""
         whole: FloatArray = self.losses_by_shrinkage(support, target, np.ones(1))[0]
         return whole
 
     def losses_by_shrinkage(
         self, support: IntArray, target: FloatArray, shares: FloatArray
     ) -> FloatArray:
-        """The same, of shape (n_shares, n_test), where the model is trusted by some shares only.
+        """Losses of shape (n_shares, n_test), predictions shrunk towards the constant.
 
-        A share of 0 is the constant, 1 what the model says, all others lie between.
+        A share of 0 is the constant, 1 the prediction of the model.
         """
         constant = np.repeat(self._baseline[:, None], self._test.n_rows, axis=1)
         if not len(support):
@@ -78,7 +78,7 @@ class LinearJudge:
         return np.stack([self._loss.pointwise(target, constant + share * said) for share in shares])
 
     def _predict(self, support: IntArray) -> FloatArray:
-        """Raw predictions of the rows that judge, of shape (n_outputs, n_test)."""
+        """Raw predictions of the test rows, of shape (n_outputs, n_test)."""
         left, right = _standard_columns(self._train, self._test, support, self._weight)
         known = (self._target, self._weight, self._baseline)
         if self._is_number:
@@ -91,7 +91,7 @@ class LinearJudge:
 def _standard_columns(
     train: Table, test: Table, support: IntArray, weight: FloatArray
 ) -> tuple[Any, Any]:
-    """Some columns, of variance one in the rows that train; dense ones centred as well."""
+    """Some columns, of variance one in the training rows; dense ones centred as well."""
     if train.is_sparse:
         return _standard_sparse(train.csc[:, support], test.csc[:, support], weight)
     left, right = train.columns(support), test.columns(support)
@@ -156,7 +156,7 @@ def _logistic(
 
     start = np.zeros((n_outputs, p + 1))
     start[:, p] = baseline
-    options = {"maxiter": MOST_ITERATIONS, "gtol": 1e-4}
+    options = {"maxiter": MAX_ITERATIONS, "gtol": 1e-4}
     found = minimize(value_and_slope, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     w = found.x.reshape(n_outputs, p + 1)
     return w[:, :p], w[:, p]

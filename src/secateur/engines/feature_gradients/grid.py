@@ -19,7 +19,7 @@ from secateur.engines.feature_gradients.batches import (
 )
 from secateur.engines.feature_gradients.search import SearchState, search, step_of
 from secateur.engines.fold_losses import SHRINKAGES, FoldLosses, shrunken_losses
-from secateur.engines.linear_scorer import LinearJudge
+from secateur.engines.linear_scorer import LinearScorer
 from secateur.execution.dask import DaskExecutor
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray
@@ -195,7 +195,7 @@ class FoldEvaluator:
         problem = context.problem
         train, test = problem.take(np.sort(fold.train)), problem.take(np.sort(fold.test))
         self.batches = context.batches(train)
-        self._scorer = LinearJudge(
+        self._scorer = LinearScorer(
             train.table, test.table, train.target.values, train.weight, problem.target.n_classes
         )
         self._target, self.weight = test.target.values, test.weight
