@@ -288,7 +288,8 @@ class BoostedEngine:
         """The step of one penalty: the folds find the number of rounds, then all rows train."""
         params = replace(self._params, penalty=penalty)
         runs = [self._data.run(fold, params) for fold in self._folds]
-        least, best, best_round = np.inf, None, 0
+        least, best_round = np.inf, 0
+        best: Step | None = None
         for n_rounds, steps in enumerate(zip(*(run.steps for run in runs), strict=True), start=1):
             losses = [run.fold_losses(step) for run, step in zip(runs, steps, strict=True)]
             score = pool(losses, origin="held_out", metric=self.metric)
