@@ -55,12 +55,6 @@ def as_matrix(X: Any, *, dense: bool = False) -> Matrix:
     """Standardise columns; missing cells get the mean, categories are numbered, -1 for missing.
 
     Sparse tables stay sparse, and are then not centred, unless ``dense``.
-
-    Examples
-    --------
-    >>> as_matrix([[0.0, 5.0], [2.0, None]]).values
-    array([[-1.,  0.],
-           [ 1.,  0.]])
     """
     table = read_table(X, categorical_features="from_dtype")
     is_category = np.zeros(table.n_features, np.bool_)
@@ -82,15 +76,7 @@ def as_matrix(X: Any, *, dense: bool = False) -> Matrix:
 
 
 class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """Ranks the features, the best first.
-
-    Attributes
-    ----------
-    order_ : array of int
-        The ranking, perhaps not of all features.
-    n_own_ : int or None
-        How many of them the method selects by itself; None if it does not.
-    """
+    """Ranks features: ``order_`` has the best first, ``n_own_`` of them are its own choice."""
 
     _is_dense = False
     _takes_categories = False
@@ -370,11 +356,7 @@ def _first_gain(lightgbm: Any, parameters: dict[str, Any], train: Any) -> float:
 
 
 def entry_order(sizes: list[FloatArray]) -> list[int]:
-    """Features by the first model that uses them, the largest coefficient first; unused ones last.
-
-    >>> entry_order([np.array([0.0, 2.0, 0.0]), np.array([3.0, 1.0, 0.0])])
-    [1, 0, 2]
-    """
+    """Features by the first model that uses them, then by size; unused ones last."""
     table = np.array(sizes)
     first = np.where((table > 0).any(axis=0), (table > 0).argmax(axis=0), len(table))
     at_entry = table[np.minimum(first, len(table) - 1), np.arange(table.shape[1])]

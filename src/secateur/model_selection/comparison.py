@@ -50,12 +50,6 @@ class Subset(Refrozen):
         The features, the first selected first.
     scores : mapping of str to float, default={}
         Held-out score by validator; NaN where the validator failed.
-
-    Examples
-    --------
-    >>> subset = Subset(3, [7, 2], {"logistic": 0.9})
-    >>> subset.n_features, subset.support
-    (2, array([2, 7]))
     """
 
     size: int | None

@@ -25,23 +25,7 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """Encode a table of any kind as floats: NaN for missing cells, one-hot columns for categories.
 
-    Sparse matrices stay sparse.
-
-    Attributes
-    ----------
-    sources_ : array of int
-        The column of X that each encoded column is made of.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> X = pd.DataFrame({"size": [1.5, None], "sex": pd.Categorical(["f", "m"])})
-    >>> numbers = AsNumbers().fit(X)
-    >>> numbers.transform(X)
-    array([[1.5, 1. , 0. ],
-           [nan, 0. , 1. ]])
-    >>> numbers.sources_, numbers.get_feature_names_out().tolist()
-    (array([0, 1, 1]), ['size', 'sex=f', 'sex=m'])
+    Sparse matrices stay sparse. ``sources_`` has the column of X that each column is made of.
     """
 
     def fit(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002 - scikit-learn passes it
@@ -96,14 +80,6 @@ def takes_categories(estimator: Any) -> bool:
 
     It does with a parameter ``categorical_features`` or by its tags; a pipeline takes what its
     first step takes.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.preprocessing import OneHotEncoder
-    >>> pipeline = make_pipeline(OneHotEncoder(), LogisticRegression())
-    >>> takes_categories(LogisticRegression()), takes_categories(pipeline)
-    (False, True)
     """
     inner = getattr(estimator, "estimator", None)  # of a grid search, for instance
     if isinstance(inner, Pipeline):
@@ -122,12 +98,7 @@ def takes_categories(estimator: Any) -> bool:
 
 
 def with_text_as_categories(estimator: Any) -> Any:
-    """A selector of secateur with text as categories, unless ``categorical_features`` is set.
-
-    >>> from secateur import AGBMClassifier
-    >>> with_text_as_categories(AGBMClassifier()).categorical_features
-    'from_dtype'
-    """
+    """A selector of secateur with text as categories, unless ``categorical_features`` is set."""
     if not hasattr(estimator, "with_cut"):
         return estimator
     known = estimator.get_params(deep=False)
@@ -137,12 +108,7 @@ def with_text_as_categories(estimator: Any) -> Any:
 
 
 def on_numbers(estimator: Any, *, has_categories: bool) -> Any:
-    """An estimator for a table with categories: behind an encoder if it takes numbers only.
-
-    >>> from sklearn.linear_model import Ridge
-    >>> [name for name, _ in on_numbers(Ridge(), has_categories=True).steps]
-    ['asnumbers', 'ridge']
-    """
+    """An estimator for a table with categories: behind an encoder if it takes numbers only."""
     if not has_categories:
         return estimator
     if takes_categories(estimator):
@@ -154,22 +120,7 @@ def on_numbers(estimator: Any, *, has_categories: bool) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sources:
-    """The feature that each column was made of: selections of columns as selections of features.
-
-    Parameters
-    ----------
-    of_columns : array of int
-    names : tuple of str
-        Of the features.
-
-    Examples
-    --------
-    >>> sources = Sources(np.array([0, 1, 1, 2]), ("size", "sex", "age"))
-    >>> sources.order(np.array([2, 3, 1]))
-    array([1, 2])
-    >>> sources.importance(np.array([0.5, 0.1, 0.4, 0.2]))
-    array([0.5, 0.4, 0.2])
-    """
+    """The feature that each column was made of: selections of columns as selections of features."""
 
     of_columns: IntArray
     names: tuple[str, ...]
@@ -205,13 +156,8 @@ def fit_method(
     """Fit a method to some rows, encoded if it takes numbers only.
 
     The columns of one category then have one cost, as a feature group. Feature Gradients selects
-    groups as a whole, so there each column stands alone.
-
-    Returns
-    -------
-    fitted : estimator
-    sources : Sources or None
-        The features that its columns were made of; None if they are the features.
+    groups as a whole, so there each column stands alone. Returns the fitted method and the sources
+    of its columns, None if they are the features.
     """
     if not rows.has_categories:
         return fit_clone(method, rows, seed, n_jobs), None

@@ -25,18 +25,9 @@ def score_fold(
     seed: int,
     support: IntArray | None = None,
 ) -> FoldLosses:
-    """Fit an estimator to the training rows of a fold and evaluate it on the test rows.
+    """Fit a clone to the training rows of a fold and evaluate it on the test rows.
 
-    Parameters
-    ----------
-    estimator : estimator
-        It is cloned.
-    train, test : Rows
-    metric : Metric
-    seed : int
-        For random states that are None.
-    support : array of int, optional
-        The columns that are used, all by default. Without any, a constant is predicted.
+    `support` are the columns that are used, all by default. Without any, a constant is predicted.
     """
     if support is not None and len(support) == 0:
         model = constant_model(train.target_type)
@@ -64,16 +55,8 @@ class AtIndex:
 class StepScorer:
     """Scores the steps of fitted selectors, and a model on all features to compare them with.
 
-    Parameters
-    ----------
-    selector : estimator
-        Not fitted.
-    validator : estimator or None
-        None: the steps' own models where the selector predicts, otherwise a linear model.
-    rows : Rows
-        All rows.
-    metric : Metric
-    seed : int
+    Without a validator these are the steps' own models where the selector predicts, otherwise
+    linear models.
     """
 
     def __init__(
@@ -119,12 +102,7 @@ class StepScorer:
 
 
 def without_penalty(selector: Any, n_features: int) -> Any:
-    """The same estimator without penalties and limits, so that it uses all features, or None.
-
-    >>> from secateur import AGBMClassifier
-    >>> without_penalty(AGBMClassifier(), 3).penalty
-    [0.0]
-    """
+    """The same estimator without penalties and limits, so that it uses all features, or None."""
     known = selector.get_params(deep=False)
     # a grid of one penalty: its folds choose the number of rounds, as those of any grid
     free: dict[str, Any] = {"max_features": None, "cost_budget": None, "cut": "best"}

@@ -28,35 +28,17 @@ SMALLEST_CLASS = 6
 
 
 def is_drawn(cv: Any) -> bool:
-    """Whether folds are drawn here: for None and numbers, not for splitters and lists of folds.
-
-    >>> is_drawn(5), is_drawn([([0, 1], [2])])
-    (True, False)
-    """
+    """Whether folds are drawn here: for None and numbers, not for splitters and lists of folds."""
     return isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable))
 
 
 def draw_folds(
     target: Target, cv: int | None, *, random_state: int, fraction: float = 0.2
 ) -> list[Fold]:
-    """Random folds, stratified by class; none where there are too few rows.
+    """Random folds, stratified by class.
 
-    Parameters
-    ----------
-    target : Target
-    cv : None or int
-        None: five folds up to 2,000 rows, three up to 5,000, one validation part above; no folds
-        below 40 rows, or where a class has fewer than 6. 1 is one validation part, 0 no folds.
-    random_state : int
-    fraction : float, default=0.2
-        The share of rows of a single validation part.
-
-    Examples
-    --------
-    >>> from secateur.data.target import read_target
-    >>> target = read_target(list(range(100)), target_type="regression")
-    >>> [len(fold.test) for fold in draw_folds(target, None, random_state=0)]
-    [20, 20, 20, 20, 20]
+    None is five folds up to 2,000 rows, three up to 5,000, one validation part above; no folds
+    below 40 rows, or where a class has fewer than 6. 1 is one validation part, 0 no folds.
     """
     n_folds = default_folds(target) if cv is None else cv
     if not _is_whole(n_folds) or n_folds < 0:
@@ -120,26 +102,7 @@ def _shuffled_places(target: Target, random_state: int) -> IntArray:
 
 
 def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> list[Fold]:
-    """The user's own folds, in the numbers of the rows that are kept.
-
-    Parameters
-    ----------
-    cv : splitter with ``split(X, y)``, or iterable of (train, test)
-        In the numbers of all rows.
-    target : Target
-        Of all rows.
-    kept : array of int
-        The rows that the fit uses, sorted.
-    groups : array, optional
-        Which rows belong together, for splitters that need it.
-
-    Examples
-    --------
-    >>> from secateur.data.target import read_target
-    >>> target = read_target([1, 2, 3, 4], target_type="regression")
-    >>> read_folds([([0, 1], [2, 3])], target, kept=np.array([0, 2, 3]))
-    [Fold(train=array([0]), test=array([1, 2]))]
-    """
+    """The folds of a splitter or a list, in the numbers of the rows that are kept (sorted)."""
     n_rows = len(target.values)
     labels = target.values if target.classes is None else target.values.astype(np.int64)
     pairs = cv
@@ -204,31 +167,10 @@ def _check_folds(folds: list[Fold]) -> None:
 def outer_folds(
     target: Target, cv: Any, groups: IntArray | None, seed: int, weight: FloatArray | None = None
 ) -> list[Fold]:
-    """The outer folds of nested cross-validation, at least one.
+    """The outer folds of nested cross-validation, at least one, in the numbers of all rows.
 
-    Parameters
-    ----------
-    target : Target
-    cv : None, int, splitter or list of (train, test)
-        None is five folds, three above 5,000 rows; 1 is one held-out fifth. Drawn folds are
-        stratified by class and keep groups together.
-    groups : array of int, shape (n_rows,), or None
-        Which rows belong together.
-    seed : int
-    weight : array of shape (n_rows,), optional
-        Rows of weight zero are in no fold.
-
-    Returns
-    -------
-    list of Fold
-        In the numbers of all rows.
-
-    Examples
-    --------
-    >>> from secateur.data.target import read_target
-    >>> target = read_target([0, 1] * 10, target_type="classification")
-    >>> [len(fold.test) for fold in outer_folds(target, None, None, seed=0)]
-    [4, 4, 4, 4, 4]
+    None is five folds, three above 5,000 rows; 1 is one held-out fifth. Drawn folds are stratified
+    by class and keep groups together. Rows of weight zero are in no fold.
     """
     kept = np.arange(len(target.values)) if weight is None else np.flatnonzero(weight)
     if not is_drawn(cv):
@@ -251,11 +193,7 @@ def _drawn(target: Target, cv: Any, groups: IntArray | None, seed: int) -> list[
 
 
 def read_groups(groups: Any, n_rows: int) -> IntArray:
-    """A number for the group of each row.
-
-    >>> read_groups(["b", "a", "b"], 3)
-    array([1, 0, 1])
-    """
+    """A number for the group of each row."""
     values = as_array(groups, "groups")
     if values.ndim != 1:
         raise InputError(

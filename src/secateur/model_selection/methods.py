@@ -18,13 +18,7 @@ from secateur.model_selection.validators import labelled
 
 
 class Unsuited(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """A method that cannot predict this type of target; its fit fails and says so.
-
-    Parameters
-    ----------
-    why : str
-        The reason, in a sentence.
-    """
+    """A method that cannot predict this type of target; its fit fails and says so."""
 
     def __init__(self, why: str = "") -> None:
         self.why = why
@@ -59,29 +53,17 @@ PACKAGES = {"boruta": "boruta", "cegb": "lightgbm"}
 
 
 def own_methods(target_type: TargetType) -> dict[str, Any]:
-    """The selectors of secateur that can be compared: those whose fit needs X and y only.
-
-    >>> sorted(own_methods("regression"))
-    ['agbm', 'featboost', 'fg', 'gbfs', 'grafting', 'gtgbm', 'iis']
-    """
+    """The selectors of secateur that can be compared: those whose fit needs X and y only."""
     return {name: each for name, each in all_methods(target_type).items() if not knows_tasks(each)}
 
 
 def all_methods(target_type: TargetType) -> dict[str, Any]:
-    """All selectors of secateur for a type of target, not fitted, by their short names.
-
-    >>> sorted(set(all_methods("regression")) - set(own_methods("regression")))
-    ['multitask']
-    """
+    """All selectors of secateur for a type of target, not fitted, by their short names."""
     return {name: _made(kind, target_type) for name, kind in selector_classes(target_type).items()}
 
 
 def selector_classes(target_type: TargetType) -> dict[str, type]:
-    """The classes of all selectors of secateur for a type of target, by their short names.
-
-    >>> selector_classes("regression")["agbm"].__name__
-    'AGBMRegressor'
-    """
+    """The classes of all selectors of secateur for a type of target, by their short names."""
     # by name, because selectors are above this package; a new selector is found by itself
     package = importlib.import_module("secateur")
     found = {}
@@ -95,11 +77,7 @@ def selector_classes(target_type: TargetType) -> dict[str, type]:
 
 
 def plain_name(method: str) -> str:
-    """The short name of a method, however it is written.
-
-    >>> plain_name("GT-GBM"), plain_name("FeatureGradients"), plain_name("f_classif")
-    ('gtgbm', 'fg', 'f_classif')
-    """
+    """The short name of a method, however it is written."""
     lower = method.strip().lower()
     if lower in BASELINES or lower in F_TESTS.values():
         return lower
@@ -108,11 +86,7 @@ def plain_name(method: str) -> str:
 
 
 def known_methods(target_type: TargetType) -> dict[str, Any]:
-    """All methods that have a name, own ones first.
-
-    >>> [name for name in known_methods("classification") if name.startswith("f")]
-    ['featboost', 'fg', 'f_classif']
-    """
+    """All methods that have a name, own ones first."""
     f_test = {F_TESTS[target_type]: baselines.FTest(target_type)}
     return (
         own_methods(target_type)
@@ -126,13 +100,6 @@ def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
 
     A method for another type of target becomes one that fails and says why, as long as there are
     others to compare.
-
-    Parameters
-    ----------
-    selectors : None, str, estimator, sequence of these, or dict of estimators
-        None is all selectors of secateur and a few baselines. Text is a name, or several separated
-        by commas.
-    target_type : {"classification", "regression"}
     """
     if selectors is None:
         names = [*own_methods(target_type), F_TESTS[target_type], *DEFAULT_BASELINES]

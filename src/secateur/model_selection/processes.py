@@ -140,11 +140,7 @@ class WorkerError(SecateurError, RuntimeError):
 class TrialProcess:
     """A process that runs trials; a method that exceeds the time limit ends it.
 
-    Parameters
-    ----------
-    context : ComparisonContext
-    time_limit : float
-        Seconds for a selection, and as much again for its validators.
+    The limit is in seconds, for a selection, and as much again for its validators.
     """
 
     def __init__(self, context: ComparisonContext, time_limit: float) -> None:
@@ -303,16 +299,7 @@ def n_processes(estimator: Any, X: Any, n_jobs: int | None, seconds: float) -> i
     """How many processes fits of an estimator should share; 1 is this process only.
 
     The threads of one fit wait for each other where tables are short: as many fits with one thread
-    each are faster. The results are the same.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X : table
-    n_jobs : int or None
-        Used if the estimator's own is None.
-    seconds : float
-        The time of one such fit.
+    each are faster. The results are the same. `seconds` is the time of one such fit.
     """
     own = getattr(estimator, "n_jobs", None)
     cores = resolve_n_jobs(n_jobs if own is None else own)
@@ -326,11 +313,7 @@ def n_processes(estimator: Any, X: Any, n_jobs: int | None, seconds: float) -> i
 
 
 def n_bytes(X: Any) -> int:
-    """About how much memory a table takes.
-
-    >>> n_bytes(np.zeros((10, 2)))
-    160
-    """
+    """About how much memory a table takes."""
     if hasattr(X, "indptr"):
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
     return int(np.prod(np.shape(X))) * 8
@@ -343,11 +326,7 @@ def single_threaded(estimator: Any) -> Any:
 
 
 def results_of(tasks: Iterable[Callable[[], Any]], processes: int) -> Generator[Any, None, None]:
-    """The results of tasks in their order; closing the generator ends those that still run.
-
-    >>> list(results_of([lambda: 1, lambda: 2], 1))
-    [1, 2]
-    """
+    """The results of tasks in their order; closing the generator ends those that still run."""
     if processes == 1:
         for task in tasks:
             yield task()

@@ -35,41 +35,19 @@ TASK_METHODS = {"predict", "predict_proba", "decision_function"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """A table with its target, weights and groups.
+    """A table with its target, weights and groups."""
 
-    Parameters
-    ----------
-    X : array, sparse matrix, data frame or stored table
-        As it was given.
-    target : Target
-    target_type : {"classification", "regression"}
-    names : tuple of str
-        Of the columns.
-    weight : array of shape (n_rows,)
-    is_weighted : bool
-        Whether weights were given.
-    groups : array of int, shape (n_rows,), or None
-        Which rows belong together.
-    is_sparse : bool
-    has_categories : bool
-        Whether some columns are categories, or text.
-    sample : SampledRows or None
-        Of a stored table, rows in memory that models are evaluated on.
-    tasks : array of object, shape (n_rows,), or None
-        The task of each row, where there are several.
-    """
-
-    X: Any
+    X: Any  # as it was given
     target: Target
     target_type: TargetType
     names: tuple[str, ...]
     weight: FloatArray
-    is_weighted: bool
+    is_weighted: bool  # whether weights were given
     groups: IntArray | None
     is_sparse: bool
-    has_categories: bool = False
-    sample: SampledRows | None = None
-    tasks: AnyArray | None = None
+    has_categories: bool = False  # or text
+    sample: SampledRows | None = None  # of a stored table, rows in memory to evaluate models on
+    tasks: AnyArray | None = None  # of each row, where there are several
 
     @property
     def y(self) -> AnyArray:
@@ -191,12 +169,7 @@ def _read_stored(X: StoredTable, target_type: TargetType, groups: Any) -> Rows:
 
 
 def hash_of(rows: Rows, folds: Sequence[Fold]) -> str:
-    """A hash of the table, its target, weights, groups and folds.
-
-    >>> one, two = (read_rows([[0.0], [x]], [0, 1], target_type=None) for x in (1.0, 2.0))
-    >>> hash_of(one, []) == hash_of(one, []), hash_of(one, []) == hash_of(two, [])
-    (True, False)
-    """
+    """A hash of the table, its target, weights, groups and folds."""
     found = hashlib.sha256()
     table = read_table(rows.X, categorical_features="from_dtype")
     if table.is_sparse:
@@ -238,12 +211,7 @@ class TaskModel:
 
 
 def knows_tasks(estimator: Any) -> bool:
-    """Whether ``fit`` of an estimator, or of its class, takes the task of each row.
-
-    >>> from secateur import AGBMClassifier, MultitaskAGBMClassifier
-    >>> knows_tasks(AGBMClassifier()), knows_tasks(MultitaskAGBMClassifier)
-    (False, True)
-    """
+    """Whether ``fit`` of an estimator, or of its class, takes the task of each row."""
     fit = getattr(estimator, "fit", None)
     return fit is not None and "task" in inspect.signature(fit).parameters
 
@@ -272,12 +240,7 @@ def fit_weighted(estimator: Any, X: Any, y: Any, weight: FloatArray | None, **mo
 
 
 def target_type_of(estimator: Any) -> TargetType | None:
-    """The type of target that an estimator is for; None if it does not say.
-
-    >>> from secateur import AGBMClassifier
-    >>> target_type_of(AGBMClassifier())
-    'classification'
-    """
+    """The type of target that an estimator is for; None if it does not say."""
     own = getattr(estimator, "target_type", None)
     if is_classifier(estimator) or own in {"classification", "ordinal"}:
         return "classification"

@@ -70,11 +70,7 @@ def with_threads(estimator: Any, n_jobs: int | None) -> Any:
 
 
 def read_scoring(scoring: Any, target_type: str) -> tuple[Scorer, str]:
-    """A scorer and its name, from what a user may write.
-
-    >>> read_scoring(None, "classification")[1]
-    'accuracy'
-    """
+    """A scorer and its name, from what a user may write."""
     from sklearn.metrics import get_scorer
 
     default = "accuracy" if target_type == "classification" else "r2"
@@ -101,15 +97,7 @@ def takes_weight(scorer: Any) -> bool:
 class Metric:
     """A metric of predictions: a value for each row, or one for all rows by a scorer.
 
-    Parameters
-    ----------
-    name : str
-    of_rows : callable or None
-        From a fitted model, X and y to one value per row. The standard error of a score is then
-        that of the mean over rows.
-    scorer : callable or None
-        Any scorer of scikit-learn. The standard error is then that of the mean over folds.
-    greater_is_better : bool
+    The standard error of a score is that of the mean over rows, or over folds with a scorer.
     """
 
     name: str
@@ -136,11 +124,7 @@ class Metric:
 
 
 def read_metric(scoring: Any, target_type: str, own: str | None = None) -> Metric:
-    """The metric that a user asks for; None is that of the path's own scores, or the plain loss.
-
-    >>> read_metric(None, "regression").name, read_metric("roc_auc", "classification").name
-    ('squared_error', 'roc_auc')
-    """
+    """The metric that a user asks for; None is that of the path's own scores, or the plain loss."""
     wanted = scoring
     if wanted is None:
         wanted = own if own in OF_ROWS else DEFAULT[target_type]

@@ -54,23 +54,8 @@ def nogueira(
 
         index = 1 - mean_f(s_f^2) / (k / d (1 - k / d))                        (Definition 4)
 
-    The confidence interval is normal, with their asymptotic variance. It is not cut at 1, the
-    largest value of the index.
-
-    Parameters
-    ----------
-    supports : sequence of arrays of int
-        The features of each set.
-    n_features : int
-        How many there were to choose from, d.
-    confidence : float, default=0.95
-
-    Examples
-    --------
-    >>> print(nogueira([[0, 1], [0, 1], [0, 2]], n_features=10))
-    0.58 [0.36, 0.81]
-    >>> nogueira([[3], [3]], n_features=10).index
-    1.0
+    where d is `n_features`. The confidence interval is normal, with their asymptotic variance. It
+    is not cut at 1, the largest value of the index.
     """
     from scipy.stats import norm
 
@@ -103,11 +88,7 @@ def _variance(
 
 
 def selection_frequency(supports: Sequence[IntArray], n_features: int) -> FloatArray:
-    """The share of the sets that have each feature.
-
-    >>> selection_frequency([np.array([0, 2]), np.array([0])], 3)
-    array([1. , 0. , 0.5])
-    """
+    """The share of the sets that have each feature."""
     counts = np.zeros(n_features)
     for support in supports:
         counts[support] += 1.0
@@ -115,11 +96,7 @@ def selection_frequency(supports: Sequence[IntArray], n_features: int) -> FloatA
 
 
 def jaccard(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Jaccard index of two sets of features; 1 for two empty sets.
-
-    >>> jaccard([0, 1], [1, 2])
-    0.3333333333333333
-    """
+    """Jaccard index of two sets of features; 1 for two empty sets."""
     left, right = np.unique(np.asarray(a, np.int64)), np.unique(np.asarray(b, np.int64))
     both = len(np.intersect1d(left, right, assume_unique=True))
     either = len(left) + len(right) - both
@@ -131,23 +108,8 @@ def saliency(selected: Any, informative: Any, copies: Any = None) -> float:
 
     ``n_g / n_r + n_g / n_f - 1``: recall plus precision, less one. 1 if exactly the informative
     features are selected, about 0 if they are among many others, -1 if none of them is.
-
-    Parameters
-    ----------
-    selected : array of int, or mask of bool
-        The features that were selected, ``n_f`` of them.
-    informative : array of int
-        The informative features, ``n_r`` of them.
-    copies : array of int, optional
-        ``copies[j]`` is the informative feature that feature j is, or is a copy of; -1 for
-        others. A feature then counts as found if it or a copy of it is selected, once.
-
-    Examples
-    --------
-    >>> saliency([0, 1], informative=[0, 1])
-    1.0
-    >>> saliency([0, 1, 7, 8], informative=[0, 1])
-    0.5
+    ``copies[j]`` is the informative feature that feature j is, or is a copy of; -1 for others. A
+    feature then counts as found if it or a copy of it is selected, once.
     """
     chosen = np.asarray(selected)
     chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else np.unique(chosen)
@@ -172,19 +134,7 @@ def corrected_t(differences: npt.ArrayLike, test_share: float) -> tuple[float, f
 
     Training rows of folds overlap, so differences of folds are not independent, and the plain
     paired test is too optimistic; n_test / n_train corrects for it. Wilcoxon's signed rank test is
-    no alternative: over five folds its p is never below 0.06.
-
-    Parameters
-    ----------
-    differences : array of shape (n_folds,)
-    test_share : float
-        Number of test rows divided by number of training rows.
-
-    Examples
-    --------
-    >>> standard_error, t, p = corrected_t([0.02, 0.03, 0.01, 0.02, 0.04], test_share=0.25)
-    >>> round(standard_error, 4), round(t, 2), round(p, 3)
-    (0.0076, 3.14, 0.035)
+    no alternative: over five folds its p is never below 0.06. `test_share` is n_test / n_train.
     """
     from scipy.stats import t as student
 
@@ -200,11 +150,7 @@ def corrected_t(differences: npt.ArrayLike, test_share: float) -> tuple[float, f
 
 
 def holm(p: Sequence[float]) -> tuple[float, ...]:
-    """Holm's correction of p values for several tests; NaN stays NaN.
-
-    >>> holm([0.01, 0.04, 0.03])
-    (0.03, 0.06, 0.06)
-    """
+    """Holm's correction of p values for several tests; NaN stays NaN."""
     values = np.asarray(p, np.float64)
     order = np.argsort(values)[: int(np.isfinite(values).sum())]  # NaN is sorted last
     factors = len(order) - np.arange(len(order))
@@ -214,11 +160,7 @@ def holm(p: Sequence[float]) -> tuple[float, ...]:
 
 
 def mean_ranks(utilities: FloatArray) -> FloatArray:
-    """1 for the largest; ties share the mean of their ranks; NaN counts as worst.
-
-    >>> mean_ranks(np.array([0.5, 0.9, 0.5, np.nan]))
-    array([2.5, 1. , 2.5, 4. ])
-    """
+    """1 for the largest; ties share the mean of their ranks; NaN counts as worst."""
     from scipy.stats import rankdata
 
     ranks: FloatArray = rankdata(-np.where(np.isfinite(utilities), utilities, -np.inf), axis=-1)

@@ -33,19 +33,7 @@ class TrialSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonContext:
-    """What all trials of a comparison have in common.
-
-    Parameters
-    ----------
-    rows : Rows
-    folds : sequence of Fold
-    validators : mapping of str to estimator
-    metric : Metric
-    sizes : sequence of int
-    seed : int
-    n_jobs : int or None
-        Threads of methods whose own ``n_jobs`` is None.
-    """
+    """What all trials of a comparison have in common."""
 
     rows: Rows
     folds: Sequence[Fold]
@@ -149,22 +137,6 @@ def subsets_of(fitted: Any, sizes: Sequence[int], sources: Sources | None = None
     A path gives its largest step of at most that size, filled up with the features that enter next.
     A ranking gives its first features. A plain support gives itself where it is not too large. What
     a method cannot give is left out.
-
-    Parameters
-    ----------
-    fitted : estimator
-        With ``path_``, with ``order_``, or with ``get_support`` and perhaps a ranking.
-    sizes : sequence of int
-        The maximum numbers of features.
-    sources : Sources, optional
-        The features that its columns were made of, if they are not the features themselves.
-
-    Examples
-    --------
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> X, y = [[0, 1, 5], [1, 3, 5], [2, 2, 6], [3, 4, 5]], [0, 0, 1, 1]
-    >>> [subset.order.tolist() for subset in subsets_of(SelectKBest(k=1).fit(X, y), [2])]
-    [[0, 2], [0]]
     """
     if hasattr(fitted, "path_"):
         path = fitted.path_ if sources is None else sources.path(fitted.path_)

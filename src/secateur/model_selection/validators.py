@@ -46,19 +46,7 @@ LINEAR = {"classification": "logistic", "regression": "ridge"}
 
 
 def known_validators(target_type: TargetType, *, is_sparse: bool) -> dict[str, Any]:
-    """The validators that have a name.
-
-    Parameters
-    ----------
-    target_type : {"classification", "regression"}
-    is_sparse : bool
-        Whether the table is a sparse matrix.
-
-    Examples
-    --------
-    >>> list(known_validators("regression", is_sparse=False))
-    ['ridge', 'knn', 'trees']
-    """
+    """The validators that have a name."""
     is_classes = target_type == "classification"
     neighbours = KNeighborsClassifier() if is_classes else KNeighborsRegressor()
     # by name, because selectors are above this package
@@ -75,13 +63,7 @@ def known_validators(target_type: TargetType, *, is_sparse: bool) -> dict[str, A
 
 
 def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool) -> dict[str, Any]:
-    """Validators as estimators by name, from what a user may write.
-
-    Parameters
-    ----------
-    validators : None, str, estimator, sequence of these, or dict of estimators
-        None is all that have a name. Text is a name, or several separated by commas.
-    """
+    """Validators as estimators by name, from what a user may write."""
     known = known_validators(target_type, is_sparse=is_sparse)
     if validators is None:
         return known
@@ -98,11 +80,7 @@ def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool
 
 
 def labelled(given: Any) -> list[tuple[str | None, Any]]:
-    """Names or estimators with their labels, from text, an estimator, a sequence or a mapping.
-
-    >>> labelled("knn, trees")
-    [('knn', 'knn'), ('trees', 'trees')]
-    """
+    """Names or estimators with their labels, from text, an estimator, a sequence or a mapping."""
     if isinstance(given, Mapping):
         return [(str(name), value) for name, value in given.items()]
     if isinstance(given, str):

@@ -54,17 +54,7 @@ def file_format(name: str, version: int, what: str, advice: str) -> Callable[[ty
 
 
 def saved(key: str | None = None, *, optional: bool = False, skip: bool = False) -> dict[str, Any]:
-    """Metadata of a field: its key in files, whether it may be missing, whether it is left out.
-
-    Examples
-    --------
-    >>> from dataclasses import field
-    >>> @dataclass(frozen=True)
-    ... class Point:
-    ...     across: float = field(metadata=saved("x"))
-    >>> to_document(Point(2.0))
-    {'x': 2.0}
-    """
+    """Metadata of a field: its key in files, whether it may be missing, whether it is left out."""
     return {"key": key, "optional": optional, "skip": skip}
 
 
@@ -322,13 +312,7 @@ def write_whole(file: str | os.PathLike[str], text: str) -> Path:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of secateur, numpy and Python.
-
-    Examples
-    --------
-    >>> sorted(versions())
-    ['numpy', 'python', 'secateur']
-    """
+    """Return the versions of secateur, numpy and Python."""
     return {
         "secateur": __version__,
         "numpy": np.__version__,

@@ -21,16 +21,6 @@ def matched_steps(path: SelectionPath, other: SelectionPath) -> tuple[int, ...]:
     Where both paths have been along the same penalties, each once, steps of equal penalty match.
     Otherwise steps match by the nearest number of features; steps of one size match by their place
     among each other.
-
-    Examples
-    --------
-    >>> from secateur.path import Step, StopReason
-    >>> path, other = (
-    ...     SelectionPath([Step.of(range(n)) for n in sizes], StopReason.FINISHED, "abcdef", "demo")
-    ...     for sizes in ([1, 2, 5], [1, 3, 4])
-    ... )
-    >>> matched_steps(path, other)
-    (0, 0, 2)
     """
     if len(path) == 0:
         return ()
@@ -88,22 +78,8 @@ def paths_equal(a: SelectionPath, b: SelectionPath, *, rtol: float | None = None
 def explain_difference(a: SelectionPath, b: SelectionPath, *, rtol: float | None = None) -> str:
     """Return the first difference between two paths, "" if there is none.
 
-    Seconds, models and the versions that made the paths do not count.
-
-    Parameters
-    ----------
-    a, b : SelectionPath
-    rtol : float or None, default=None
-        How far floats may differ, relative to those of `b`. None compares them bit for bit (any NaN
-        equals any other).
-
-    Examples
-    --------
-    >>> from secateur.path import Step, StopReason
-    >>> a = SelectionPath([Step.of([0, 2])], StopReason.FINISHED, list("abc"), "demo")
-    >>> b = SelectionPath([Step.of([2, 0])], StopReason.FINISHED, list("abc"), "demo")
-    >>> explain_difference(a, b)
-    'steps[0].order[0]: 0 against 2'
+    Seconds, models and the versions that made the paths do not count. Without `rtol` floats are
+    compared bit for bit (any NaN equals any other).
     """
     left, right = ({name: getattr(path, name) for name in COMPARED} for path in (a, b))
     return next(_differences(left, right, rtol), "")

@@ -208,13 +208,7 @@ class WithinBudget:
 
 
 def as_rule(value: Any) -> CuttingRule:
-    """Turn what a user may write into a rule.
-
-    Parameters
-    ----------
-    value : CuttingRule, {"best", "one_se", "elbow"}, int or None
-        A number means at most so many features; None means ``OneStandardError()``.
-    """
+    """Turn what a user may write into a rule; see `SelectionPath.cut`."""
     shorthand = {"best": Best, "one_se": OneStandardError, "elbow": Elbow}
     if value is None:
         return OneStandardError()
@@ -343,13 +337,7 @@ KINDS: dict[str, type[Any]] = {
 
 
 def rule_to_document(rule: CuttingRule | None) -> dict[str, Any] | None:
-    """Return a rule as plain JSON values; None for None and for rules of the user's own.
-
-    Examples
-    --------
-    >>> rule_to_document(AtMost(3))
-    {'version': 1, 'kind': 'at_most', 'n_features': 3}
-    """
+    """Return a rule as plain JSON values; None for None and for rules of the user's own."""
     kind = next((name for name, each in KINDS.items() if type(rule) is each), None)
     if kind is None:
         return None

@@ -26,24 +26,12 @@ ORIGIN_WORDS = {"inner": "inner", "held_out": "held-out"}
 
 
 def number(value: float) -> str:
-    """Write a score: four decimals, so that scores line up.
-
-    Examples
-    --------
-    >>> number(0.231), number(0.0), number(0.0000042)
-    ('0.2310', '0.0000', '4.2e-06')
-    """
+    """Write a score: four decimals, so that scores line up."""
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.4g}"
 
 
 def amount(value: float) -> str:
-    """Write a cost or a penalty, without trailing zeros; nothing for NaN.
-
-    Examples
-    --------
-    >>> amount(31.0), amount(2.5), amount(1 / 3), amount(math.nan)
-    ('31', '2.5', '0.333333', '')
-    """
+    """Write a cost or a penalty, without trailing zeros; nothing for NaN."""
     return "" if math.isnan(value) else f"{value:.6g}"
 
 

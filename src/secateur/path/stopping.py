@@ -35,11 +35,6 @@ class History:
         Seconds since the start.
     best_utilities : sequence of float
         The best utility up to each raw step, -inf before the first score. To be read only.
-
-    Examples
-    --------
-    >>> History(Step.of([0]), 4, 0.1, [-0.5, -0.25, -0.25, -0.25]).n_since_best
-    2
     """
 
     latest: Step

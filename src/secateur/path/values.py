@@ -47,13 +47,7 @@ def _frozen(name: str, array: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
 
 
 def frozen_json(name: str, value: Any) -> Any:
-    """Return a read-only JSON value: lists become tuples, mappings read-only.
-
-    Examples
-    --------
-    >>> frozen_json("parameters", {"depth": [1, 2]})
-    mappingproxy({'depth': (1, 2)})
-    """
+    """Return a read-only JSON value: lists become tuples, mappings read-only."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if value is None or isinstance(value, bool | int | float | str):
