@@ -20,25 +20,10 @@ OTHER = "(other)"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Categories:
-    """The values of one category column, in the order of their codes.
+    """The values of one category column, in the order of their codes."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_values,)
-        The values with a code of their own: the code is the position.
-    has_other : bool, default=False
-        Whether all other values share one more code, the last.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> colours = Categories(np.array(["blue", "red"], dtype=object))
-    >>> colours.encode(np.array(["red", None, "blue", "pink"], dtype=object))
-    array([ 1., nan,  0., nan])
-    """
-
-    values: AnyArray
-    has_other: bool = False
+    values: AnyArray  # the code of a value is its position
+    has_other: bool = False  # whether all other values share one more code, the last
 
     @property
     def labels(self) -> AnyArray:
@@ -92,20 +77,12 @@ def learn_categories(
 
     At most 255 codes are given. In a column of more values the 254 most frequent ones keep a code
     of their own, all others share the last, and a warning says so.
-
-    >>> import numpy as np
-    >>> learn_categories(np.array([30.0, 10.0, np.nan, 10.0])).values
-    array([10., 30.])
     """
     return _most_frequent(*_count(column, order), name)
 
 
 def categories_of(counts: Mapping[Any, int], name: str = "") -> Categories:
-    """As `learn_categories`, from counts of the values that were made block by block.
-
-    >>> categories_of({"red": 3, "blue": 1}).values
-    array(['blue', 'red'], dtype=object)
-    """
+    """As `learn_categories`, from counts of the values that were made block by block."""
     ordered = sort_values(counts)
     is_numeric = all(isinstance(value, bool | int | float | np.number) for value in ordered)
     values = np.array(ordered) if is_numeric and ordered else _object_array(ordered)
@@ -141,11 +118,7 @@ def warn_of_unknown(categories: Categories, column: AnyArray, name: str) -> None
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether one value stands for no value: None, NaN, NaT or pandas' NA.
-
-    >>> is_missing(None), is_missing(float("nan")), is_missing("")
-    (True, True, False)
-    """
+    """Tell whether one value stands for no value: None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):

@@ -1,4 +1,4 @@
-"""Columns that are centred, scaled and apart: how Feature Gradients sees X."""
+"""Centred and scaled columns, without constants and duplicates, for Feature Gradients."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DenseRows(NamedTuple):
 
 
 class SparseRows(NamedTuple):
-    """Compressed rows that are centred in thought: a row is z_i - mean."""
+    """Compressed rows, centred implicitly: a row is z_i - mean."""
 
     indptr: IntArray
     indices: npt.NDArray[np.int32]
@@ -41,26 +41,16 @@ class SparseRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Centred:
-    """The columns of a table that can tell anything, centred and scaled.
+    """The columns of a table that vary, centred and scaled.
 
     Constant columns are left out, and of columns that are equal cell by cell all but one.
-
-    Parameters
-    ----------
-    rows : DenseRows or SparseRows
-    features : array of int
-        Which columns of the table they are, sorted.
-    mean, scale : array of shape (n_columns,)
-        x = (column - mean) / scale; missing cells are 0, the mean.
-    spread : array of shape (n_columns,)
-        The standard deviation of x.
     """
 
-    rows: DenseRows | SparseRows
-    features: IntArray
+    rows: DenseRows | SparseRows  # x = (column - mean) / scale; missing cells are 0, the mean
+    features: IntArray  # the columns of the table, sorted
     mean: FloatArray
     scale: FloatArray
-    spread: FloatArray
+    spread: FloatArray  # the standard deviation of x
 
     @property
     def is_sparse(self) -> bool:
@@ -76,26 +66,7 @@ class Centred:
 def centre(
     table: Table, weight: FloatArray, *, standardize: bool, cost: FloatArray | None = None
 ) -> Centred:
-    """Centre the columns of a table.
-
-    Parameters
-    ----------
-    table : Table
-    weight : array of shape (n_rows,)
-        Weights of rows, for means and spreads.
-    standardize : bool
-        Whether columns are divided by their standard deviation.
-    cost : array of shape (n_features,), optional
-        Of equal columns the cheapest stays, then the first; without costs the first.
-
-    Examples
-    --------
-    >>> from secateur.data.frames import read_table
-    >>> table = read_table([[1.0, 5.0, 1.0], [3.0, 5.0, 3.0]])
-    >>> found = centre(table, np.ones(2), standardize=True)
-    >>> found.features, found.rows.X.ravel()
-    (array([0]), array([-1.,  1.], dtype=float32))
-    """
+    """Centre the columns of a table; of equal columns the cheapest stays, then the first."""
     maker = _centre_sparse if table.is_sparse else _centre_dense
     found = maker(table, weight, standardize)
     keep = _apart(found, cost)
@@ -244,8 +215,8 @@ def filled_cells(csc: Any, weight: FloatArray, total: float) -> FloatArray:
 def _apart(found: Centred, cost: FloatArray | None) -> BoolArray:
     """Which columns stay: all, but only one of those that are equal cell by cell."""
     one, two = (_sketch(found.rows, seed) for seed in (0, 1))
-    dear = np.zeros(len(one)) if cost is None else cost[found.features]
-    order = np.lexsort((np.arange(len(one)), dear, two, one))
+    its_cost = np.zeros(len(one)) if cost is None else cost[found.features]
+    order = np.lexsort((np.arange(len(one)), its_cost, two, one))
     a, b = order[:-1], order[1:]
     keep = np.ones(len(one), np.bool_)
     keep[b[(one[a] == one[b]) & (two[a] == two[b])]] = False

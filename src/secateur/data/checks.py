@@ -1,4 +1,4 @@
-"""What is refused at the door: shapes, complex numbers, infinities, things that are no numbers."""
+"""Checks of shape, type and finiteness of X."""
 
 from __future__ import annotations
 
@@ -49,12 +49,7 @@ def check_real(dtype: np.dtype[np.generic], what: str = "X") -> None:
 
 
 def to_floats(array: AnyArray) -> FloatArray:
-    """Turn objects or text into floats, missing values into NaN.
-
-    >>> import numpy as np
-    >>> to_floats(np.array([1, None, 2.5], dtype=object))
-    array([1. , nan, 2.5])
-    """
+    """Turn objects or text into floats, missing values into NaN."""
     try:
         return array.astype(np.float64)
     except TypeError as error:

@@ -21,39 +21,14 @@ CostRule = Callable[[BoolArray], Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostModel:
-    """The costs of the features of one table; made by ``FeatureCosts.bind``.
+    """The costs of the features of one table; made by ``FeatureCosts.bind``."""
 
-    Parameters
-    ----------
-    cost : ndarray of shape (n_features,)
-        The cost of each feature alone.
-    keep : ndarray of bool of shape (n_features,)
-        Features that are always selected, at no cost.
-    feature_groups : scipy.sparse.csr_array of shape (n_features, n_groups), optional
-        One used feature of a group makes the others of the group free.
-    neighbours : scipy.sparse.csr_array of shape (n_features, n_features), optional
-        A used feature lowers the cost of its neighbours.
-    discount : float, default=1.0
-        A feature with a used neighbour costs this times its cost.
-    rule : callable, optional
-        Gives the costs from the mask of used features, instead of all the above but ``keep``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> model = CostModel(cost=np.array([1.0, 5.0]), keep=np.array([False, False]))
-    >>> model.costs(np.array([False, True]))
-    array([1., 0.])
-    >>> model.total(np.array([1, 0, 1]))
-    6.0
-    """
-
-    cost: FloatArray
-    keep: BoolArray
-    feature_groups: Any = None
-    neighbours: Any = None
-    discount: float = 1.0
-    rule: CostRule | None = None
+    cost: FloatArray  # of each feature alone
+    keep: BoolArray  # features that are always selected, at no cost
+    feature_groups: Any = None  # CSR, (n_features, n_groups): a used feature frees its group
+    neighbours: Any = None  # CSR, (n_features, n_features)
+    discount: float = 1.0  # a feature with a used neighbour costs this times its cost
+    rule: CostRule | None = None  # costs from the mask of used features; replaces all but keep
 
     @property
     def n_features(self) -> int:
@@ -66,25 +41,14 @@ class CostModel:
         return self.feature_groups is None and self.neighbours is None and self.rule is None
 
     def costs(self, used: BoolArray) -> FloatArray:
-        """Return the cost of each feature now, as a new array; 0 for used and kept features.
-
-        Parameters
-        ----------
-        used : ndarray of bool of shape (n_features,)
-        """
+        """Return the cost of each feature now, as a new array; 0 for used and kept features."""
         used = np.asarray(used, dtype=np.bool_) | self.keep
         cost = self._listed(used) if self.rule is None else _apply_rule(self.rule, used)
         cost[used] = 0.0
         return cost
 
     def paid(self, order: IntArray) -> FloatArray:
-        """Return the cost of each feature when it was selected, given the order of selection.
-
-        Parameters
-        ----------
-        order : ndarray of int
-            Features in the order of their selection; a repeated one is free.
-        """
+        """Return the cost of each feature when it was selected, given the order of selection."""
         order = np.asarray(order, dtype=np.int64)
         if self.is_plain:
             cost = np.where(self.keep, 0.0, self.cost)[order]
@@ -266,20 +230,7 @@ class FeatureCosts:
 
 
 def as_costs(value: Any = None, feature_groups: Any = None, keep: Any = None) -> FeatureCosts:
-    """Return costs, feature groups and kept features as one `FeatureCosts`.
-
-    Parameters
-    ----------
-    value : None, number, sequence, dict or FeatureCosts
-        The ``costs`` of `FeatureCosts`, or all of it.
-    feature_groups, keep : optional
-        As in `FeatureCosts`; must not be given twice.
-
-    Examples
-    --------
-    >>> as_costs({"age": 2.0}, keep=["age"]).keep
-    ['age']
-    """
+    """Return costs, feature groups and kept features as one `FeatureCosts`."""
     if not isinstance(value, FeatureCosts):
         keep = () if keep is None else keep
         return FeatureCosts(value, feature_groups=feature_groups, keep=keep)

@@ -156,24 +156,7 @@ _PART = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameTable(Table):
-    """A table over a data frame.
-
-    Parameters
-    ----------
-    frame : narwhals.DataFrame
-        The user's own frame, wrapped.
-    schema : TableSchema
-        Names and categories.
-
-    Examples
-    --------
-    >>> import narwhals as nw
-    >>> import pandas as pd
-    >>> frame = nw.from_native(pd.DataFrame({"a": [1, 2], "b": [True, None]}))
-    >>> FrameTable(frame, TableSchema(("a", "b"), has_names=True)).block(0, 2)
-    array([[ 1.,  1.],
-           [ 2., nan]])
-    """
+    """A table over a data frame."""
 
     frame: nw.DataFrame[Any]
     schema: TableSchema

@@ -1,4 +1,4 @@
-"""The front door of tables: whatever X is, checked before any work is done on it."""
+"""Reading X of any supported kind, and vectors with one value per row."""
 
 from __future__ import annotations
 
@@ -34,34 +34,11 @@ def read_table(
     like: TableSchema | None = None,
     only: IntArray | None = None,
 ) -> Table:
-    """Check X and give it as a table, without copying numbers.
+    """Check X and return it as a table, without copying numbers.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or data frame of shape (n_rows, n_features)
-        numpy, lists, scipy, or anything narwhals reads: pandas, polars, pyarrow, ...
-    categorical_features : None, "from_dtype", list of names or indices, or mask
-        None takes columns of a category type as categories; "from_dtype" takes those of text as
-        well; a list or mask adds columns to those of a category type.
-    like : TableSchema, optional
-        The schema of the table that a model was fitted on. Its columns must be there again, and
-        its categories hold: unknown values count as missing, with a warning.
-    only : ndarray of int, optional
-        The columns that will be asked for; no others are looked into. All by default.
-
-    Returns
-    -------
-    Table
-        The table, with ``schema`` to be kept for later ones.
-
-    Examples
-    --------
-    >>> table = read_table([[1, 20.0], [2, None]])
-    >>> table.names
-    ('x0', 'x1')
-    >>> table.block(0, 2)
-    array([[ 1., 20.],
-           [ 2., nan]])
+    ``categorical_features`` is as in the selectors. With ``like``, the schema of an earlier table,
+    its columns must be there, and unknown categories count as missing, with a warning. With
+    ``only``, no other columns are checked.
     """
     if not _is_own_kind(X):
         frame = as_frame(X)
@@ -79,13 +56,7 @@ def read_table(
 
 
 def select_columns(X: Any, features: Any) -> Any:
-    """Give some columns of X in the kind of container that X is.
-
-    >>> import pandas as pd
-    >>> select_columns(pd.DataFrame({"a": [1], "b": ["x"], "c": [True]}), [0, 2])
-       a     c
-    0  1  True
-    """
+    """Give some columns of X in the kind of container that X is."""
     features = np.asarray(features, dtype=np.int64)
     if not _is_own_kind(X):
         frame = as_frame(X)
@@ -97,12 +68,7 @@ def select_columns(X: Any, features: Any) -> Any:
 
 
 def select_rows(X: Any, rows: Any) -> Any:
-    """Give some rows of X in the kind of container that X is; lists come back as an array.
-
-    >>> select_rows(np.array([[1, 2], [3, 4], [5, 6]]), [2, 0])
-    array([[5, 6],
-           [1, 2]])
-    """
+    """Give some rows of X in the kind of container that X is; lists come back as an array."""
     rows = np.asarray(rows, dtype=np.int64)
     if isinstance(X, Table):  # one on disk
         return X.take(rows)
@@ -116,13 +82,13 @@ def select_rows(X: Any, rows: Any) -> Any:
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
-    """Wrap a data frame; None if X is none. Refuses frames whose rows are not there yet."""
+    """Wrap a data frame; None if X is none. Lazy frames raise an error."""
     import narwhals as nw
 
     try:
         frame = nw.from_native(X, pass_through=True)
     except (ValueError, nw.exceptions.NarwhalsError):
-        names_of(X)  # tells of doubled names in our own words
+        names_of(X)  # raises our own error for duplicate names
         raise
     if isinstance(frame, nw.LazyFrame):
         raise InputTypeError(
@@ -253,11 +219,7 @@ def _read_sparse(
 
 
 def as_array(values: Any, what: str) -> AnyArray:
-    """Give whatever holds values as an array; missing ones are NaN or None.
-
-    >>> as_array([1, 2], "y")
-    array([1, 2])
-    """
+    """Give whatever holds values as an array; missing ones are NaN or None."""
     if not isinstance(values, np.ndarray | list | tuple):
         values = _unwrapped(values, what)
     if isinstance(values, np.ma.MaskedArray):

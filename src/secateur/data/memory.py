@@ -80,11 +80,7 @@ def resident_memory() -> int:
 
 
 def resolve_limit(memory_limit: float | str | None) -> int:
-    """Return a memory limit in bytes; half of the available memory by default.
-
-    >>> resolve_limit("1.5GB"), resolve_limit(2e9)
-    (1500000000, 2000000000)
-    """
+    """Return a memory limit in bytes; half of the available memory by default."""
     if memory_limit is None:
         available = available_memory()
         return available // 2 if available is not None else UNKNOWN
@@ -101,10 +97,7 @@ def resolve_limit(memory_limit: float | str | None) -> int:
 
 
 def require_memory(n_bytes: int, what: str, advice: str) -> None:
-    """Raise an error if there is not enough memory for an allocation.
-
-    >>> require_memory(1000, "The sums of groups", "Raise 'leaf_size'.")
-    """
+    """Raise an error if there is not enough memory for an allocation."""
     available = available_memory()
     if available is not None and n_bytes > available:
         raise OutOfMemoryError(

@@ -15,11 +15,7 @@ from secateur.typing import AnyArray, IntArray
 
 
 def made_up_names(n_features: int) -> tuple[str, ...]:
-    """Name columns that have no name.
-
-    >>> made_up_names(3)
-    ('x0', 'x1', 'x2')
-    """
+    """Name columns that have no name."""
     return tuple([f"x{position}" for position in range(n_features)])
 
 

@@ -16,38 +16,7 @@ from secateur.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """All that an algorithm is told of the data.
-
-    Parameters
-    ----------
-    table : Table
-        The features.
-    target : Target
-        What is to be predicted.
-    weight : ndarray of shape (n_rows,)
-        How much each row counts.
-    cost_model : CostModel
-        What the features cost.
-    target_type : {"classification", "regression"}
-        The kind of target.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from secateur.data.costs import FeatureCosts
-    >>> from secateur.data.frames import read_table
-    >>> from secateur.data.target import read_target
-    >>> table = read_table([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]])
-    >>> problem = Problem(
-    ...     table=table,
-    ...     target=read_target([0.1, 0.2, 0.3], target_type="regression"),
-    ...     weight=np.ones(3),
-    ...     cost_model=FeatureCosts().bind(table.names),
-    ...     target_type="regression",
-    ... )
-    >>> problem.take(np.array([0, 2])).target.values
-    array([0.1, 0.3])
-    """
+    """The data of a fit: table, target, weights and costs of features."""
 
     table: Table
     target: Target

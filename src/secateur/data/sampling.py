@@ -24,11 +24,7 @@ def keys_of(numbers: IntArray, seed: int) -> KeyArray:
 
 
 def shares_of(numbers: IntArray, seed: int) -> FloatArray:
-    """A number in [0, 1) for each row.
-
-    >>> shares_of(np.arange(3), seed=0).round(3)
-    array([0.   , 0.883, 0.432])
-    """
+    """A number in [0, 1) for each row."""
     share: FloatArray = (keys_of(numbers, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return share
 

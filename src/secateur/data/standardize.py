@@ -42,12 +42,7 @@ class Moments(NamedTuple):
     top: FloatArray | None = None
 
     def joined(self, other: Moments) -> Moments:
-        """The moments of both sets of rows together (Chan, Golub and LeVeque).
-
-        >>> one = Moments(2.0, np.array([1.0]), np.array([0.0]))
-        >>> float(one.joined(Moments(0.0, np.zeros(1), np.zeros(1))).mean[0])
-        1.0
-        """
+        """The moments of both sets of rows together (Chan, Golub and LeVeque)."""
         total = self.weight + other.weight
         share = np.divide(other.weight, total, out=np.zeros_like(total), where=total > 0.0)
         apart = other.mean - self.mean
@@ -134,12 +129,6 @@ class StandardColumns:
 
     A stored value is ``(x - shift) / factor``, x in the user's units; missing values are
     ``fill``. Sparse columns are stored as they are: centring them would fill them up.
-
-    Parameters
-    ----------
-    columns : DenseColumns or SparseColumns
-    n_rows : int
-    fill, shift, factor : arrays of shape (n_features,)
     """
 
     columns: DenseColumns | SparseColumns
@@ -272,26 +261,7 @@ def standardize_table(
     scale: bool = True,
     threads: Threads | None = None,
 ) -> StandardColumns:
-    """Read a table as columns of numbers; missing cells take the mean of their column.
-
-    Parameters
-    ----------
-    table : Table
-        Without categories.
-    weight : array of shape (n_rows,)
-    centre, scale : bool, default=True
-        Whether dense columns are centred and brought to standard deviation one. Sparse columns
-        are left to those who use them.
-    threads : Threads, optional
-
-    Examples
-    --------
-    >>> from secateur.data.frames import read_table
-    >>> columns = standardize_table(read_table([[1.0, 7.0], [3.0, None]]), np.ones(2))
-    >>> columns.columns.values, columns.shift
-    (array([[-1.,  1.],
-           [ 0.,  0.]]), array([2., 7.]))
-    """
+    """Read a table as columns of numbers; missing cells take the mean of their column."""
     threads = threads or Threads(1)
     shares = weight / weight.sum()
     if stays_sparse(table):

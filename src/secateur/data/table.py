@@ -1,4 +1,4 @@
-"""How X is held: one interface over arrays, sparse matrices and data frames, without a copy."""
+"""Tables: one interface over arrays, sparse matrices and data frames, without a copy."""
 
 from __future__ import annotations
 
@@ -16,21 +16,11 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSchema:
-    """What is remembered of a table for later ones: names and categories, no rows.
-
-    Parameters
-    ----------
-    names : tuple of str
-        One name per column.
-    has_names : bool, default=False
-        Whether X brought the names itself; made up as x0, x1, ... otherwise.
-    encoders : mapping from int to Categories, default={}
-        The category columns by index.
-    """
+    """Names and categories of a table."""
 
     names: tuple[str, ...]
-    has_names: bool = False
-    encoders: Mapping[int, Categories] = field(default_factory=dict)
+    has_names: bool = False  # whether X has the names; x0, x1, ... otherwise
+    encoders: Mapping[int, Categories] = field(default_factory=dict)  # category columns by index
 
     @property
     def n_features(self) -> int:
@@ -106,29 +96,11 @@ class Table(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseTable(Table):
-    """A table over a numpy array of numbers.
-
-    Parameters
-    ----------
-    array : ndarray of shape (n_rows, n_features)
-        The user's own array where it holds numbers.
-    schema : TableSchema
-        Names and categories.
-    is_encoded : bool, default=False
-        Whether the category columns of the array are codes already.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> table = DenseTable(np.arange(6).reshape(2, 3), TableSchema(("a", "b", "c")))
-    >>> table.block(1, 3)
-    array([[1., 2.],
-           [4., 5.]])
-    """
+    """A table over a numpy array of numbers."""
 
     array: AnyArray
     schema: TableSchema
-    is_encoded: bool = False
+    is_encoded: bool = False  # whether the category columns are codes already
 
     @property
     def n_rows(self) -> int:
@@ -160,18 +132,10 @@ class DenseTable(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseTable(Table):
-    """A table over a scipy matrix in compressed columns.
+    """A table over a scipy matrix in compressed columns."""
 
-    Parameters
-    ----------
-    matrix : scipy.sparse.csc_array of shape (n_rows, n_features)
-        float64 with sorted indices, no duplicates and no stored zeros; see `canonical_csc`.
-    schema : TableSchema
-        Names; a sparse table has no categories.
-    """
-
-    matrix: Any
-    schema: TableSchema
+    matrix: Any  # as of `canonical_csc`
+    schema: TableSchema  # without categories
 
     @property
     def n_rows(self) -> int:
@@ -233,12 +197,7 @@ class RemoteTable(Table):
 
 
 def canonical_csc(matrix: Any) -> Any:
-    """Give any scipy sparse matrix as clean compressed columns, leaving the original alone.
-
-    >>> from scipy.sparse import coo_array
-    >>> canonical_csc(coo_array(([1, 2, 0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))).data
-    array([3.])
-    """
+    """Return any scipy sparse matrix as CSC without duplicates and zeros; the original stays."""
     import scipy.sparse as sp
 
     csc = sp.csc_array(matrix, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What kind of target there is, where nobody says so."""
+"""The target: reading, checking, and guessing its type."""
 
 from __future__ import annotations
 
@@ -18,18 +18,10 @@ TargetType = Literal["classification", "regression"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """What is to be predicted, one value per row.
+    """The target, one value per row."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,), float64
-        Numbers, or the codes 0 .. n_classes - 1.
-    classes : ndarray of shape (n_classes,), optional
-        The labels in sorted order, of the type they came in; None for regression.
-    """
-
-    values: FloatArray
-    classes: AnyArray | None = None
+    values: FloatArray  # numbers, or the codes 0 .. n_classes - 1
+    classes: AnyArray | None = None  # labels, sorted, in their own type; None for regression
 
     @property
     def n_classes(self) -> int:
@@ -42,28 +34,7 @@ class Target:
 
 
 def read_target(y: Any, *, target_type: TargetType, n_rows: int | None = None) -> Target:
-    """Check y and give it as numbers or codes.
-
-    Parameters
-    ----------
-    y : list, array, series or frame of one column
-        One value per row: labels of any kind for classification, numbers for regression.
-    target_type : {"classification", "regression"}
-        How y is to be read.
-    n_rows : int, optional
-        The number of rows of X.
-
-    Returns
-    -------
-    Target
-        Its arrays are new: y itself is never written to.
-
-    Examples
-    --------
-    >>> target = read_target(["no", "yes", "no"], target_type="classification")
-    >>> target.values, target.classes
-    (array([0., 1., 0.]), array(['no', 'yes'], dtype='<U3'))
-    """
+    """Check y and return it as numbers or codes, in new arrays."""
     if y is None:
         raise InputError(
             "Selecting features requires y to be passed, but the target y is None. Got None. Give "
@@ -78,12 +49,7 @@ def read_target(y: Any, *, target_type: TargetType, n_rows: int | None = None) -
 
 
 def read_target_like(y: Any, like: Target, *, n_rows: int) -> Target:
-    """Read the target of further rows in the classes of a target that is known already.
-
-    >>> known = read_target(["no", "yes"], target_type="classification")
-    >>> read_target_like(["yes", "yes"], known, n_rows=2).values
-    array([1., 1.])
-    """
+    """Read the target of further rows in the classes of a target that is known already."""
     if like.classes is None:
         return read_target(y, target_type="regression", n_rows=n_rows)
     array = as_column(as_array(y, "y"))

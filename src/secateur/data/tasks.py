@@ -45,12 +45,7 @@ def is_wide(y: Any) -> bool:
 
 
 def read_wide(y: Any, *, target_type: TargetType, n_rows: int) -> list[TaskRows]:
-    """A task for each column of y; missing labels leave a row out of that task.
-
-    >>> tasks = read_wide(np.array([[1.0, 5.0], [2.0, np.nan]]), target_type="regression", n_rows=2)
-    >>> [(each.key, each.rows.tolist()) for each in tasks]
-    [(0, [0, 1]), (1, [0])]
-    """
+    """A task for each column of y; missing labels leave a row out of that task."""
     return [
         _wide_task(key, rows, labels, target_type) for key, rows, labels in labelled_rows(y, n_rows)
     ]

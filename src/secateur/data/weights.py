@@ -15,11 +15,7 @@ from secateur.typing import FloatArray
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
-    """Check the weights of the rows; one each by default.
-
-    >>> read_weights(None, 2), read_weights([1, 3], 2)
-    (array([1., 1.]), array([1., 3.]))
-    """
+    """Check the weights of the rows; one each by default."""
     if sample_weight is None:
         return np.ones(n_rows)
     array = as_array(sample_weight, "sample_weight")
@@ -45,17 +41,10 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
 def class_weights(
     target: Target, class_weight: Any, sample_weight: FloatArray | None = None
 ) -> FloatArray:
-    r"""Give the weight of each class.
+    """Give the weight of each class.
 
     "balanced" gives class k the weight W / (K W_k), where W is the sum of the rows' weights, W_k
     that of the rows of class k, and K the number of classes: all classes then count the same.
-
-    >>> from secateur.data.target import read_target
-    >>> target = read_target(["a", "b", "b", "b"], target_type="classification")
-    >>> class_weights(target, "balanced")
-    array([2.        , 0.66666667])
-    >>> class_weights(target, {"a": 5})
-    array([5., 1.])
     """
     if target.classes is None or class_weight is None:
         return np.ones(target.n_classes)
@@ -70,14 +59,7 @@ def class_weights(
 
 
 def combine_weights(target: Target, sample_weight: FloatArray, class_weight: Any) -> FloatArray:
-    """Multiply the weights of the rows by those of their classes.
-
-    >>> import numpy as np
-    >>> from secateur.data.target import read_target
-    >>> target = read_target([0, 1, 1], target_type="classification")
-    >>> combine_weights(target, np.ones(3), {1: 0.5})
-    array([1. , 0.5, 0.5])
-    """
+    """Multiply the weights of the rows by those of their classes."""
     if class_weight is None or target.classes is None:
         return sample_weight
     factors = class_weights(target, class_weight, sample_weight)
@@ -87,12 +69,7 @@ def combine_weights(target: Target, sample_weight: FloatArray, class_weight: Any
 
 
 def are_counts(weight: FloatArray) -> bool:
-    """Tell whether all weights are whole numbers, so that a weight of 2 may mean two rows.
-
-    >>> import numpy as np
-    >>> are_counts(np.array([1.0, 2.0])), are_counts(np.array([0.5, 1.0]))
-    (True, False)
-    """
+    """Tell whether all weights are whole numbers, so that a weight of 2 may mean two rows."""
     return bool((weight == np.floor(weight)).all())
 
 
@@ -135,11 +112,7 @@ def _weights_by_label(labels: list[Any], class_weight: Mapping[Any, Any]) -> Flo
 
 
 def whole_weights(weight: FloatArray) -> FloatArray:
-    """Weights as whole numbers whose sums are exact, so that they do not depend on the order.
-
-    >>> whole_weights(np.array([1.0, 3.0])), whole_weights(np.array([0.5, 0.25])) * 2.0**-48
-    (array([1., 3.]), array([0.5 , 0.25]))
-    """
+    """Weights as whole numbers whose sums are exact, so that they do not depend on the order."""
     if are_counts(weight):
         return weight
     power = 49 - math.frexp(float(weight.max()))[1] - (len(weight) - 1).bit_length()

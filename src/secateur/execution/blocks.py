@@ -42,15 +42,7 @@ class HeapAllocator:
 
 
 class FileAllocator:
-    """Memory-mapped temporary files, which the system writes out when memory is short.
-
-    >>> space = FileAllocator(None)
-    >>> array = space.zeros(3, np.float64)
-    >>> array[:] = 7.0
-    >>> space.release()
-    >>> array
-    array([7., 7., 7.])
-    """
+    """Memory-mapped temporary files, which the system writes out when memory is short."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -115,11 +107,7 @@ PackedArray = npt.NDArray[np.int64]
 
 
 def nodes_at_once(width: int) -> int:
-    """How many nodes' histograms of so many bins are built together.
-
-    >>> nodes_at_once(100), nodes_at_once(10**6)
-    (8, 1)
-    """
+    """How many nodes' histograms of so many bins are built together."""
     return min(NODES_AT_ONCE, max(1, HISTOGRAM_BYTES // (8 * width + 1)))
 
 

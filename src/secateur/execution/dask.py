@@ -172,11 +172,7 @@ def _nobody() -> None:
 
 
 def is_executor(value: Any) -> bool:
-    """Whether something may be given as ``executor``.
-
-    >>> is_executor(None), is_executor("tcp://somewhere")
-    (True, False)
-    """
+    """Whether something may be given as ``executor``."""
     return value is None or isinstance(value, DaskExecutor)
 
 

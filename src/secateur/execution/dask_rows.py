@@ -33,16 +33,7 @@ AGAIN = "then go on with resume= where there is one, or begin again."
 
 
 class Workers:
-    """Those workers of a cluster that may be used.
-
-    Parameters
-    ----------
-    client : dask.distributed.Client
-    chosen : frozenset of str, or None
-        Their addresses; None is all that there are.
-    patience : float
-        Seconds that a cluster without workers is given to find some.
-    """
+    """Those workers of a cluster that may be used."""
 
     def __init__(self, client: Any, chosen: frozenset[str] | None, patience: float) -> None:
         self._client = client

@@ -36,21 +36,7 @@ LEAST_CHUNK = 256
 
 
 class DistributedColumns:
-    """What `StandardColumns` are, for rows in blocks.
-
-    Parameters
-    ----------
-    executor : Executor
-        Over blocks of numbers, which are put on one scale.
-    weight : array of shape (n_rows,)
-    is_sparse : bool
-        Whether the blocks hold stored cells.
-    centre, scale : bool
-        As in `standardize_table`.
-    space : callable, default=HeapAllocator
-        Gives room for the columns in use. Where that is no plain memory, columns are gone over a
-        few rows at a time.
-    """
+    """What `StandardColumns` are, for rows in blocks."""
 
     is_sparse = False  # what comes here is dense
 
@@ -211,11 +197,7 @@ class DistributedColumns:
 
 
 def row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Rows a few at a time, so that so many columns of them take little memory.
-
-    >>> list(row_chunks(5000, 2000))[0]
-    slice(0, 524, None)
-    """
+    """Rows a few at a time, so that so many columns of them take little memory."""
     size = max(LEAST_CHUNK, CHUNK_CELLS // max(1, n_columns))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))

@@ -33,11 +33,6 @@ class LocalExecutor(Generic[Block]):
     ``sum`` adds what a function returns for each block (arrays or tuples of them), ``each`` gives
     the list, ``apply`` wants no answer, ``map`` runs independent tasks. A function must not keep a
     reference to what it is given. With ``is_frugal`` a block gives its memory back after each call.
-
-    >>> LocalExecutor([1, 2, 3]).sum(lambda block, factor: block * factor, 10)
-    60
-    >>> LocalExecutor([1, 2, 3]).each(lambda block: -block)
-    [-1, -2, -3]
     """
 
     def __init__(self, blocks: Sequence[Block], *, is_frugal: bool = False) -> None:
@@ -83,11 +78,7 @@ class LocalExecutor(Generic[Block]):
 
 
 def only_block(executor: Executor) -> Any | None:
-    """The block that has all rows, in the memory of this process; None where there is no such.
-
-    >>> only_block(LocalExecutor(["all rows"]))
-    'all rows'
-    """
+    """The block that has all rows, in the memory of this process; None where there is no such."""
     if not isinstance(executor, LocalExecutor) or executor.one_pass or len(executor.blocks) != 1:
         return None
     return executor.blocks[0]
@@ -97,9 +88,6 @@ def added(results: Iterable[Any]) -> Any:
     """The sum of arrays, numbers, or tuples of these.
 
     A result may be overwritten when the next one is made: the first is copied, others are added.
-
-    >>> added([(1, np.ones(2)), (2, np.ones(2))])
-    (3, array([2., 2.]))
     """
     total: Any = None
     for result in results:
@@ -272,17 +260,7 @@ def _runs(
 
 
 class DiskRowStore:
-    """Rows on disk: as many blocks as memory allows are read for good, the others are mapped.
-
-    Parameters
-    ----------
-    table : StoredTable
-    threads : Threads
-    n_outputs : int
-        Of the loss.
-    n_fits : int
-        How many fits there are at a time.
-    """
+    """Rows on disk: as many blocks as memory allows are read for good, the others are mapped."""
 
     def __init__(
         self, table: StoredTable, threads: Threads, n_outputs: int = 1, n_fits: int = 1

@@ -59,12 +59,7 @@ class _Fit:
 
 
 class WorkerActor:
-    """Blocks of rows of one table in one process; lives as a dask actor, or anywhere else.
-
-    Parameters
-    ----------
-    n_threads : int
-    """
+    """Blocks of rows of one table in one process; lives as a dask actor, or anywhere else."""
 
     def __init__(self, n_threads: int) -> None:
         self._threads = Threads(n_threads)

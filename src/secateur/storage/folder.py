@@ -40,11 +40,7 @@ VERSION = 1
 
 
 def digest(*facts: object) -> str:
-    """A short text that changes with any of the facts.
-
-    >>> digest("a", 1) == digest("a", 1), digest("a", 1) == digest("a", 2)
-    (True, False)
-    """
+    """A short text that changes with any of the facts."""
     text = json.dumps([str(fact) for fact in facts]).encode()
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
@@ -206,16 +202,7 @@ def pieces_of(folder: Path, file: str, header: dict[str, Any], kind: type[Piece]
 
 
 class BlockWriter:
-    """Collects rows and writes a block when it is full.
-
-    Parameters
-    ----------
-    file : binary file
-    block_rows : int
-    encode : callable
-        From a list of rows (arrays, or matrices in compressed rows) to the arrays of a block and
-        further facts about it, as ``n_cells``.
-    """
+    """Collects rows and writes a block when it is full."""
 
     def __init__(
         self,

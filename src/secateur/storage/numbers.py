@@ -130,27 +130,7 @@ def encode_numbers(rows: list[Any]) -> tuple[list[AnyArray], dict[str, Any]]:
 
 
 class StoredNumbers(RemoteTable):
-    """The numbers of a table in a file, or some rows of it.
-
-    Parameters
-    ----------
-    folder : Path
-    keeper : object
-        What the folder goes with: it is kept as long as the table is.
-    executor : DaskExecutor, default=None
-        Who computes on the rows; None is this process.
-    rows : array of int, optional
-        Which rows of the file, rising; all by default.
-
-    Attributes
-    ----------
-    pieces : list of NumberPiece
-        The blocks that hold some of the rows.
-    kept : list of array or None
-        Which rows of each block; None for all.
-    lengths : tuple of int
-        How many these are.
-    """
+    """The numbers of a table in a file, or some rows of it."""
 
     __slots__ = ("_is_sparse", "executor", "folder", "keeper", "kept", "lengths", "pieces",
                  "rows", "schema")  # fmt: skip
@@ -163,9 +143,9 @@ class StoredNumbers(RemoteTable):
     ) -> None:
         header = read_header(folder, NUMBERS[0])
         self.folder = folder
-        self.keeper = keeper
-        self.executor = executor
-        self.rows = rows
+        self.keeper = keeper  # deletes the folder when it is garbage collected
+        self.executor = executor  # None is this process
+        self.rows = rows  # of the file, sorted; None for all
         self.schema: TableSchema = schema_from_json(header)
         self._is_sparse = bool(header["is_sparse"])
         pieces = pieces_of(folder, NUMBERS[1], header, NumberPiece)
@@ -176,6 +156,7 @@ class StoredNumbers(RemoteTable):
             if here is None or len(here)
         ]
         self.pieces: Sequence[NumberPiece] = [piece for piece, _ in found]
+        # the rows of each block, None for all
         self.kept: Sequence[IntArray | None] = [here for _, here in found]
         self.lengths = tuple(p.n_rows if here is None else len(here) for p, here in found)
 

@@ -133,19 +133,7 @@ def store_source(
     limit: int,
     executor: Any = None,
 ) -> StoredTable:
-    """Make a stored table of a source, or open the one that the cache holds already.
-
-    Parameters
-    ----------
-    source : Source
-    facts : tuple
-        What else the table depends on: columns and their uses.
-    how : Storing
-    cache, executor
-        As in `open_table`.
-    limit : int
-        What reading and fits may take, in bytes.
-    """
+    """Make a stored table of a source, or open the one that the cache holds already."""
     seed = _seed(how.random_state)
     more = (*facts, how.categorical_features, how.max_bins, seed)
     fingerprint = digest(source.fingerprint, *more)

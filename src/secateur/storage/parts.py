@@ -47,15 +47,7 @@ COLUMNS_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartReader:
-    """Reads parts as tables with the names of the first, categories as far as they are known.
-
-    Parameters
-    ----------
-    schema : TableSchema
-    categorical : tuple of int
-        The columns of categories.
-    is_sparse : bool
-    """
+    """Reads parts as tables with the names of the first, categories as far as they are known."""
 
     schema: TableSchema
     categorical: tuple[int, ...]
@@ -169,13 +161,7 @@ def check_same_rows(n_rows: int, n_before: int) -> None:
 
 
 class RowCollector:
-    """Reads parts, drops rows of weight 0, and collects targets, weights and tasks of the others.
-
-    Parameters
-    ----------
-    reader : PartReader
-    n_targets : int
-    """
+    """Reads parts, drops rows of weight 0, and collects targets, weights and tasks."""
 
     def __init__(self, reader: PartReader, n_targets: int) -> None:
         self.reader = reader
@@ -228,17 +214,7 @@ def kept_rows(part: Part, n_rows: int) -> tuple[IntArray | None, FloatArray | No
 
 
 class LazyTable(RemoteTable):
-    """A dask array or data frame, computed part by part.
-
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-
-    Attributes
-    ----------
-    lengths : tuple of int
-        The rows of each part; parts without rows are left out.
-    """
+    """A dask array or data frame, computed part by part."""
 
     __slots__ = ("_parts", "_reader", "lengths", "schema")
 

@@ -280,11 +280,7 @@ Block = tuple[Any, Any, Any]
 
 
 def is_stream(X: Any) -> bool:
-    """Whether X comes in blocks: a file's name, an iterator, or a table on disk.
-
-    >>> is_stream("rows.parquet"), is_stream(iter([])), is_stream([[1.0]])
-    (True, True, False)
-    """
+    """Whether X comes in blocks: a file's name, an iterator, or a table on disk."""
     return isinstance(X, str | os.PathLike | Iterator) or _is_stored(X)
 
 
@@ -293,11 +289,7 @@ def _is_stored(X: Any) -> bool:
 
 
 def read_blocks(X: Any, y: Any = None, most_cells: int | None = None) -> Iterator[Block]:
-    """The blocks of a stream.
-
-    >>> [len(X) for X, y, weight in read_blocks(iter([([[1.0]], [0]), ([[2.0]], [1])]))]
-    [1, 1]
-    """
+    """The blocks of a stream."""
     if not isinstance(X, str | os.PathLike):
         if y is not None:
             msg = (

@@ -284,15 +284,7 @@ def _among(parts: Iterable[Part], rows: IntArray) -> Iterator[tuple[Part, IntArr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledRows:
-    """Rows of a stored table, read from where it was read and kept in memory.
-
-    Parameters
-    ----------
-    rows : array of int
-        Their numbers in the table, rising.
-    X : data frame or matrix
-        The features, as they were read.
-    """
+    """Rows of a stored table, read from where it was read and kept in memory."""
 
     rows: IntArray
     X: Any

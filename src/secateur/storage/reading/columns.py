@@ -66,12 +66,6 @@ def numbers_and_texts(
     The matrix has NaN for missing cells and for those that are not numbers. As text, stripped and
     with nulls for missing cells, come the columns with cells that are not numbers, and those of
     ``texts``.
-
-    >>> import polars as pl
-    >>> numbers_and_texts(pl.DataFrame({"0": ["1", " 2.5", "NA"]}), [])
-    (array([[1. ],
-           [2.5],
-           [nan]]), {})
     """
     pl = library("polars")
     found = {}
@@ -96,12 +90,7 @@ def numbers_and_texts(
 
 
 def clean_text(frame: Any) -> Any:
-    """A frame of text without the blanks around its cells, missing ones as nulls.
-
-    >>> import polars as pl
-    >>> clean_text(pl.DataFrame({"a": [" red", "N/A"]}))["a"].to_list()
-    ['red', None]
-    """
+    """A frame of text without the blanks around its cells, missing ones as nulls."""
     pl = library("polars")
     stripped = pl.all().str.strip_chars()
     return frame.select(pl.when(~stripped.str.to_lowercase().is_in(list(MISSING))).then(stripped))
@@ -135,12 +124,7 @@ def _dates(text: Any, form: str) -> Any:
 
 
 def as_booleans(text: Any) -> FloatArray:
-    """True and false as 1 and 0, NaN for others.
-
-    >>> import polars as pl
-    >>> as_booleans(pl.Series(["True", "false", None]))
-    array([ 1.,  0., nan])
-    """
+    """True and false as 1 and 0, NaN for others."""
     pl = library("polars")
     lower = text.str.to_lowercase()
     codes = {"true": 1.0, "false": 0.0}

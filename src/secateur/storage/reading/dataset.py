@@ -42,21 +42,7 @@ class Roles:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowValues:
-    """What is known of the rows that are used, besides the features.
-
-    Parameters
-    ----------
-    rows : array of int
-        The rows of the file that are used, in this order: those with a target, by time if there is
-        one.
-    y : array of shape (n_rows,)
-    target : str
-        The name of y.
-    target_type : {"classification", "regression"}
-    weight, time, group : array of shape (n_rows,) or None
-    tasks : array of object, shape (n_rows,), or None
-        The task of each row, where there are several.
-    """
+    """What is known of the rows that are used, besides the features."""
 
     rows: IntArray
     y: AnyArray
@@ -70,17 +56,7 @@ class RowValues:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset(RowValues):
-    """What a selection needs of a file.
-
-    Parameters
-    ----------
-    features : Features
-        X with its names, rows as in ``rows``.
-    plan : Plan
-    raw : RawTable
-        The table, or its first row if the features are in a table on disk.
-    notes : tuple of str
-    """
+    """What a selection needs of a file."""
 
     features: Features
     plan: Plan
@@ -103,17 +79,7 @@ class Dataset(RowValues):
 def make_dataset(
     raw: RawTable, roles: Roles, *, target_type: TargetType | None = None, indicators: bool = False
 ) -> Dataset:
-    """A data set from a table in memory.
-
-    Parameters
-    ----------
-    raw : RawTable
-    roles : Roles
-    target_type : optional
-        Guessed by default.
-    indicators : bool, default=False
-        As in `make_features`.
-    """
+    """A data set from a table in memory."""
     plan = plan_features(TableSummary.of(raw), raw, roles)
     values, notes = row_values(raw, roles, target_type)
     features = make_features(plan, raw, indicators=indicators)

@@ -62,22 +62,7 @@ _LIBSVM_LINE = re.compile(rb"^[-+\d.eE,]+(\s+(qid:)?\d+:\S+)+\s*(#.*)?$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawTable:
-    """The columns of a file: numbers as one matrix, all others as text.
-
-    Parameters
-    ----------
-    matrix : ndarray or CSR matrix of shape (n_rows, n_columns), float64
-        NaN where a value is missing or not a number.
-    names : tuple of str
-        One unique name per column.
-    kind : FileKind
-    texts : mapping of int to polars.Series
-        The columns with values that are not numbers, by position, missing values as nulls.
-    extra : mapping of str to ndarray
-        Arrays outside the table: the labels of a LIBSVM file, arrays of an NPZ file.
-    notes : tuple of str
-        What was guessed or changed, for the user.
-    """
+    """The columns of a file: numbers as one matrix, all others as text."""
 
     matrix: Any
     names: tuple[str, ...]
@@ -129,9 +114,6 @@ class FileKind:
     """Format and compression of a file, and its name without folder and suffixes.
 
     ``notes`` say where name and content disagree.
-
-    >>> kind_of_name("data/adult.csv.gz")
-    FileKind(format='csv', compression='gz', stem='adult', suffix='.csv.gz')
     """
 
     format: str
@@ -179,13 +161,7 @@ def kind_of_name(name: str) -> FileKind:
 
 
 def format_of(name: str, content: bytes) -> str:
-    r"""The format of a file by its first bytes (decompressed), and by its name for text.
-
-    >>> format_of("a.csv", b"PAR1...")
-    'parquet'
-    >>> format_of("unknown", b"1 3:0.5 7:1\n")
-    'libsvm'
-    """
+    """The format of a file by its first bytes (decompressed), and by its name for text."""
     _check_supported(name, content[:4000])
     found = _by_magic(_FORMATS, content)
     named = kind_of_name(name).format

@@ -111,16 +111,7 @@ class Features(NamedTuple):
 
 
 def make_features(plan: Plan, raw: RawTable, *, indicators: bool = False) -> Features:
-    """The features of a table: a matrix, or a polars data frame if some are categories.
-
-    Parameters
-    ----------
-    plan : Plan
-    raw : RawTable
-        The file that the plan was made for, or another with the same columns.
-    indicators : bool, default=False
-        Make indicator columns of 0 and 1 of categories, for methods that take numbers only.
-    """
+    """The features of a table: a matrix, or a polars data frame if some are categories."""
     positions, sources = _positions(plan, raw), np.arange(len(plan.kept))
     if raw.is_sparse:
         is_same = np.array_equal(positions, np.arange(raw.matrix.shape[1]))

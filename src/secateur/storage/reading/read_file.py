@@ -65,18 +65,7 @@ class TableFile(Protocol):
 
 
 def read_file(file: str | Path, options: ReadOptions | None = None) -> RawTable:
-    """Read CSV, TSV, Parquet, Feather, LIBSVM or NPZ, compressed or not.
-
-    Parameters
-    ----------
-    file : path
-    options : ReadOptions
-        For text: delimiter, header and encoding are guessed by default.
-
-    Returns
-    -------
-    RawTable
-    """
+    """Read CSV, TSV, Parquet, Feather, LIBSVM or NPZ, compressed or not."""
     path = Path(file)
     kind = kind_of_file(path)
     if kind.format == "npz":
@@ -150,14 +139,7 @@ def reduced_file(
 
 
 class TextFrames:
-    """The blocks of a text file as pyarrow tables whose columns have one type in all blocks.
-
-    Parameters
-    ----------
-    file : Path
-    labels : collection of str
-        Columns whose whole numbers become integers, as class labels.
-    """
+    """The blocks of a text file as pyarrow tables whose columns have one type in all blocks."""
 
     def __init__(self, file: Path, labels: Collection[str] = ()) -> None:
         self._file: TableFile = open_blocks(file)
@@ -194,10 +176,6 @@ class TextFrames:
 
 
 def whole_labels(numbers: FloatArray) -> AnyArray:
-    """Labels as integers where all of them are whole numbers.
-
-    >>> whole_labels(np.array([0.0, 1.0])), whole_labels(np.array([0.5, 1.0]))
-    (array([0, 1]), array([0.5, 1. ]))
-    """
+    """Labels as integers where all of them are whole numbers."""
     is_whole = bool((numbers == np.floor(numbers)).all()) and bool((np.abs(numbers) < 2**53).all())
     return numbers.astype(np.int64) if is_whole else numbers
