@@ -124,8 +124,8 @@ def first_near_best(models: Sequence[Sequence[FoldLosses]], multiple: float = 1.
     return next(number for number in usable if is_near(number))
 
 
+# Factors on a model's predictions that are tried, from 0, the constant, to 1, no shrinkage.
 SHRINKAGES: FloatArray = np.concatenate([[0.0], 2.0 ** (np.arange(-10, 1) / 2.0)])
-"""Factors on a model's predictions that are tried, from 0, the constant, to 1, no shrinkage."""
 
 
 def shrunken_losses(

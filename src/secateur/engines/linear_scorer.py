@@ -10,9 +10,7 @@ from secateur.data.table import Table
 from secateur.losses import get_loss
 from secateur.typing import FloatArray, IntArray, Loss
 
-RIDGE = 1.0
-"""Squared weights count this much against the summed loss; columns have variance one."""
-
+RIDGE = 1.0  # squared weights count this much against the summed loss; columns have variance one
 MAX_ITERATIONS = 60
 
 

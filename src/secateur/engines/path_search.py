@@ -19,8 +19,8 @@ from secateur.path.path import SelectionPath, StopReason
 from secateur.path.step import Score, Step
 from secateur.path.stopping import StoppingRule
 
+# Penalties tried between the last with few enough features and the first with too many.
 MAX_BISECTIONS = 3
-"""Penalties tried between the last with few enough features and the first with too many."""
 
 
 class PenaltyEngine(Protocol):

@@ -12,14 +12,10 @@ from secateur.data.bundles import BundledCodes
 from secateur.execution.blocks import PackedArray, RowArray, RowBlock
 from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
 
-CELLS_PER_THREAD = 50_000
-"""Histograms of fewer cells than this are not worth a second thread."""
-
+CELLS_PER_THREAD = 50_000  # histograms of fewer cells than this are not worth a second thread
+# By column a stored cell costs this much more: cells of rows outside the node are read too.
 COLUMN_FACTOR = 3
-"""By column a stored cell costs this much more: cells of rows outside the node are read too."""
-
-FEW_FEATURES = 0.1
-"""A larger share of the features is never worth going by column."""
+FEW_FEATURES = 0.1  # a larger share of the features is never worth going by column
 
 
 def histograms_of(block: RowBlock, nodes: list[int], features: list[IntArray]) -> IntArray:

@@ -20,11 +20,11 @@ from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.path.step import Score, Step
 from secateur.typing import FloatArray, IntArray
 
+# What a split by task may cost, as shares of T / n: T tasks without any difference explain about so
+# much of the squared error of n rows. At 0 the task costs as much as a feature, once. Tasks that
+# come in kinds are then separated at any node at no cost; those that differ at random would be
+# fitted too well.
 TASK_SPLIT_PENALTIES = (0.0, 1.0)
-"""What a split by task may cost, as shares of T / n: T tasks without any difference explain about
-so much of the squared error of n rows. At 0 the task costs as much as a feature, once.
-Tasks that come in kinds are then separated at any node at no cost; those that differ at random
-would be fitted too well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,14 +25,10 @@ from secateur.execution.local import FitRows, MemoryRowStore, RowStore
 from secateur.path.step import Score, Step
 from secateur.typing import Executor, FloatArray, IntArray, Loss
 
-GRID_POINTS = 8
-"""Penalties that "auto" tries."""
-
+GRID_POINTS = 8  # penalties that "auto" tries
+# The largest of them, as a share of the best gain that any single split has at the start.
 GRID_TOP = 0.25
-"""The largest of them, as a share of the best gain that any single split has at the start."""
-
-GRID_BOTTOM = 0.002
-"""The smallest, likewise."""
+GRID_BOTTOM = 0.002  # the smallest, likewise
 
 
 def penalty_grid(data: AnyData, params: BoostingParams) -> list[float]:

@@ -16,8 +16,8 @@ from secateur.engines.boosted.trees import WordArray
 from secateur.path.limits import highest_cost, within_budget
 from secateur.typing import BoolArray, FloatArray, IntArray
 
+# Nodes whose costs are cached while no feature is added: those of a few trees.
 MAX_CACHED_NODES = 64
-"""Nodes whose costs are cached while no feature is added: those of a few trees."""
 
 
 class FeatureUseState(NamedTuple):

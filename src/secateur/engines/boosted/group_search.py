@@ -15,8 +15,7 @@ from secateur.engines.boosted.search import ExactSearch
 from secateur.execution.blocks import RowBlock
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
-TESTS_PER_THREAD = 256
-"""Searching fewer histograms than this is not worth a second thread."""
+TESTS_PER_THREAD = 256  # searching fewer histograms than this is not worth a second thread
 
 
 def histogram_of_groups(block: RowBlock, node: int, groups: IntArray) -> IntArray:

@@ -36,20 +36,16 @@ from secateur.data.weights import whole_weights
 from secateur.execution.local import CodeBlock, RowStore
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
+# Rows per member of a tested group, where the group size is chosen automatically: a feature that
+# explains 3 % of the squared error then stands out.
 ROWS_PER_MEMBER = 500
-"""Rows per member of a tested group, where the group size is chosen automatically: a feature that
-explains 3 % of the squared error then stands out."""
-
+# Sets of partitions that trees take turns with: a feature in an unlucky group is in another group
+# for the next tree, whose gradients are nearly the same.
 N_TURNS = 3
-"""Sets of partitions that trees take turns with: a feature in an unlucky group is in another group
-for the next tree, whose gradients are nearly the same."""
-
+# Group testing is faster where a node reads fewer columns than this share of the features: an exact
+# search reads the table about once a tree, tests read their columns in every node.
 MAX_SHARE = 0.25
-"""Group testing is faster where a node reads fewer columns than this share of the features: an
-exact search reads the table about once a tree, tests read their columns in every node."""
-
-COUNT_BYTES = 1 << 25
-"""Size of the counts of steps that are made together."""
+COUNT_BYTES = 1 << 25  # size of the counts of steps that are made together
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,38 +27,21 @@ from secateur.engines.boosted.search import Decision, ExactSearch
 from secateur.execution.blocks import RowBlock
 from secateur.typing import BoolArray, CodeArray, Executor, FloatArray, IntArray
 
+# Features whose cell histograms a thread holds together: they fit in its cache.
 FEATURES_AT_ONCE = 24
-"""Features whose cell histograms a thread holds together: they fit in its cache."""
-
+# With more cells the histograms leave the nearest cache, and one pass costs more than two.
 MAX_CELLS = 16
-"""With more cells the histograms leave the nearest cache, and one pass costs more than two."""
-
-MIN_LEFT_OUT = 16
-"""With fewer features left out there is nothing to save."""
-
-N_PROMISING = 8
-"""Unused features in a first draft: the next first use is mostly one of these."""
-
-MAX_DRAFTS = 3
-"""Drafts of one tree before all features are searched; only one after a failure."""
-
+MIN_LEFT_OUT = 16  # with fewer features left out there is nothing to save
+N_PROMISING = 8  # unused features in a first draft: the next first use is mostly one of these
+MAX_DRAFTS = 3  # drafts of one tree before all features are searched; only one after a failure
+# A full search of fewer passes over the table, as of a tree that is a leaf, is faster itself.
 MIN_PASSES = 1.4
-"""A full search of fewer passes over the table, as of a tree that is a leaf, is faster itself."""
-
-MAX_NEW = 2
-"""After a full search with more first uses than this, the next tree will have some too."""
-
-MAX_WAIT = 64
-"""Trees searched in full after many failures in a row."""
-
+MAX_NEW = 2  # after a full search with more first uses than this, the next tree will have some too
+MAX_WAIT = 64  # trees searched in full after many failures in a row
+# Size of the histograms that are requested together where rows are in other processes.
 MESSAGE_BYTES = 1 << 24
-"""Size of the histograms that are requested together where rows are in other processes."""
-
-SLACK = 1e-9
-"""Allowance for rounding in a bound, as a share."""
-
-Shape = tuple[IntArray, IntArray, IntArray]
-"""The searched nodes: see ``_shape``."""
+SLACK = 1e-9  # allowance for rounding in a bound, as a share
+Shape = tuple[IntArray, IntArray, IntArray]  # the searched nodes: see ``_shape``
 
 
 def begin_cells(block: RowBlock, cells: list[int]) -> None:
@@ -301,11 +284,7 @@ class LazySearch:
         return outside
 
     def _find_better(
-        self,
-        histograms: IntArray,
-        features: IntArray,
-        shape: Shape,
-        decisions: list[Decision],
+        self, histograms: IntArray, features: IntArray, shape: Shape, decisions: list[Decision]
     ) -> BoolArray:
         search, columns = self._search, self._columns
         better = np.zeros(len(features), np.bool_)

@@ -23,8 +23,7 @@ from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.path.step import Score, Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-BELOW_ONE = 0.999
-"""No split gains a whole: penalties together stay below this."""
+BELOW_ONE = 0.999  # no split gains a whole: penalties together stay below this
 
 
 @dataclass(frozen=True, slots=True, eq=False)

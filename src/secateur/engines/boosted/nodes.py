@@ -20,17 +20,11 @@ from secateur.execution.blocks import RowBlock, nodes_at_once
 from secateur.execution.local import only_block
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
+# Histograms kept for subtraction take at most this share of the memory of the codes,
 STORE_SHARE = 0.2
-"""Histograms kept for subtraction take at most this share of the memory of the codes..."""
-
-MIN_STORE_BYTES = 1 << 25
-"""... or this many bytes, if that is more."""
-
-BINS_PER_THREAD = 20_000
-"""Searching fewer bins than this is not worth a second thread."""
-
-NOWHERE = np.empty(0, np.int64)
-"""Stands for a histogram that is not kept."""
+MIN_STORE_BYTES = 1 << 25  # or this many bytes, if that is more
+BINS_PER_THREAD = 20_000  # searching fewer bins than this is not worth a second thread
+NOWHERE = np.empty(0, np.int64)  # stands for a histogram that is not kept
 
 
 @dataclass(slots=True, eq=False)

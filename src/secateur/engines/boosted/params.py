@@ -10,17 +10,12 @@ from secateur.data.weights import are_counts
 from secateur.losses.base import fixed_point_sum
 from secateur.typing import FloatArray
 
-NOISE = 1e-9
-"""Reductions below this share of the root's squared error are rounding, not signal."""
-
+NOISE = 1e-9  # reductions below this share of the root's squared error are rounding, not signal
+# Reductions below this share of the sum of squared gradients are lost in its last digits.
 ROUNDING = 1e-13
-"""Reductions below this share of the sum of squared gradients are lost in its last digits."""
-
+# Weighted gradients are rounded to at most this many steps on either side of zero.
 GRADIENT_STEPS = 32767
-"""Weighted gradients are rounded to at most this many steps on either side of zero."""
-
-WEIGHT_STEPS = 65535.0
-"""Weights that are not whole numbers are rounded to at most this many steps."""
+WEIGHT_STEPS = 65535.0  # weights that are not whole numbers are rounded to at most this many steps
 
 
 @dataclass(frozen=True, slots=True)

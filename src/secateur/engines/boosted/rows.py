@@ -27,8 +27,8 @@ from secateur.engines.boosted.trees import Tree, WordArray
 from secateur.execution.blocks import ROWS_PER_THREAD, RowArray, RowBlock
 from secateur.typing import FloatArray, IntArray, Loss, Result
 
+# The rows of a node with at least this many are partitioned by all threads together.
 MANY_ROWS = 1 << 17
-"""The rows of a node with at least this many are partitioned by all threads together."""
 
 
 class RowSplit(NamedTuple):
@@ -136,8 +136,7 @@ def begin_tree(
     reset_tree(block)
     gradient, hessian, weight = block.gradient[k], block.hessian[k], block.weight
     found = _by_thread(
-        block,
-        lambda start, stop: largest_terms(gradient, hessian, weight, rows, start, stop),
+        block, lambda start, stop: largest_terms(gradient, hessian, weight, rows, start, stop)
     )
     return (*map(max, zip(*found, strict=True)),), len(rows)
 
@@ -152,8 +151,7 @@ def term_sums(block: RowBlock, k: int, scale_g: float, scale_gg: float) -> IntAr
     """Exact sums of |w g|, w g and w g g over the rows of the tree."""
     gradient, weight, rows = block.gradient[k], block.weight, block.order
     found = _by_thread(
-        block,
-        lambda start, stop: sum_terms(gradient, weight, rows, scale_g, scale_gg, start, stop),
+        block, lambda start, stop: sum_terms(gradient, weight, rows, scale_g, scale_gg, start, stop)
     )
     return np.array([sum(terms) for terms in zip(*found, strict=True)])
 

@@ -27,8 +27,8 @@ from secateur.losses.base import fixed_point_sum
 from secateur.path.step import Step
 from secateur.typing import Executor, IntArray, Loss
 
+# The training loss of a step is the mean over at most this many rows, evenly spaced.
 OBJECTIVE_ROWS = 10_000
-"""The training loss of a step is the mean over at most this many rows, evenly spaced."""
 
 
 def trace_boosted(

@@ -18,17 +18,12 @@ from secateur.execution.blocks import RowBlock
 from secateur.execution.local import only_block
 from secateur.typing import Executor, FloatArray, IntArray, Loss
 
+# Stored cells up to which one thread is as fast as several that wait for each other.
 MAX_STORED = 2_000_000
-"""Stored cells up to which one thread is as fast as several that wait for each other."""
-
+# The same for dense tables, which can also be drafted on few features where features cost.
 MAX_DENSE = 500_000
-"""The same for dense tables, which can also be drafted on few features where features cost."""
-
-MAX_BINS = 2_000_000
-"""Bins of all nodes of a level: their histograms are kept side by side."""
-
-MAX_DEPTH = 8
-"""Deeper trees have too many nodes for that."""
+MAX_BINS = 2_000_000  # bins of all nodes of a level: their histograms are kept side by side
+MAX_DEPTH = 8  # deeper trees have too many nodes for that
 
 
 class WholeTrees:
@@ -50,11 +45,7 @@ class WholeTrees:
 
     @classmethod
     def where_faster(
-        cls,
-        executor: Executor,
-        columns: BinnedColumns,
-        params: BoostingParams,
-        search: ExactSearch,
+        cls, executor: Executor, columns: BinnedColumns, params: BoostingParams, search: ExactSearch
     ) -> WholeTrees | None:
         """None where trees must be grown level by level, or are grown faster so."""
         if type(search) is not ExactSearch or not search.feature_use.has_separate_costs:

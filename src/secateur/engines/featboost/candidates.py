@@ -14,8 +14,7 @@ from secateur.path.limits import within_budget
 from secateur.path.step import Score
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-SCORE_TOL = 1e-12
-"""Scores that differ by less are ties: folds are averaged in floating point."""
+SCORE_TOL = 1e-12  # scores that differ by less are ties: folds are averaged in floating point
 
 
 class Ranker(Protocol):

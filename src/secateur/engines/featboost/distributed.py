@@ -13,8 +13,8 @@ from secateur.engines.featboost.candidates import Evaluator
 from secateur.path.step import Score
 from secateur.typing import FloatArray, IntArray, TaskExecutor
 
+# Parts of the candidates per worker thread, so that fast workers can take another.
 PARTS_PER_SLOT = 2
-"""Parts of the candidates per worker thread, so that fast workers can take another."""
 
 
 class Trials(NamedTuple):

@@ -25,15 +25,9 @@ from secateur.engines.featboost.candidates import FoldScorer
 from secateur.path.step import Score
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-MAX_PAIRS = 8_000 * 8_000
-"""Distances that are kept from round to round: half a GiB."""
-
-BLOCK_PAIRS = 4_000_000
-"""Distances of a block of test rows if none are kept."""
-
-FIRST_VALUES = 16
-"""Values compared first: two different columns seldom agree in so many."""
-
+MAX_PAIRS = 8_000 * 8_000  # distances that are kept from round to round: half a GiB
+BLOCK_PAIRS = 4_000_000  # distances of a block of test rows if none are kept
+FIRST_VALUES = 16  # values compared first: two different columns seldom agree in so many
 MIN_ROWS_PER_THREAD = 16
 
 

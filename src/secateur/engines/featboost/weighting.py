@@ -13,11 +13,8 @@ import numpy as np
 from secateur.engines.featboost.candidates import Ranker
 from secateur.typing import FloatArray, IntArray
 
-MIN_LOSS = 1e-10
-"""Lower bound of losses, so that a row that is fitted perfectly keeps some weight."""
-
-MAX_EXPONENT = 20.0
-"""Bound of the logarithm of a weight's growth in one round of AdaBoost."""
+MIN_LOSS = 1e-10  # lower bound of losses, so that a row that is fitted perfectly keeps some weight
+MAX_EXPONENT = 20.0  # bound of the logarithm of a weight's growth in one round of AdaBoost
 
 
 class Weighting:

@@ -21,12 +21,7 @@ from secateur.data.problem import Problem
 from secateur.data.target import Target
 from secateur.data.weights import are_counts
 from secateur.engines.feature_gradients.distributed import DistributedEstimator, EstimatorRows
-from secateur.engines.feature_gradients.estimator import (
-    Batch,
-    Estimator,
-    Objective,
-    make_estimator,
-)
+from secateur.engines.feature_gradients.estimator import Batch, Estimator, Objective, make_estimator
 from secateur.engines.feature_gradients.units import GroupMode, Units
 from secateur.exceptions import InputError
 from secateur.execution.dask import DaskExecutor
@@ -34,19 +29,14 @@ from secateur.typing import FloatArray, IntArray
 
 TargetType = Literal["classification", "ordinal", "regression"]
 
-AUTO_UPDATES = 100
-"""Updates after which "auto" epochs end: the selection has then converged."""
-
+AUTO_UPDATES = 100  # updates after which "auto" epochs end: the selection has then converged
+# Rows sampled for the top eigenvalue, as in the paper for its largest data sets.
 EIGENVALUE_ROWS = 10_000
-"""Rows sampled for the top eigenvalue, as in the paper for its largest data sets."""
-
 MAX_POWER_ITERATIONS = 30
 
-EIGENVALUE_TOL = 1e-3
-"""Relative change of the eigenvalue below which the power iteration ends."""
-
+EIGENVALUE_TOL = 1e-3  # relative change of the eigenvalue below which the power iteration ends
+# Whole weights are read as repeated rows if the rows become at most so many times more.
 MAX_REPEATED = 10
-"""Whole weights are read as repeated rows if the rows become at most so many times more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,12 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred
-from secateur.engines.feature_gradients.estimator import (
-    Batch,
-    Estimator,
-    Objective,
-    make_estimator,
-)
+from secateur.engines.feature_gradients.estimator import Batch, Estimator, Objective, make_estimator
 from secateur.execution.dask import DaskExecutor
 from secateur.execution.worker import CopyBlockSource
 from secateur.typing import FloatArray
 
-BatchResult = tuple[FloatArray, FloatArray]
-"""Signals and gradient of a batch."""
+BatchResult = tuple[FloatArray, FloatArray]  # signals and gradient of a batch
 
 
 @dataclass(frozen=True, slots=True)

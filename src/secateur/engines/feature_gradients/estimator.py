@@ -21,18 +21,11 @@ from secateur.data.centred import Centred, DenseRows, SparseRows
 from secateur.engines.feature_gradients.coefficients import Chain, chain_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-FLOAT64_ORDER = 7
-"""From this order on the coefficients are so large that float32 is not enough."""
-
-MIN_PARALLEL_CELLS = 20_000
-"""With fewer cells starting a second thread takes longer than the work."""
-
+FLOAT64_ORDER = 7  # from this order on the coefficients are so large that float32 is not enough
+MIN_PARALLEL_CELLS = 20_000  # with fewer cells starting a second thread takes longer than the work
+# Below this z the square root is too steep and is continued as a straight line.
 STRAIGHT_BELOW = 0.01
-"""Below this z the square root is too steep and is continued as a straight line."""
-
-DERIVATIVE_ABOVE_ONE = 0.025
-"""A small slope above z = 1, so that the search can come back."""
-
+DERIVATIVE_ABOVE_ONE = 0.025  # a small slope above z = 1, so that the search can come back
 ObjectiveKind = Literal["residual variance", "error rate"]
 
 

@@ -24,20 +24,12 @@ from secateur.execution.dask import DaskExecutor
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray
 
-GRID_POINTS = 15
-"""Penalties of the automatic grid."""
-
+GRID_POINTS = 15  # penalties of the automatic grid
+# The first of them, in units of the penalty at which the best single feature still pays.
 GRID_TOP = 4.0
-"""The first of them, in units of the penalty at which the best single feature still pays."""
-
-GRID_FACTOR = 2.0
-"""Ratio of two penalties of the grid."""
-
-MAX_SIZE_TRIALS = 8
-"""Penalties tried between two of the grid for a wanted number of features."""
-
-SIZE_TOLERANCE = 0.03
-"""A size this close to the wanted one, as a share of it, is near enough."""
+GRID_FACTOR = 2.0  # ratio of two penalties of the grid
+MAX_SIZE_TRIALS = 8  # penalties tried between two of the grid for a wanted number of features
+SIZE_TOLERANCE = 0.03  # a size this close to the wanted one, as a share of it, is near enough
 
 
 def _ignore() -> None:

@@ -32,23 +32,13 @@ from secateur.engines.feature_gradients.units import Units
 from secateur.path.step import Step
 from secateur.typing import FloatArray, IntArray
 
-BOUND = 3.0
-"""Bound of v in a stream: s stays between 0.0025 and 0.9975."""
-
+BOUND = 3.0  # bound of v in a stream: s stays between 0.0025 and 0.9975
+# The automatic penalty is the highest that could select anything, divided by this.
 AUTO_DIVISOR = 64.0
-"""The automatic penalty is the highest that could select anything, divided by this."""
-
-SIZE_CONTROL = 0.1
-"""Change of the log penalty per update and per unit of log size error."""
-
-MIN_ROWS_PER_LINK = 20
-"""Rows of a batch per link of its chains; smaller blocks are buffered."""
-
-MIN_BLOCK_SHARE = 0.1
-"""The least share of a block in the running eigenvalue."""
-
-EIGENVALUE_ROWS = 2000
-"""Rows of a block that enter the eigenvalue."""
+SIZE_CONTROL = 0.1  # change of the log penalty per update and per unit of log size error
+MIN_ROWS_PER_LINK = 20  # rows of a batch per link of its chains; smaller blocks are buffered
+MIN_BLOCK_SHARE = 0.1  # the least share of a block in the running eigenvalue
+EIGENVALUE_ROWS = 2000  # rows of a block that enter the eigenvalue
 
 
 class Stream:

@@ -16,11 +16,10 @@ from secateur.engines.fold_losses import FoldLosses
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.typing import FloatArray, IntArray, Loss
 
+# Columns in memory, or in blocks of rows; a stored value is ``(x - shift) / factor``.
 TableColumns = StandardColumns | DistributedColumns
-"""Columns in memory, or in blocks of rows; a stored value is ``(x - shift) / factor``."""
-
+# The least share of its L1 penalty that an unused feature keeps if it has become cheaper.
 MIN_ALPHA_SHARE = 0.5
-"""The least share of its L1 penalty that an unused feature keeps if it has become cheaper."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,11 @@ from secateur.execution.distributed_columns import row_chunks
 from secateur.execution.local import added
 from secateur.typing import FloatArray, IntArray
 
-MAX_COLUMNS = 3000
-"""Above so many free columns a Gram matrix costs more than it saves."""
-
+MAX_COLUMNS = 3000  # above so many free columns a Gram matrix costs more than it saves
+# Cells that are always gathered (128 MB); of a dense table as many as it has itself.
 MAX_CELLS = 1 << 24
-"""Cells that are always gathered (128 MB); of a dense table as many as it has itself."""
-
+# All sweeps over a stored cell cost about as much as this many cells of a Gram matrix.
 CELLS_PER_SWEEP = 100
-"""All sweeps over a stored cell cost about as much as this many cells of a Gram matrix."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

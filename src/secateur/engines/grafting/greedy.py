@@ -185,11 +185,10 @@ class GrowingLinear:
         return {"violation": found.violation, "gap": found.gap}
 
 
+# A model that grows: weights are numbered by slot (where they go) and feature.
 Growing = GrowingLinear | GrowingNetwork
-"""A model that grows: weights are numbered by slot (where they go) and feature."""
-
+# The automatic L1 penalty for grafts one by one, as a share of the largest.
 GREEDY_SHARE = {"linear": 0.02, "mlp": 0.005}
-"""The automatic L1 penalty for grafts one by one, as a share of the largest."""
 
 
 class GraftRun:

@@ -18,11 +18,8 @@ from secateur.engines.grafting.models import (
 )
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-MAX_STEPS = 150
-"""Steps of L-BFGS-B for one fit."""
-
-MAX_FLIPS = 5
-"""How often weights that became zero may try the other sign."""
+MAX_STEPS = 150  # steps of L-BFGS-B for one fit
+MAX_FLIPS = 5  # how often weights that became zero may try the other sign
 
 
 class GrowingNetwork:

@@ -15,46 +15,24 @@ import numpy as np
 from secateur._kernels.coordinate_descent import HAIR
 from secateur.data.problem import Fold
 from secateur.engines.fold_losses import FoldLosses
-from secateur.engines.grafting.columns import (
-    GraftingData,
-    GraftingParams,
-    View,
-    without_duplicates,
-)
+from secateur.engines.grafting.columns import GraftingData, GraftingParams, View, without_duplicates
 from secateur.engines.grafting.gram import Free
 from secateur.engines.grafting.models import LinearModel
 from secateur.engines.grafting.solver import LinearState, Penalty, Refit, duality_gap, violations
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-FIRST_FREE = 64
-"""Weights freed in the first round; later as many as are free already."""
-
+FIRST_FREE = 64  # weights freed in the first round; later as many as are free already
+# A round is fitted to this share of its largest violation only, as another round follows.
 LOOSE = 0.05
-"""A round is fitted to this share of its largest violation only, as another round follows."""
-
-MIN_STRICTNESS = 1e-6
-"""Violations below this share of the tolerance are rounding errors."""
-
-NEVER = np.iinfo(np.int64).max
-"""Entry of a feature that was never free."""
-
-
-GRID_POINTS = 40
-"""L1 penalties of the automatic grid."""
-
-GRID_BOTTOM = 1e-3
-"""The lowest of them, as a share of the one that keeps everything out."""
-
-WIDE_GRID_BOTTOM = 1e-2
-"""The same with more features than rows: lower penalties overfit."""
-
-APPROACH_POINTS = 20
-"""Penalties on the way down to a single one under ``max_features``."""
-
-
+MIN_STRICTNESS = 1e-6  # violations below this share of the tolerance are rounding errors
+NEVER = np.iinfo(np.int64).max  # entry of a feature that was never free
+GRID_POINTS = 40  # L1 penalties of the automatic grid
+GRID_BOTTOM = 1e-3  # the lowest of them, as a share of the one that keeps everything out
+WIDE_GRID_BOTTOM = 1e-2  # the same with more features than rows: lower penalties overfit
+APPROACH_POINTS = 20  # penalties on the way down to a single one under ``max_features``
+# A fit that yields itself when it needs its gradients, and returns a certificate.
 Solving = Generator["LinearGrafting", None, "Certificate"]
-"""A fit that yields itself when it needs its gradients, and returns a certificate."""
 
 
 def solve_together(fits: Sequence[Solving]) -> list[Certificate]:

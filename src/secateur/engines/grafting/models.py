@@ -19,8 +19,7 @@ from secateur.data.table import Table
 from secateur.engines.grafting.columns import View
 from secateur.typing import FloatArray, IntArray, Loss
 
-SLOPE_AT_ZERO = 0.5
-"""g'(0)."""
+SLOPE_AT_ZERO = 0.5  # g'(0)
 
 
 def read_filled(table: Table, features: IntArray, fill: FloatArray) -> FloatArray:

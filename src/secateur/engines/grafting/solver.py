@@ -16,14 +16,9 @@ from secateur.engines.grafting.columns import View
 from secateur.engines.grafting.gram import Free, free_columns
 from secateur.typing import BoolArray, FloatArray
 
-MAX_SWEEPS = 10_000
-"""Sweeps over the free weights for one quadratic."""
-
-MAX_COLUMN_SWEEPS = 200
-"""The same if every sweep reads the columns."""
-
-ARMIJO = 1e-4
-"""Share of the predicted decrease that a step must reach."""
+MAX_SWEEPS = 10_000  # sweeps over the free weights for one quadratic
+MAX_COLUMN_SWEEPS = 200  # the same if every sweep reads the columns
+ARMIJO = 1e-4  # share of the predicted decrease that a step must reach
 
 
 class Penalty:
