@@ -33,13 +33,10 @@ def drive(
 ) -> SelectionPath:
     """Run an algorithm to its end, or to where a rule ends it, and return its path.
 
-    Raw steps that follow each other with the same support and the same penalty become one step of
-    the path: the lifetime of that support. It is shown at its best score (the earlier one of a
-    tie), or at its latest raw step if there are no scores.
-
-    A ``KeyboardInterrupt`` ends the run with ``StopReason.INTERRUPTED`` and keeps the steps that
-    were complete; if there are none, it is raised again. A ``ClusterError`` is raised with these
-    steps as its ``path``, any other exception as it is.
+    Raw steps that follow each other with the same support and penalty become one step of the path,
+    shown at its best score (the earlier one of a tie), or at its latest raw step without scores. An
+    interrupt keeps the complete steps, with ``StopReason.INTERRUPTED``; without any it is raised
+    again. A ``ClusterError`` is raised with these steps as its ``path``.
 
     Parameters
     ----------
@@ -47,26 +44,18 @@ def drive(
         The algorithm. It is closed at the end, if it can be. A generator may return the
         ``StopReason`` for which it ended; otherwise it has ``FINISHED``.
     feature_names : sequence of str
-        A name for every feature of the problem.
     algorithm : str
     costs : callable, default=None
-        From the features in order of entry to what they cost together. Asked anew only when the
-        order has changed. None keeps the costs the steps came with.
+        From the features in order of entry to their total cost. None keeps the costs of the steps.
     score : callable, default=None
-        From a raw step to its score, or to None where it is not scored. None keeps the scores the
-        steps came with.
+        From a raw step to its score, or to None. None keeps the scores of the steps.
     rules : sequence of StoppingRule, default=()
         Asked after each raw step; the first that gives a reason ends the run. Limits
         (``is_limit``) are asked before the step is scored, and keep the step that crosses them out.
     on_step : callable, default=None
         Called with each raw step once it is part of the path.
-    parameters : mapping of str to JSON value, default=None
-    penalty_name : str, default="penalty"
-    cost_unit : str, default=""
-
-    Returns
-    -------
-    SelectionPath
+    parameters, penalty_name, cost_unit
+        Stored in the path.
 
     Examples
     --------

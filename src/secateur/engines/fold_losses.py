@@ -14,15 +14,8 @@ from secateur.typing import FloatArray
 class FoldLosses:
     """The losses of the validation rows of one fold, with the sums that a pooled score needs.
 
-    Parameters
-    ----------
-    losses : array of shape (n_rows,)
-    weight : array of shape (n_rows,)
-    counts : bool, default=False
-        Whether a weight of 2 stands for two rows rather than for one row that counts twice.
+    With ``counts`` a weight of 2 stands for two rows rather than for one row that counts twice.
 
-    Examples
-    --------
     >>> FoldLosses(np.array([1.0, 3.0]), np.ones(2)).mean
     2.0
     """
@@ -61,13 +54,6 @@ def pool(folds: Sequence[FoldLosses], *, origin: Origin, metric: str) -> Score:
     """The mean loss over all folds, with its standard error over rows.
 
     Over rows, not over folds: folds are few, and share their training rows.
-
-    Examples
-    --------
-    >>> folds = [FoldLosses(np.array(each), np.ones(len(each))) for each in ([1.0, 3.0], [4.0])]
-    >>> score = pool(folds, origin="held_out", metric="loss")
-    >>> score.folds, round(score.mean, 4)
-    ((2.0, 4.0), 2.6667)
     """
     total = sum(fold.weight for fold in folds)
     mean = sum(fold.mean * fold.weight for fold in folds) / total
@@ -80,10 +66,6 @@ def pool(folds: Sequence[FoldLosses], *, origin: Origin, metric: str) -> Score:
 def difference(folds: Sequence[FoldLosses], others: Sequence[FoldLosses]) -> tuple[float, float]:
     """The mean paired difference of two models' losses on the same rows, and its standard error.
 
-    Paired by row: rows that are hard to predict are hard for both models.
-
-    Examples
-    --------
     >>> one = FoldLosses(np.array([1.0, 5.0, 9.0]), np.ones(3))
     >>> other = FoldLosses(np.array([0.0, 4.0, 8.5]), np.ones(3))
     >>> mean, standard_error = difference([one], [other])
@@ -104,12 +86,6 @@ def first_near_best(models: Sequence[Sequence[FoldLosses]], multiple: float = 1.
 
     Clearly worse: its loss exceeds the best one's by more than ``multiple`` standard errors of
     their paired difference.
-
-    Examples
-    --------
-    >>> losses = [[2.0, 6.0, 9.9], [1.0, 5.0, 9.0], [0.9, 5.2, 8.7]]
-    >>> first_near_best([[FoldLosses(np.array(each), np.ones(3))] for each in losses])
-    1
     """
     means = [pool(each, origin="held_out", metric="loss").mean for each in models]
     usable = [number for number, mean in enumerate(means) if math.isfinite(mean)]
@@ -131,25 +107,13 @@ SHRINKAGES: FloatArray = np.concatenate([[0.0], 2.0 ** (np.arange(-10, 1) / 2.0)
 def shrunken_losses(
     by_shrinkage: Sequence[FloatArray], weights: Sequence[FloatArray]
 ) -> list[FloatArray]:
-    """The loss of each row, predictions shrunk as the other validation rows suggest.
+    """The loss of each row of each fold, predictions shrunk as the other validation rows suggest.
 
     A model of columns that were chosen on its own training rows is overconfident. The factor for a
     row is the one with the least loss on all other rows of all folds, so no row takes part in the
-    choice of its own factor.
+    choice of its own factor. ``by_shrinkage`` has for each fold the losses of shape (n_factors,
+    n_rows), from the smallest factor to 1.
 
-    Parameters
-    ----------
-    by_shrinkage : sequence of arrays of shape (n_factors, n_rows)
-        Of each fold, the losses of its rows at each factor, from the smallest factor to 1.
-    weights : sequence of arrays of shape (n_rows,)
-
-    Returns
-    -------
-    losses : list of arrays of shape (n_rows,)
-        Of each fold.
-
-    Examples
-    --------
     A model that is always certain, and wrong for two rows in ten, is worse than the constant;
     shrunk to an eighth it is better.
 

@@ -15,28 +15,9 @@ MAX_ITERATIONS = 60
 
 
 class LinearScorer:
-    """Ridge or logistic regression on some columns of the training rows.
+    """Ridge regression, or logistic with ``n_classes``, on some columns of the training rows.
 
     Columns are divided by their standard deviation. Missing cells count as the mean.
-
-    Parameters
-    ----------
-    train, test : Table
-        Training rows and test rows, all columns.
-    target : array of shape (n_train,)
-        Values, or class codes.
-    weight : array of shape (n_train,)
-    n_classes : int
-        0 for regression.
-
-    Examples
-    --------
-    >>> from secateur.data.frames import read_table
-    >>> X = read_table([[0.0], [1.0], [2.0], [3.0]])
-    >>> scorer = LinearScorer(X, X, np.array([0.0, 1.0, 2.0, 3.0]), np.ones(4), n_classes=0)
-    >>> losses = scorer.losses(np.array([0]), np.array([0.0, 1.0, 2.0, 3.0]))
-    >>> bool(losses.mean() < 0.1)
-    True
     """
 
     def __init__(
@@ -65,10 +46,7 @@ class LinearScorer:
     def losses_by_shrinkage(
         self, support: IntArray, target: FloatArray, shares: FloatArray
     ) -> FloatArray:
-        """Losses of shape (n_shares, n_test), predictions shrunk towards the constant.
-
-        A share of 0 is the constant, 1 the prediction of the model.
-        """
+        """Losses of shape (n_shares, n_test), predictions shrunk towards the constant (share 0)."""
         constant = np.repeat(self._baseline[:, None], self._test.n_rows, axis=1)
         if not len(support):
             return np.tile(self._loss.pointwise(target, constant), (len(shares), 1))

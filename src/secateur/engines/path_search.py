@@ -42,16 +42,9 @@ class PenaltyEngine(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathSearch:
-    """A path that is still to be traced.
+    """A path that is still to be traced; see `drive`.
 
-    Parameters
-    ----------
-    steps : iterator of Step
-    score, rules, on_step : see `drive`
-    penalty_name : str, default="penalty"
-        What the penalty is called in the selector's parameters.
-    losses : dict of float to sequence of FoldLosses
-        Filled during the search, by penalty: what `choose_variant` compares.
+    ``losses`` by penalty are filled during the search: what `choose_variant` compares.
     """
 
     steps: Iterator[Step]
@@ -66,12 +59,6 @@ def search_path(variants: Sequence[PathSearch], **metadata: Any) -> SelectionPat
     """Trace the path; of several variants, keep the first that is not clearly worse than the best.
 
     An interrupt ends the search with the steps so far; without any it is raised again.
-
-    Examples
-    --------
-    >>> rounds = (Step.of(range(k), penalty=0.1 / k) for k in range(1, 4))
-    >>> search_path([PathSearch(rounds)], feature_names=list("abc"), algorithm="example")
-    SelectionPath('example', 3 steps, 1 to 3 of 3 features, finished)
     """
     paths: list[SelectionPath] = []
     is_interrupted = False
@@ -128,19 +115,9 @@ def search_penalties(
 ) -> PathSearch:
     """A search over falling penalties, one step for each.
 
-    Parameters
-    ----------
-    engine : PenaltyEngine
-    penalties : sequence of float
-        Falling.
-    done : mapping of float to Step, optional
-        Steps of an interrupted search, which are not fitted again.
-    max_features : int, optional
-        The search ends before a step with more features, except for the first; a few penalties
-        between the last two are then tried for a support that is nearer to the limit.
-    rules, on_step, penalty_name : see `PathSearch`
-    keep_losses : bool, default=False
-        Whether variants are to be compared.
+    Penalties in ``done`` are not fitted again. The search ends before a step with more than
+    ``max_features``, except for the first; a few penalties between the last two are then tried for
+    a support that is nearer to the limit. ``keep_losses`` if variants are to be compared.
     """
     losses: dict[float, Sequence[FoldLosses]] = {}
     kept = losses if keep_losses else None

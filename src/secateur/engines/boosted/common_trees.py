@@ -29,24 +29,11 @@ TASK_SPLIT_PENALTIES = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonData:
-    """The rows of all tasks as those of one, as a grid of penalties sees them.
+    """The rows of all tasks as those of one.
 
-    Parameters
-    ----------
-    tasks : sequence of TaskData
-        Whose rows these are: names, rows, units, and own penalties where they are given.
-    data : BoostedData
-        All rows with one more column, the task.
-    code : array of int of shape (n_tasks,)
-        The category of each task.
-    plain : BoostedData
-        The same without that column.
-    metric : str
-    share : float
-        What a task's own penalty is of the group penalty, where it is not given.
-    task_split_penalty : float
-        What a split by task costs, as a share of T / n; with 0 only the first costs something, the
-        group penalty.
+    ``data`` has one more column than ``plain``, the task, of category ``code``. ``share`` is a
+    task's own penalty by the group penalty, if not given; a split by task costs
+    ``task_split_penalty`` times T / n, with 0 only the first costs something, the group penalty.
     """
 
     tasks: Sequence[TaskData]
@@ -61,10 +48,7 @@ class CommonData:
     def of(
         cls, plain: BoostedData, tasks: Sequence[TaskData], metric: str, share: float
     ) -> CommonData:
-        """All rows, given those of each task; large tasks come first among the categories.
-
-        The column of the task goes with a fit to where the rows are.
-        """
+        """All rows, given those of each task; large tasks come first among the categories."""
         order = np.argsort([-len(task.rows) for task in tasks], kind="stable")
         code = np.empty(len(tasks), np.int64)
         code[order] = np.minimum(np.arange(len(tasks)), MAX_BINS - 1)
@@ -150,10 +134,7 @@ class CommonRun:
 
 
 def _validation_rows(data: CommonData, fold: Fold) -> tuple[IntArray, FloatArray]:
-    """Positions of the validation rows of each task among those of the fold, and their units.
-
-    A task without training rows has none, as where each task has trees of its own.
-    """
+    """Positions of the validation rows of each task that trains among those of the fold; units."""
     n_rows = len(data.data.target)
     place, trains = np.full(n_rows, -1), np.zeros(n_rows, np.bool_)
     place[np.sort(fold.test)] = np.arange(len(fold.test))

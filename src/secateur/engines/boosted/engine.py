@@ -60,10 +60,7 @@ def _typical_cost(cost_model: CostModel) -> float:
 
 
 def higher_penalties(penalty: float, cost_model: CostModel) -> tuple[float, float]:
-    """Two penalties above the first of a grid, so that any limit has a step: one selects nothing.
-
-    The grid begins at a quarter of the best gain, divided by the mean cost of a feature.
-    """
+    """Two penalties above the first of a grid, so that any limit has a step: one takes none."""
     now = cost_model.costs(cost_model.keep)
     paid = now[now > 0.0]
     ratio = float(paid.mean() / paid.min()) if len(paid) else 1.0
@@ -71,14 +68,7 @@ def higher_penalties(penalty: float, cost_model: CostModel) -> tuple[float, floa
 
 
 class ValidationRows:
-    """Validation rows beside the training table.
-
-    Parameters
-    ----------
-    table : Table
-    target : array of shape (n_rows,)
-    weight : array of shape (n_rows,)
-    """
+    """Validation rows beside the training table."""
 
     def __init__(self, table: Table, target: FloatArray, weight: FloatArray) -> None:
         self._table = table
@@ -250,21 +240,11 @@ class AnyData(Protocol):
 
 
 class BoostedEngine:
-    """Boosted trees at one penalty after another, as `path_search` asks for them.
+    """Boosted trees at one penalty after another, for `search_penalties`.
 
-    All folds are boosted side by side; the number of rounds is the one with the least validation
-    loss over all folds, and all rows then train for as many rounds. The validation rows of a single
-    fold stay out: its step is the fit on the others. Without folds all rows train for all rounds.
-
-    Parameters
-    ----------
-    data : BoostedData, TasksData or CommonData
-    params : BoostingParams
-    folds : sequence of Fold
-    patience : int
-        Rounds without a lower validation loss after which the folds stop.
-    on_round : callable, optional
-        Called after each round of each fit.
+    All folds are boosted side by side, until ``patience`` rounds have not lowered the validation
+    loss; all rows then train for the best number of rounds. The validation rows of a single fold
+    stay out: its step is the fit on the others. Without folds all rows train for all rounds.
     """
 
     def __init__(

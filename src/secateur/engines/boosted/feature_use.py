@@ -1,8 +1,4 @@
-"""Which features are in use, what the others cost, and what may still be added.
-
-``FeatureUse`` is that of one fit, ``TaskFeatureUse`` of one task among several, and
-``NodeFeatureUse`` of trees that several tasks have in common.
-"""
+"""Which features are in use, what the others cost, and what may still be added."""
 
 from __future__ import annotations
 
@@ -21,10 +17,7 @@ MAX_CACHED_NODES = 64
 
 
 class FeatureUseState(NamedTuple):
-    """What a ``FeatureUse`` held at some moment; ``common`` is that of all tasks.
-
-    ``task_supports`` has the number of each task's support, where there are several.
-    """
+    """What a ``FeatureUse`` held; ``task_supports`` has the number of each task's support."""
 
     used: BoolArray
     n_features: int
@@ -136,8 +129,7 @@ class TaskFeatureUse(FeatureUse):
 
         group_penalty * cost_j(used by any task) + task_penalty * cost_j(used by this task)
 
-    so a gain is compared with ``costs`` at a penalty of 1. Limits are those of all tasks together,
-    in ``common``.
+    so a gain is compared with ``costs`` at a penalty of 1. Limits are those of ``common``.
     """
 
     def __init__(
@@ -176,10 +168,7 @@ class TaskFeatureUse(FeatureUse):
 
     @property
     def has_separate_costs(self) -> bool:
-        """Whether the use of a feature changes no other cost, nor what is allowed.
-
-        Other tasks add features between the trees of this one only.
-        """
+        """Whether the use of a feature changes no other cost, nor what is allowed, in a tree."""
         return self._common.has_separate_costs and not self._common.is_limited
 
     @property
@@ -238,26 +227,14 @@ class TaskNodeCosts(NamedTuple):
 class NodeFeatureUse(FeatureUse):
     """The features in use in common trees, by all tasks and by each of them.
 
-    The task is one more column of the table, after the features. A split of a node v on feature j
-    costs
+    The task is one more column, after the features. A split of a node v on feature j costs
 
         group_penalty * cost_j(used by any task) + sum_t own_t * cost_j(used by task t)
 
-    over the tasks t that the splits by task above v let through: Eq. 2 of Han, Rao, Sorokina and
-    Subbian (AISTATS 2020), for a node with rows of several tasks. ``own_t`` is the task's own
-    penalty times its share of the rows, for a share of the squared error of all rows. A split by
-    task costs ``task_split_penalty`` each time, and ``first_penalty`` more the first time.
-
-    Parameters
-    ----------
-    cost_model : CostModel
-    limits : (int or None, float or None)
-        The largest number of features and the largest total cost, of all tasks together.
-    group_penalty : float
-    own : array of shape (n_tasks,)
-    codes : array of int of shape (n_tasks,)
-        The category of each task; several may share one.
-    task_split_penalty, first_penalty : float
+    over the tasks t that the splits by task above v let through (Eq. 2 of Han, Rao, Sorokina and
+    Subbian, AISTATS 2020); ``own_t`` is the task's penalty times its share of the rows. A split by
+    task costs ``task_split_penalty`` each time, and ``first_penalty`` more the first time. Tasks
+    with equal ``codes`` share a category.
     """
 
     def __init__(

@@ -33,8 +33,8 @@ def histogram_of_groups(block: RowBlock, node: int, groups: IntArray) -> IntArra
 class GroupTests:
     """Finds the groups of the lowest level that win their subsets in a node (Algorithm 2).
 
-    The groups of the first level are tested in every node, so their histograms are made as those
-    of features: the smaller child is built, the other is the parent minus the smaller.
+    Groups of the first level are tested in every node: of two children the smaller is built, the
+    other is the parent minus the smaller.
     """
 
     def __init__(self, executor: Executor, plan: GroupPlan, threads: Threads) -> None:
@@ -131,11 +131,7 @@ class GroupTests:
 
 
 class GroupSearch(ExactSearch):
-    """Algorithm 2 of GT-GBM as a search.
-
-    Features in use, and those in no group, are evaluated in every node; of the others those whose
-    groups won their subsets there.
-    """
+    """Algorithm 2 of GT-GBM: used and ungrouped features exactly, others if their groups win."""
 
     def __init__(
         self,

@@ -68,8 +68,8 @@ class GroupDesign:
     """How some features are grouped.
 
     Each of ``n_partitions`` partitions has ``n_parts`` subsets; level l of a subset has 2^l groups.
-    The groups of the level ``entry`` are all tested, those of ``leaf`` are searched exactly. So
-    many partitions serve one tree; there are ``n_turns`` times as many, and trees take turns.
+    Groups of the level ``entry`` are all tested, those of ``leaf`` are searched exactly. Trees take
+    turns with ``n_turns`` sets of partitions.
     """
 
     n_features: int
@@ -81,11 +81,7 @@ class GroupDesign:
 
     @classmethod
     def of(cls, n_features: int, testing: GroupTesting) -> GroupDesign:
-        """The design for ``n_features`` features.
-
-        >>> GroupDesign.of(20_000, GroupTesting(expected_features=10, group_size=40))
-        GroupDesign(n_features=20000, n_parts=10, n_partitions=2, entry=6, leaf=6, n_turns=3)
-        """
+        """The design for ``n_features`` features."""
         n_parts = max(1, min(testing.expected_features, n_features))
         size = max(1, -(-n_features // n_parts))
         leaf = _halvings(size, testing.leaf_size)
@@ -129,10 +125,9 @@ class GroupDesign:
 
     @property
     def n_kept(self) -> int:
-        """The groups that go on from the first tests, per subset.
+        """The groups that go on from the first tests, per subset: in the paper one.
 
-        One in the paper. Otherwise two, or as many as can be searched exactly in a quarter of the
-        time of the tests.
+        Otherwise two, or as many as can be searched exactly in a quarter of the time of the tests.
         """
         return max(2, (1 << self.entry) // (4 * self.n_members)) if self.is_open else 1
 
@@ -177,11 +172,7 @@ def _partitions(n_features: int, testing: GroupTesting, entry: int) -> int:
 
 
 def largest_group(n_rows: float) -> int:
-    """The largest group size at which ``n_rows`` rows show a good feature above the noise.
-
-    >>> largest_group(20_000)
-    40
-    """
+    """The largest group size at which ``n_rows`` rows show a good feature above the noise."""
     return max(2, int(n_rows // ROWS_PER_MEMBER))
 
 
@@ -247,10 +238,7 @@ def _cuts(design: GroupDesign) -> IntArray:
 
 
 class _Walk(NamedTuple):
-    """The order in which the sums are visited: see ``_kernels.group_tests``.
-
-    A group of the first level and all below it are visited together.
-    """
+    """The order in which the sums are visited: a top group together with all groups below it."""
 
     members: IntArray
     cut: IntArray
@@ -289,8 +277,7 @@ def sum_groups(
 ) -> Groups:
     """Draw groups, add up their features and bin the sums.
 
-    A feature enters with its bins, scaled to 0 .. 1: the min-max scaling of the paper, of ranks
-    instead of values, so that outliers do not matter.
+    Features enter with their bins scaled to 0 .. 1: min-max scaling of ranks, robust to outliers.
     """
     plan = make_plan(columns, testing)
     design = plan.design

@@ -201,10 +201,7 @@ class LazySearch:
         return unused
 
     def better_than(self, draft: BoolArray) -> IntArray:
-        """Features outside the draft that some node of it would have chosen, or a few of them.
-
-        Costs and limits are those of the moment when each node was searched.
-        """
+        """Features outside the draft that a node would have chosen at the costs of that moment."""
         decisions = self._search.decisions
         shape = _shape(decisions)
         cells = [decisions[q].node.number for q in np.flatnonzero(shape[0] >= 0)]
@@ -237,10 +234,7 @@ class LazySearch:
     def _check_at_once(
         self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
     ) -> tuple[list[int], int]:
-        """Many features at a time, where rows are in other processes and each call is expensive.
-
-        First come the bounds, which are small; then the histograms of what these leave open.
-        """
+        """Many features at a time, since each call is expensive: bounds first, then histograms."""
         at_once = max(FEATURES_AT_ONCE, MESSAGE_BYTES // (8 * N_CODES * n_cells))
         for start in range(0, len(features), at_once):
             part = features[start : start + at_once]
@@ -320,10 +314,7 @@ def _penalties(decisions: list[Decision], features: IntArray, penalty: float) ->
 
 
 def _shape(decisions: list[Decision]) -> Shape:
-    """Of each searched node: its cell or -1, the position of its left child, its total.
-
-    A node is a cell if its children were not searched: it is a leaf, or they are too deep.
-    """
+    """Of each searched node: its cell or -1 (if its children were searched), left child, total."""
     place = {decision.node.number: q for q, decision in enumerate(decisions)}
     below = np.array([place.get(decision.node.left, -1) for decision in decisions])
     is_cell = below < 0

@@ -1,7 +1,6 @@
-"""What tasks predict with: models of their own, or one of all in which the task is known.
+"""Fits of several tasks that share feature costs, and the models of tasks.
 
-Algorithm 1 and Eq. 2 of Han, Rao, Sorokina and Subbian (AISTATS 2020). Every task is a fit of its
-own, as for a single task; they share costs alone.
+Algorithm 1 and Eq. 2 of Han, Rao, Sorokina and Subbian (AISTATS 2020).
 """
 
 from __future__ import annotations
@@ -30,21 +29,9 @@ BELOW_ONE = 0.999  # no split gains a whole: penalties together stay below this
 class TaskData:
     """One task: its binned rows, and where they are in the whole table.
 
-    Parameters
-    ----------
-    name : str
-    data : BoostedData
-        The task's own rows, or all rows of the table with targets that count on some only.
-    rows : array of int
-        The rows of the table that have a target in this task, sorted.
-    place : array of int
-        The places of these rows in ``data``.
-    task_penalty : float or None
-        What a feature that is new to the task costs it; None is a share of the group penalty.
-    least : float
-        The least rows of a leaf.
-    unit : float
-        What losses of the task are divided by when they are set beside those of others.
+    ``rows`` of the table have a target in this task, at ``place`` in ``data``. ``task_penalty``
+    None is a share of the group penalty, ``least`` the least rows of a leaf; losses are divided by
+    ``unit``.
     """
 
     name: str
@@ -73,10 +60,7 @@ class TaskData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TasksData:
-    """Several tasks over one table, as a grid of penalties sees them.
-
-    ``share`` is what a task's own penalty is of the group penalty, where it is not given.
-    """
+    """Several tasks over one table; ``share`` is a task's own penalty by that of the group."""
 
     tasks: Sequence[TaskData]
     cost_model: CostModel
@@ -165,10 +149,7 @@ def _mask(rows: IntArray, n_rows: int) -> BoolArray:
 
 
 def _importances(steps: Sequence[Step], weight: Sequence[float], n_features: int) -> FloatArray:
-    """Shares of each task's reduction of squared error, tasks by their weight.
-
-    The reductions themselves have the units of their tasks.
-    """
+    """Shares of each task's reduction of squared error, tasks by their weight."""
     total = np.zeros(n_features)
     for step, its_weight in zip(steps, weight, strict=True):
         whole = float(step.weight.sum())
@@ -179,10 +160,7 @@ def _importances(steps: Sequence[Step], weight: Sequence[float], n_features: int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonModel:
-    """The trees that all tasks have in common, as one task meets them.
-
-    ``column`` is that of the task in these trees, after all features; ``code`` its category.
-    """
+    """Common trees as a model of one task, whose category in column ``column`` is ``code``."""
 
     common: BoostedModel
     column: int

@@ -109,18 +109,7 @@ class _Search(NamedTuple):
 
 
 class NodeHistograms:
-    """Evaluates features in the nodes of one tree after the other.
-
-    Parameters
-    ----------
-    executor : Executor
-        Sums histograms over the blocks of rows.
-    columns : BinnedColumns
-        Only bins and offsets are used.
-    depth : int
-        Nodes of this depth are not split: their parents' histograms are not kept.
-    threads : Threads
-    """
+    """Evaluates features in the nodes of one tree after the other, above depth ``depth``."""
 
     def __init__(
         self, executor: Executor, columns: BinnedColumns, depth: int, threads: Threads
@@ -217,11 +206,7 @@ class NodeHistograms:
         self._search([_Search(node, features, built, NOWHERE, NOWHERE)])
 
     def _requests(self, siblings: Siblings, candidates: Candidates) -> list[_Request]:
-        """The histograms to build.
-
-        Where the parent's histograms are kept, the smaller child is built, and the larger one is
-        the parent minus the smaller.
-        """
+        """The histograms to build: of the smaller child only, where the parent's are kept."""
         features = self._unknown(siblings, candidates)
         if len(features) == 0:
             return []

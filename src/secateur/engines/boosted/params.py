@@ -59,22 +59,14 @@ class TreeScale:
 
 
 def fixed_point_scale(largest: float, n_rows: int) -> float:
-    """The power of two by which terms up to ``largest`` can be rounded and summed in int64.
-
-    >>> fixed_point_scale(1.0, 3) == 2.0 ** 58
-    True
-    """
+    """The power of two by which terms up to ``largest`` can be rounded and summed in int64."""
     return math.ldexp(1.0, min(61 - math.frexp(largest)[1] - n_rows.bit_length(), 1000))
 
 
 def gradient_scale(largest: float, sum_absolute: float, n_rows: int) -> float:
     """Steps per unit of gradient, such that no sum of rounded gradients reaches 2^31.
 
-    Up to 65,000 rows the largest gradient always has 32767 steps; above, as many as the sum of
-    absolute gradients allows.
-
-    >>> gradient_scale(0.5, 100.0, 1000)
-    65534.0
+    Up to 65,000 rows the largest gradient has 32767 steps; above, what the absolute sum allows.
     """
     max_steps = (2**31 - 1 - n_rows) * largest / sum_absolute
     return min(GRADIENT_STEPS, math.floor(max_steps)) / largest
@@ -94,12 +86,7 @@ class WeightScale:
 
     @classmethod
     def of(cls, weight: FloatArray) -> WeightScale:
-        """Whole weights count rows and stay exact; others are relative, as if their mean were one.
-
-        >>> import numpy as np
-        >>> WeightScale.of(np.array([1.0, 3.0])).scale
-        1.0
-        """
+        """Whole weights count rows and stay exact; others are relative, with mean one."""
         largest, total, n = float(weight.max()), fixed_point_sum(weight), len(weight)
         counts = are_counts(weight)
         max_scale = (2**32 - 1 - 2 * n) / total

@@ -15,10 +15,7 @@ from secateur.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """The choice of a node, with the costs and the allowed features at that moment.
-
-    ``feature`` is -1 for a leaf; ``gain`` is that of the choice minus its penalty.
-    """
+    """The choice of a node, -1 for a leaf, with its costs and allowed features at that moment."""
 
     node: Node
     feature: int

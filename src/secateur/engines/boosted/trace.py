@@ -43,30 +43,10 @@ def trace_boosted(
     *,
     done: Sequence[list[Tree]] = (),
 ) -> Iterator[Step]:
-    """Boost round after round and yield the state after each.
+    """Boost round after round and yield a step after each; its ``model`` predicts at that round.
 
-    Parameters
-    ----------
-    executor : Executor
-        Computes on the rows.
-    columns : BinnedColumns
-        Bins, cuts and offsets of the columns.
-    loss : Loss
-    cost_model : CostModel
-        Feature costs, given the features in use.
-    params : BoostingParams
-    threads : Threads
-    plan : GroupPlan, optional
-        Groups of features whose sums the blocks hold: new features are then found by group tests.
-    feature_use : FeatureUse, optional
-        The features in use, if they are shared with other fits.
-    done : sequence of rounds of trees, default=()
-        The first rounds of an interrupted fit, to continue from.
-
-    Yields
-    ------
-    Step
-        One per round; ``details["round"]`` counts from 1, ``model`` predicts at that round.
+    With a ``plan`` new features are found by group tests. ``feature_use`` may be shared with other
+    fits; ``done`` are the first rounds of an interrupted fit, to continue from.
     """
     with closing(executor):
         ensemble, weights, n_rows = _begin(executor, loss)
@@ -125,8 +105,7 @@ def _divisible(
 ) -> IntArray:
     """The features that any split can use.
 
-    One side of a split lacks the heaviest bin, so all other bins together must weigh enough for a
-    side; what is too light in all rows is so in every node.
+    One side of a split lacks the heaviest bin, so all other bins together must weigh enough.
     """
     weights = executor.sum(rows.bin_weights)
     first = columns.offset[:-1]

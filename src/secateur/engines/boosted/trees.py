@@ -66,11 +66,7 @@ class Tree(NamedTuple):
 
 
 def left_words(bins: Sequence[int] | IntArray, missing_left: bool) -> WordArray:
-    """The set of codes that go left, as 256 bits.
-
-    >>> left_words([0, 1], missing_left=False)[0]
-    np.uint64(3)
-    """
+    """The set of codes that go left, as 256 bits."""
     mask = sum(1 << int(b) for b in bins) | (int(missing_left) << MISSING)
     words: WordArray = np.frombuffer(mask.to_bytes(32, "little"), "<u8").astype(np.uint64)
     return words
@@ -83,11 +79,7 @@ _FIRST_WORDS = np.array(
 
 
 def first_words(last: int, missing_left: bool) -> WordArray:
-    """As ``left_words`` for all bins up to ``last``.
-
-    >>> first_words(1, missing_left=False)[0]
-    np.uint64(3)
-    """
+    """As ``left_words`` for all bins up to ``last``."""
     words: WordArray = _FIRST_WORDS[last].copy()
     if missing_left:
         words[MISSING // 64] |= np.uint64(1 << (MISSING % 64))
@@ -107,10 +99,7 @@ def join_trees(trees: Sequence[Tree]) -> tuple[Tree, IntArray]:
 
 @dataclass(slots=True, eq=False)
 class Ensemble:
-    """Rounds of trees, one tree per output and round; grows while it is fitted.
-
-    ``n_cells`` counts the cells of the table that were added to histograms: a measure of work.
-    """
+    """Rounds of trees, one tree per output and round; ``n_cells`` counts cells of histograms."""
 
     loss: Loss
     baseline: FloatArray

@@ -98,7 +98,7 @@ class WholeTrees:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SmallTrees:
-    """Boosted trees on some columns and some rows of one binned table, each fit in one call.
+    """Boosted trees on some columns and rows of one binned table, each fit in one call.
 
     The trees are those of ``trace_boosted`` without penalties; squared error and log loss only.
     """
@@ -109,11 +109,7 @@ class SmallTrees:
     params: BoostingParams
 
     def raw(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
-        """Raw predictions for all rows, shape (n_outputs, n_rows).
-
-        The rows of ``fold.train`` train; those of ``fold.test`` are predicted only; others keep
-        the baseline.
-        """
+        """Raw predictions of shape (n_outputs, n_rows); rows outside the fold keep the baseline."""
         return self._boost(take_columns(self.columns, features), fold, target)[0]
 
     def importances(self, target: FloatArray) -> FloatArray:

@@ -89,10 +89,7 @@ class FoldScorer(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundResult:
-    """The candidates of a round with their scores, and the best of them.
-
-    ``rank`` is the position of the best in the ranking, ``gain`` what it adds to the score.
-    """
+    """Candidates of a round and their scores; the best of them, its rank and its gain."""
 
     candidates: IntArray
     scores: FloatArray
@@ -182,8 +179,6 @@ def top_ranked(
     importance: FloatArray, cost: FloatArray, allowed: BoolArray, n_candidates: int
 ) -> IntArray:
     """The most important features that are allowed; ties by cost, then by position.
-
-    Empty if no feature is important.
 
     >>> top_ranked(np.array([1.0, 3.0, 1.0]), np.array([2.0, 1.0, 1.0]), np.ones(3, bool), 2)
     array([1, 2])

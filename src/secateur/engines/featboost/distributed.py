@@ -18,10 +18,7 @@ PARTS_PER_SLOT = 2
 
 
 class Trials(NamedTuple):
-    """Candidates for one worker, and the accepted features.
-
-    With a ``target`` candidates are scored alone for it.
-    """
+    """Candidates for one worker, and the accepted features; with a ``target`` scored alone."""
 
     accepted: Sequence[int]
     candidates: IntArray
@@ -29,10 +26,7 @@ class Trials(NamedTuple):
 
 
 class EvaluatorCopy:
-    """An evaluator without features, and a working copy with the accepted ones.
-
-    Only the initial state is pickled: the working copy may be in use by another thread.
-    """
+    """A pickled evaluator without features, and a working copy with the accepted ones."""
 
     def __init__(self, initial: bytes) -> None:
         self._initial = initial
@@ -67,14 +61,7 @@ def _scores(evaluator: Evaluator, candidates: IntArray, target: FloatArray | Non
 
 
 class DistributedEvaluator:
-    """An evaluator whose candidates are scored on a cluster; the scores are identical.
-
-    Parameters
-    ----------
-    local : Evaluator
-        With no feature accepted yet; computes everything but the scores of many candidates.
-    executor : TaskExecutor
-    """
+    """An evaluator whose candidates are scored on a cluster; the scores are identical."""
 
     def __init__(self, local: Evaluator, executor: TaskExecutor) -> None:
         self._local = local

@@ -48,29 +48,9 @@ def trace_featboost(
 
     A candidate that is accepted already has the score of the accepted features. So the second
     stopping rule of the paper, a feature chosen twice, is the first: no candidate improves the
-    score by more than epsilon. The first feature has nothing to improve on and is accepted.
-
-    Parameters
-    ----------
-    ranker : Ranker
-        H1.
-    evaluator : Evaluator
-        H2, with no feature accepted yet.
-    weighting : Weighting
-        Holds the weights of the rows.
-    limits : CostLimits
-    params : ForwardParams
-
-    Yields
-    ------
-    Step
-        One for each accepted feature; before them one with the kept features, if there are any; a
-        step without features if nothing was accepted.
-
-    Returns
-    -------
-    StopReason
-        Why no more features were accepted.
+    score by more than epsilon. The first feature has nothing to improve on and is accepted. There
+    is a step for each accepted feature, after one with the kept features or, if nothing was
+    accepted, with none.
     """
     run = _FeatBoostRun(ranker, evaluator, weighting, limits, params)
     if run.selected.order:
@@ -104,20 +84,14 @@ def trace_iis(
 ) -> Trace:
     """Iterative Input Selection: accept features for what the ones before leave unexplained.
 
-    In each round the features are ranked for the current target, the best ranked are scored
-    alone on it, and the best of these is accepted. The next target is the residual of the
-    held-out prediction from all accepted features:
+    In each round the features are ranked for the current target, the best ranked are scored alone
+    on it, and the best of these is accepted. The next target is the residual
 
         y^{i+1} = y^i - prediction of y^i from the features so far            (Eq. 4.3)
 
-    Predictions of training rows would leave no residual where a model memorises its rows. It
-    ends when a feature is best a second time, or when the score of all features for the original
-    target rises by no more than epsilon.
-
-    Yields
-    ------
-    Step
-        One for each accepted feature, as ``trace_featboost``.
+    of held-out predictions: those of training rows would leave none where a model memorises its
+    rows. It ends when a feature is best a second time, or when the score of all features for the
+    original target rises by no more than epsilon.
     """
     run = _IISRun(ranker, evaluator, target, limits, params)
     if run.selected.order:

@@ -33,10 +33,7 @@ MIN_ROWS_PER_THREAD = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
-    """Transformation of some columns of a table for distances.
-
-    ``mismatch`` is the squared distance of two different categories; 0 for numeric columns.
-    """
+    """Transformation of some columns; ``mismatch`` is the squared distance of two categories."""
 
     features: IntArray
     centre: FloatArray
@@ -137,11 +134,7 @@ class NeighbourTargets:
         return replace(self, target=target)
 
     def vote(self, rows: AnyArray) -> FloatArray:
-        """Weighted prediction of neighbours of shape (n_rows, k).
-
-        Values, or probabilities of shape (n_rows, n_classes). Whole weights count rows: a row of
-        weight 2 is two of the k neighbours.
-        """
+        """Weighted prediction of neighbours, (n_rows, k); a row of whole weight 2 counts as two."""
         target = self.target[rows]
         if rows.shape[1] == 1 and self.n_classes == 0:
             return np.ascontiguousarray(target[:, 0])
@@ -177,10 +170,7 @@ class Column(NamedTuple):
 
 
 class NeighbourModel:
-    """Predicts from the nearest training rows.
-
-    Models of one path share their columns.
-    """
+    """Predicts from the nearest training rows; models of one path share their columns."""
 
     def __init__(
         self, scaling: Scaling, targets: NeighbourTargets, columns: Sequence[Column]
@@ -223,17 +213,7 @@ class NeighbourModel:
 
 
 class NeighbourEvaluator:
-    """Scores subsets by weighted k nearest neighbours.
-
-    Parameters
-    ----------
-    table : ScaledTable
-    targets : NeighbourTargets
-        Target and weight of all rows, and the number of neighbours.
-    folds : sequence of Fold
-    scorer : FoldScorer
-    threads : Threads
-    """
+    """Scores subsets by weighted k nearest neighbours."""
 
     def __init__(
         self,
@@ -270,10 +250,7 @@ class NeighbourEvaluator:
                 self._add(column, fold, state)
 
     def scores(self, candidates: IntArray) -> FloatArray:
-        """Scores with each candidate, shape (n_candidates, n_folds).
-
-        NaN for a duplicate of an accepted feature, which would only count twice.
-        """
+        """Scores with each candidate, (n_candidates, n_folds); NaN for duplicates of accepted."""
         columns = self._columns_of(candidates)
         fresh = np.flatnonzero([not self._is_duplicate(column) for column in columns])
         out = np.full((len(candidates), len(self._folds)), np.nan)

@@ -43,8 +43,8 @@ MAX_REPEATED = 10
 class SearchParams:
     """Parameters of the search.
 
-    ``accumulate`` batches give one update of Adam; ``n_epochs=None`` makes about a hundred
-    updates; ``init`` is v at the start, one number or one per feature.
+    ``accumulate`` batches give one update of Adam; ``n_epochs=None`` makes about a hundred updates;
+    ``init`` is v at the start, one number or one per feature.
     """
 
     order: int = 4
@@ -58,11 +58,7 @@ class SearchParams:
     seed: int = 0
 
     def epochs(self, n_rows: int) -> int:
-        """The largest number of passes over the rows.
-
-        >>> SearchParams().epochs(500), SearchParams().epochs(6000)
-        (100, 17)
-        """
+        """The largest number of passes over the rows."""
         if self.n_epochs is not None:
             return self.n_epochs
         updates = max(1, self.n_batches(n_rows) // self.accumulate)
@@ -94,12 +90,6 @@ def contrasts(target: Target, target_type: TargetType) -> FloatArray:
 
     Two classes are one contrast, more are one per class (one against the rest); ordered classes
     have one contrast per threshold between them.
-
-    Examples
-    --------
-    >>> contrasts(Target(np.array([0.0, 1.0, 2.0]), np.array(["a", "b", "c"])), "ordinal")
-    array([[-1.,  1.,  1.],
-           [-1., -1.,  1.]])
     """
     y = target.values
     if target_type == "regression":
@@ -113,13 +103,7 @@ def contrasts(target: Target, target_type: TargetType) -> FloatArray:
 def standardize_contrasts(y: FloatArray, weight: FloatArray) -> FloatArray:
     """Mean 0 and variance 1 for each contrast; those that do not vary are left out.
 
-    Labels of two classes of equal size stay the -1 and 1 of the paper. If class sizes differ,
-    centred labels have the same expectation of y x for centred x, and less noise.
-
-    Examples
-    --------
-    >>> standardize_contrasts(np.array([[1.0, 3.0], [2.0, 2.0]]), np.ones(2))
-    array([[-1.,  1.]])
+    Centred labels have the same expectation of y x for centred x, and less noise.
     """
     share = weight / weight.sum()
     centred = y - (y @ share)[:, None]
@@ -202,18 +186,8 @@ def single_r2(
 class Batches:
     """Everything that stays the same for all penalties.
 
-    Parameters
-    ----------
-    columns : Centred
-    units : Units
-    rows : array of int
-        Rows sorted by their content, so that the result does not depend on their order; a row of
-        weight 2 is repeated.
-    y : array of shape (n_targets, len(rows))
-    weight : array of shape (len(rows),)
-    objective : Objective
-    estimator : Estimator
-    single_r2 : array of shape (n_columns,)
+    ``rows`` are sorted by content, so that the result does not depend on their order; a row of
+    weight 2 is repeated. ``y`` is of shape (n_targets, len(rows)).
     """
 
     columns: Centred

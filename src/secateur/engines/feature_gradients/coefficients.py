@@ -46,15 +46,10 @@ class Chain(NamedTuple):
     """Divisors of the sums over chains of rows, one factor per link.
 
     The sum over chains of m rows is divided by e_m, the sum of the products of the weights of m
-    rows; e_m = binom(N, m) if all weights are one. Both grow like N^m and would overflow, so link
-    q of a chain is divided by ``step[q]`` = e_(q+2) / e_(q+1).
+    rows; e_m = binom(N, m) if all weights are one. Both grow like N^m and would overflow, so link q
+    of a chain is divided by ``step[q]`` = e_(q+2) / e_(q+1). Further
 
-    Parameters
-    ----------
-    step : array of shape (order,)
-    value : array of shape (order,)
         z = sum_i value[i] <w y, r_(i+1)>
-    slope : array of shape (order, order)
         W_p = w sum_q slope[p, q] r_q; dz/ds_j = sum_p <W_p x_j, E_p[j]>
     """
 
@@ -66,8 +61,6 @@ class Chain(NamedTuple):
 def chain_of(order: int, weight: FloatArray, scale: float = 1.0) -> Chain:
     """The divisors of one batch; ``scale`` divides X diag(s) X', and so each link.
 
-    Examples
-    --------
     >>> chain_of(2, np.ones(5)).step  # binom(5, 2) / 5, binom(5, 3) / binom(5, 2)
     array([2., 1.])
     """

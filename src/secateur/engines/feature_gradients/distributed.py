@@ -65,15 +65,7 @@ def _no_checkpoint(_: WorkerCopy) -> None:
 
 
 class DistributedEstimator(Estimator):
-    """An estimator whose batches are computed on a cluster.
-
-    Parameters
-    ----------
-    local : Estimator
-        Computes single batches in this process.
-    rows : EstimatorRows
-    executor : DaskExecutor
-    """
+    """An estimator whose batches are computed on a cluster; ``local`` computes single ones here."""
 
     def __init__(self, local: Estimator, rows: EstimatorRows, executor: DaskExecutor) -> None:
         self._local = local

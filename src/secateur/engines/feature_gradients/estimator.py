@@ -33,13 +33,8 @@ ObjectiveKind = Literal["residual variance", "error rate"]
 class Objective:
     """The loss that is minimised, as a function of z.
 
-    Regression: 1 - z, the residual variance of a target of variance one (Eq. 1). Classification:
-    (1 - sqrt(z)) / 2, the error rate, continued by straight lines outside [0.01, 1].
-
-    Examples
-    --------
-    >>> Objective("error rate").value(np.array([0.25, 1.0]))
-    array([0.25, 0.  ])
+    Regression: 1 - z, the residual variance of a target of variance one (Eq. 1). Classification: (1
+    - sqrt(z)) / 2, the error rate, continued by straight lines outside [0.01, 1].
     """
 
     kind: ObjectiveKind
@@ -99,14 +94,8 @@ class Estimator:
     """Estimates z of batches and its gradient by s.
 
     `set_inclusion` sets s for the batches that follow. Gradients add up until `collect` is called,
-    so that passes over all columns are made once per update.
-
-    Parameters
-    ----------
-    n_columns, order : int
-    scale : float
-        The top eigenvalue of the covariance: eigenvalues are then between 0 and 1.
-    threads : Threads
+    so that passes over all columns are made once per update. ``scale`` is the top eigenvalue of the
+    covariance: eigenvalues are then between 0 and 1.
     """
 
     def __init__(self, n_columns: int, order: int, scale: float, threads: Threads) -> None:

@@ -21,15 +21,7 @@ from secateur.typing import FloatArray, IntArray
 
 
 class Adam:
-    """The Adam optimiser on v.
-
-    Parameters
-    ----------
-    v : array of shape (n_units,)
-        inf for kept units.
-    bound : float, default=inf
-        v stays between -bound and bound, so that a feature can change sides again.
-    """
+    """The Adam optimiser on v (inf for kept units), which stays between -bound and bound."""
 
     def __init__(self, v: FloatArray, bound: float = np.inf) -> None:
         self.v = v.copy()
@@ -54,11 +46,7 @@ class Adam:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inclusion:
-    """The state of a search as the model of a step.
-
-    ``scores`` is v and ``inclusion`` is s of all features of the table; columns that took no part
-    have -inf and 0.
-    """
+    """The state of a search as a model; features that took no part have v = -inf and s = 0."""
 
     features: IntArray
     v: FloatArray

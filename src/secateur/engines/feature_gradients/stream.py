@@ -44,16 +44,7 @@ EIGENVALUE_ROWS = 2000  # rows of a block that enter the eigenvalue
 class Stream:
     """State of a search along a stream.
 
-    Parameters
-    ----------
-    cost_model : CostModel
-    params : SearchParams
-    target_type : {"classification", "ordinal", "regression"}
-    standardize : bool
-    penalty : float or None
-        None takes one from the first block.
-    n_wanted : int or None
-        Number of features to which the penalty is adapted.
+    ``penalty`` None takes one from the first block; ``n_wanted`` features adapt it.
     """
 
     def __init__(

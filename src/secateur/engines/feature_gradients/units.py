@@ -29,17 +29,8 @@ class Units:
 
     where a group costs as much as its cheapest member. The gradient of the maximum is shared by a
     softmax of s / 0.05. Costs that depend on the selected features (neighbours, a rule) are
-    computed again by `update_costs`: features outside have their present cost, features inside
-    the cost at which they entered.
-
-    Parameters
-    ----------
-    cost_model : CostModel
-        Costs of all features of the table.
-    features : array of int
-        The columns that take part.
-    mode : {"hard", "soft"}
-        How the feature groups are used.
+    computed again by `update_costs`: features outside have their present cost, features inside the
+    cost at which they entered.
     """
 
     def __init__(self, cost_model: CostModel, features: IntArray, mode: GroupMode = "hard") -> None:
@@ -126,10 +117,7 @@ class Units:
         return column, groups.indices, top, cost
 
     def with_size(self, by_column: FloatArray, n_features: int) -> FloatArray:
-        """V of units, changed so that exactly the first ``n_features`` columns are selected.
-
-        Of hard groups as many as fit; kept units are always selected.
-        """
+        """V of units, changed so that the first ``n_features`` columns are selected, if they fit."""
         v = self._max_by_unit(by_column)
         sizes = np.ones(self.n_units) if self.unit is None else np.bincount(self.unit)
         by_rank = np.argsort(-v, kind="stable")

@@ -26,22 +26,10 @@ MIN_ALPHA_SHARE = 0.5
 class GraftingParams:
     """The lambdas of Eq. 7, and how the model grows.
 
-    Parameters
-    ----------
-    model : {"linear", "mlp"}
-    l1, l2, l0 : float
-        Penalties on ``sum alpha |w|``, ``sum alpha w^2`` and on the features in use.
-    tol : float
-        The largest violation of optimality, as a share of the largest gradient at the start, and
-        the largest duality gap, as a share of the loss of a constant.
-    max_rounds : int
-        Grafting rounds; without an L0 penalty a round of a linear model frees many weights.
-    max_features, max_hidden : int or None
-    adjust : {"all", "newest"}
-        What is fitted after a graft: all free weights, or the newest and the biases (Section 3.4).
-    retries : int
-        How many further candidates are tried when the criterion rises (Section 3.2.3).
-    fit_intercept, standardize : bool
+    ``tol`` is the largest violation of optimality, as a share of the largest gradient at the start,
+    and the largest duality gap, as a share of the loss of a constant. ``adjust`` is what is fitted
+    after a graft: all free weights, or the newest and the biases (Section 3.4); ``retries`` are
+    further candidates that are tried when the criterion rises (Section 3.2.3).
     """
 
     model: Literal["linear", "mlp"] = "linear"
@@ -64,22 +52,10 @@ class GraftingParams:
 
 
 class View:
-    """The training rows of a table.
+    """The training rows of a table; others have weight zero, but are predicted too.
 
-    Other rows have weight zero: predictions are made for them too, but they do not influence the
-    fit. A standardised value is ``(stored - mean) * inverse``; a column that is constant among the
+    A standardised value is ``(stored - mean) * inverse``; a column that is constant among the
     training rows has ``inverse`` 0.
-
-    Parameters
-    ----------
-    columns : TableColumns
-    target : array of shape (n_rows,)
-    weight : array of shape (n_rows,)
-    train : array of int
-        The training rows.
-    loss : Loss
-    threads : Threads
-    centre, scale : bool
     """
 
     def __init__(
@@ -174,8 +150,7 @@ def without_duplicates(
     """Leave out new features that are duplicates (or negatives) of others before them.
 
     With equal columns the optimum is not unique; all weight goes to the first. Duplicates have
-    exactly the same gradient, so only columns with equal gradients are compared. A duplicate with
-    a lower alpha stays.
+    exactly the same gradient. A duplicate with a lower alpha stays.
     """
     everyone = np.concatenate([old, new])
     size = np.abs(gradient[everyone])
@@ -197,10 +172,7 @@ def without_duplicates(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraftingData:
-    """The data of a fit.
-
-    ``unit`` is (offset, scale) of the target: a network fits a standardised target.
-    """
+    """The data of a fit; ``unit`` is (offset, scale) of the target, standardised for networks."""
 
     columns: TableColumns
     target: FloatArray

@@ -191,10 +191,7 @@ class FreeColumns:
 
 
 class ChunkedColumns(FreeColumns):
-    """Free columns that may not fit in memory: only products are kept.
-
-    Columns are gathered again for each sum, a few rows at a time.
-    """
+    """Free columns that are gathered for each sum, a few rows at a time: only products are kept."""
 
     def fits(self, free: Free) -> bool:
         """Whether the weights fit in one matrix."""

@@ -36,11 +36,6 @@ def graft_one_by_one(
     The bound of Eq. 9 is ``l0 cost - |w'| (|dL/dw| - l1 alpha - l2 alpha |w'|)``, with w' the
     newest weight; used features cost nothing. If the criterion rises, the graft is undone, and
     ``params.retries`` further candidates are tried (Section 3.2.3).
-
-    Yields
-    ------
-    Graft
-        The state before the first graft, then after each.
     """
     criterion = _criterion(growing, params, cost_model)
     min_decrease = params.tol * abs(criterion)
@@ -92,10 +87,7 @@ def _candidates(
 
 
 class GrowingLinear:
-    """A linear model that grows by single weights.
-
-    A slot is an output: slot k, feature j is the weight of feature j for output k.
-    """
+    """A linear model that grows by single weights; slot k is output k."""
 
     def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
         self._core = LinearGrafting(view, params, alpha)

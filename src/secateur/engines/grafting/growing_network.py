@@ -113,10 +113,9 @@ class GrowingNetwork:
         return float(self._view.gather(np.array([feature]), all_rows=True)[0] @ rows)
 
     def _fit(self, newest_sign: float) -> None:
-        """Minimise Eq. 7 over the free weights with fixed signs.
+        """Minimise Eq. 7 over the free weights; those that end at zero may try the other sign.
 
-        With a fixed sign the absolute value is linear, so L-BFGS-B with bounds applies. Weights
-        that end at zero may try the other sign.
+        With fixed signs the absolute value is linear, so L-BFGS-B with bounds applies.
         """
         from scipy.optimize import minimize
 

@@ -67,18 +67,7 @@ class LinearModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkWeights:
-    """Connections and biases of a network.
-
-    Parameters
-    ----------
-    feature, unit : int arrays of shape (n_connections,)
-        Source and destination of each connection.
-    weight : array of shape (n_connections,)
-    unit_output : int array of shape (n_units,)
-        The output that each unit feeds.
-    hidden_bias : array of shape (n_units,)
-    output_bias : array of shape (n_outputs,)
-    """
+    """Connections of ``feature`` to hidden ``unit``, ``unit_output`` of each unit, and biases."""
 
     feature: IntArray
     unit: IntArray
@@ -170,11 +159,7 @@ def flat_gradient(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkModel:
-    """A network on columns ``(x - centre) * inverse``; its output times ``scale``, plus ``offset``.
-
-    Scale and offset are those of a numeric target, which is standardised for the fit because
-    units give values between -1 and 1.
-    """
+    """A network on columns ``(x - centre) * inverse``; its outputs are scaled by ``scale``."""
 
     loss: Loss
     network: NetworkWeights

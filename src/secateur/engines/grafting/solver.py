@@ -24,12 +24,8 @@ ARMIJO = 1e-4  # share of the predicted decrease that a step must reach
 class Penalty:
     """``l1 sum alpha |w| + l2 sum alpha w^2``; an alpha for each feature, the same for outputs.
 
-    Attributes
-    ----------
-    threshold : array of shape (n_features,)
-        The gradient that a weight at zero must exceed; infinite if ``l1`` is.
-    ridge : array of shape (n_features,)
-        The slope of the gradient of the squared part.
+    The gradient of a weight at zero must exceed ``threshold``; ``ridge`` is the slope of the
+    gradient of the squared part.
     """
 
     __slots__ = ("alpha", "l1", "l2", "ridge", "threshold")
@@ -97,10 +93,7 @@ def duality_gap(
 
 @dataclass(slots=True, eq=False)
 class LinearState:
-    """Weights of all features, intercepts, and their raw predictions.
-
-    ``known_loss`` caches the loss of the raw predictions.
-    """
+    """Weights of all features, intercepts, their raw predictions, and the loss of these, cached."""
 
     weight: FloatArray
     intercept: FloatArray
