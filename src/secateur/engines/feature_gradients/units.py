@@ -117,7 +117,7 @@ class Units:
         return column, groups.indices, top, cost
 
     def with_size(self, by_column: FloatArray, n_features: int) -> FloatArray:
-        """V of units, changed so that the first ``n_features`` columns are selected, if they fit."""
+        """V of units, changed to select the first ``n_features`` columns, of groups what fits."""
         v = self._max_by_unit(by_column)
         sizes = np.ones(self.n_units) if self.unit is None else np.bincount(self.unit)
         by_rank = np.argsort(-v, kind="stable")
