@@ -6,6 +6,7 @@ import math
 from contextlib import suppress
 
 import pytest
+from path_differences import paths_equal
 
 import secateur
 from secateur.engines import drive as drive_module
@@ -19,7 +20,6 @@ from secateur.path import (
     Step,
     StopReason,
     TimeLimit,
-    paths_equal,
 )
 
 NAMES = [f"f{j}" for j in range(20)]

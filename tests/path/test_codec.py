@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from path_differences import explain_difference
 
 from secateur.exceptions import StorageError
-from secateur.path import Score, SelectionPath, Step, StopReason, explain_difference
+from secateur.path import Score, SelectionPath, Step, StopReason
 from secateur.path.path import load_evidence_json
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "path_v1.json"

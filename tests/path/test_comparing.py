@@ -1,4 +1,4 @@
-"""Where two paths differ, and which scores are comparable."""
+"""Where two paths differ."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ import math
 from dataclasses import replace
 
 import pytest
+from path_differences import explain_difference, paths_equal
 
-from secateur.exceptions import ComparisonError
-from secateur.path import (
-    Score,
-    SelectionPath,
-    Step,
-    StopReason,
-    check_comparable,
-    explain_difference,
-    paths_equal,
-)
+from secateur.path import Score, SelectionPath, Step, StopReason
 
 
 def make(*steps, **changes):
@@ -92,19 +84,3 @@ def test_floats_are_compared_bit_for_bit_by_default():
     assert paths_equal(a, b, rtol=1e-12)
     assert not paths_equal(make(one(objective=0.0)), make(one(objective=-0.0)))
     assert not paths_equal(a, make(one(objective=0.31)), rtol=1e-3)
-
-
-def scored(origin="held_out", metric="log_loss", greater=False, **changes):
-    return make(Step.of([0], score=Score(0.5, 0.1, (), origin, metric, greater)), **changes)
-
-
-def test_alike_scores_are_comparable():
-    check_comparable([])
-    check_comparable([scored(), scored(), make(one(score=None)), make()])
-    check_comparable(path for path in [scored(), scored()])
-
-
-@pytest.mark.parametrize("other", [{"origin": "inner"}, {"metric": "mae"}, {"greater": True}])
-def test_scores_of_another_kind_are_refused(other):
-    with pytest.raises(ComparisonError, match=r"log_loss \(held_out, .*'demo' and .* for 'late'"):
-        check_comparable([make(), scored(), scored(**other, algorithm="late")])

@@ -11,10 +11,11 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from path_differences import paths_equal
 from rich.console import Console
 
 from secateur.exceptions import ComparisonError, MissingDependencyError, ParameterError
-from secateur.path import Score, SelectionPath, Step, StopReason, paths_equal
+from secateur.path import Score, SelectionPath, Step, StopReason
 
 
 def shown(renderable, width=160):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from secateur.path.codec import versions
-from secateur.path.comparing import check_comparable, explain_difference, paths_equal
 from secateur.path.cutting import (
     AtMost,
     Best,
@@ -43,9 +42,6 @@ __all__ = [
     "TimeLimit",
     "WithinBudget",
     "as_rule",
-    "check_comparable",
-    "explain_difference",
     "load_rule",
-    "paths_equal",
     "versions",
 ]

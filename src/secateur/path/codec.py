@@ -24,7 +24,6 @@ import numpy as np
 
 from secateur import __version__
 from secateur.exceptions import SecateurError, StorageError
-from secateur.path.values import thawed_json
 
 T = TypeVar("T")
 
@@ -134,7 +133,7 @@ def _encode_any(value: Any) -> Any:
         return [_encode_any(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": repr(value)}
-    return thawed_json(value)
+    return value
 
 
 # ---- reading ----------------------------------------------------------------------------------
@@ -174,21 +173,13 @@ def read_document(kind: type, text: str | bytes) -> dict[str, Any]:
             f"A {known.what} must have the format {known.name!r}. Got {found!r}. "
             f"Check that this is a file in which a {known.what} was saved."
         )
-    check_version(document.get("version"), known.version, known.what)
+    version = document.get("version")
+    if type(version) is not int or not 1 <= version <= known.version:
+        raise StorageError(
+            f"The version of a {known.what} must be a whole number from 1 to {known.version}. "
+            f"Got version {version!r}. Save it again, or install a newer secateur to read it."
+        )
     return document
-
-
-def check_version(found: Any, known: int, what: str) -> None:
-    """Raise unless a version is a whole number from 1 to the one that is known."""
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise StorageError(
-            f"A {what} must have a whole number >= 1 as its version. Got {found!r}. Save it again."
-        )
-    if found > known:
-        raise StorageError(
-            f"The {what} must be of version {known} or older. Got version {found}. "
-            "Install a newer secateur to read it."
-        )
 
 
 def from_document(kind: type[T], document: Any, where: str) -> T:
@@ -313,8 +304,4 @@ def write_whole(file: str | os.PathLike[str], text: str) -> Path:
 
 def versions() -> dict[str, str]:
     """Return the versions of secateur, numpy and Python."""
-    return {
-        "secateur": __version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
+    return {"secateur": __version__, "numpy": np.__version__, "python": platform.python_version()}

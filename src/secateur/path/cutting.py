@@ -15,16 +15,8 @@ import numpy as np
 from secateur.exceptions import ParameterError, SecateurError, StorageError
 from secateur.path import rendering
 from secateur.path.codec import from_document, to_document
-from secateur.path.limits import within_budget
-from secateur.path.step import (
-    best_among,
-    envelope,
-    last_largest,
-    require_steps,
-    smallest_among,
-    usable,
-)
-from secateur.path.values import real_number, whole_number
+from secateur.path.step import best_among, envelope, require_steps, smallest_among, usable
+from secateur.path.values import real_number, whole_number, within_budget
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -57,7 +49,7 @@ class Best:
     def choose(self, path: SelectionPath) -> int:
         """Return the index of the chosen step."""
         require_steps(path)
-        return best_among(path, _all(path)) if path.has_scores else len(path) - 1
+        return best_among(path, np.arange(len(path))) if path.has_scores else len(path) - 1
 
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
@@ -232,12 +224,10 @@ _HALF = 0.5
 _LAST_STEP = "the last step, since the path has no scores"
 
 
-def _all(path: SelectionPath) -> IntArray:
-    return np.arange(len(path), dtype=np.int64)
-
-
 def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | IntArray) -> int:
-    return best_among(path, fitting) if path.has_scores else last_largest(size, fitting)
+    if path.has_scores:
+        return best_among(path, fitting)
+    return int(fitting[np.flatnonzero(size[fitting] == size[fitting].max())[-1]])
 
 
 def _limited(path: SelectionPath, index: int, limit: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from secateur.exceptions import ComparisonError, ParameterError
+from secateur.path import rendering
 from secateur.path.codec import (
     file_format,
     from_json,
@@ -121,14 +122,10 @@ class Selection(Refrozen):
         return f"Selection({self.n_features} of {self.n_features_in} features, {self.rule})"
 
     def __rich__(self) -> RenderableType:
-        from secateur.path.rendering import selection_to_rich
-
-        return selection_to_rich(self)
+        return rendering.selection_to_rich(self)
 
     def _repr_html_(self) -> str:
-        from secateur.path.rendering import selection_to_html
-
-        return selection_to_html(self)
+        return rendering.selection_to_html(self)
 
 
 @file_format("secateur.path", 1, "path", "Save it again from the run that made it.")
@@ -276,9 +273,7 @@ class SelectionPath(Refrozen):
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one plain dict for each step."""
-        from secateur.path.rendering import row_of
-
-        return [row_of(self, index) for index in range(len(self))]
+        return [rendering.row_of(self, index) for index in range(len(self))]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame."""
@@ -320,19 +315,13 @@ class SelectionPath(Refrozen):
         return load(cls, file)
 
     def __repr__(self) -> str:
-        from secateur.path.rendering import summary
-
-        return f"SelectionPath({summary(self)})"
+        return f"SelectionPath({rendering.summary(self)})"
 
     def __rich__(self) -> RenderableType:
-        from secateur.path.rendering import path_to_rich
-
-        return path_to_rich(self)
+        return rendering.path_to_rich(self)
 
     def _repr_html_(self) -> str:
-        from secateur.path.rendering import path_to_html
-
-        return path_to_html(self)
+        return rendering.path_to_html(self)
 
     def _names(self, features: IntArray) -> tuple[str, ...]:
         return tuple(self.feature_names[feature] for feature in features)

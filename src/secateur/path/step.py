@@ -154,7 +154,8 @@ class Step(Refrozen):
         for name in ("penalty", "objective", "cost", "seconds"):
             object.__setattr__(self, name, float(getattr(self, name)))
         object.__setattr__(self, "details", _frozen_details(self.details))
-        object.__setattr__(self, "supports", _frozen_supports(self.supports))
+        supports = {str(k): frozen_integers("supports", v) for k, v in self.supports.items()}
+        object.__setattr__(self, "supports", MappingProxyType(supports))
         _check_support(self.support, self.order, self.weight)
         _check_supports(self.support, self.supports)
 
@@ -208,13 +209,6 @@ def _frozen_details(details: Mapping[str, Any]) -> Any:
                 "Keep collections on the model, or give each item its own key."
             )
     return frozen
-
-
-def _frozen_supports(supports: Mapping[str, Any]) -> Any:
-    frozen = {
-        str(name): frozen_integers("supports", features) for name, features in supports.items()
-    }
-    return MappingProxyType(frozen)
 
 
 def _check_supports(support: IntArray, supports: Mapping[str, IntArray]) -> None:
@@ -279,11 +273,6 @@ def best_among(path: SelectionPath, indices: IntArray) -> int:
 def smallest_among(path: SelectionPath, indices: IntArray) -> int:
     """Return the step with the fewest features; ties: lower cost, better score, earlier."""
     return _first(indices, -path.utilities, _payable(path.costs), path.n_features)
-
-
-def last_largest(size: FloatArray | IntArray, indices: IntArray) -> int:
-    """Return the latest of the steps of largest `size`."""
-    return int(indices[np.flatnonzero(size[indices] == size[indices].max())[-1]])
 
 
 def _first(indices: IntArray, *keys: FloatArray | IntArray) -> int:

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from secateur.exceptions import ParameterError
-from secateur.path.limits import within_budget
 from secateur.path.path import StopReason
 from secateur.path.step import Step
-from secateur.path.values import real_number, whole_number
+from secateur.path.values import real_number, whole_number, within_budget
 
 
 @dataclass(frozen=True, slots=True, eq=False)

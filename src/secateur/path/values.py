@@ -145,3 +145,18 @@ def as_pandas(
             "Install it with 'pip install pandas', or use to_rows()."
         ) from error
     return pd.DataFrame(rows, columns=None if columns is None else list(columns))
+
+
+COST_TOLERANCE = 1e-12
+"""Relative. Costs are sums of floats: three features at 0.1 cost 0.30000000000000004, and a budget
+of 0.3 must allow them."""
+
+
+def within_budget(cost: Any, budget: float) -> Any:
+    """Return whether costs, a number or an array of them, are within a budget."""
+    return cost <= highest_cost(budget)
+
+
+def highest_cost(budget: float) -> float:
+    """The highest cost that is within a budget."""
+    return budget * (1.0 + COST_TOLERANCE)

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from secateur.data.costs import CostModel
-from secateur.path.limits import within_budget
 from secateur.path.step import Score
+from secateur.path.values import within_budget
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 SCORE_TOL = 1e-12  # scores that differ by less are ties: folds are averaged in floating point
