@@ -16,11 +16,8 @@ from secateur.data.sampling import sample_rows
 from secateur.data.table import Table
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
-COLUMNS_AT_ONCE = 4
-"""Columns copied to floats together: half a cache line of a row."""
-
-SAMPLE_ROWS = 200_000
-"""Above so many rows the cuts are chosen on a sample of that size."""
+COLUMNS_AT_ONCE = 4  # columns copied to floats together: half a cache line of a row
+SAMPLE_ROWS = 200_000  # above so many rows the cuts are chosen on a sample of that size
 
 
 class BinnedColumns(NamedTuple):

@@ -17,26 +17,15 @@ from secateur._kernels.records import N_CODES
 from secateur._kernels.threads import Threads
 from secateur.typing import AnyArray, BoolArray, CodeArray, IntArray
 
-LEAST_ROWS = 50_000
-"""Fewer rows are added up before the columns are bundled."""
-
-SAMPLE_ROWS = 10_000
-"""Rows, at equal distances, by which it is tried out what goes together..."""
-
+LEAST_ROWS = 50_000  # fewer rows are added up before the columns are bundled
+SAMPLE_ROWS = 10_000  # rows, at equal distances, by which it is tried out what goes together...
+# ... in at most so many combinations: all rows have more.
 SAMPLED_CODES = 160
-"""... in at most so many combinations: all rows have more."""
-
-MOST_BINS = 64
-"""Columns of more bins are left as they are: hardly two of them go together."""
-
-N_OPEN = 6
-"""The groups that a column is tried with."""
-
-LEAST_SAVED = 0.25
-"""The share of the columns that must be saved..."""
-
+MOST_BINS = 64  # columns of more bins are left as they are: hardly two of them go together
+N_OPEN = 6  # the groups that a column is tried with
+LEAST_SAVED = 0.25  # the share of the columns that must be saved...
+# ... by bundled columns that are no more than such a share of all, or one: they take memory.
 MOST_ADDED = 0.1
-"""... by bundled columns that are no more than such a share of all, or one: they take memory."""
 
 
 class BundledCodes(NamedTuple):

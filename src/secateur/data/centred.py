@@ -13,15 +13,13 @@ from secateur.data.table import Table
 from secateur.exceptions import InputError
 from secateur.typing import BoolArray, FloatArray, IntArray
 
+# Columns read in one go: a block of them stays in the cache for tables of a few thousand rows.
 COLUMNS_AT_ONCE = 64
-"""Columns read in one go: a block of them stays in the cache for tables of a few thousand rows."""
-
+# A column whose spread is below this share of its largest value is constant but for rounding.
 FLAT = 1e-7
-"""A column whose spread is below this share of its largest value is constant but for rounding."""
 
 
-LARGEST = 1e18
-"""Cells are held in float32, and multiplied with each other."""
+LARGEST = 1e18  # cells are held in float32, and multiplied with each other
 
 
 class DenseRows(NamedTuple):
@@ -77,11 +75,10 @@ def check_size(values: FloatArray) -> None:
     """Refuse values whose squares do not fit into float32."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST:
-        msg = (
+        raise InputError(
             f"Values of X must be finite in float32 with their squares, so at most {LARGEST:g} "
             f"after centring. Got {largest:g}. Use standardize=True, or clip the outliers."
         )
-        raise InputError(msg)
 
 
 # ---- dense ------------------------------------------------------------------------------------

@@ -8,15 +8,9 @@ from pathlib import Path
 
 from secateur.exceptions import OutOfMemoryError, ParameterError
 
-ROOT = Path("/")
-"""The folder with ``proc`` and ``sys`` of Linux; elsewhere no limit is known."""
-
-MIN_LIMIT = 10**8
-"""The smallest limit: Python and its libraries take as much."""
-
-UNKNOWN = 4 * 10**9
-"""The default limit where the system does not report its memory."""
-
+ROOT = Path("/")  # the folder with ``proc`` and ``sys`` of Linux; elsewhere no limit is known
+MIN_LIMIT = 10**8  # the smallest limit: Python and its libraries take as much
+UNKNOWN = 4 * 10**9  # the default limit where the system does not report its memory
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _CGROUP = Path("sys/fs/cgroup")
 
@@ -88,11 +82,10 @@ def resolve_limit(memory_limit: float | str | None) -> int:
         found = re.fullmatch(r"\s*([0-9.]+)\s*([kMGT]?)B?\s*", memory_limit)
         memory_limit = float(found[1]) * _UNITS[found[2]] if found else -1.0
     if isinstance(memory_limit, bool) or not memory_limit >= MIN_LIMIT:
-        msg = (
+        raise ParameterError(
             f"'memory_limit' must be at least {MIN_LIMIT // 10**6} MB, as bytes or as text. Got "
             f"{memory_limit!r}. Use '2GB', or None for half of what is free."
         )
-        raise ParameterError(msg)
     return int(memory_limit)
 
 

@@ -110,17 +110,11 @@ def apply_scale(columns: DenseColumns | SparseColumns, scale: Scale, threads: Th
     threads.run(lambda a, b: scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN)
 
 
-GRAIN = 16
-"""Columns that are worth a thread."""
-
+GRAIN = 16  # columns that are worth a thread
+# A sparse table with a larger share of stored cells takes less memory as a dense one.
 CROWDED = 2.0 / 3.0
-"""A sparse table with a larger share of stored cells takes less memory as a dense one."""
-
-BLOCK_CELLS = 1 << 20
-"""Cells copied out of a table at a time."""
-
-WORTH_A_THREAD = 100_000
-"""Stored cells of a loop that are worth waking a thread for."""
+BLOCK_CELLS = 1 << 20  # cells copied out of a table at a time
+WORTH_A_THREAD = 100_000  # stored cells of a loop that are worth waking a thread for
 
 
 @dataclass(frozen=True, slots=True, eq=False)

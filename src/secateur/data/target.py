@@ -152,8 +152,8 @@ def _check_classes(classes: AnyArray | None) -> None:
         )
 
 
+# Whole numbers with at most so many different values are classes, if nobody says otherwise.
 MOST_CLASSES = 20
-"""Whole numbers with at most so many different values are classes, if nobody says otherwise."""
 
 
 def guess_target_type(y: Any) -> TargetType:

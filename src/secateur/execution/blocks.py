@@ -58,12 +58,11 @@ class FileAllocator:
                 _reserve(file, n_bytes)
                 mapped = mmap.mmap(file.fileno(), n_bytes)
         except OSError as error:
-            msg = (
+            raise StorageError(
                 "The folder of a stored table must have room for what moves with its rows, "
                 f"{n_bytes / 1e6:.0f} MB a block. Got none: {error}. Free some space, or raise "
                 "'memory_limit'."
-            )
-            raise StorageError(msg) from error
+            ) from error
         self._maps.append(mapped)
         return np.frombuffer(mapped, dtype).reshape(shape)
 
@@ -93,14 +92,10 @@ def prefetch_pages(mapped: mmap.mmap) -> None:
         mapped.madvise(mmap.MADV_WILLNEED)
 
 
-ROWS_PER_THREAD = 8192
-"""Loops over fewer rows than this are not worth a second thread."""
-
-HISTOGRAM_BYTES = 1 << 20
-"""Bytes that the histograms of nodes that are built together may take..."""
-
+ROWS_PER_THREAD = 8192  # loops over fewer rows than this are not worth a second thread
+HISTOGRAM_BYTES = 1 << 20  # bytes that the histograms of nodes that are built together may take...
+# ... and how many nodes these are at the most; there is always room for one.
 NODES_AT_ONCE = 8
-"""... and how many nodes these are at the most; there is always room for one."""
 
 RowArray = npt.NDArray[np.uint32]
 PackedArray = npt.NDArray[np.int64]

@@ -21,11 +21,8 @@ from secateur.execution.worker import BlockSource, CodeBlockSource
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import Result
 
-FAN_IN = 8
-"""Actors whose results one actor, or the client, adds up at the most."""
-
-PATIENCE = 60.0
-"""Seconds that a cluster without workers is given to find some."""
+FAN_IN = 8  # actors whose results one actor, or the client, adds up at the most
+PATIENCE = 60.0  # seconds that a cluster without workers is given to find some
 
 
 class DaskExecutor:
@@ -70,20 +67,17 @@ class DaskExecutor:
         try:
             import distributed
         except ImportError as error:
-            msg = (
+            raise MissingDependencyError(
                 "DaskExecutor needs dask.distributed. Got no such package. Install it with 'pip "
                 "install secateur[dask]'."
-            )
-            raise MissingDependencyError(msg) from error
+            ) from error
         if not isinstance(client, distributed.Client):
-            msg = (
+            raise ParameterError(
                 f"'client' must be a dask.distributed.Client. Got {type(client).__name__}. Use "
                 "Client(address), or Client() for a cluster of this machine."
             )
-            raise ParameterError(msg)
         if fan_in < 2:
-            msg = f"'fan_in' must be >= 2. Got {fan_in!r}. Use {FAN_IN}."
-            raise ParameterError(msg)
+            raise ParameterError(f"'fan_in' must be >= 2. Got {fan_in!r}. Use {FAN_IN}.")
         self.client = client
         self.fan_in = int(fan_in)
         if direct and not client.direct_to_workers:
@@ -178,8 +172,7 @@ def is_executor(value: Any) -> bool:
 
 # ---- independent tasks ------------------------------------------------------------------------
 
-PULSE = 5.0
-"""Seconds between two looks at whether there are workers, while no task is done."""
+PULSE = 5.0  # seconds between two looks at whether there are workers, while no task is done
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from secateur.execution.dask import DaskExecutor
 
 
-PAUSE = 0.2
-"""Seconds between two looks at a cluster without workers."""
-
+PAUSE = 0.2  # seconds between two looks at a cluster without workers
+# What to do after a cluster is lost.
 AGAIN = "then go on with resume= where there is one, or begin again."
-"""What to do after a cluster is lost."""
 
 
 class Workers:
@@ -45,11 +43,10 @@ class Workers:
         until = time.monotonic() + self._patience
         while not (found := self._look()):
             if time.monotonic() > until:
-                msg = (
+                raise ClusterError(
                     f"A cluster must have a worker. Got none for {self._patience:g} seconds. Start "
                     f"workers; {AGAIN}"
                 )
-                raise ClusterError(msg)
             time.sleep(PAUSE)
         return found
 
@@ -85,8 +82,7 @@ def trees_of(actors: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
     return [(part[0], trees_of(part[1:], fan_in)) for part in parts]
 
 
-AHEAD = 2
-"""Blocks on their way to each actor at a time: those of a table in memory are large."""
+AHEAD = 2  # blocks on their way to each actor at a time: those of a table in memory are large
 
 
 class DaskRowStore:
@@ -209,11 +205,10 @@ class DaskRowStore:
                 while waiting:
                     waiting.popleft().result()
         except FileNotFoundError as error:
-            msg = (
+            raise ClusterError(
                 "The folder of a stored table must be one that all workers see. Got none at "
                 f"{error.filename!r} on a worker. Give open_table a shared 'cache'."
-            )
-            raise ClusterError(msg) from error
+            ) from error
 
     def _begin(self, fit: DaskFit, address: str, numbers: Sequence[int]) -> None:
         first, n_rows = self._source.first_row, self._source.n_rows
@@ -251,8 +246,8 @@ class DaskRowStore:
                 actor.catch_up(fit.number, numbers, *fit.history()).result()
 
 
+# How often a worker that the scheduler has still is asked before it counts as lost.
 MOST_IN_VAIN = 50
-"""How often a worker that the scheduler has still is asked before it counts as lost."""
 
 
 class DaskFit:
@@ -330,11 +325,10 @@ class DaskFit:
                     raise
                 n_in_vain = 0 if self._repair() else n_in_vain + 1
                 if n_in_vain > MOST_IN_VAIN:
-                    msg = (
+                    raise ClusterError(
                         "A worker of the cluster must answer. Got none, though the scheduler has "
                         f"it still: {error}. Restart that worker, and go on with resume=."
-                    )
-                    raise ClusterError(msg) from error
+                    ) from error
                 time.sleep(0.1 if n_in_vain else 0.0)
 
     def _repair(self) -> bool:

@@ -28,11 +28,10 @@ from secateur.execution.number_blocks import (
 )
 from secateur.typing import Executor, FloatArray, IntArray
 
+# Cells of the columns in use that are gone over at a time, where they are not in memory...
 CHUNK_CELLS = 1 << 20
-"""Cells of the columns in use that are gone over at a time, where they are not in memory..."""
-
+# ... and the fewest rows of them.
 LEAST_CHUNK = 256
-"""... and the fewest rows of them."""
 
 
 class DistributedColumns:

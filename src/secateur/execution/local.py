@@ -110,17 +110,14 @@ def _add(total: Any, result: Any) -> Any:
     return total + result
 
 
+# What a row takes beside its codes, target and weight: place in the tree, packed sums ...
 ROW_BYTES = 48
-"""What a row takes beside its codes, target and weight: place in the tree, packed sums ..."""
-
+# ... and for each output: prediction, gradient, hessian.
 OUTPUT_BYTES = 24
-"""... and for each output: prediction, gradient, hessian."""
-
+# Of the limit; the rest is for bundled columns and what comes and goes: sums, histograms.
 USABLE = 0.95
-"""Of the limit; the rest is for bundled columns and what comes and goes: sums, histograms."""
-
+# What moves with the rows stays in memory if it takes no more than such a share of it.
 STATE_SHARE = 0.6
-"""What moves with the rows stays in memory if it takes no more than such a share of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,8 +25,7 @@ from secateur.storage.parts import LazyTable
 from secateur.storage.stored_table import StoredBlock, StoredTable
 from secateur.typing import Finish
 
-CODES = 0
-"""The number of the fit that is none: calls on the codes themselves."""
+CODES = 0  # the number of the fit that is none: calls on the codes themselves
 
 
 class Call(NamedTuple):
@@ -152,14 +151,11 @@ def joined(verb: str, answers: Sequence[Any]) -> Any:
     return None
 
 
-BLOCK_CELLS = 1 << 22
-"""Cells of a block of numbers, about: 32 MB of a dense one."""
-
+BLOCK_CELLS = 1 << 22  # cells of a block of numbers, about: 32 MB of a dense one
+# A table is cut into no more blocks than that: each has an answer of its own to every question.
 MOST_BLOCKS = 64
-"""A table is cut into no more blocks than that: each has an answer of its own to every question."""
 
-Make = Callable[[Any, Any, Threads], Any]
-"""From a recipe, and what all blocks share, to a block."""
+Make = Callable[[Any, Any, Threads], Any]  # from a recipe, and what all blocks share, to a block
 
 
 class BlockSource(Protocol):

@@ -28,11 +28,8 @@ from secateur.storage.parts import (
 from secateur.storage.sources import Part, Source
 from secateur.typing import AnyArray, BoolArray, IntArray
 
-MIN_SAMPLE = 20_000
-"""Rows that choose the bins, however wide the table and small the memory."""
-
-SAMPLE_SHARE = 4
-"""The sample takes at most the fourth part of the memory."""
+MIN_SAMPLE = 20_000  # rows that choose the bins, however wide the table and small the memory
+SAMPLE_SHARE = 4  # the sample takes at most the fourth part of the memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,11 +24,10 @@ def format_of(path: Path) -> str:
         return kind_of_file(path).format.replace("tsv", "csv")
     kinds = {kind_of_name(file.name).format for file in files_of(path)} - {"", "libsvm", "npz"}
     if len(kinds) > 1:
-        msg = (
+        raise InputError(
             f"A folder must hold files of one kind. Got {sorted(kinds)} in {str(path)!r}. Give "
             "each kind a folder of its own."
         )
-        raise InputError(msg)
     return kinds.pop().replace("tsv", "csv") if kinds else "parquet"
 
 
@@ -92,11 +91,10 @@ def _parquet_tables(files: list[Path], n_rows: int) -> Iterator[Any]:
 def _check_alike(parts: list[TextFrames], path: Any) -> None:
     others = [part.names for part in parts if part.names != parts[0].names]
     if others:
-        msg = (
+        raise InputError(
             f"The files of a folder must have the same columns. Got {some_of(parts[0].names)} and "
             f"{some_of(others[0])} in {str(path)!r}. Write them alike."
         )
-        raise InputError(msg)
 
 
 def open_dataset(path: Any) -> Any:
@@ -106,8 +104,9 @@ def open_dataset(path: Any) -> Any:
         return path
     kind = format_of(Path(path))
     if kind == "npz":
-        msg = f"{path} must be Parquet, Feather, CSV or LIBSVM. Got NPZ. Load its arrays instead."
-        raise InputError(msg)
+        raise InputError(
+            f"{path} must be Parquet, Feather, CSV or LIBSVM. Got NPZ. Load its arrays instead."
+        )
     try:
         return ds.dataset(os.fspath(path), format=kind, partitioning="hive")
     except (OSError, ValueError) as error:
@@ -118,11 +117,10 @@ def _pyarrow_dataset() -> Any:
     try:
         import pyarrow.dataset as ds
     except ImportError as error:
-        msg = (
+        raise MissingDependencyError(
             "Files of tables need pyarrow. Got no such package. Install it with 'pip install "
             "secateur[frames]'."
-        )
-        raise MissingDependencyError(msg) from error
+        ) from error
     return ds
 
 
@@ -158,11 +156,10 @@ def libsvm_blocks(
     opened = open_libsvm(Path(file))
     width = len(opened.names)
     if n_columns is not None and n_columns < width:
-        msg = (
+        raise InputError(
             f"{os.fspath(file)} must be a LIBSVM file with {n_columns} columns. Got {width}. Check "
             "the file, or the number of columns."
         )
-        raise InputError(msg)
     return _libsvm_parts(opened, n_rows, n_columns or width)
 
 

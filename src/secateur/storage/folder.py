@@ -33,9 +33,8 @@ from secateur.typing import AnyArray, IntArray
 
 HEADER = "header.json"
 CODES = ("secateur table", "codes.bin")
+# The kinds of tables on disk: name in the header, and the file of the blocks.
 NUMBERS = ("secateur numbers", "numbers.bin")
-"""The kinds of tables on disk: name in the header, and the file of the blocks."""
-
 VERSION = 1
 
 
@@ -149,26 +148,23 @@ def read_header(folder: Path, kind: str) -> dict[str, Any]:
     try:
         header: dict[str, Any] = json.loads((folder / HEADER).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        msg = (
+        raise StorageError(
             f"{str(folder)!r} must be a stored table. Got no header that can be read: {error}. "
             "Delete the folder and open the data again."
-        )
-        raise StorageError(msg) from error
+        ) from error
     if header.get("kind") != kind or header.get("version") != VERSION:
-        msg = (
+        raise StorageError(
             f"{str(folder)!r} must be a stored table of version {VERSION}. Got "
             f"{header.get('kind')!r}, version {header.get('version')!r}. Delete the folder and "
             "open the data again."
         )
-        raise StorageError(msg)
     for name, size in header["sizes"].items():
         file = folder / name
         if not file.is_file() or file.stat().st_size != size:
-            msg = (
+            raise StorageError(
                 f"{str(folder)!r} must be a whole stored table. Got {name} missing or of another "
                 "size. Delete the folder and open the data again."
             )
-            raise StorageError(msg)
     return header
 
 
@@ -274,8 +270,9 @@ class LabelColumn:
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
         if array.ndim != 1:
-            msg = f"'target' must be one value per row. Got shape {array.shape}. Name one column."
-            raise InputError(msg)
+            raise InputError(
+                f"'target' must be one value per row. Got shape {array.shape}. Name one column."
+            )
         array = array if kept is None else array[kept]
         if array.dtype.kind in "biuf":
             self._parts.append(array)
@@ -289,11 +286,10 @@ class LabelColumn:
         kinds = {part.dtype.kind for part in self._parts}
         has_text = bool(self._codes)
         if has_text and kinds != {"i"}:
-            msg = (
+            raise InputError(
                 "'target' must hold values of one kind. Got text in some rows and numbers in "
                 "others. Make all of them text, or all numbers."
             )
-            raise InputError(msg)
         array = np.concatenate(self._parts) if self._parts else np.empty(0)
         return LabelColumn.of(array, list(self._codes) if has_text else None)
 

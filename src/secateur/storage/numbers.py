@@ -40,20 +40,11 @@ from secateur.storage.sources import Block, Part, first_block, read_blocks
 from secateur.storage.stored_table import StoredRows, StoredTable
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-BLOCK_CELLS = 1 << 20
-"""Cells of a dense block, about: 8 MB once they are read."""
-
-LEAST_ROWS = 64
-"""The fewest rows of a block, however wide the table."""
-
-MOST_ROWS = 1 << 17
-"""The most rows of a dense block."""
-
-SPARSE_ROWS = 1 << 13
-"""The rows of a sparse one."""
-
-FEW = 0.25
-"""Up to such a share of the columns, they are read one by one."""
+BLOCK_CELLS = 1 << 20  # cells of a dense block, about: 8 MB once they are read
+LEAST_ROWS = 64  # the fewest rows of a block, however wide the table
+MOST_ROWS = 1 << 17  # the most rows of a dense block
+SPARSE_ROWS = 1 << 13  # the rows of a sparse one
+FEW = 0.25  # up to such a share of the columns, they are read one by one
 
 
 def rows_of_block(n_features: int, *, is_sparse: bool) -> int:
@@ -211,11 +202,9 @@ def _inside(piece: NumberPiece, rows: IntArray | None) -> IntArray | None:
     return None if stop - start == piece.n_rows else rows[start:stop] - piece.first_row
 
 
-PART_CELLS = 1 << 21
-"""Cells that are read together, about: 16 MB of them."""
-
+PART_CELLS = 1 << 21  # cells that are read together, about: 16 MB of them
+# Complains of columns before any work: it is given their names, and which are categories.
 Check = Callable[[tuple[str, ...], Sequence[int]], None]
-"""Complains of columns before any work: it is given their names, and which are categories."""
 
 
 class _Keeper:
@@ -324,11 +313,10 @@ def _add(part: Part, rows: RowCollector, writer: BlockWriter) -> None:
 
     if sp.issparse(part.X) != rows.reader.is_sparse:
         found = "dense after sparse" if rows.reader.is_sparse else "sparse after dense"
-        msg = (
+        raise InputError(
             f"The blocks of a stream must be of one kind. Got {found} ones. Make all of them "
             "sparse, or none."
         )
-        raise InputError(msg)
     if part.targets[0] is None:
         read_target(None, target_type="regression")
     labels = as_array(part.targets[0], "y")

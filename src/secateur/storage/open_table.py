@@ -18,26 +18,17 @@ from secateur.storage.folder import HEADER, digest, whole_folder
 from secateur.storage.sources import Roles, Source, open_source
 from secateur.storage.stored_table import StoredTable
 
+# What the numbers of the rows that are read at once may take, or less: see ``_rows_at_once``.
 PART_BYTES = 1 << 26
-"""What the numbers of the rows that are read at once may take, or less: see ``_rows_at_once``."""
-
+# They take at most such a part of the memory: some copies of them are there at a time.
 PART_SHARE = 64
-"""They take at most such a part of the memory: some copies of them are there at a time."""
-
-BLOCK_SHARE = 16
-"""A block of codes takes at most such a part of the memory."""
-
-BLOCK_ROWS = 1 << 17
-"""The most rows of a block, so that threads and workers have some to share."""
-
-LEAST_BLOCK = 1 << 12
-"""The fewest, however wide the table."""
-
+BLOCK_SHARE = 16  # a block of codes takes at most such a part of the memory
+BLOCK_ROWS = 1 << 17  # the most rows of a block, so that threads and workers have some to share
+LEAST_BLOCK = 1 << 12  # the fewest, however wide the table
+# A worker of a cluster has so many blocks at least, so that all have about the same rows...
 WORKER_BLOCKS = 4
-"""A worker of a cluster has so many blocks at least, so that all have about the same rows..."""
-
+# ... as long as these have so many rows: each block has an answer of its own to every question.
 LEAST_SHARED = 1 << 14
-"""... as long as these have so many rows: each block has an answer of its own to every question."""
 
 
 def open_table(
@@ -104,8 +95,9 @@ def open_table(
     """
     limit = resolve_limit(memory_limit)
     if isinstance(max_bins, bool) or not isinstance(max_bins, int) or not 2 <= max_bins <= 255:
-        msg = f"'max_bins' must be an int from 2 to 255. Got {max_bins!r}. Use 255 for the finest."
-        raise ParameterError(msg)
+        raise ParameterError(
+            f"'max_bins' must be an int from 2 to 255. Got {max_bins!r}. Use 255 for the finest."
+        )
     if isinstance(data, str | Path) and (Path(data) / HEADER).is_file():
         return StoredTable(Path(data), limit, executor=executor)
     source = open_source(data, target, Roles((), weight, task, tuple(drop)))
@@ -158,8 +150,7 @@ def _seed(random_state: Any) -> int:
     import numpy as np
 
     if isinstance(random_state, bool) or not isinstance(random_state, int) or random_state < 0:
-        msg = f"'random_state' must be an int >= 0. Got {random_state!r}. Use 0."
-        raise ParameterError(msg)
+        raise ParameterError(f"'random_state' must be an int >= 0. Got {random_state!r}. Use 0.")
     return int(np.random.RandomState(random_state).randint(2**31))
 
 

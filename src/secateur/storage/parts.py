@@ -41,8 +41,7 @@ from secateur.storage.folder import LabelColumn
 from secateur.storage.sources import Part
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-COLUMNS_AT_ONCE = 16
-"""Columns checked for infinities in one go."""
+COLUMNS_AT_ONCE = 16  # columns checked for infinities in one go
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,11 +71,10 @@ class PartReader:
         names = made_up_names(int(X.shape[1])) if given is None else given
         chosen = choose_categories(categorical_features, {}, names)
         if is_sparse and chosen:
-            msg = (
+            raise ParameterError(
                 "'categorical_features' must be None for a sparse table. Got columns. Use a dense "
                 "table for categories."
             )
-            raise ParameterError(msg)
         return cls(TableSchema(names), tuple(sorted(chosen)), is_sparse)
 
     def with_categories(self, counts: dict[int, Counter[Any]]) -> PartReader:
@@ -143,21 +141,19 @@ class PartReader:
 def check_any(n_rows: int) -> None:
     """Refuse a table without rows."""
     if n_rows == 0:
-        msg = (
+        raise InputError(
             "A table must have at least one row of positive weight. Got none. Check the file, or "
             "the filters that made it."
         )
-        raise InputError(msg)
 
 
 def check_same_rows(n_rows: int, n_before: int) -> None:
     """Refuse data that changed between two passes over it."""
     if n_rows != n_before:
-        msg = (
+        raise InputError(
             f"The data must stay as it is while it is read. Got {n_rows} rows where there were "
             f"{n_before} before. Open it again."
         )
-        raise InputError(msg)
 
 
 class RowCollector:
@@ -247,11 +243,10 @@ class LazyTable(RemoteTable):
         table = self._reader.table(self._parts[number].compute())
         self._reader.refuse_infinite(table)
         if table.n_rows != self.lengths[number]:
-            msg = (
+            raise InputError(
                 f"A part of a dask collection must stay as it is. Got {table.n_rows} rows, after "
                 f"{self.lengths[number]} at first. Persist what is drawn at random."
             )
-            raise InputError(msg)
         return table
 
 
@@ -262,8 +257,9 @@ def _frame_parts(X: Any) -> tuple[Sequence[Any], list[int]]:
 
 def _array_parts(X: Any) -> tuple[Sequence[Any], list[int]]:
     if X.ndim != 2:
-        msg = f"X must be a table of rows and columns. Got an array of shape {X.shape}. Reshape it."
-        raise InputError(msg)
+        raise InputError(
+            f"X must be a table of rows and columns. Got an array of shape {X.shape}. Reshape it."
+        )
     known = X.compute_chunk_sizes() if np.isnan(X.shape[0]) else X
     rows = known.rechunk((known.chunks[0], -1))
     return [rows.blocks[number] for number in range(rows.numblocks[0])], list(rows.chunks[0])

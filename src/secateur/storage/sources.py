@@ -29,8 +29,7 @@ from secateur.storage.reading.matrices import LABEL
 if TYPE_CHECKING:
     from secateur.storage.stored_table import StoredTable
 
-TARGET = "(target)"
-"""The name of a target that came without one."""
+TARGET = "(target)"  # the name of a target that came without one
 
 
 class Roles(NamedTuple):
@@ -169,8 +168,9 @@ def _of_dask(data: Any, target: Any, roles: Roles) -> Source:
         )
     _refuse_names(None, roles, "an array, which has no names")
     if target is None or isinstance(target, str):
-        msg = f"'target' must hold a value for each row of the array. Got {target!r}. Give y."
-        raise InputError(msg)
+        raise InputError(
+            f"'target' must hold a value for each row of the array. Got {target!r}. Give y."
+        )
     if data.ndim != 2:
         msg = f"'data' must be a table of rows and columns. Got an array of shape {data.shape}. "
         raise InputError(msg + "Reshape it.")
@@ -200,18 +200,16 @@ def _of_memory(data: Any, target: Any, roles: Roles) -> Source:
             len(frame.columns),
         )
     if not hasattr(data, "shape"):
-        msg = (
+        raise InputTypeError(
             "'data' must be the name of a file, a dataset, a data frame or an array. Got "
             f"{type(data).__name__}. Give one of these."
         )
-        raise InputTypeError(msg)
     _refuse_names(target if _are_names(target) else None, roles, "an array, which has no names")
     if target is None or not hasattr(target, "__getitem__"):
-        msg = (
+        raise InputError(
             "'target' must be the name of a column, or hold a value for each row of an array. Got "
             f"{target!r}. Give one of these."
         )
-        raise InputError(msg)
     matrix = data.tocsr() if hasattr(data, "tocsr") else data
     return MatrixSource(
         lambda n: (
@@ -234,29 +232,26 @@ def _with_targets(roles: Roles, target: Any, columns: list[str]) -> Roles:
         free = [name for name in columns if name not in roles.named]
         target = free[-1:]
     if not _are_names(target) or not target:
-        msg = (
+        raise InputError(
             f"'target' must be the name of a column, or a list of names. Got {target!r}. The "
             f"columns are {some_of(columns)}."
         )
-        raise InputError(msg)
     full = roles._replace(targets=(target,) if isinstance(target, str) else tuple(target))
     lost = [name for name in full.named if name not in columns]
     if lost:
-        msg = (
+        raise InputError(
             f"'target', 'weight', 'task' and 'drop' must name columns of the table. Got "
             f"{some_of(lost)}. The columns are {some_of(columns)}."
         )
-        raise InputError(msg)
     return full
 
 
 def _refuse_names(target: Any, roles: Roles, what: str) -> None:
     if target is not None or roles.named:
-        msg = (
+        raise InputError(
             "'target', 'weight', 'task' and 'drop' must not name columns of "
             f"{what}. Got some. Leave them out."
         )
-        raise InputError(msg)
 
 
 def print_of_files(path: Path) -> str:
@@ -265,18 +260,15 @@ def print_of_files(path: Path) -> str:
         f"{file.name}:{file.stat().st_size}:{file.stat().st_mtime_ns}" for file in files_of(path)
     ]
     if not facts:
-        msg = f"A folder must hold files. Got none in {str(path)!r}. Check the path."
-        raise InputError(msg)
+        raise InputError(f"A folder must hold files. Got none in {str(path)!r}. Check the path.")
     return ";".join(facts)
 
 
 # ---- streams ----------------------------------------------------------------------------------
 
-ROWS = 10_000
-"""Rows of a file that are read at once."""
+ROWS = 10_000  # rows of a file that are read at once
 
-Block = tuple[Any, Any, Any]
-"""X, y and weights of some rows; weights may be None."""
+Block = tuple[Any, Any, Any]  # X, y and weights of some rows; weights may be None
 
 
 def is_stream(X: Any) -> bool:
@@ -292,11 +284,10 @@ def read_blocks(X: Any, y: Any = None, most_cells: int | None = None) -> Iterato
     """The blocks of a stream."""
     if not isinstance(X, str | os.PathLike):
         if y is not None:
-            msg = (
+            raise InputError(
                 "'y' must come with each block of a stream. Got it beside an iterator, or a table "
                 "that has its own. Give an iterator of (X, y) pairs, or leave it out."
             )
-            raise InputError(msg)
         return stored_blocks(X) if _is_stored(X) else _checked(X)
     file = Path(X)
     if not file.exists():
@@ -305,19 +296,19 @@ def read_blocks(X: Any, y: Any = None, most_cells: int | None = None) -> Iterato
     if not is_libsvm(file):
         return _frame_blocks(file, y, most_cells)
     if y is not None:
-        msg = "'y' must be None for a LIBSVM file, which holds its labels. Got a y. Leave it out."
-        raise InputError(msg)
+        raise InputError(
+            "'y' must be None for a LIBSVM file, which holds its labels. Got a y. Leave it out."
+        )
     return ((X, y, None) for X, y in libsvm_blocks(file, ROWS))
 
 
 def _checked(blocks: Iterable[Any]) -> Iterator[Block]:
     for block in blocks:
         if not isinstance(block, tuple | list) or len(block) not in {2, 3}:
-            msg = (
+            raise InputTypeError(
                 "A stream must give blocks (X, y) or (X, y, weight). Got "
                 f"{type(block).__name__}. Give an iterator of pairs."
             )
-            raise InputTypeError(msg)
         yield (*block, None) if len(block) == 2 else tuple(block)
 
 
@@ -325,19 +316,19 @@ def first_block(blocks: Iterator[Block]) -> tuple[Block, Iterator[Block]]:
     """The first block of a stream, and those that follow; there must be one."""
     first = next(blocks, None)
     if first is None:
-        msg = "A stream must have at least one block. Got none. Check the iterator or the file."
-        raise InputError(msg)
+        raise InputError(
+            "A stream must have at least one block. Got none. Check the iterator or the file."
+        )
     return first, blocks
 
 
 def refuse_beside(sample_weight: Any) -> None:
     """Refuse weights that do not come with the blocks."""
     if sample_weight is not None:
-        msg = (
+        raise InputError(
             "'sample_weight' must come with the blocks of a stream. Got it beside them. Give "
             "an iterator of (X, y, weight)."
         )
-        raise InputError(msg)
 
 
 def _frame_blocks(file: Path, target: Any, most_cells: int | None) -> Iterator[Block]:
@@ -345,19 +336,19 @@ def _frame_blocks(file: Path, target: Any, most_cells: int | None) -> Iterator[B
     n_rows = ROWS if most_cells is None else max(100, min(ROWS, most_cells // len(names)))
     name = names[-1] if target is None else target
     if name not in names:
-        msg = f"'y' must name a column of the file. Got {name!r}. The columns are {names[:5]} ..."
-        raise InputError(msg)
+        raise InputError(
+            f"'y' must name a column of the file. Got {name!r}. The columns are {names[:5]} ..."
+        )
     return ((part.drop_columns([name]), part.column(name), None) for part in read(n_rows))
 
 
 def stored_blocks(table: StoredTable) -> Iterator[Block]:
     """The rows that a stored table was made of, read again as they were."""
     if len(table.target_names) > 1:
-        msg = (
+        raise InputError(
             f"A stream must have one target. Got {list(table.target_names)}. Open the table with "
             "one of them."
         )
-        raise InputError(msg)
     return ((part.X, part.targets[0], part.weight) for part in table.parts(ROWS))
 
 

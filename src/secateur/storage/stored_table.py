@@ -187,11 +187,10 @@ class StoredTable(RemoteTable):
     def parts(self, n_rows: int = 10_000) -> Iterator[Part]:
         """The rows as they were read, from where they were read."""
         if self.source is None:
-            msg = (
+            raise InputTypeError(
                 "The rows of a table that was opened from its folder must be read from their own "
                 "file. Got none. Give open_table the file, with the same cache."
             )
-            raise InputTypeError(msg)
         return self.source.parts(n_rows)
 
     def take(self, rows: IntArray) -> Table:
@@ -204,14 +203,9 @@ class StoredTable(RemoteTable):
 
 # ---- some of its rows --------------------------------------------------------------------------
 
-SAMPLE_ROWS = 100_000
-"""The most rows that are read into memory, to score and to report."""
-
-SAMPLE_SHARE = 8
-"""They take at most such a part of the memory."""
-
-LEAST_SAMPLE = 1_000
-"""The fewest, however wide the table and small the memory."""
+SAMPLE_ROWS = 100_000  # the most rows that are read into memory, to score and to report
+SAMPLE_SHARE = 8  # they take at most such a part of the memory
+LEAST_SAMPLE = 1_000  # the fewest, however wide the table and small the memory
 
 
 class StoredRows(StoredTable):
@@ -318,11 +312,10 @@ def sample_stored(table: StoredTable, seed: int, most: int = SAMPLE_ROWS) -> Sam
 
 def _read_sample(table: StoredTable, seed: int, most: int) -> SampledRows:
     if table.source is None:
-        msg = (
+        raise InputTypeError(
             "Rows that judge must be read from their own file. Got a table that was opened from "
             "its folder. Give open_table the file, with the same cache."
         )
-        raise InputTypeError(msg)
     most = min(most, most_sampled(table))
     chosen = sample_rows(table.n_rows, most, seed)
     taken = np.arange(table.n_rows) if chosen is None else chosen

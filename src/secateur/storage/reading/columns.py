@@ -12,30 +12,18 @@ from secateur.exceptions import some_of
 from secateur.storage.reading.formats import RawTable, library
 from secateur.typing import BoolArray, FloatArray
 
+# Text for a missing value, in any case of letters.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
-"""Text for a missing value, in any case of letters."""
-
-BOOLEANS = frozenset({"true", "false"})
-"""Text for 1 and 0, in any case of letters."""
-
-MAX_OTHER = 0.05
-"""A column of numbers may have this share of other values, which count as missing."""
-
-MAX_UNIQUE = 0.5
-"""Text with more distinct values than this share of its rows identifies rows."""
-
-FEW_VALUES = 20
-"""Text with no more distinct values than this is always categorical."""
-
+BOOLEANS = frozenset({"true", "false"})  # text for 1 and 0, in any case of letters
+MAX_OTHER = 0.05  # a column of numbers may have this share of other values, which count as missing
+MAX_UNIQUE = 0.5  # text with more distinct values than this share of its rows identifies rows
+FEW_VALUES = 20  # text with no more distinct values than this is always categorical
+# The most frequent values that get a category each; one more is for all others.
 MAX_CATEGORIES = 254
-"""The most frequent values that get a category each; one more is for all others."""
-
+# Distinct texts that are counted of a column, where there is more than one block.
 MAX_COUNTED = 200_000
-"""Distinct texts that are counted of a column, where there is more than one block."""
-
-MIN_COUNTER_ROWS = 20
-"""With fewer rows a column may count up by chance."""
-
+MIN_COUNTER_ROWS = 20  # with fewer rows a column may count up by chance
+# The forms of dates that are recognised; where two fit, the first one counts.
 DATE_FORMATS = {
     "%Y-%m-%d": "year-month-day",
     "%Y-%m-%d %H:%M:%S%.f": "year-month-day and time",
@@ -50,8 +38,6 @@ DATE_FORMATS = {
     "%m/%d/%Y %H:%M": "month/day/year and time",
     "%d/%m/%Y %H:%M": "day/month/year and time",
 }
-"""The forms of dates that are recognised; where two fit, the first one counts."""
-
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 

@@ -35,9 +35,7 @@ from secateur.storage.reading.formats import (
     unique_names,
 )
 
-MAX_QUOTED = 16 * CHUNK
-"""Bytes of a cell after which its quote counts as not closed."""
-
+MAX_QUOTED = 16 * CHUNK  # bytes of a cell after which its quote counts as not closed
 _QUOTED = re.compile(rb'"[^"]*"')
 
 

@@ -24,11 +24,11 @@ _BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+# Encodings that a file may have if it is not UTF-8; the first is the default.
 _LEGACY = [
     *("cp1252", "cp1250", "cp1251", "cp1253", "koi8_r"),
     *("cp932", "euc_jp", "gb18030", "big5", "euc_kr"),
 ]
-"""Encodings that a file may have if it is not UTF-8; the first is the default."""
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 200_000
 _COMMA_NUMBER = re.compile(r"^\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*$")

@@ -25,9 +25,7 @@ from secateur.exceptions import (
     some_of,
 )
 
-CHUNK = 1 << 22
-"""Bytes read at a time."""
-
+CHUNK = 1 << 22  # bytes read at a time
 _COMPRESSIONS = {
     b"\x1f\x8b": "gz",
     b"BZh": "bz2",

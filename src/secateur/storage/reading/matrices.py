@@ -23,9 +23,7 @@ from secateur.storage.reading.formats import (
 )
 from secateur.typing import AnyArray
 
-LABEL = "label"
-"""The name of the labels of a LIBSVM file."""
-
+LABEL = "label"  # the name of the labels of a LIBSVM file
 _SCAN_ROWS = 10_000
 _SPARSE = {"data", "indices", "indptr", "shape"}
 _NAMES = "feature_names"

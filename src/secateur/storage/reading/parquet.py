@@ -20,8 +20,7 @@ from secateur.storage.reading.formats import (
     unique_names,
 )
 
-PAGE_BYTES = 1 << 18
-"""Bytes that are read of a column of a Parquet file at a time."""
+PAGE_BYTES = 1 << 18  # bytes that are read of a column of a Parquet file at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)

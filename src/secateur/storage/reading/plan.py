@@ -20,11 +20,9 @@ from secateur.typing import FloatArray, IntArray
 
 OTHER = "(other)"
 
+# Wider tables get indicators for categories: data frames are slow with many columns.
 MAX_FRAME_COLUMNS = 2_000
-"""Wider tables get indicators for categories: data frames are slow with many columns."""
-
-MAX_INDICATORS = 50
-"""The most frequent values of a category that get an indicator each."""
+MAX_INDICATORS = 50  # the most frequent values of a category that get an indicator each
 
 
 @dataclass(frozen=True, slots=True, eq=False)

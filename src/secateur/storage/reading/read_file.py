@@ -26,17 +26,11 @@ from secateur.storage.reading.matrices import SvmlightFile, read_npz, reduced_np
 from secateur.storage.reading.parquet import ArrowFile
 from secateur.typing import AnyArray, FloatArray
 
+# Tables of numbers in memory at a time: as read, as features, and what a fit makes of them.
 COPIES = 3
-"""Tables of numbers in memory at a time: as read, as features, and what a fit makes of them."""
-
-EXPANSION = 6
-"""How many times larger decompressed content is, about."""
-
-SAMPLE_BYTES = 1 << 20
-"""The beginning of a text, by which the length of its cells is estimated."""
-
-SUMMARY_ROWS = 20_000
-"""Rows that are summarized together."""
+EXPANSION = 6  # how many times larger decompressed content is, about
+SAMPLE_BYTES = 1 << 20  # the beginning of a text, by which the length of its cells is estimated
+SUMMARY_ROWS = 20_000  # rows that are summarized together
 
 
 class TableFile(Protocol):

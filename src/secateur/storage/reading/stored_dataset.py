@@ -31,8 +31,7 @@ from secateur.storage.sources import Part, Source, print_of_files
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import IntArray
 
-BLOCK_BYTES = 1 << 25
-"""Bytes of the numbers of the rows that are summarized together."""
+BLOCK_BYTES = 1 << 25  # bytes of the numbers of the rows that are summarized together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
