@@ -18,13 +18,7 @@ from secateur.data.binning import SAMPLE_ROWS, BinnedColumns, bin_table, encode_
 from secateur.data.sampling import RowSample
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
 from secateur.storage.folder import CODES, BlockWriter, schema_to_json, write_bins, write_header
-from secateur.storage.parts import (
-    PartReader,
-    RowCollector,
-    check_any,
-    check_same_rows,
-    kept_rows,
-)
+from secateur.storage.parts import PartReader, RowCollector, check_any, check_same_rows, kept_rows
 from secateur.storage.sources import Part, Source
 from secateur.typing import AnyArray, BoolArray, IntArray
 

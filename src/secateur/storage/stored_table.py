@@ -128,11 +128,7 @@ class StoredTable(RemoteTable):
     advice = "Use a boosted selector, or read the columns that are needed from their file."
 
     def __init__(
-        self,
-        folder: Path,
-        memory_limit: int,
-        source: Source | None = None,
-        executor: Any = None,
+        self, folder: Path, memory_limit: int, source: Source | None = None, executor: Any = None
     ) -> None:
         header = read_header(folder, CODES[0])
         self.folder = folder

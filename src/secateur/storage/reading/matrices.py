@@ -14,13 +14,7 @@ import numpy as np
 
 from secateur.data.names import made_up_names
 from secateur.exceptions import InputError, some_of
-from secateur.storage.reading.formats import (
-    FileKind,
-    RawTable,
-    open_file,
-    read_bytes,
-    unique_names,
-)
+from secateur.storage.reading.formats import FileKind, RawTable, open_file, read_bytes, unique_names
 from secateur.typing import AnyArray
 
 LABEL = "label"  # the name of the labels of a LIBSVM file

@@ -12,13 +12,7 @@ from typing import Any
 from secateur.data.memory import require_memory
 from secateur.exceptions import InputError, some_of
 from secateur.storage.reading.columns import MICROSECONDS_PER_DAY, numbers_and_texts
-from secateur.storage.reading.formats import (
-    FileKind,
-    RawTable,
-    library,
-    read_bytes,
-    unique_names,
-)
+from secateur.storage.reading.formats import FileKind, RawTable, library, read_bytes, unique_names
 
 PAGE_BYTES = 1 << 18  # bytes that are read of a column of a Parquet file at a time
 
