@@ -102,14 +102,14 @@ def in_blocks(selector, X, y, monkeypatch, rows=37):
     """The same fit on blocks in this process."""
     monkeypatch.setattr(holdings, "BLOCK_CELLS", rows * X.shape[1])
 
-    def columns(_, problem, params, threads):
+    def columns(problem, _, threads, params):
         source = NumberBlockSource(problem.table)
         assert len(source.n_rows) > 3
         told = {"centre": params.fit_intercept, "scale": params.standardize}
         over = source.here(threads)
         return DistributedColumns(over, problem.weight, is_sparse=source.is_sparse, **told)
 
-    monkeypatch.setattr(grafting_base.GraftingSelector, "_columns", columns)
+    monkeypatch.setattr(grafting_base, "_make_columns", columns)
     found = selector.fit(X, y)
     monkeypatch.undo()
     return found

@@ -151,7 +151,7 @@ def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
     X, y = problem(kind)
     disk = cls(random_state=0, cv=3, **told).fit(in_blocks(X, y))
 
-    def columns(_, given, params, threads):
+    def columns(given, _, threads, params):
         source = NumberBlockSource(given.table)
         assert len(source.n_rows) > 5
         return distributed_columns.DistributedColumns(
@@ -163,7 +163,7 @@ def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
             space=lambda: HeapAllocator(),  # noqa: PLW0108 - not the class itself: few rows at a time
         )
 
-    monkeypatch.setattr(grafting_base.GraftingSelector, "_columns", columns)
+    monkeypatch.setattr(grafting_base, "_make_columns", columns)
     same_bits(cls(random_state=0, cv=3, **told).fit(in_blocks(X, y)), disk)
 
 

@@ -41,7 +41,7 @@ from secateur.typing import BoolArray, IntArray
 class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """A transformer that keeps the columns of one step of its path; the base of all selectors.
 
-    ``fit`` is here, and only here. A family of selectors supplies three methods, and a ``fit`` of
+    ``fit`` is here, and only here. A family of selectors supplies two methods, and a ``fit`` of
     its own only to name and document more arguments, which it passes on to this one:
 
     ``_problem(X, y, sample_weight, **more) -> FitInput``
@@ -52,9 +52,6 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         Prepare the algorithm: one `PathSearch`, or several variants of which validation rows
         choose one. Its ``steps`` are a generator of `Step`, often that of `search_penalties`. It
         calls ``progress.expect`` once, and ``progress.round`` and ``progress.part`` on the way.
-    ``_predictor(step) -> StepModel``
-        The model that predicts where a step is chosen: ``step.model`` by default. Selectors that
-        only transform do without.
 
     A family may also override ``_folds``, which rows train and validate; ``_remember``, what is
     kept of the input; and ``_default_rule``, what ``cut=None`` means. A fit that fails leaves the

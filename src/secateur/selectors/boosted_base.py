@@ -35,7 +35,6 @@ from secateur.path import (
     Patience,
     Selection,
     SelectionPath,
-    Step,
     WithinBudget,
     as_rule,
 )
@@ -232,35 +231,25 @@ class BoostedSelector(PathPredictor):
                 grid,
                 done={step.penalty: step for step in given.resume or ()},
                 rules=[Patience(GRID_PATIENCE)] if folds and given.penalty is None else [],
-                on_step=lambda _: progress.part(),
+                on_step=progress.part,
                 keep_losses=len(variants) > 1,
             )
             for data, grid in zip(variants, grids, strict=True)
         ]
 
     def _single_fit(
-        self,
-        data: Any,
-        params: BoostingParams,
-        given: BoostedInput,
-        fold: Fold,
-        progress: Progress,
+        self, data: Any, params: BoostingParams, given: BoostedInput, fold: Fold, progress: Progress
     ) -> PathSearch:
         """One fit at one penalty; each support that it has is a step."""
         more = {} if given.resume is None else {"done": rounds_to_resume(given, fold)}
         run = data.run(fold, params, **more)
         is_scored = len(fold.test) > 0 or given.validation is not None
         progress.expect(1, params.n_rounds)
-
-        def on_step(_: Step) -> None:
-            progress.round()
-            progress.stop_if_asked()
-
         return PathSearch(
             run.steps,
             score=run.score if is_scored else None,
             rules=[Patience(self.n_iter_no_change)] if is_scored else [],
-            on_step=on_step,
+            on_step=progress.round_or_stop,
         )
 
     def _variants(self, given: BoostedInput, folds: list[Fold], threads: Threads) -> list[Any]:

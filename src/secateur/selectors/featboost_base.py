@@ -13,7 +13,6 @@ from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import bin_table
 from secateur.data.problem import Fold, Problem
 from secateur.data.target import TargetType
-from secateur.data.weights import are_counts
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.featboost.candidates import CostLimits, read_tried
 from secateur.engines.featboost.distributed import DistributedEvaluator
@@ -25,6 +24,7 @@ from secateur.model_selection.scorers import Scorer, read_scoring
 from secateur.path import Best, Step, StopReason
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.boosted_base import CONSTRAINTS as BOOSTED
+from secateur.selectors.boosted_base import min_leaf_rows
 from secateur.selectors.featboost_evaluators import (
     EstimatorEvaluator,
     EstimatorRanker,
@@ -32,53 +32,40 @@ from secateur.selectors.featboost_evaluators import (
 )
 from secateur.selectors.featboost_trees import TreeContext, TreeEvaluator, TreeRanker
 from secateur.selectors.inputs import FitInput, read_input
-from secateur.selectors.parameters import Constraint, number, one_of
+from secateur.selectors.parameters import Constraint, cv_from, number, one_of
 from secateur.selectors.prediction import StepPredictor
 from secateur.selectors.progress import Progress
 from secateur.typing import FloatArray, IntArray
 
-EVALUATORS = ("nearest", "knn", "trees")
-"""The built-in evaluators."""
 
+def _estimator_or(*words: str, must: str, advice: str) -> Constraint:
+    """A word, or an estimator by its methods; a class is none."""
 
-def _may_be_cv(value: Any) -> bool:
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return bool(value >= 1)
-    return value is None or (not is_drawn(value) and not isinstance(value, bool))
+    def accepts(value: Any) -> bool:
+        if isinstance(value, str):
+            return value in words
+        wanted = ("fit", "predict", "get_params", "set_params")
+        return not isinstance(value, type) and all(hasattr(value, each) for each in wanted)
 
-
-def _is_evaluator(value: Any) -> bool:
-    return value in EVALUATORS if isinstance(value, str) else _is_estimator(value)
-
-
-def _is_ranker(value: Any) -> bool:
-    return value == "trees" if isinstance(value, str) else _is_estimator(value)
-
-
-def _is_estimator(value: Any) -> bool:
-    """Whether a value has the methods of an estimator; a class is none."""
-    wanted = ("fit", "predict", "get_params", "set_params")
-    return not isinstance(value, type) and all(hasattr(value, each) for each in wanted)
+    return Constraint(accepts, must, advice)
 
 
 _SHARED = ("learning_rate", "max_iter", "max_depth", "max_features", "cost_budget", "verbose")
 CONSTRAINTS: dict[str, Constraint] = {
     **{name: BOOSTED[name] for name in (*_SHARED, "n_jobs", "executor")},
-    "ranker": Constraint(
-        _is_ranker,
-        "'trees' or an estimator with feature_importances_",
-        "Use 'trees' for the built-in boosted trees.",
+    "ranker": _estimator_or(
+        "trees",
+        must="'trees' or an estimator with feature_importances_",
+        advice="Use 'trees' for the built-in boosted trees.",
     ),
-    "evaluator": Constraint(
-        _is_evaluator,
-        "'nearest', 'knn', 'trees' or an estimator",
-        "Use 'nearest' for the nearest neighbour.",
+    "evaluator": _estimator_or(
+        "nearest",
+        "knn",
+        "trees",
+        must="'nearest', 'knn', 'trees' or an estimator",
+        advice="Use 'nearest' for the nearest neighbour.",
     ),
-    "cv": Constraint(
-        _may_be_cv,
-        "None, an int >= 1, a splitter or a list of (train, test) rows",
-        "Use 3 for three folds.",
-    ),
+    "cv": cv_from(1, "Use 3 for three folds."),
     "n_neighbors": number(1, whole=True, advice="Use 5 for a start."),
     "standardize": one_of(True, False, advice="Use True where columns have different units."),
     "n_candidates": number(1, whole=True, advice="Use 50 as the paper does."),
@@ -165,35 +152,27 @@ class ForwardSelector(StepPredictor):
             problem.target, problem.weight, folds, given.scorer, given.metric
         )
         trees = self._tree_context(given, threads)
-        ranker = (
-            TreeRanker(trees)
-            if trees is not None and _is_word(self.ranker, "trees")
-            else EstimatorRanker(self.ranker, problem, given.seed)
-        )
+        ranker: Any = EstimatorRanker(self.ranker, problem, given.seed)
+        if trees is not None and self.ranker == "trees":
+            ranker = TreeRanker(trees)
         evaluator = self._evaluator(given, folds, scorer, trees, threads)
         if self.executor is not None:
             evaluator = DistributedEvaluator(evaluator, self.executor)
         progress.expect(1, min(self.max_features or problem.n_features, problem.n_features))
-
-        def on_step(_: Step) -> None:
-            progress.round()
-            progress.stop_if_asked()
-
         steps = self._trace(problem, ranker, evaluator)
-        return [PathSearch(steps, on_step=on_step, penalty_name="rank")]
+        return [PathSearch(steps, on_step=progress.round_or_stop, penalty_name="rank")]
 
     def _tree_context(self, given: ForwardInput, threads: Threads) -> TreeContext | None:
         """Binned columns, if trees rank or evaluate."""
-        if not (_is_word(self.ranker, "trees") or _is_word(self.evaluator, "trees")):
+        if self.ranker != "trees" and self.evaluator != "trees":
             return None
         table, weight, seed = given.problem.table, given.problem.weight, given.seed
         columns = bin_table(table, weight, max_bins=MAX_BINS, threads=threads, random_state=seed)
-        n_rows = weight.sum() if are_counts(weight) else len(weight)
         params = BoostingParams(
             learning_rate=self.learning_rate,
             n_rounds=self.max_iter,
             max_depth=self.max_depth,
-            min_samples_leaf=int(np.clip(n_rows // 50, 1, 20)),
+            min_samples_leaf=min_leaf_rows("auto", weight),
             seed=seed,
         )
         return TreeContext(given.problem, columns, params, threads)
@@ -207,7 +186,7 @@ class ForwardSelector(StepPredictor):
         threads: Threads,
     ) -> Any:
         problem = given.problem
-        if trees is not None and _is_word(self.evaluator, "trees"):
+        if trees is not None and self.evaluator == "trees":
             return TreeEvaluator(trees, folds, scorer)
         if not isinstance(self.evaluator, str):
             # on a cluster there are as many fits at a time as there are threads
@@ -224,12 +203,8 @@ class ForwardSelector(StepPredictor):
         return CostLimits(problem.cost_model, self.cost_budget, per_cost)
 
     def _forward(self) -> ForwardParams:
-        return ForwardParams(
-            self.n_candidates,
-            self.max_features,
-            self.epsilon,
-            bool(getattr(self, "reset", False)),
-        )
+        reset = bool(getattr(self, "reset", False))
+        return ForwardParams(self.n_candidates, self.max_features, self.epsilon, reset)
 
     def _default_rule(self) -> CuttingRule:
         """Every accepted feature improved the score: the best step is the last one."""
@@ -263,7 +238,3 @@ class ForwardSelector(StepPredictor):
         """
         check_is_fitted(self, "path_")
         return read_tried(self.path_[step].details)
-
-
-def _is_word(value: Any, word: str) -> bool:
-    return isinstance(value, str) and value == word

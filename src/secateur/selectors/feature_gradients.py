@@ -22,7 +22,7 @@ from secateur.engines.feature_gradients.grid import (
 )
 from secateur.engines.feature_gradients.search import Inclusion
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.path import AtMost, Best, OneStandardError, Patience, Step
+from secateur.path import AtMost, Best, OneStandardError, Patience
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
 from secateur.selectors.feature_gradients_input import (
@@ -233,9 +233,11 @@ class FeatureGradientsSelector(PathSelector):
         if self.n_features is not None:
             progress.expect(GRID_POINTS + MAX_SIZE_TRIALS, n_epochs + 1)
             steps = trace_size(context, self.n_features)
-            return [PathSearch(steps, on_step=lambda _: progress.part())]
+            return [PathSearch(steps, on_step=progress.part)]
         if isinstance(given.penalty, float):
-            return [self._single_search(context, given.penalty, n_epochs, progress)]
+            progress.expect(1, n_epochs + 1)  # each subset along the search is a step
+            steps = trace_single(context, given.penalty)
+            return [PathSearch(steps, on_step=progress.round_or_stop)]
         n_penalties = GRID_POINTS if given.penalty is None else len(given.penalty)
         progress.expect(n_penalties, (len(folds) + (len(folds) != 1)) * n_epochs + 1)
         engine = GradientsEngine(context, folds)
@@ -245,21 +247,9 @@ class FeatureGradientsSelector(PathSelector):
                 engine.grid() if given.penalty is None else given.penalty,
                 max_features=given.max_features(self.cut, is_scored=bool(folds)),
                 rules=[Patience(GRID_PATIENCE)] if given.penalty is None and folds else [],
-                on_step=lambda _: progress.part(),
+                on_step=progress.part,
             )
         ]
-
-    def _single_search(
-        self, context: SearchContext, penalty: float, n_epochs: int, progress: Progress
-    ) -> PathSearch:
-        """One search at one penalty; each subset along it is a step."""
-        progress.expect(1, n_epochs + 1)
-
-        def on_step(_: Step) -> None:
-            progress.round()
-            progress.stop_if_asked()
-
-        return PathSearch(trace_single(context, penalty), on_step=on_step)
 
     def _remember(self, given: GradientsInput) -> None:
         self.__dict__.pop("_session", None)

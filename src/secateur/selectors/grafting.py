@@ -6,13 +6,10 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from secateur.data.problem import Problem
 from secateur.data.target import TargetType
-from secateur.losses import get_loss
 from secateur.selectors.grafting_base import GraftingSelector
 from secateur.selectors.parameters import store_parameters, with_parameters
 from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
-from secateur.typing import Loss
 
 FIRST = """model : {"linear", "mlp"}, default="linear"
     What grows: a linear model, or a network with one hidden layer of sigmoid units.
@@ -142,9 +139,6 @@ class GraftingClassifier(PredictsClasses, ClassifierMixin, GraftingSelector):  #
     ) -> None:
         store_parameters(self, locals())
 
-    def _loss(self, problem: Problem) -> Loss:
-        return get_loss("log_loss", n_classes=problem.target.n_classes)
-
 
 @with_parameters(FIRST, LAST, attributes=ATTRIBUTES)
 class GraftingRegressor(PredictsNumbers, RegressorMixin, GraftingSelector):  # type: ignore[misc]  # untyped base
@@ -190,6 +184,3 @@ class GraftingRegressor(PredictsNumbers, RegressorMixin, GraftingSelector):  # t
         verbose: int = 0,
     ) -> None:
         store_parameters(self, locals())
-
-    def _loss(self, problem: Problem) -> Loss:  # noqa: ARG002
-        return get_loss("squared_error")

@@ -26,6 +26,7 @@ from secateur.execution.blocks import FileAllocator
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.execution.number_blocks import file_number_blocks
 from secateur.execution.worker import NumberBlockSource
+from secateur.losses import get_loss
 from secateur.path import Best, OneStandardError, Patience, Selection
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import warn_caller
@@ -88,9 +89,6 @@ class GraftingSelector(PathPredictor):
     _constraints = CONSTRAINTS
     _fits_on_disk = frozenset({"here", "cluster"})
 
-    def _loss(self, problem: Problem) -> Loss:
-        raise NotImplementedError
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # type: ignore[override]
         """Search the path of selections and choose a step.
 
@@ -131,7 +129,8 @@ class GraftingSelector(PathPredictor):
         table = problem.table
         found = table.categorical if isinstance(table, LazyTable) else tuple(table.categories)
         _refuse_categories(table.names, found)
-        loss = self._loss(problem)
+        n_classes = problem.target.n_classes
+        loss = get_loss("log_loss" if n_classes else "squared_error", n_classes=n_classes or None)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
         return given.extended(GraftingInput, loss=loss, l1=l1)
 
@@ -146,7 +145,7 @@ class GraftingSelector(PathPredictor):
     ) -> list[PathSearch]:
         problem, params = given.problem, self._params()
         data = GraftingData(
-            self._columns(problem, params, threads),
+            _make_columns(problem, self.executor, threads, params),
             problem.target.values,
             problem.weight,
             given.loss,
@@ -156,11 +155,6 @@ class GraftingSelector(PathPredictor):
         )
         search = self._search_grafts if params.one_by_one else self._search_grid
         return [search(data, params, given.l1, folds, progress)]
-
-    def _columns(self, problem: Problem, params: GraftingParams, threads: Threads) -> TableColumns:
-        """Standardised columns: in memory, in a file, or in blocks of an executor."""
-        scaling = {"centre": params.fit_intercept, "scale": params.standardize}
-        return _make_columns(problem, self.executor, threads, **scaling)
 
     def _search_grid(
         self,
@@ -179,7 +173,7 @@ class GraftingSelector(PathPredictor):
             engine,
             penalties,
             rules=[Patience(PATIENCE)] if folds and l1 is None else [],
-            on_step=lambda _: progress.part(),
+            on_step=progress.part,
             penalty_name="l1",
         )
 
@@ -215,7 +209,7 @@ class GraftingSelector(PathPredictor):
         return PathSearch(
             trace_grafts(data, params, folds, progress.round),
             rules=[Patience(patience)] if folds and l1 is None else [],
-            on_step=lambda _: progress.stop_if_asked(),
+            on_step=progress.stop_if_asked,
             penalty_name="l1",
         )
 
@@ -339,15 +333,16 @@ def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
 
 
 def _make_columns(
-    problem: Problem, executor: Any, threads: Threads, *, centre: bool, scale: bool
+    problem: Problem, executor: Any, threads: Threads, params: GraftingParams
 ) -> TableColumns:
     """Standardised columns: in memory, in a file, or in blocks of an executor."""
     table, weight = problem.table, problem.weight
+    scaling = {"centre": params.fit_intercept, "scale": params.standardize}
     if executor is None and isinstance(table, StoredNumbers):
         executor = table.executor
     elif executor is None and isinstance(table, LazyTable):
         executor = current_executor()
-    distributed = partial(DistributedColumns, weight=weight, centre=centre, scale=scale)
+    distributed = partial(DistributedColumns, weight=weight, **scaling)
     if executor is not None:
         source = NumberBlockSource(table)
         return distributed(executor.distribute(source).code_executor(), is_sparse=source.is_sparse)
@@ -356,4 +351,4 @@ def _make_columns(
         return distributed(blocks, is_sparse=table.is_sparse, space=lambda: FileAllocator(folder))
     if isinstance(table, LazyTable):
         return distributed(NumberBlockSource(table).here(threads), is_sparse=False)
-    return standardize_table(table, weight, centre=centre, scale=scale, threads=threads)
+    return standardize_table(table, weight, threads=threads, **scaling)

@@ -92,18 +92,20 @@ def check_parameters(constraints: Mapping[str, Constraint], values: Mapping[str,
             constraint.check(name, values[name])
 
 
-def _may_be_cv(value: Any) -> bool:
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return bool(value >= 0)
-    return value is None or (not is_drawn(value) and not isinstance(value, bool))
+def cv_from(least: int, advice: str) -> Constraint:
+    """Folds: None, a number of them, a splitter or lists of rows."""
+
+    def accepts(value: Any) -> bool:
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            return bool(value >= least)
+        return value is None or (not is_drawn(value) and not isinstance(value, bool))
+
+    must = f"None, an int >= {least}, a splitter or a list of (train, test) rows"
+    return Constraint(accepts, must, advice)
 
 
 SHARED_CONSTRAINTS: dict[str, Constraint] = {
-    "cv": Constraint(
-        _may_be_cv,
-        "None, an int >= 0, a splitter or a list of (train, test) rows",
-        "Use 5 for five folds.",
-    ),
+    "cv": cv_from(0, "Use 5 for five folds."),
     "max_features": number(1, whole=True, or_none=True, advice="Use None for no limit."),
     "verbose": number(0, whole=True, advice="Use 1 for a progress bar."),
     "n_jobs": number(-np.inf, whole=True, or_none=True, advice="Use None for all cores."),

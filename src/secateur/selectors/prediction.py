@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.table import Table
-from secateur.path import Step
 from secateur.selectors.base import PathSelector
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -35,14 +34,10 @@ class StepModel(Protocol):
 class StepPredictor(PathSelector):
     """A selector whose steps carry models; it predicts with the one that was chosen."""
 
-    def _predictor(self, step: Step) -> Any:
-        """The model that predicts where a step is chosen."""
-        return step.model
-
     @property
     def _model(self) -> Any:
         check_is_fitted(self)
-        return self._predictor(self.path_[self.selection_.index])
+        return self.path_[self.selection_.index].model
 
     def _response(self, X: Any) -> FloatArray:
         """Predictions of the chosen model on the scale of the target."""
@@ -56,7 +51,7 @@ class StepPredictor(PathSelector):
     def _staged(self, X: Any, finish: Callable[[FloatArray], Any]) -> Iterator[Any]:
         """Predictions of every step; X is read and checked once, before the first."""
         check_is_fitted(self)
-        models: list[StepModel] = [self._predictor(step) for step in self.path_]
+        models: list[StepModel] = [step.model for step in self.path_]
         asked: IntArray = np.unique(np.concatenate([model.features for model in models]))
         table = self._read_again(X, only=asked)
         return (finish(self._predict(model, table)) for model in models)

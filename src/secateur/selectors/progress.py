@@ -63,14 +63,19 @@ class Progress:
             task.call_on_fit_task_begin(estimator=self._estimator)
             self._is_asked_to_stop |= bool(task.call_on_fit_task_end(estimator=self._estimator))
 
-    def part(self) -> None:
+    def part(self, _: Any = None) -> None:
         """A part is done, perhaps in fewer rounds than expected."""
         self._n_parts += 1
         if self._bar is not None:
             self._bar.reach(self._n_parts * self._n_rounds)
         self.stop_if_asked()
 
-    def stop_if_asked(self) -> None:
+    def round_or_stop(self, _: Any = None) -> None:
+        """A round is done that was a step of the path, after which the fit may end."""
+        self.round()
+        self.stop_if_asked()
+
+    def stop_if_asked(self, _: Any = None) -> None:
         """End the fit if a callback has asked for it."""
         if self._is_asked_to_stop:
             raise KeyboardInterrupt
