@@ -337,12 +337,12 @@ def _make_columns(
 ) -> TableColumns:
     """Standardised columns: in memory, in a file, or in blocks of an executor."""
     table, weight = problem.table, problem.weight
-    scaling = {"centre": params.fit_intercept, "scale": params.standardize}
+    centre, scale = params.fit_intercept, params.standardize
     if executor is None and isinstance(table, StoredNumbers):
         executor = table.executor
     elif executor is None and isinstance(table, LazyTable):
         executor = current_executor()
-    distributed = partial(DistributedColumns, weight=weight, **scaling)
+    distributed = partial(DistributedColumns, weight=weight, centre=centre, scale=scale)
     if executor is not None:
         source = NumberBlockSource(table)
         return distributed(executor.distribute(source).code_executor(), is_sparse=source.is_sparse)
@@ -351,4 +351,4 @@ def _make_columns(
         return distributed(blocks, is_sparse=table.is_sparse, space=lambda: FileAllocator(folder))
     if isinstance(table, LazyTable):
         return distributed(NumberBlockSource(table).here(threads), is_sparse=False)
-    return standardize_table(table, weight, threads=threads, **scaling)
+    return standardize_table(table, weight, centre=centre, scale=scale, threads=threads)
