@@ -1,9 +1,7 @@
-"""Columns of few values that are kept as one: fewer columns to add up, the same sums.
+"""Bundles of columns with few values: fewer columns to add up, the same sums.
 
-A column of 0 and 1 costs an addition per row as any other does. Where the codes of several columns
-occur in no more than 256 combinations, as those of columns made of one category always do, a column
-of these combinations has the histograms of all of them: every sum over rows with a code of one
-column is a sum over some of its codes.
+Where the codes of several columns occur in at most 256 combinations, as those of one-hot columns,
+the histogram of the combinations gives those of all columns.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ class BundledCodes(NamedTuple):
 def bundle_columns(
     codes: CodeArray, n_bins: IntArray, varying: IntArray, threads: Threads
 ) -> BundledCodes | None:
-    """Join what goes together; None where that saves little."""
+    """Bundle columns; None where that saves little."""
     if codes.shape[1] < LEAST_ROWS:
         return None
     groups = _plan(codes, n_bins, varying)
@@ -89,7 +87,7 @@ def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[in
 
 
 def _add(column: CodeArray, bundled: CodeArray, seen: AnyArray) -> IntArray | None:
-    """Join one more column; gives the pair that each new code is, None if they are too many."""
+    """Join one more column; returns the pair of each new code, None if they are too many."""
     number = np.zeros(len(seen), np.uint8)
     pair = np.zeros(N_CODES, np.int64)
     mark_pairs(bundled, column, seen)

@@ -1,8 +1,4 @@
-"""The executor on a dask cluster: over blocks of rows, or over independent tasks.
-
-Results of tasks, and what they share, are kept by dask, which can make them again: a worker that is
-lost costs the time of its tasks and nothing else.
-"""
+"""The executor on a dask cluster: over blocks of rows, or over independent tasks."""
 
 from __future__ import annotations
 
@@ -120,21 +116,45 @@ class DaskExecutor:
         return packed(value)
 
     def share(self, value: Any, name: str) -> Shared:
-        """Something that many tasks need: a worker gets it once."""
-        return share(self, value, name)
+        """Something that many tasks need: a worker gets it once.
+
+        It is pickled at once, so that it may change here. It goes by way of the scheduler, which
+        keeps it: what is scattered to workers would be lost with them.
+        """
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return Shared(self.client.submit(_loaded, packed(value), **_submit_options(self, name)))
 
     def done(
         self,
         function: Callable[..., Any],
         tasks: Sequence[Any],
-        shared: Shared,
+        shared: Shared | None,
         names: Sequence[str],
     ) -> Generator[tuple[int, Outcome], None, None]:
         """``function(shared, task)`` of every task as they are done, with the task's number.
 
-        What is not done when nobody listens any more is not begun.
+        Tasks that have not begun are cancelled when the generator is closed.
         """
-        return done_tasks(self, function, tasks, shared, names)
+        before = () if shared is None else (shared.future,)
+        waiting: dict[Any, int] = {}
+        unsent: dict[int, Outcome] = {}
+        try:
+            for number, (task, name) in enumerate(zip(tasks, names, strict=True)):
+                try:
+                    data = packed(task)
+                except (PicklingError, TypeError, AttributeError) as error:
+                    unsent[number] = Outcome(error=error)
+                    continue
+                options = _submit_options(self, name)
+                waiting[self.client.submit(_run, function, data, *before, **options)] = number
+            yield from unsent.items()
+            while waiting:
+                for future in _some_done(self, waiting):
+                    yield waiting.pop(future), _outcome(future)
+        finally:
+            if waiting and self.client.status == "running":
+                self.client.cancel(list(waiting))
 
     def map(
         self,
@@ -146,7 +166,7 @@ class DaskExecutor:
         """``function(shared, task)`` of every task, or ``function(task)``, in their order."""
         given = list(tasks)
         names = [name] * len(given)
-        found = dict(done_tasks(self, function, given, shared, names))
+        found = dict(self.done(function, given, shared, names))
         return [found[number].value() for number in range(len(given))]
 
     # ---- what scikit-learn and pickle do to parameters ----------------------------------------
@@ -204,55 +224,12 @@ def packed(value: Any) -> bytes:
     return data
 
 
-def share(executor: DaskExecutor, value: Any, name: str) -> Shared:
-    """Give something to whichever workers ask for it.
-
-    It is pickled at once, so that it may change here. It goes by way of the scheduler, which keeps
-    it: what is scattered to workers would be lost with them.
-    """
-    data = packed(value)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sending large graph")
-        future = executor.client.submit(_loaded, data, **_told(executor, name))
-    return Shared(future)
-
-
 def _loaded(data: bytes) -> Any:
     return loads(data)  # noqa: S301 - from our own client
 
 
 def _run(function: Callable[..., Any], task: bytes, *shared: Any) -> Any:
     return function(*shared, _loaded(task))
-
-
-def done_tasks(
-    executor: DaskExecutor,
-    function: Callable[..., Any],
-    tasks: Sequence[Any],
-    shared: Shared | None,
-    names: Sequence[str],
-) -> Generator[tuple[int, Outcome], None, None]:
-    """The outcomes of tasks as they are done, each with the task's number."""
-    client = executor.client
-    before = () if shared is None else (shared.future,)
-    waiting: dict[Any, int] = {}
-    unsent: dict[int, Outcome] = {}
-    try:
-        for number, (task, name) in enumerate(zip(tasks, names, strict=True)):
-            try:
-                data = packed(task)
-            except (PicklingError, TypeError, AttributeError) as error:
-                unsent[number] = Outcome(error=error)
-                continue
-            future = client.submit(_run, function, data, *before, **_told(executor, name))
-            waiting[future] = number
-        yield from unsent.items()
-        while waiting:
-            for future in _some_done(executor, waiting):
-                yield waiting.pop(future), _outcome(future)
-    finally:
-        if waiting and client.status == "running":
-            client.cancel(list(waiting))
 
 
 def _some_done(executor: DaskExecutor, waiting: dict[Any, int]) -> list[Any]:
@@ -291,15 +268,12 @@ def _outcome(future: Any) -> Outcome:
     return Outcome(error=found)
 
 
-def _told(executor: DaskExecutor, name: str) -> dict[str, Any]:
-    """A name for dask's dashboard, which shows what stands before the dash; and who may do it.
-
-    Without a timeout tasks that are sent one after another begin one after another.
-    """
+def _submit_options(executor: DaskExecutor, name: str) -> dict[str, Any]:
+    """The name for dask's dashboard, which shows the part before the dash, and the workers."""
     chosen = executor.workers.chosen
     return {
         "key": f"{name}-{uuid4().hex}",
         "pure": False,
-        "fifo_timeout": "0 ms",
+        "fifo_timeout": "0 ms",  # tasks begin in the order in which they are sent
         "workers": None if chosen is None else sorted(chosen),
     }

@@ -1,9 +1,6 @@
 """The executor of one fit on a cluster: numbered calls, sent again until they are answered.
 
-Actors are dask actors: a call goes to its worker without a detour over the scheduler. Rows stay
-where they are; calls and sums travel. A worker that is lost takes its blocks with it: others get
-them again, repeat the calls since the last checkpoint, and the
-fit goes on, with the same bits.
+The blocks of a lost worker go to others, which repeat the calls since the last checkpoint.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Columns whose rows are in blocks elsewhere: sums are made there, a few columns come here.
 
-Grafting asks for X'g of all columns again and again, and looks closely at the few that are in use.
-So the wide table stays with the executor, and a column is fetched the first time that somebody
-looks at it. Target, weights and predictions stay with whoever asks.
-
-    X'g = sum over blocks of X_b' g_b         added in the order of the blocks, by one process
+X'g is the sum over blocks of X_b' g_b, added in the order of the blocks. A column is fetched when
+it is first used.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
-"""Blocks of numbers that stay in a file: read anew for every call, put on the scale on the way.
+"""Blocks of numbers in memory or in a file: moments, then a common scale, then sums.
 
-A block begins with the numbers as they came. It is looked at (`raw_moments`), put on the scale of
-all rows (`set_scale`), and then asked for sums. What comes back of each block is added by
-whoever asks, in the order of the blocks, so that sums do not depend on who holds which.
-
-What a block takes of memory is gone when the next one is read; whether the system keeps the pages
-of the file is its own business.
+The caller adds the results in the order of the blocks, so sums do not depend on who holds which.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,31 +59,7 @@ class NumberBlock:
         return self.columns.gather(features, np.arange(self.columns.n_rows), zero, zero + 1.0)
 
 
-class AnyBlock(Protocol):
-    """What is asked of a block, wherever its numbers are."""
-
-    threads: Threads
-
-    @property
-    def columns(self) -> StandardColumns:
-        """Its columns, on the scale that it was put on; to be asked for once in a call."""
-        ...
-
-    @property
-    def rows(self) -> slice:
-        """Where its rows are in a vector over all rows."""
-        ...
-
-    def set_scale(self, scale: Scale) -> None:
-        """Have the numbers filled, centred and scaled from now on."""
-        ...
-
-    def some(self, features: IntArray) -> FloatArray:
-        """A few columns as they are, shape (n_features, n_rows)."""
-        ...
-
-
-# ---- what is done where they are -----------------------------------------------------------------
+# ---- functions on blocks ----------------------------------------------------------------------
 
 
 def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
@@ -225,6 +196,9 @@ class FileBlock:
         if self.scale is not None:
             apply_scale(columns, self.scale, self.threads)
         return columns
+
+
+AnyBlock = NumberBlock | FileBlock
 
 
 def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor[FileBlock]:

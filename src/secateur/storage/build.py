@@ -1,15 +1,10 @@
-"""Two passes over a long table: the first chooses the bins, the second writes the codes.
-
-All rows choose the bins where they fit into the sample; else those with the smallest keys, which
-row numbers and the seed give: the rows that a table in memory would take.
-"""
+"""Two passes over a long table: the first chooses the bins, the second writes the codes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +21,7 @@ MIN_SAMPLE = 20_000  # rows that choose the bins, however wide the table and sma
 SAMPLE_SHARE = 4  # the sample takes at most the fourth part of the memory
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Survey:
+class Survey(NamedTuple):
     """The result of the first pass: how to read the rows, their bins, targets and weights."""
 
     reader: PartReader
@@ -220,11 +214,5 @@ class _Encoder:
         table = self._reader.table(sp.vstack(rows, format="csr"))
         codes, has_missing = encode_sparse(table, self._bins)
         self.has_missing |= has_missing
-        arrays: list[AnyArray] = [
-            codes.indptr,
-            codes.row_start,
-            codes.indices,
-            codes.row_bins,
-            codes.codes,
-        ]
-        return arrays, {"n_cells": len(codes.indices)}
+        wide: list[AnyArray] = [codes.indptr, codes.row_start, codes.indices, codes.row_bins]
+        return [*wide, codes.codes], {"n_cells": len(codes.indices)}

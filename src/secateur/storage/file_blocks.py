@@ -1,8 +1,4 @@
-"""Files and folders of tables in blocks of rows: frames, or sparse matrices from LIBSVM.
-
-Typed files and folders of them are read by pyarrow, with their types; text by `secateur._data
-.reading`, as the command line reads it. A folder holds files of one kind, Parquet if nothing tells.
-"""
+"""Files and folders of tables in blocks of rows: frames, or sparse matrices from LIBSVM."""
 
 from __future__ import annotations
 
@@ -31,10 +27,6 @@ def format_of(path: Path) -> str:
     return kinds.pop().replace("tsv", "csv") if kinds else "parquet"
 
 
-def _is_part(file: Path) -> bool:
-    return file.is_file() and not file.name.startswith((".", "_"))
-
-
 def is_libsvm(path: Path) -> bool:
     """Whether a file is read as LIBSVM, by its name or its first line."""
     return format_of(path) == "libsvm"
@@ -42,7 +34,9 @@ def is_libsvm(path: Path) -> bool:
 
 def files_of(path: Path) -> list[Path]:
     """The file, or the files of a folder, sorted."""
-    return [path] if path.is_file() else sorted(f for f in path.rglob("*") if _is_part(f))
+    if path.is_file():
+        return [path]
+    return sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] not in "._")
 
 
 # ---- frames -----------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ Check = Callable[[tuple[str, ...], Sequence[int]], None]
 
 
 class _Keeper:
-    """Has a folder, and takes it along when nobody needs it any more."""
+    """Deletes a folder when it is garbage collected."""
 
     def __init__(self, folder: Path) -> None:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)

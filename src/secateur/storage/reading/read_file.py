@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -33,29 +33,7 @@ SAMPLE_BYTES = 1 << 20  # the beginning of a text, by which the length of its ce
 SUMMARY_ROWS = 20_000  # rows that are summarized together
 
 
-class TableFile(Protocol):
-    """A file whose rows can be read any number of times, as a whole or in blocks."""
-
-    @property
-    def kind(self) -> FileKind:
-        """Format and compression."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was guessed, for the user."""
-
-    def read(self, n_rows: int | None = None, texts: Collection[int] = ()) -> Iterator[RawTable]:
-        """The rows in order, at most ``n_rows`` at a time, by default all at once.
-
-        Columns that are not all numbers in a block come as text, too; those of ``texts`` always.
-        """
-
-    def reduced(self, columns: Sequence[int]) -> bytes:
-        """A file of the same format with some columns, not compressed."""
+TableFile = ArrowFile | SvmlightFile | CsvFile
 
 
 def read_file(file: str | Path, options: ReadOptions | None = None) -> RawTable:
