@@ -15,7 +15,7 @@ from secateur.data.target import Target, TargetType, read_target
 from secateur.exceptions import InputError, InputTypeError, SecateurError, some_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-ONLY_TASK = "all"  # the name of the one task where none are told apart
+ONLY_TASK = "all"  # the name of the task where there is only one
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -53,8 +53,8 @@ class Workers:
         except (OSError, AttributeError, TimeoutError) as error:
             raise lost_scheduler(error) from error
         return {
-            address: int(told["nthreads"])
-            for address, told in found.items()
+            address: int(facts["nthreads"])
+            for address, facts in found.items()
             if self.chosen is None or address in self.chosen
         }
 
@@ -261,7 +261,7 @@ class DaskFit:
         self.asked = asked
         self._serial = 0
         self._waiting: list[Call] = []
-        self._told: list[Call] = []
+        self._done: list[Call] = []
         self._pending: Order | None = None
         self._is_open = True
 
@@ -286,7 +286,7 @@ class DaskFit:
         """Set the call that brings a new block to the state of the others."""
         if self._waiting:
             self._ask(self._waiting.pop())
-        self._told = [Call("apply", function, small)]
+        self._done = [Call("apply", function, small)]
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]:
         """``function(task)`` of every task."""
@@ -300,14 +300,14 @@ class DaskFit:
 
     def history(self) -> tuple[list[Call], Order | None]:
         """What was done to all blocks, and what some of them may have done already."""
-        return self._told, self._pending
+        return self._done, self._pending
 
     def _ask(self, call: Call) -> Any:
         calls, self._waiting = [*self._waiting, call], []
         self._serial += 1
         self._pending = Order(self.number, self._serial, calls)
         answer = self._until_answered(self._pending)
-        self._told.extend(calls)
+        self._done.extend(calls)
         self._pending = None
         return answer
 

@@ -305,7 +305,7 @@ class DiskRowStore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubsetRowStore:
-    """Some rows of a store: fits are asked of all, and only these train and judge."""
+    """Some rows of a store: fits get all rows, and use these for training and test."""
 
     store: RowStore
     rows: IntArray

@@ -56,7 +56,7 @@ def open_table(
     Parameters
     ----------
     data : path, pyarrow dataset, dask data frame or array, data frame or array
-        Parquet (a file or a folder), CSV, Feather or LIBSVM, told by the name of the file; or the
+        Parquet (a file or a folder), CSV, Feather or LIBSVM, by the name of the file; or the
         folder of a stored table.
     target : str, list of str or array, default=None
         The column to be predicted, the last one by default; several columns are several tasks. The

@@ -309,7 +309,7 @@ def sample_stored(table: StoredTable, seed: int, most: int = SAMPLE_ROWS) -> Sam
 def _read_sample(table: StoredTable, seed: int, most: int) -> SampledRows:
     if table.source is None:
         raise InputTypeError(
-            "Rows that judge must be read from their own file. Got a table that was opened from "
+            "Test rows must be read from their own file. Got a table that was opened from "
             "its folder. Give open_table the file, with the same cache."
         )
     most = min(most, most_sampled(table))
