@@ -160,14 +160,13 @@ def _is_limit(rule: StoppingRule) -> bool:
 
 def _same_lifetime(a: Step, b: Step) -> bool:
     same_penalty = a.penalty == b.penalty or (math.isnan(a.penalty) and math.isnan(b.penalty))
-    return same_penalty and np.array_equal(a.support, b.support) and _same_supports(a, b)
-
-
-def _same_supports(a: Step, b: Step) -> bool:
-    """Whether each task, where there are several, has the same features."""
-    if a.supports.keys() != b.supports.keys():
-        return False
-    return all(np.array_equal(a.supports[name], b.supports[name]) for name in a.supports)
+    same_support = same_penalty and np.array_equal(a.support, b.support)
+    # where there are several tasks, each has the same features
+    return (
+        same_support
+        and a.supports.keys() == b.supports.keys()
+        and all(np.array_equal(a.supports[name], b.supports[name]) for name in a.supports)
+    )
 
 
 def _better(earlier: Step, later: Step) -> Step:

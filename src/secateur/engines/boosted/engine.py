@@ -52,13 +52,6 @@ def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
     return errors
 
 
-def _typical_cost(cost_model: CostModel) -> float:
-    """What a feature that is not free costs on average."""
-    now = cost_model.costs(cost_model.keep)
-    paid = now[now > 0.0]
-    return float(paid.mean()) if len(paid) else 1.0
-
-
 def higher_penalties(penalty: float, cost_model: CostModel) -> tuple[float, float]:
     """Two penalties above the first of a grid, so that any limit has a step: one takes none."""
     now = cost_model.costs(cost_model.keep)
@@ -158,7 +151,8 @@ class BoostedData:
         if params.criterion == "gbfs":
             units = np.full(len(gains), 2.0)
         top = max((g / u for g, u in zip(gains, units, strict=True) if u > 0.0), default=0.0)
-        return top / _typical_cost(self.cost_model)
+        cost = self.cost_model.costs(self.cost_model.keep)
+        return top / (float(cost[cost > 0.0].mean()) if (cost > 0.0).any() else 1.0)
 
     def run(
         self,

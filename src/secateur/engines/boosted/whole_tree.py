@@ -154,8 +154,7 @@ def _loss_code(loss: Loss) -> int:
         return SQUARED
     if loss.name == "log_loss":
         return LOGISTIC if loss.n_outputs == 1 else MULTINOMIAL
-    msg = (
+    raise ParameterError(
         f"Small ensembles support squared error and log loss. Got {loss.name!r}. Use a boosted "
         "selector for other losses."
     )
-    raise ParameterError(msg)

@@ -22,19 +22,15 @@ class Ranker(Protocol):
 
     def rank(self, weight: FloatArray) -> FloatArray:
         """Importance of every feature, >= 0, in a fit to all rows with these weights."""
-        ...
 
     def rank_for(self, target: FloatArray) -> FloatArray:
         """Importance of every feature, >= 0, in a fit to another target."""
-        ...
 
     def losses(self, features: IntArray) -> FloatArray:
         """Loss of every row, >= 0, in a fit to these features alone."""
-        ...
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 for rows that a fit to these features alone classifies wrongly, else 0."""
-        ...
 
 
 class Evaluator(Protocol):
@@ -42,31 +38,24 @@ class Evaluator(Protocol):
 
     def accept(self, feature: int) -> None:
         """Add a feature to the accepted ones."""
-        ...
 
     def scores(self, candidates: IntArray) -> FloatArray:
         """Scores of the accepted features with each candidate, (n_candidates, n_folds)."""
-        ...
 
     def alone(self, candidates: IntArray, target: FloatArray) -> FloatArray:
         """Scores of each candidate alone for another target, (n_candidates, n_folds)."""
-        ...
 
     def current(self) -> FloatArray:
         """Scores of the accepted features in each fold; there must be some."""
-        ...
 
     def predicted(self, target: FloatArray) -> FloatArray:
         """Held-out predictions of another target from the accepted features."""
-        ...
 
     def score(self, folds: FloatArray) -> Score:
         """The scores of the folds as one score."""
-        ...
 
     def model(self) -> Any:
         """A model on the accepted features, fitted to all rows."""
-        ...
 
 
 class FoldScorer(Protocol):
@@ -76,15 +65,12 @@ class FoldScorer(Protocol):
 
     def value(self, fold: int, prediction: FloatArray) -> float:
         """Score of predicted values, or of probabilities of shape (n_test, n_classes)."""
-        ...
 
     def value_for(self, fold: int, prediction: FloatArray, target: FloatArray) -> float:
         """As ``value`` for another target of the test rows."""
-        ...
 
     def score(self, folds: FloatArray) -> Score:
         """The scores of all folds as one score."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

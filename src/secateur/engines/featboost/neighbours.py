@@ -313,7 +313,7 @@ class NeighbourEvaluator:
     def _predictions(self, t: int, targets: NeighbourTargets) -> FloatArray:
         """Predictions of the test rows of a fold from the accepted features."""
         fold = self._folds[t]
-        found = self._neighbours(t, fold, [_zeros(self._table.n_rows)])[0]
+        found = self._neighbours(t, fold, [Column(np.zeros(self._table.n_rows), 0.0)])[0]
         return targets.vote(fold.train[found])
 
     def _columns_of(self, features: IntArray) -> list[Column]:
@@ -364,8 +364,3 @@ class NeighbourEvaluator:
             len(test),
             MIN_ROWS_PER_THREAD,
         )
-
-
-def _zeros(n_rows: int) -> Column:
-    """A column that adds nothing to distances."""
-    return Column(np.zeros(n_rows), 0.0)

@@ -73,11 +73,10 @@ class SearchParams:
         smallest = self.order + 2
         if n_rows < smallest:
             some = "1 sample" if n_rows == 1 else f"{n_rows} rows"
-            msg = (
+            raise InputError(
                 f"Feature Gradients of order {self.order} needs at least {smallest} rows. Got "
                 f"{some} to train on. Lower 'order', or give more rows."
             )
-            raise InputError(msg)
 
 
 def objective_of(target_type: TargetType) -> Objective:

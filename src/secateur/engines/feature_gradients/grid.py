@@ -32,10 +32,6 @@ MAX_SIZE_TRIALS = 8  # penalties tried between two of the grid for a wanted numb
 SIZE_TOLERANCE = 0.03  # a size this close to the wanted one, as a share of it, is near enough
 
 
-def _ignore() -> None:
-    """Default callback."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchContext:
     """A problem and the parameters of its search."""
@@ -45,7 +41,7 @@ class SearchContext:
     params: SearchParams
     standardize: bool
     threads: Threads
-    on_round: Callable[[], None] = _ignore
+    on_round: Callable[[], None] = lambda: None
     executor: DaskExecutor | None = None
 
     def batches(self, problem: Problem | None = None) -> Batches:

@@ -119,11 +119,10 @@ def run_epoch(
 def check_finite(z: FloatArray, order: int) -> None:
     """Refuse to continue with NaN or infinity."""
     if not np.isfinite(z).all():
-        msg = (
+        raise InputError(
             f"The estimate of order {order} must be finite. Got {z}: values of X are too far apart "
             "for float32. Use standardize=True, clip the outliers, or lower 'order'."
         )
-        raise InputError(msg)
 
 
 def step_of(units: Units, state: SearchState, penalty: float, n_features: int) -> Step:

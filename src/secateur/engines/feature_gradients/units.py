@@ -166,11 +166,10 @@ def _units_of(groups: Any) -> IntArray:
     """The unit of each column: its group, or one of its own."""
     n_groups = np.diff(groups.indptr)
     if (n_groups > 1).any():
-        msg = (
+        raise InputError(
             "'feature_groups' must not overlap for group_mode='hard'. Got a feature in "
             f"{int(n_groups.max())} groups. Use group_mode='soft'."
         )
-        raise InputError(msg)
     label = -1 - np.arange(len(n_groups))
     label[n_groups == 1] = groups.indices
     # numbered by first appearance, so that the order of columns decides nothing else

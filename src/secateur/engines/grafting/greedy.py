@@ -16,7 +16,7 @@ from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.growing_network import GrowingNetwork
 from secateur.engines.grafting.linear import LinearGrafting
 from secateur.engines.grafting.models import LinearModel
-from secateur.path.step import Score, Step
+from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 
@@ -243,11 +243,6 @@ def trace_grafts(
             run.advance()
             on_round()
         on_round()
-        yield replace(whole.step(), score=_held_out_score(data, runs))
-
-
-def _held_out_score(data: GraftingData, runs: Sequence[GraftRun]) -> Score | None:
-    if not runs:
-        return None
-    fold_losses = [data.fold_losses(run.fold, run.growing.raw) for run in runs]
-    return pool(fold_losses, origin="held_out", metric=data.loss.name)
+        losses = [data.fold_losses(run.fold, run.growing.raw) for run in runs]
+        score = pool(losses, origin="held_out", metric=data.loss.name) if runs else None
+        yield replace(whole.step(), score=score)
