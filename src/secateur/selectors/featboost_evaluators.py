@@ -27,18 +27,7 @@ MIN_PROBABILITY = 1e-30
 
 
 class SklearnFoldScorer:
-    """Scores predictions of the test rows of each fold by a scikit-learn scorer.
-
-    Parameters
-    ----------
-    target : Target
-    weight : array of shape (n_rows,)
-        Used if the scorer takes weights.
-    folds : sequence of Fold
-    scorer : callable
-    name : str
-        Name of the score.
-    """
+    """Scores predictions of the test rows of each fold by a scikit-learn scorer."""
 
     def __init__(
         self, target: Target, weight: FloatArray, folds: Sequence[Fold], scorer: Scorer, name: str
@@ -48,9 +37,8 @@ class SklearnFoldScorer:
         self._scorer = scorer
         self._name = name
         self.n_classes = target.n_classes
-        self._is_even = bool((weight == weight[0]).all())
         self._weight = weight
-        self._takes_weight = not self._is_even and takes_weight(scorer)
+        self._takes_weight = bool((weight != weight[0]).any()) and takes_weight(scorer)
 
     def value(self, fold: int, prediction: FloatArray) -> float:
         """The score of the predictions for the test rows of a fold."""
@@ -66,7 +54,12 @@ class SklearnFoldScorer:
             return float(weight @ right) / float(weight.sum())
         if self._name == "r2":
             return weighted_r2(target, prediction, weight)
-        estimator = _as_estimator(prediction, self._target.classes)
+        classes = self._target.classes
+        estimator = (
+            _PredictedNumbers(prediction)
+            if classes is None
+            else _PredictedClasses(prediction, classes)
+        )
         return self.of_estimator(estimator, np.zeros((len(rows), 1)), self._labels(target), fold)
 
     def of_estimator(self, estimator: Any, X: AnyArray, y: AnyArray, fold: int) -> float:
@@ -97,14 +90,9 @@ def weighted_r2(target: FloatArray, prediction: FloatArray, weight: FloatArray) 
     return 1.0 - residual / total
 
 
-def _as_estimator(prediction: FloatArray, classes: AnyArray | None) -> Any:
-    """An estimator with fixed predictions, for scorers."""
-    if classes is None:
-        return _PredictedNumbers(prediction)
-    return _PredictedClasses(prediction, classes)
-
-
 class _PredictedNumbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """An estimator with fixed predictions, for scorers."""
+
     def __init__(self, prediction: Any) -> None:
         self.prediction = prediction
 
@@ -117,6 +105,8 @@ class _PredictedNumbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]  #
 
 
 class _PredictedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """A classifier with fixed probabilities, for scorers."""
+
     def __init__(self, prediction: Any, classes_: Any) -> None:
         self.prediction = prediction
         self.classes_ = classes_

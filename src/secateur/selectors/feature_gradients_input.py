@@ -153,11 +153,7 @@ def target_type_of(target_type: str, y: Any) -> TargetType:
 
 def read_target_of_type(y: Any, target_type: TargetType, n_rows: int | None) -> Target:
     """The target read as its type says."""
-    return read_target(
-        y,
-        target_type="regression" if target_type == "regression" else "classification",
-        n_rows=n_rows,
-    )
+    return read_target(y, target_type=_plain(target_type), n_rows=n_rows)
 
 
 ROWS_PER_FEATURE = 2
@@ -196,9 +192,8 @@ def read_gradients_input(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
     """Read and check the input of a fit on a table."""
     penalty = read_penalty("penalty", estimator.penalty)
     target_type = target_type_of(estimator.target_type, y)
-    plain = _plain(target_type)
     parameters = estimator.get_params(deep=False)
-    given = read_problem(parameters, plain, X, y, sample_weight)
+    given = read_problem(parameters, _plain(target_type), X, y, sample_weight)
     table, cost_model = given.problem.table, given.problem.cost_model
     refuse_categories(table)
     params = read_params(estimator, given.seed)

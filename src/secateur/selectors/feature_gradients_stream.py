@@ -46,16 +46,9 @@ SAVED_PARAMETERS = ("order", "standardize", "group_mode", "n_features")
 
 
 class StreamSession:
-    """Reads blocks, buffers small ones and updates the stream.
+    """Reads blocks that match the schema of the first, buffers small ones, updates the stream.
 
-    Parameters
-    ----------
-    schema : TableSchema
-        Of the first block; later ones must match it.
-    like : Target
-        Holds the known classes.
-    target_type : str
-    stream : Stream
+    ``like`` is a target without rows that holds the known classes.
     """
 
     def __init__(

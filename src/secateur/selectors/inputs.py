@@ -35,17 +35,8 @@ Extended = TypeVar("Extended", bound="FitInput")
 class FitInput:
     """A fit's input, read and checked: families of selectors add what they need to it.
 
-    Parameters
-    ----------
-    problem : Problem
-        The rows of positive weight: a row of weight zero is no row.
-    target : Target
-        That of all rows.
-    kept : array of int
-        Which rows the problem has.
-    class_factors : array of shape (n_classes,)
-        What the weights of the rows of each class were multiplied by.
-    seed : int
+    The problem has the rows of positive weight, which are ``kept``; the target is that of all
+    rows. The weights of the rows of each class were multiplied by ``class_factors``.
     """
 
     problem: Problem

@@ -72,14 +72,7 @@ def log_odds(shares: FloatArray) -> FloatArray:
 def mean_score(
     score: Callable[..., float], predicted: AnyArray, y: Any, sample_weight: Any, task: Any
 ) -> float:
-    """The score of each task, and of these the mean by the weight of its rows.
-
-    Parameters
-    ----------
-    score : callable of (y_true, y_pred, sample_weight)
-    predicted : array of shape (n_rows,) or (n_rows, n_tasks)
-    y, sample_weight, task : as in ``fit``
-    """
+    """The score of each task, and of these the mean by the weight of its rows."""
     weight = read_weights(sample_weight, len(predicted))
     parts = list(_parts(predicted, y, weight, task))
     scores = [score(true, found, sample_weight=w) for true, found, w in parts]
@@ -175,18 +168,13 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         out[:, place] = self._predict(model, table)
         return out
 
-    def _labels(self, model: BoostedModel, table: Table, t: int) -> AnyArray:
+    def _values(self, model: BoostedModel, table: Table, t: int) -> AnyArray:
         labels: AnyArray = self.classes_[self._shares(model, table, t).argmax(axis=1)]
         return labels
 
     def predict_proba(self, X: Any, task: Any = None) -> Any:
         """The probability of each of ``classes_``; a list of such arrays where y had columns."""
         return self._predicted(X, task, self._shares)
-
-    def predict(self, X: Any, task: Any = None) -> AnyArray:
-        """The likeliest class of each row in its task; a column per task where y had columns."""
-        found = self._predicted(X, task, self._labels)
-        return np.column_stack(found) if isinstance(found, list) else found
 
     @available_if(has_one_target)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, task: Any = None) -> FloatArray:
@@ -195,11 +183,6 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         Not there where y had columns: see ``predict_proba``.
         """
         return log_odds(self.predict_proba(X, task))
-
-    def staged_predict(self, X: Any, task: Any = None) -> Iterator[AnyArray]:
-        """The classes predicted at each step of the path."""
-        stages = self._staged_by_task(X, task, self._labels)
-        return (np.column_stack(s) if isinstance(s, list) else s for s in stages)
 
     def staged_predict_proba(self, X: Any, task: Any = None) -> Iterator[Any]:
         """The probabilities predicted at each step of the path."""
@@ -276,19 +259,8 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     ) -> None:
         store_parameters(self, locals())
 
-    def _numbers(self, model: BoostedModel, table: Table, t: int) -> FloatArray:
-        del t
+    def _values(self, model: BoostedModel, table: Table, t: int) -> FloatArray:  # noqa: ARG002
         return self._predict(model, table)
-
-    def predict(self, X: Any, task: Any = None) -> FloatArray:
-        """The predicted number of each row in its task; a column per task where y had columns."""
-        found = self._predicted(X, task, self._numbers)
-        return np.column_stack(found) if isinstance(found, list) else found
-
-    def staged_predict(self, X: Any, task: Any = None) -> Iterator[FloatArray]:
-        """The numbers predicted at each step of the path."""
-        stages = self._staged_by_task(X, task, self._numbers)
-        return (np.column_stack(s) if isinstance(s, list) else s for s in stages)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The R2 of each task, and of these the mean, tasks by their rows."""

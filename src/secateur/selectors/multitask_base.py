@@ -19,7 +19,7 @@ from secateur.engines.boosted.common_trees import TASK_SPLIT_PENALTIES, CommonDa
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.multitask import TaskData, TasksData, TasksModel
-from secateur.exceptions import InputError, MissingDependencyError, some_of
+from secateur.exceptions import InputError, MissingDependencyError, ParameterError, some_of
 from secateur.execution.local import RowStore, row_store_of
 from secateur.model_selection.folds import default_folds, draw_folds, is_drawn
 from secateur.selectors.base import PathSelector
@@ -29,7 +29,6 @@ from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
     MultitaskInput,
     TaskFit,
-    check_common,
     check_folds,
     read_multitask,
     read_task_penalties,
@@ -38,7 +37,7 @@ from secateur.selectors.multitask_input import (
 )
 from secateur.selectors.parameters import read_penalty
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
@@ -113,8 +112,8 @@ class MultitaskSelector(BoostedSelector):
             has_names=has_names,
             classes=classes,
         )
-        if self.common_trees is True:
-            check_common(found)
+        if self.common_trees is True and (reason := why_not_common(found)):
+            raise ParameterError(f"'common_trees' must be False or 'auto' {reason}")
         return found
 
     def _folds(self, given: MultitaskInput) -> list[Fold]:  # type: ignore[override]
@@ -312,18 +311,13 @@ class MultitaskSelector(BoostedSelector):
         with Threads(resolve_n_jobs(self.n_jobs)):
             if task is None and self._is_wide:
                 return [predict(each, table, t) for t, each in enumerate(model.models)]
-            parts = {
-                t: (
-                    rows,
-                    predict(
-                        model.models[t], table if len(rows) == table.n_rows else table.take(rows), t
-                    ),
-                )
-                for t, rows in self._rows_of(task, table.n_rows).items()
-            }
-        sample = next(iter(parts.values()))[1]
+            parts = []
+            for t, rows in self._rows_of(task, table.n_rows).items():
+                own = table if len(rows) == table.n_rows else table.take(rows)
+                parts.append((rows, predict(model.models[t], own, t)))
+        sample = parts[0][1]
         out = np.empty((table.n_rows, *sample.shape[1:]), sample.dtype)
-        for rows, values in parts.values():
+        for rows, values in parts:
             out[rows] = values
         return out
 
@@ -343,7 +337,25 @@ class MultitaskSelector(BoostedSelector):
             self._rows_of(task, table.n_rows)  # refuses before the first step
         return (self._by_task(model, table, task, predict) for model in models)
 
+    def _values(self, model: Any, table: Table, t: int) -> AnyArray:
+        """The predictions of one task."""
+        raise NotImplementedError
+
+    def predict(self, X: Any, task: Any = None) -> AnyArray:
+        """The prediction of each row in its task; a column per task where y had columns."""
+        found: AnyArray = _as_columns(self._predicted(X, task, self._values))
+        return found
+
+    def staged_predict(self, X: Any, task: Any = None) -> Iterator[AnyArray]:
+        """The predictions at each step of the path."""
+        return map(_as_columns, self._staged_by_task(X, task, self._values))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _as_columns(found: Any) -> Any:
+    """A list of predictions, one for each task, as columns."""
+    return np.column_stack(found) if isinstance(found, list) else found

@@ -197,13 +197,6 @@ def check_folds(folds: Sequence[Fold], tasks: Sequence[TaskRows]) -> None:
             raise ParameterError(msg)
 
 
-def check_common(given: MultitaskInput) -> None:
-    """Refuse what trees that all tasks have in common cannot be for."""
-    reason = why_not_common(given)
-    if reason:
-        raise ParameterError(f"'common_trees' must be False or 'auto' {reason}")
-
-
 def why_not_common(given: MultitaskInput) -> str:
     """Trees that all tasks have in common need one kind of target; empty where there is one."""
     if given.is_wide:
