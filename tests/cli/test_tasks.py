@@ -114,7 +114,7 @@ def test_a_table_on_disk_gives_what_memory_gives(run, tmp_path, numbers, ways):
         (("--method", "multitask", "--task-column", "sight"), "Did you mean 'site'"),
         (("--method", "multitask", "--task-column", "a"), "whole numbers"),
         (("--method", "agbm", "--task-column", "site"), "--method multitask"),
-        (("--method", "multitask", "--task-column", "site", "--keep", "site"), "another use"),
+        (("--method", "multitask", "--task-column", "site", "--keep", "site"), "--keep"),
     ],
 )
 def test_what_is_wrong_with_tasks_is_said(run, tmp_path, options, reason):
