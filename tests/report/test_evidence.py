@@ -335,7 +335,7 @@ def test_evidence_cannot_be_changed():
         ("{", "JSON"),
         ("[]", "secateur.evidence"),
         ('{"format": "secateur.path", "version": 1}', "secateur.evidence"),
-        ('{"format": "secateur.evidence", "version": 99}', "version 2 or older"),
+        ('{"format": "secateur.evidence", "version": 99}', "version 99"),
         ('{"format": "secateur.evidence", "version": 1}', "damaged"),
     ],
 )
