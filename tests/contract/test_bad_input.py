@@ -308,7 +308,7 @@ def test_bad_folds(cls, no_work):
         ([], "at least one fold"),
         ([(rows[:50], rows[40:])], "one part of a fold"),
         ([(rows[[0, 0, 1]], rows[5:])], "one part of a fold"),
-        ([(rows, rows[:0])], "some that judge"),
+        ([(rows, rows[:0])], "none in fold 0"),
         ([(rows[:100], rows[100:] + 7)], "row numbers"),
         ([rows], "row numbers"),
         ([(rows[:100] / 2, rows[100:])], "row numbers"),
