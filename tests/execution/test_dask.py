@@ -167,7 +167,7 @@ class _At:
 
     def __init__(self, monkeypatch, number, act):
         self.n_trees = 0
-        plain = grower.Grower.grow
+        plain = grower.TreeGrower.grow
 
         def grow(its, *given):
             self.n_trees += 1
@@ -175,7 +175,7 @@ class _At:
                 act()
             return plain(its, *given)
 
-        monkeypatch.setattr(grower.Grower, "grow", grow)
+        monkeypatch.setattr(grower.TreeGrower, "grow", grow)
 
 
 @pytest.mark.parametrize("fan_in", [2, pytest.param(8, marks=SLOW)])

@@ -154,7 +154,7 @@ def test_it_opens_without_a_network_an_error_or_a_shift(opened, request, file, w
     page.wait_for_timeout(200)
     assert page.wrong == []
     assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
-    assert page.evaluate("window.shifted") == 0
+    assert page.evaluate("window.shifted") < 0.01  # a tenth of what counts as a good page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
