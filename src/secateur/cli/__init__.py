@@ -37,10 +37,9 @@ def _app() -> Any:
     import typer
 
     from secateur.cli.compare import compare
-    from secateur.cli.cut import cut
     from secateur.cli.demo import demo
     from secateur.cli.options import show_version
-    from secateur.cli.report import report
+    from secateur.cli.saved import cut, report
     from secateur.cli.select import select
 
     app = typer.Typer(

@@ -73,7 +73,7 @@ def compare(
     check_folder(folder, force=output.force)
     _check_memory(data)
     trials = _trials_file(folder, resume=resume, force=output.force)
-    dataset = load(request, console, lambda: False)
+    dataset = load(request, console)
     comparison = _compared(
         dataset,
         validation,

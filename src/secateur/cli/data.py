@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,15 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from secateur.cli.console import Console
-from secateur.cli.options import ColumnOptions, ReadingOptions, ScalingOptions, split_names
+from secateur.cli.options import (
+    ColumnOptions,
+    ReadingOptions,
+    ScalingOptions,
+    ValidationOptions,
+    split_names,
+)
+from secateur.data.costs import FeatureCosts
+from secateur.data.memory import format_bytes, resident_memory, resolve_limit
 from secateur.exceptions import InputError, ParameterError, similar_to, some_of
 from secateur.path import rendering
+from secateur.storage.reading.csv import CsvFile
+from secateur.storage.reading.dataset import Dataset, Roles, make_dataset
+from secateur.storage.reading.dialect import ReadOptions
+from secateur.storage.reading.formats import kind_of_file, kind_of_name
+from secateur.storage.reading.plan import MAX_FRAME_COLUMNS
+from secateur.storage.reading.read_file import needed_memory, read_file
 
 if TYPE_CHECKING:
-    from secateur.data.costs import FeatureCosts
     from secateur.data.target import TargetType
-    from secateur.storage.reading.dataset import Dataset, Roles
-    from secateur.storage.reading.dialect import ReadOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +52,6 @@ class DataRequest:
         tasks: str | None = None,
     ) -> DataRequest:
         """From the options of the command line."""
-        from secateur.storage.reading.dataset import Roles
-        from secateur.storage.reading.dialect import ReadOptions
-
         time, group = columns.time_column, columns.group_column
         if time is not None and group is not None:
             raise ParameterError(
@@ -59,26 +66,17 @@ class DataRequest:
         )
 
 
-def load(request: DataRequest, console: Console, needs_numbers: Callable[[], bool]) -> Dataset:
-    """Read the file into memory.
-
-    Parameters
-    ----------
-    request : DataRequest
-    console : Console
-    needs_numbers : callable
-        Whether categories are one-hot encoded; called once the file is read, since it may take
-        seconds to import the selectors.
-    """
-    from secateur.storage.reading.dataset import make_dataset
-    from secateur.storage.reading.plan import MAX_FRAME_COLUMNS
-    from secateur.storage.reading.read_file import read_file
-
+def load(request: DataRequest, console: Console, method: str | None = None) -> Dataset:
+    """Read the file into memory; categories are one-hot encoded where the method needs it."""
     raw = read_file(request.file, request.reading)
     # data frames with many columns are slow, and they are needed for categories only
-    is_wide = len(raw.names) > MAX_FRAME_COLUMNS
+    indicators = len(raw.names) > MAX_FRAME_COLUMNS
+    if method is not None and not indicators:
+        from secateur.cli.methods import takes_categories  # slow: after errors in the file
+
+        indicators = not takes_categories(method)
     dataset = make_dataset(
-        raw, request.roles, target_type=request.target_type, indicators=is_wide or needs_numbers()
+        raw, request.roles, target_type=request.target_type, indicators=indicators
     )
     _describe(dataset, request, console)
     return dataset
@@ -97,15 +95,12 @@ def load_stored(
     console: Console,
     scaling: ScalingOptions,
     executor: Any,
-    *,
     method: str,
-    seed: int,
-    jobs: int | None,
+    validation: ValidationOptions,
+    *,
     write_data: bool,
 ) -> Dataset | None:
     """Write a file that does not fit into memory to a table on disk; None for one that fits."""
-    from secateur.data.memory import resolve_limit
-
     limit = resolve_limit(scaling.memory_limit)
     reason = _reason_for_disk(request.file, limit, executor)
     if reason is None:
@@ -124,7 +119,7 @@ def load_stored(
         request.file,
         request.reading,
         request.roles,
-        StoreOptions(scaling.cache, limit, executor, seed, jobs),
+        StoreOptions(scaling.cache, limit, executor, validation.seed, validation.jobs),
         target_type=request.target_type,
         indicators=not takes_categories(method),
     )
@@ -151,10 +146,6 @@ def _notes_on_store(dataset: Dataset, method: str) -> list[str]:
 
 
 def _reason_for_disk(file: Path, limit: int, executor: Any) -> str | None:
-    from secateur.data.memory import format_bytes, resident_memory
-    from secateur.storage.reading.formats import kind_of_file
-    from secateur.storage.reading.read_file import needed_memory
-
     is_npz = kind_of_file(file).format == "npz"
     if executor is not None:
         if is_npz:
@@ -196,17 +187,8 @@ def read_feature_costs(
 ) -> tuple[FeatureCosts | None, list[str]]:
     """The costs of features, by position, and notes on them.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    costs, groups : Path or None
-        Two columns: the name of a feature, and its cost or its group. A feature may be in several
-        groups, one line each.
-    keep : tuple of str
-    unit : str
+    The files have two columns: the name of a feature, and its cost or its group.
     """
-    from secateur.data.costs import FeatureCosts
-
     if costs is None and groups is None and not keep:
         return None, []
     cost, notes = _read_costs(dataset, costs)
@@ -268,10 +250,6 @@ def _places(dataset: Dataset, name: str, where: str) -> list[int]:
 
 
 def _pairs(file: Path) -> list[tuple[str, str]]:
-    from secateur.storage.reading.csv import CsvFile
-    from secateur.storage.reading.dialect import ReadOptions
-    from secateur.storage.reading.formats import kind_of_name
-
     opened = CsvFile.open(file, kind_of_name(file.name), ReadOptions(header=False))
     if len(opened.names) != 2:
         raise InputError(

@@ -47,17 +47,10 @@ def demo(
     selector = build_selector(method, dataset, costs, 0, None)
     validation = options.ValidationOptions(cv=3)
     result = select_features(selector, dataset, costs, validation, console)
-    rows, columns = dataset.features.X.shape
     file = "the breast cancer data of scikit-learn"
-    more: dict[str, Any] = {
-        "method": "agbm",
-        "target_type": dataset.target_type,
-        "target": TARGET,
-        "data": {"file": file, "rows": rows, "features": columns},
-        "notes": [],
-        "seed": 0,
-    }
-    write_results(result, folder, console, title=TARGET, more=more, force=output.force)
+    write_results(
+        result, dataset, folder, console, file=file, method="agbm", seed=0, force=output.force
+    )
 
 
 def _problem() -> tuple[Any, Any, str]:
