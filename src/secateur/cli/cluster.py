@@ -29,7 +29,13 @@ def executor_of(options: ScalingOptions, console: Console) -> Iterator[Any]:
         raise ParameterError(
             "A cluster is at an address or started here. Got --dask and --workers. Use one of them."
         )
-    _check_installed()
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "--dask and --workers need dask.distributed. Got no such package. Install it with 'pip "
+            "install secateur[dask]'."
+        ) from error
     from secateur.execution.dask import DaskExecutor
 
     with _client(address, workers) as client:
@@ -41,16 +47,6 @@ def executor_of(options: ScalingOptions, console: Console) -> Iterator[Any]:
             )
         console.message(f"Computing on {n_workers} {'worker' if n_workers == 1 else 'workers'}.")
         yield DaskExecutor(client)
-
-
-def _check_installed() -> None:
-    try:
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            "--dask and --workers need dask.distributed. Got no such package. Install it with 'pip "
-            "install secateur[dask]'."
-        ) from error
 
 
 @contextmanager

@@ -65,7 +65,12 @@ def compare(
     from secateur.cli.data import DataRequest, load
     from secateur.cli.output import check_folder, free_name
 
-    _refuse_tasks(task_column)
+    if task_column is not None:  # an option of `select` that may be tried here
+        raise typer.BadParameter(
+            f"a comparison is about one task; got '--task-column' {task_column}. Leave the option "
+            "out to use the task as a feature; or use 'secateur select --method multitask "
+            "--task-column'."
+        )
     n_features = _sizes(sizes)
     request = DataRequest.of(data, target, columns, reading)
     console = output.console
@@ -85,16 +90,6 @@ def compare(
         time_limit=time_limit or None,
     )
     _finish(comparison, folder, trials, dataset, console, force=output.force)
-
-
-def _refuse_tasks(task_column: str | None) -> None:
-    """An option of `select` that may be tried here."""
-    if task_column is not None:
-        raise typer.BadParameter(
-            f"a comparison is about one task; got '--task-column' {task_column}. Leave the option "
-            "out to use the task as a feature; or use 'secateur select --method multitask "
-            "--task-column'."
-        )
 
 
 def _sizes(text: str | None) -> list[int] | None:

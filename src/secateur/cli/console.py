@@ -24,15 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Console:
-    """Writes results and messages.
-
-    Parameters
-    ----------
-    as_json : bool
-        Results are one JSON document.
-    quiet : bool
-        No messages.
-    """
+    """Writes results, as one JSON document with `as_json`, and messages unless `quiet`."""
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self.as_json = as_json

@@ -62,11 +62,7 @@ def time_splitter(n_folds: int) -> Any:
 
 
 def selector_class(method: str, target_type: TargetType) -> type:
-    """The class of a method for a type of target.
-
-    >>> selector_class("agbm", "regression").__name__
-    'AGBMRegressor'
-    """
+    """The class of a method for a type of target."""
     by_type = _classes(method)
     if target_type not in by_type:
         raise ParameterError(
@@ -106,7 +102,7 @@ def parameters_of(selector: type) -> dict[str, inspect.Parameter]:
 def _classes(method: str) -> dict[TargetType, type]:
     """The class of a method for each type of target that it can predict."""
     name = plain_name(method)
-    known = {target_type: selector_classes(target_type) for target_type in TARGET_TYPES}
+    known = {each: selector_classes(each) for each in TARGET_TYPES}
     found = {each: classes[name] for each, classes in known.items() if name in classes}
     if not found:
         names = method_names()
@@ -209,12 +205,7 @@ def notes_on_bins(selector: Any, options: MethodOptions) -> list[str]:
 
 
 def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
-    """Parameters given as ``name=value``; values as in Python, or text.
-
-    >>> from secateur import AGBMClassifier
-    >>> read_settings(["max_depth=3", "leaf=newton"], AGBMClassifier)
-    {'max_depth': 3, 'leaf': 'newton'}
-    """
+    """Parameters given as ``name=value``; values as in Python, or text."""
     known = parameters_of(selector)
     found = {}
     for setting in settings:

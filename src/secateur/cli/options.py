@@ -25,20 +25,10 @@ SCALING = "Large files and clusters"
 def with_option_classes(command: Callable[..., Any]) -> Callable[..., Any]:
     """A command whose options are also the fields of its dataclass parameters.
 
-    Parameters
-    ----------
-    command : callable
-        Some of its keyword-only parameters are dataclasses with defaults for all fields.
-
-    Examples
-    --------
-    >>> from secateur.cli.options import OutputOptions
     >>> def greet(name: str, *, output: OutputOptions) -> str:
     ...     return name if output.quiet else f"{name}!"
     >>> list(inspect.signature(with_option_classes(greet)).parameters)
     ['name', 'force', 'as_json', 'quiet']
-    >>> with_option_classes(greet)(name="Ada", quiet=True)
-    'Ada'
     """
     signature = inspect.signature(command, eval_str=True)
     classes = {

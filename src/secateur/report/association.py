@@ -30,13 +30,8 @@ OTHER = "other"
 class Columns:
     """Columns prepared for `association`.
 
-    Parameters
-    ----------
-    z : array of shape (n_rows, n_columns)
-        Numeric columns centred and scaled to length one; zero for constants and categories.
-    indicators : dict of int to array of shape (n_rows, n_categories)
-        One-hot encoding of each categorical column, by its position.
-    is_constant : array of bool of shape (n_columns,)
+    `z` has the numeric columns centred and scaled to length one, zero for constants and categories;
+    `indicators` the one-hot encoding of each categorical column, by its position.
     """
 
     z: FloatArray
@@ -45,14 +40,7 @@ class Columns:
 
 
 def prepare(values: FloatArray, is_category: Any) -> Columns:
-    """Prepare columns; `values` has codes where `is_category`.
-
-    Examples
-    --------
-    >>> columns = prepare(np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0]]), [False, True])
-    >>> columns.z[:, 0].round(2).tolist(), columns.indicators[1].tolist()
-    ([-0.71, 0.0, 0.71], [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    """
+    """Prepare columns; `values` has codes where `is_category`."""
     categories = np.flatnonzero(np.asarray(is_category))
     z = _unit_columns(values)
     indicators = {int(at): indicator(values[:, at]) for at in categories}
@@ -91,14 +79,7 @@ def indicator(codes: FloatArray) -> FloatArray:
 
 
 def association(some: Columns, others: Columns) -> FloatArray:
-    """Return the association of each of `some` with each of `others`, NaN for constants.
-
-    Examples
-    --------
-    >>> columns = prepare(np.array([[1.0, -2.0], [2.0, -4.0], [4.0, -8.0]]), [False, False])
-    >>> association(columns, columns).round(6).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
-    """
+    """Return the association of each of `some` with each of `others`, NaN for constants."""
     out: FloatArray = np.clip(some.z.T @ others.z, -1.0, 1.0)
     for at, each in some.indicators.items():
         out[at] = _correlation_ratio(each, others.z)
@@ -161,14 +142,7 @@ class TargetGroups:
 
 
 def groups_by_class(codes: FloatArray, labels: Sequence[Any]) -> TargetGroups:
-    """Group rows by class; beyond eight classes the rarer ones are one group.
-
-    Examples
-    --------
-    >>> groups = groups_by_class(np.array([0.0, 1.0, 1.0]), ["no", "yes"])
-    >>> groups.names, groups.counts
-    (('no', 'yes'), (1, 2))
-    """
+    """Group rows by class; beyond eight classes the rarer ones are one group."""
     of_row = codes.astype(np.int64)
     counts = np.bincount(of_row, minlength=len(labels))
     names, place = _merged(list(map(str, labels)), counts, MAX_GROUPS)

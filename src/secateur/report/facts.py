@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -262,6 +262,7 @@ def _step_facts(
     weight = _weight_in_order(step)
     total = float(weight.sum())
     known = evidence.steps[index] if evidence is not None and evidence.steps else StepEvidence()
+    instead = {each.feature: substitute_words(path, each) for each in reversed(known.substitutes)}
     return StepFacts(
         index=index,
         n_features=step.n_features,
@@ -281,22 +282,12 @@ def _step_facts(
         gain=tuple(float(weight[place]) / total if total > 0 else 0.0 for place in at),
         paid=tuple(known.paid[place] for place in at) if known.paid else (),
         frequency=tuple(known.frequency[place] for place in at) if known.frequency else (),
-        substitutes=_substitutes(path, [order[place] for place in at], known),
+        substitutes=tuple(instead.get(order[place], "") for place in at) if instead else (),
         tasks={
             task: tuple(rows[f] for f in step.supports[task].tolist() if f in rows)
             for task in sorted(step.supports, key=natural_key)
         },
     )
-
-
-def _substitutes(
-    path: SelectionPath, features: Sequence[int], known: StepEvidence
-) -> tuple[str, ...]:
-    """The substitute of each feature in words; empty if none has any."""
-    if not known.substitutes:
-        return ()
-    found = [known.substitute_of(feature) for feature in features]
-    return tuple("" if each is None else substitute_words(path, each) for each in found)
 
 
 def _label(path: SelectionPath, index: int) -> str:

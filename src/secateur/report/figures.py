@@ -81,13 +81,7 @@ def with_legend(data: list[dict[str, Any]], drawn: dict[str, Any]) -> Figure:
 
 
 def best_at_each(x: npt.ArrayLike, y: npt.ArrayLike, *, greater_is_better: bool) -> IntArray:
-    """Return the positions of the best finite `y` at each finite `x`, from left to right.
-
-    Examples
-    --------
-    >>> best_at_each([2, 1, 2, 3], [0.5, 0.9, 0.4, np.nan], greater_is_better=False)
-    array([1, 2])
-    """
+    """Return the positions of the best finite `y` at each finite `x`, from left to right."""
     places, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     sign = -1.0 if greater_is_better else 1.0
     known = np.flatnonzero(np.isfinite(places) & np.isfinite(values))
@@ -240,8 +234,6 @@ def _outline(shares: Sequence[float], highest: float) -> str:
 def describe(name: str, values: Distribution, groups: Sequence[str]) -> str:
     """Describe a histogram in words: its range or its values, and the missing ones.
 
-    Examples
-    --------
     >>> values = Distribution(("no", "yes"), (), ((3, 1), (0, 4)), (0, 2))
     >>> describe("smoker", values, ("healthy", "ill"))
     'smoker: healthy: no 75%, yes 25%; ill: no 0%, yes 100%; 20% missing'

@@ -61,15 +61,6 @@ def answer(path: SelectionPath, index: int, evidence: Evidence | None = None) ->
 
     It is compared with all features where their score is known and of the same kind, else with
     the best step of the path.
-
-    Examples
-    --------
-    >>> from secateur.path import Score, Step, StopReason
-    >>> scores = [Score(loss, 0.02, (), "held_out", "log_loss") for loss in (0.31, 0.30)]
-    >>> steps = [Step.of([0], score=scores[0]), Step.of([0, 2], score=scores[1])]
-    >>> path = SelectionPath(steps, StopReason.FINISHED, ["age", "size", "sex"], "demo")
-    >>> print(answer(path, 1))
-    2 of 3 features: held-out log loss 0.3000, the best on the path.
     """
     step = path[index]
     cost_of_all = math.nan if evidence is None else evidence.cost_of_all
@@ -96,11 +87,8 @@ def kind_words(score: Score) -> str:
 
 def same_kind(one: Score, other: Score) -> bool:
     """Whether two scores can be compared: same metric, same origin."""
-    return (one.metric, one.origin, one.greater_is_better) == (
-        other.metric,
-        other.origin,
-        other.greater_is_better,
-    )
+    kinds = [(each.metric, each.origin, each.greater_is_better) for each in (one, other)]
+    return kinds[0] == kinds[1]
 
 
 def has_costs(path: SelectionPath) -> bool:
@@ -147,19 +135,12 @@ def _compared(score: Score, reference: Score, reference_words: str) -> str:
 
 
 def is_unstable(frequency: float) -> bool:
-    """Whether a feature that this share of the folds selected is unstable.
-
-    >>> is_unstable(1 / 3), is_unstable(0.5)
-    (True, False)
-    """
+    """Whether a feature that this share of the folds selected is unstable."""
     return frequency < MIN_FREQUENCY
 
 
 def fold_supports(path: SelectionPath, fold_paths: Sequence[SelectionPath]) -> list[list[IntArray]]:
-    """For each step, the features that each fold selected at the matching step.
-
-    A fold whose path is empty selected none.
-    """
+    """For each step, the features that each fold selected at the matching step, if it has any."""
     nothing = np.empty(0, np.int64)
     matches = [matched_steps(path, fold) if len(fold) else None for fold in fold_paths]
     return [
@@ -174,10 +155,7 @@ def fold_supports(path: SelectionPath, fold_paths: Sequence[SelectionPath]) -> l
 def frequencies(
     path: SelectionPath, supports: Sequence[Sequence[IntArray]]
 ) -> list[tuple[float, ...]]:
-    """For each step, the share of the folds that selected each of its features.
-
-    Aligned with ``step.order``; `supports` are those of `fold_supports`. Empty without folds.
-    """
+    """For each step, the share of the folds that selected each feature of ``step.order``."""
     found = []
     for step, of_folds in zip(path, supports, strict=True):
         hits = np.zeros(step.n_features, dtype=np.int64)
@@ -195,26 +173,8 @@ def substitutes(
 ) -> list[tuple[Substitute, ...]]:
     """For each step, the correlated features that folds selected in place of unstable ones.
 
-    Of several the one that most such folds selected, then the most correlated one.
-
-    Parameters
-    ----------
-    path : SelectionPath
-    frequency : sequence of sequence of float
-        As from `frequencies`.
-    supports : sequence of sequence of array of int
-        As from `fold_supports`.
-    correlation : mapping of int to mapping of int to float
-        For a feature, the correlation with others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from secateur.path import Step, StopReason
-    >>> path = SelectionPath([Step.of([0])], StopReason.FINISHED, ["age", "size", "born"], "demo")
-    >>> supports = [[np.array([0]), np.array([2]), np.array([1, 2])]]
-    >>> substitutes(path, [(1 / 3,)], supports, {0: {2: -0.99}})
-    [(Substitute(feature=0, other=2, correlation=-0.99, n_folds=2),)]
+    Of several the one that most such folds selected, then the most correlated one. `frequency` and
+    `supports` are those of `frequencies` and `fold_supports`; `correlation` is by feature.
     """
     found = []
     for step, shares, of_folds in zip(path, frequency, supports, strict=True):
@@ -246,13 +206,7 @@ def _substitute(
 
 
 def unstable_sentence(path: SelectionPath, index: int, evidence: StepEvidence | None) -> str:
-    """Name the unstable features of a step and their substitutes; empty if there are none.
-
-    >>> from secateur.path import Step, StopReason
-    >>> path = SelectionPath([Step.of([0, 1])], StopReason.FINISHED, ["age", "size"], "demo")
-    >>> unstable_sentence(path, 0, StepEvidence(frequency=(1.0, 0.2)))
-    '1 of 2 features is unstable (selected in fewer than half of the folds): size.'
-    """
+    """Name the unstable features of a step and their substitutes; empty if there are none."""
     if evidence is None:
         return ""
     names, order = path.feature_names, path[index].order.tolist()
