@@ -11,6 +11,7 @@ import numpy as np
 from secateur.cli.console import Console
 from secateur.cli.options import (
     ColumnOptions,
+    CostOptions,
     ReadingOptions,
     ScalingOptions,
     ValidationOptions,
@@ -179,23 +180,18 @@ def _check_method(method: str, *, on_cluster: bool) -> None:
 
 
 def read_feature_costs(
-    dataset: Dataset,
-    costs: Path | None,
-    groups: Path | None,
-    keep: tuple[str, ...],
-    unit: str,
+    dataset: Dataset, options: CostOptions, keep: tuple[str, ...]
 ) -> tuple[FeatureCosts | None, list[str]]:
     """The costs of features, by position, and notes on them.
 
     The files have two columns: the name of a feature, and its cost or its group.
     """
-    if costs is None and groups is None and not keep:
+    if options.costs is None and options.feature_groups is None and not keep:
         return None, []
-    cost, notes = _read_costs(dataset, costs)
+    cost, notes = _read_costs(dataset, options.costs)
+    groups = _read_groups(dataset, options.feature_groups)
     kept = [place for name in keep for place in _places(dataset, name, "--keep")]
-    return FeatureCosts(
-        cost, feature_groups=_read_groups(dataset, groups), keep=kept, unit=unit
-    ), notes
+    return FeatureCosts(cost, feature_groups=groups, keep=kept, unit=options.cost_unit), notes
 
 
 def _read_costs(dataset: Dataset, file: Path | None) -> tuple[Any, list[str]]:

@@ -48,9 +48,8 @@ def demo(
     validation = options.ValidationOptions(cv=3)
     result = select_features(selector, dataset, costs, validation, console)
     file = "the breast cancer data of scikit-learn"
-    write_results(
-        result, dataset, folder, console, file=file, method="agbm", seed=0, force=output.force
-    )
+    facts = {"file": file, "method": "agbm", "notes": [], "seed": 0}
+    write_results(result, dataset, folder, console, facts, force=output.force)
 
 
 def _problem() -> tuple[Any, Any, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from secateur.cli import options
 from secateur.cli.console import with_exit_codes
@@ -11,6 +11,7 @@ from secateur.cli.options import option, with_option_classes
 
 if TYPE_CHECKING:
     from secateur.cli.data import DataRequest
+    from secateur.cli.selection import Result
     from secateur.storage.reading.dataset import Dataset
 
 
@@ -68,8 +69,7 @@ def select(
         dataset = load_stored(
             request, console, scaling, executor, method.method, validation, write_data=write_data
         ) or load(request, console, method.method)
-        files = costs.costs, costs.feature_groups
-        feature_costs, notes = read_feature_costs(dataset, *files, kept, costs.cost_unit)
+        feature_costs, notes = read_feature_costs(dataset, costs, kept)
         console.message(*notes)
         rows = None if test is None else read_test(test, dataset, request.reading, task_column)
         # slow to import: by now everything that is wrong with the files has been reported
@@ -83,22 +83,13 @@ def select(
         scores = None
         if rows is not None:
             scores, result = score_test_rows(rows, result, dataset, seed, console)
-        write_results(
-            result,
-            dataset,
-            folder,
-            console,
-            file=data.name,
-            method=method.method,
-            seed=seed,
-            force=output.force,
-            notes=(*dataset.notes, *notes, *on_bins),
-            test=scores,
-            data=_reduced_file(request, dataset, result.selection.support) if write_data else None,
-        )
+        facts = {"file": data.name, "method": method.method, "seed": seed, "test": scores}
+        facts["notes"] = [*dataset.notes, *notes, *on_bins]
+        reduced = _reduced_file(request, dataset, result) if write_data else None
+        write_results(result, dataset, folder, console, facts, force=output.force, data=reduced)
 
 
-def _reduced_file(request: DataRequest, dataset: Dataset, support: Any) -> tuple[str, bytes]:
+def _reduced_file(request: DataRequest, dataset: Dataset, result: Result) -> tuple[str, bytes]:
     """The file with the selected features and the columns that are not features."""
     from secateur.storage.reading.dataset import find_column
     from secateur.storage.reading.read_file import reduced_file
@@ -106,6 +97,6 @@ def _reduced_file(request: DataRequest, dataset: Dataset, support: Any) -> tuple
     roles = request.roles
     named = (dataset.target, roles.weight, roles.time, roles.group, roles.tasks)
     others = [find_column(dataset.raw, name) for name in named if name is not None]
-    selected = dataset.plan.kept[dataset.features.sources[support]].tolist()
+    selected = dataset.plan.kept[dataset.features.sources[result.selection.support]].tolist()
     columns = [*selected, *(place for place in others if place is not None)]
     return reduced_file(request.file, dataset.raw, columns, request.reading)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -175,25 +175,24 @@ def write_results(
     dataset: Dataset,
     folder: Path,
     console: Console,
+    facts: Mapping[str, Any],
     *,
-    file: str,
-    method: str,
-    seed: int,
     force: bool,
-    notes: Sequence[str] = (),
-    test: Mapping[str, Any] | None = None,
     data: tuple[str, bytes] | None = None,
 ) -> None:
-    """Write the output folder and show the selection."""
+    """Write the output folder and show the selection.
+
+    `facts` are the file, the method, the notes, the seed, and the scores on the test file.
+    """
     rows, n_features = len(dataset.rows), len(dataset.features.names)
     more = {
-        "method": method,
+        "method": facts["method"],
         "target_type": dataset.target_type,
         "target": dataset.target,
-        "data": {"file": file, "rows": rows, "features": n_features},
-        "notes": list(notes),
-        "seed": seed,
-        **({} if test is None else {"test": test}),
+        "data": {"file": facts["file"], "rows": rows, "features": n_features},
+        "notes": facts["notes"],
+        "seed": facts["seed"],
+        **({"test": facts["test"]} if facts.get("test") else {}),
         "fits": fits_document(result.fits),
         "seconds": round(result.seconds, 3),
         "command": command_line(),
