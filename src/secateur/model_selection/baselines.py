@@ -153,9 +153,8 @@ class AllFeatures(BaseEstimator):  # type: ignore[misc]  # untyped base
 
     def fit(self, X: Any, y: Any) -> Any:  # noqa: ARG002 - any target
         """Count the columns."""
-        self.support_: BoolArray = np.ones(
-            X.shape[1] if hasattr(X, "shape") else len(X[0]), np.bool_
-        )
+        n_features = X.shape[1] if hasattr(X, "shape") else len(X[0])
+        self.support_: BoolArray = np.ones(n_features, np.bool_)
         return self
 
     def get_support(self) -> BoolArray:

@@ -129,9 +129,15 @@ def compare(
     """
     earlier = _load_earlier(resume)
     seed = read_seed(random_state) if earlier is None or random_state is not None else earlier.seed
-    limit = _read_limit(time_limit)
+    limit = time_limit
+    if limit is not None:
+        limit = real_number("time_limit", limit, advice="Use None for no limit.", above_zero=True)
     n_jobs = _read_executor(executor, n_jobs)
-    _refuse_stored(X)
+    if isinstance(X, StoredTable):
+        raise InputTypeError(
+            "compare needs rows in memory. Got a stored table. Give a part of the rows as a data "
+            "frame or array, or use held_out(selector, table, None)."
+        )
     rows = read_rows(
         X, y, target_type=_read_target_type(target_type), sample_weight=sample_weight, groups=groups
     )
@@ -227,13 +233,6 @@ def _collect(
     return done
 
 
-def _read_limit(time_limit: Any) -> float | None:
-    if time_limit is None:
-        return None
-    advice = "Use None for no limit."
-    return real_number("time_limit", time_limit, advice=advice, above_zero=True)
-
-
 def _read_executor(executor: Any, n_jobs: int | None) -> int | None:
     """The threads of a trial: one on a cluster, unless a number is given."""
     if not is_executor(executor):
@@ -242,15 +241,6 @@ def _read_executor(executor: Any, n_jobs: int | None) -> int | None:
             "DaskExecutor(client)."
         )
     return 1 if executor is not None and n_jobs is None else n_jobs
-
-
-def _refuse_stored(X: Any) -> None:
-    if isinstance(X, StoredTable):
-        raise InputTypeError(
-            "compare needs rows in memory, since most methods do. Got a stored table. Give a part "
-            "of the rows as a data frame or array, or score one boosted selector on all of them "
-            "with held_out(selector, table, None)."
-        )
 
 
 def _read_target_type(target_type: Any) -> TargetType | None:
@@ -347,14 +337,9 @@ def _description(estimator: Any) -> Any:
     if not hasattr(estimator, "get_params"):
         return {"class": type(estimator).__name__}
     values = estimator.get_params(deep=False)
-    return {
-        "class": type(estimator).__name__,
-        "parameters": {
-            name: _plain(value)
-            for name, value in sorted(values.items())
-            if name not in IGNORED_PARAMETERS
-        },
-    }
+    kept = [name for name in sorted(values) if name not in IGNORED_PARAMETERS]
+    parameters = {name: _plain(values[name]) for name in kept}
+    return {"class": type(estimator).__name__, "parameters": parameters}
 
 
 def _plain(value: Any) -> Any:

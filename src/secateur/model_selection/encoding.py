@@ -32,7 +32,8 @@ class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
         """Learn names and categories."""
         table = read_table(X, categorical_features="from_dtype")
         self.schema_ = table.schema
-        n_values = [_n_columns(values) for values in table.categories.values()]
+        # a category whose cells are all missing has one column, of zeros: it is a feature too
+        n_values = [max(1, len(values)) for values in table.categories.values()]
         categories = np.repeat(np.array(list(table.categories), np.int64), n_values)
         self.sources_: IntArray = np.concatenate([_plain(table), categories])
         return self
@@ -59,18 +60,13 @@ def _plain(table: Table) -> IntArray:
     return np.setdiff1d(np.arange(table.n_features), list(table.categories)).astype(np.int64)
 
 
-def _n_columns(values: AnyArray) -> int:
-    """A category whose cells are all missing has one column, of zeros: it is a feature too."""
-    return max(1, len(values))
-
-
 def _with_categories(table: Table) -> FloatArray:
     numbers = table.columns(np.arange(table.n_features))
     if not table.categories:
         return numbers
     parts = [numbers[:, _plain(table)]]
     for feature, values in table.categories.items():
-        codes = np.arange(_n_columns(values))
+        codes = np.arange(max(1, len(values)))
         parts.append((numbers[:, [feature]] == codes).astype(np.float64))
     return np.hstack(parts)
 
@@ -165,12 +161,8 @@ def fit_method(
         return fit_clone(with_text_as_categories(method), rows, seed, n_jobs), None
     numbers = AsNumbers().fit(rows.X)
     sources = Sources(numbers.sources_, rows.names)
-    columns = replace(
-        rows,
-        X=numbers.transform(rows.X),
-        names=tuple(numbers.get_feature_names_out()),
-        has_categories=False,
-    )
+    names = tuple(numbers.get_feature_names_out())
+    columns = replace(rows, X=numbers.transform(rows.X), names=names, has_categories=False)
     return fit_clone(_with_costs(method, sources), columns, seed, n_jobs), sources
 
 
@@ -181,11 +173,10 @@ def _with_costs(method: Any, sources: Sources) -> Any:
         return method
     costs = as_costs(known["costs"], known.get("feature_groups"), known.get("keep"))
     if costs.neighbours is not None or costs.rule is not None:
-        msg = (
+        raise InputError(
             "Costs of tables with categories must be costs and feature groups for a method that "
             "takes numbers only. Got neighbours, or a rule. Encode the categories beforehand."
         )
-        raise InputError(msg)
     cost_model = costs.bind(sources.names)
     of_columns = sources.of_columns
     column_costs = FeatureCosts(

@@ -66,11 +66,8 @@ class StepScorer:
         self._seed = seed
         self._uses_own = validator is None and hasattr(selector, "predict")
         linear = linear_model(rows.target_type, is_sparse=rows.is_sparse)
-        self._validator = (
-            linear
-            if validator is None
-            else on_numbers(validator, has_categories=rows.has_categories)
-        )
+        model = linear if validator is None else validator
+        self._validator = on_numbers(model, has_categories=rows.has_categories)
         self._of_all = self._validator
         if self._uses_own:
             self._of_all = without_penalty(selector, rows.n_features) or linear

@@ -27,13 +27,14 @@ from secateur.model_selection.rows import (
     Rows,
     check_validator,
     fit_clone,
+    is_interrupted,
     knows_tasks,
     read_rows,
     target_type_of,
 )
 from secateur.model_selection.scorers import metric_for, read_metric, read_seed
 from secateur.model_selection.statistics import selection_frequency
-from secateur.path import Score, Selection, SelectionPath, StopReason
+from secateur.path import Score, Selection, SelectionPath
 from secateur.path.comparing import matched_steps, step_of_size
 from secateur.typing import FloatArray, IntArray
 
@@ -192,8 +193,9 @@ def held_out(
     runs = _Folds(rows, folds, scorer, progress)
     fits: list[Any] = []
     of_all = None
-    if not _is_interrupted(whole):
-        fits, of_all = runs.fit(partial(_fit, selector, seed, n_jobs), processes)
+    if not is_interrupted(whole):
+        fit = partial(fit_clone, selector, seed=seed, n_jobs=n_jobs)
+        fits, of_all = runs.fit(fit, processes)
     matches = [matched_steps(whole.path_, fit.path_) for fit in fits]
     whole.path_ = runs.scored(whole.path_, fits, matches)
     return HeldOut(
@@ -275,7 +277,7 @@ class _Folds:
                 for result in results:
                     if len(fits) == len(self.folds):
                         of_all.append(result)
-                    elif _is_interrupted(result):
+                    elif is_interrupted(result):
                         break
                     else:
                         fits.append(result)
@@ -318,10 +320,6 @@ class _Folds:
         return replace(path, steps=tuple(steps))
 
 
-def _fit(selector: Any, seed: int, n_jobs: int | None, rows: Rows) -> Any:
-    return fit_clone(selector, rows, seed, n_jobs)
-
-
 @contextmanager
 def _without_repeats() -> Iterator[None]:
     """Ignore warnings of folds, which the fit to all rows has given, but for interruptions."""
@@ -331,7 +329,3 @@ def _without_repeats() -> Iterator[None]:
         # joblib warns when its processes are ended early, as an interruption does
         warnings.filterwarnings("ignore", ".* tasks which were still being processed", UserWarning)
         yield
-
-
-def _is_interrupted(fitted: Any) -> bool:
-    return bool(fitted.path_.stop_reason is StopReason.INTERRUPTED)

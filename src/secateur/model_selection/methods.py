@@ -27,10 +27,6 @@ class Unsuited(BaseEstimator):  # type: ignore[misc]  # untyped base
         """Raise the reason."""
         raise ParameterError(self.why)
 
-    def get_support(self) -> Any:
-        """Raise the reason."""
-        raise ParameterError(self.why)
-
 
 NICKNAMES = {"featuregradients": "fg", "multitaskagbm": "multitask"}
 ENDINGS = {"Classifier": "classification", "Regressor": "regression", "Selector": None}

@@ -6,7 +6,6 @@ needs no guard around its main part, and a method that does not return is ended 
 
 from __future__ import annotations
 
-import importlib
 import os
 import pickle
 import signal
@@ -243,14 +242,12 @@ def _pickled(what: Any) -> bytes:
 
     scikit-learn depends on joblib, which depends on cloudpickle or contains it.
     """
-    for name in ("cloudpickle", "joblib.externals.cloudpickle", "pickle"):
-        try:
-            pickler = importlib.import_module(name)
-        except ImportError:
-            continue
-        data: bytes = pickler.dumps(what)
-        return data
-    raise AssertionError("pickle is part of Python")
+    try:
+        import cloudpickle
+    except ImportError:
+        from joblib.externals import cloudpickle
+    data: bytes = cloudpickle.dumps(what)
+    return data
 
 
 def _listen(stream: Any, answers: SimpleQueue[Any]) -> None:

@@ -23,6 +23,7 @@ from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.model_selection.folds import group_folds, is_drawn, labels_of, read_groups
 from secateur.model_selection.scorers import Metric, prepared, with_threads
+from secateur.path import StopReason
 from secateur.storage.stored_table import SampledRows, StoredTable, sample_stored
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -228,6 +229,12 @@ def fit_clone(selector: Any, rows: Rows, seed: int, n_jobs: int | None) -> Any:
         inner = group_folds(rows.target, rows.groups, min(known["cv"] or 5, n_groups), seed)
         fresh.set_params(cv=[tuple(fold) for fold in inner])
     return rows.fit(fresh)
+
+
+def is_interrupted(fitted: Any) -> bool:
+    """Whether a fitted selector was interrupted by Ctrl-C and has a part of its path only."""
+    path = getattr(fitted, "path_", None)
+    return path is not None and path.stop_reason is StopReason.INTERRUPTED
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, weight: FloatArray | None, **more: Any) -> Any:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from sklearn.utils import check_random_state
 
 from secateur.data.tasks import rows_by_key
 from secateur.data.weights import are_counts
@@ -33,36 +36,25 @@ RELATIVE = "relative "
 
 def read_seed(random_state: Any) -> int:
     """A seed from any random state of scikit-learn."""
-    from sklearn.utils import check_random_state
-
     try:
         return int(check_random_state(random_state).randint(2**31))
     except ValueError as error:
-        msg = (
+        raise ParameterError(
             f"'random_state' must be None, an int >= 0 or a RandomState. Got {random_state!r}. Use "
             "0 for results that repeat."
-        )
-        raise ParameterError(msg) from error
+        ) from error
 
 
 def prepared(estimator: Any, seed: int) -> Any:
     """A clone with every random state set that was None."""
-    from sklearn.base import clone
-
     fresh = clone(estimator)
-    values = fresh.get_params(deep=True)
-    unset = {
-        name: seed
-        for name, value in values.items()
-        if value is None and name.rsplit("__", 1)[-1] == "random_state"
-    }
-    return fresh.set_params(**unset) if unset else fresh
+    unset = [name for name, value in fresh.get_params(deep=True).items() if value is None]
+    states = [name for name in unset if name.rsplit("__", 1)[-1] == "random_state"]
+    return fresh.set_params(**dict.fromkeys(states, seed)) if states else fresh
 
 
 def with_threads(estimator: Any, n_jobs: int | None) -> Any:
     """A clone with ``n_jobs`` set, if it has that parameter and it is None."""
-    from sklearn.base import clone
-
     known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     if n_jobs is None or known.get("n_jobs", n_jobs) is not None:
         return estimator
@@ -71,8 +63,6 @@ def with_threads(estimator: Any, n_jobs: int | None) -> Any:
 
 def read_scoring(scoring: Any, target_type: str) -> tuple[Scorer, str]:
     """A scorer and its name, from what a user may write."""
-    from sklearn.metrics import get_scorer
-
     default = "accuracy" if target_type == "classification" else "r2"
     wanted = default if scoring is None else scoring
     if callable(wanted):
@@ -80,11 +70,10 @@ def read_scoring(scoring: Any, target_type: str) -> tuple[Scorer, str]:
     try:
         return get_scorer(wanted), str(wanted)
     except (ValueError, TypeError) as error:
-        msg = (
+        raise ParameterError(
             f"'scoring' must be None, the name of a scorer of scikit-learn, or a callable "
             f"(estimator, X, y). Got {scoring!r}. Use {default!r} for a start."
-        )
-        raise ParameterError(msg) from error
+        ) from error
 
 
 def takes_weight(scorer: Any) -> bool:
@@ -193,14 +182,6 @@ def log_losses(model: Any, X: Any, y: AnyArray) -> FloatArray:
     return losses
 
 
-def _squared_errors(model: Any, X: Any, y: AnyArray) -> FloatArray:
-    return _residuals(model, X, y) ** 2
-
-
-def _absolute_errors(model: Any, X: Any, y: AnyArray) -> FloatArray:
-    return np.abs(_residuals(model, X, y))
-
-
 def _residuals(model: Any, X: Any, y: AnyArray) -> FloatArray:
     predicted = np.asarray(model.predict(X), np.float64).reshape(len(y))
     return np.asarray(y, np.float64) - predicted
@@ -213,8 +194,8 @@ def _is_right(model: Any, X: Any, y: AnyArray) -> FloatArray:
 
 OF_ROWS: dict[str, RowValues] = {
     "log_loss": log_losses,
-    "squared_error": _squared_errors,
-    "absolute_error": _absolute_errors,
+    "squared_error": lambda model, X, y: _residuals(model, X, y) ** 2,
+    "absolute_error": lambda model, X, y: np.abs(_residuals(model, X, y)),
     "accuracy": _is_right,
 }
 """Metrics with a value for every row, by the names that paths use for them."""

@@ -12,10 +12,15 @@ import numpy as np
 
 from secateur.data.frames import select_columns
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
-from secateur.model_selection.rows import Rows, fit_clone, read_rows, target_type_of
+from secateur.model_selection.rows import (
+    Rows,
+    fit_clone,
+    is_interrupted,
+    read_rows,
+    target_type_of,
+)
 from secateur.model_selection.scorers import read_seed
 from secateur.model_selection.statistics import Agreement, jaccard, nogueira, selection_frequency
-from secateur.path import StopReason
 from secateur.path.values import whole_number
 from secateur.typing import FloatArray, IntArray
 
@@ -156,7 +161,8 @@ def stability(
     rng = np.random.default_rng(seed)
     samples = [_subsample(rows, fraction, rng) for _ in range(n_samples)]
     orders = [rng.permutation(rows.n_features) for _ in range(n_orders)]
-    if not _may_permute(selector):
+    given = selector.get_params(deep=False)
+    if not all(_is_by_name(given.get(name)) for name in BY_COLUMN):
         orders = []
     run = _Run(selector, seed, n_jobs, on_fit, 1 + len(samples) + len(orders))
     whole = run.support(rows)
@@ -187,8 +193,7 @@ class _Run:
     def support(self, rows: Rows) -> IntArray:
         """The features selected from some rows."""
         fitted = fit_clone(self.selector, rows, self.seed, self.n_jobs)
-        path = getattr(fitted, "path_", None)
-        if path is not None and path.stop_reason is StopReason.INTERRUPTED:
+        if is_interrupted(fitted):
             raise KeyboardInterrupt
         self.done += 1
         if self.callback is not None:
@@ -231,17 +236,8 @@ def _some(values: IntArray, fraction: float, rng: np.random.Generator) -> IntArr
 
 
 def _with_columns(rows: Rows, order: IntArray) -> Rows:
-    return replace(
-        rows,
-        X=select_columns(rows.X, order),
-        names=tuple(rows.names[j] for j in order),
-    )
-
-
-def _may_permute(selector: Any) -> bool:
-    """Whether no parameter may refer to columns by position."""
-    given = selector.get_params(deep=False)
-    return all(_is_by_name(given.get(name)) for name in BY_COLUMN)
+    names = tuple(rows.names[j] for j in order)
+    return replace(rows, X=select_columns(rows.X, order), names=names)
 
 
 def _is_by_name(value: Any) -> bool:

@@ -16,9 +16,9 @@ from secateur.exceptions import InputError, SecateurError
 from secateur.model_selection.comparison import Subset, Trial, TrialStatus
 from secateur.model_selection.encoding import Sources, fit_method
 from secateur.model_selection.fold_scores import score_fold
-from secateur.model_selection.rows import Rows
+from secateur.model_selection.rows import Rows, is_interrupted
 from secateur.model_selection.scorers import Metric
-from secateur.path import SelectionPath, StopReason
+from secateur.path import SelectionPath
 from secateur.path.comparing import better_of
 from secateur.typing import FloatArray, IntArray
 
@@ -65,7 +65,8 @@ def select(context: ComparisonContext, spec: TrialSpec) -> Trial:
             seed = context.seed_of(spec.fold)
             fitted, sources = fit_method(spec.method, train, seed, context.n_jobs)
             seconds = perf_counter() - started
-            _raise_if_interrupted(fitted)
+            if is_interrupted(fitted):
+                raise KeyboardInterrupt  # noqa: TRY301 - it ends the comparison
             subsets = subsets_of(fitted, context.sizes, sources)
     except Exception as error:  # noqa: BLE001 - any method may fail in its own way
         return failed_trial(spec, describe(error), perf_counter() - started)
@@ -122,13 +123,6 @@ def describe(error: BaseException) -> str:
     if isinstance(error, SecateurError):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _raise_if_interrupted(fitted: Any) -> None:
-    """A selector that was interrupted by Ctrl-C keeps its path: here it ends the comparison."""
-    path = getattr(fitted, "path_", None)
-    if path is not None and path.stop_reason is StopReason.INTERRUPTED:
-        raise KeyboardInterrupt
 
 
 def subsets_of(fitted: Any, sizes: Sequence[int], sources: Sources | None = None) -> list[Subset]:
