@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from secateur.path import SelectionPath
-from secateur.path.values import thawed_json
+from secateur.path.step import thawed_json
 
 COMPARED = (
     *("algorithm", "penalty_name", "cost_unit", "feature_names", "parameters"),

@@ -9,10 +9,9 @@ from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.featboost.candidates import CostLimits, SelectedFeatures
 from secateur.path.cutting import WithinBudget
-from secateur.path.path import SelectionPath, StopReason
+from secateur.path.path import SelectionPath
 from secateur.path.step import Step
-from secateur.path.stopping import CostBudget, History
-from secateur.path.values import within_budget
+from secateur.path.stopping import CostBudget, History, StopReason, within_budget
 
 COST, BUDGET = 100000.1, 300000.3  # 3 * COST is a little more than BUDGET in floating point
 NAMES = ("a", "b", "c", "d")

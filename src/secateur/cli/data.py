@@ -20,7 +20,7 @@ from secateur.cli.options import (
 from secateur.data.costs import FeatureCosts
 from secateur.data.memory import format_bytes, resident_memory, resolve_limit
 from secateur.exceptions import InputError, ParameterError, similar_to, some_of
-from secateur.path import rendering
+from secateur.path.step import format_features
 from secateur.storage.reading.csv import CsvFile
 from secateur.storage.reading.dataset import Dataset, Roles, make_dataset
 from secateur.storage.reading.dialect import ReadOptions
@@ -84,7 +84,7 @@ def load(request: DataRequest, console: Console, method: str | None = None) -> D
 
 
 def _describe(dataset: Dataset, request: DataRequest, console: Console) -> None:
-    size = f"{len(dataset.rows)} rows, {rendering.features(len(dataset.features.names))}"
+    size = f"{len(dataset.rows)} rows, {format_features(len(dataset.features.names))}"
     console.message(f"{request.file.name}: {size}, target {dataset.target!r}.", *dataset.notes)
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.path import rendering
-from secateur.path.cutting import rule_to_document
-from secateur.path.values import thawed_json
+from secateur.path.path import rule_to_document
+from secateur.path.step import format_features, thawed_json
 from secateur.report.evidence import StepEvidence
 from secateur.report.sentences import (
     answer,
@@ -162,9 +161,7 @@ def about_page(document: Mapping[str, Any]) -> dict[str, str]:
     about = {}
     if "data" in document:
         data = document["data"]
-        about["Data"] = (
-            f"{data['file']}: {data['rows']} rows, {rendering.features(data['features'])}"
-        )
+        about["Data"] = f"{data['file']}: {data['rows']} rows, {format_features(data['features'])}"
     if document.get("notes"):
         about["Preprocessing"] = " ".join(document["notes"])
     if document.get("test"):

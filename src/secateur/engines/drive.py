@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from secateur.exceptions import ClusterError
-from secateur.path.codec import versions
-from secateur.path.path import SelectionPath, StopReason
+from secateur.path.path import SelectionPath, versions
 from secateur.path.step import Score, Step
-from secateur.path.stopping import History, StoppingRule
+from secateur.path.stopping import History, StoppingRule, StopReason
 from secateur.typing import IntArray
 
 

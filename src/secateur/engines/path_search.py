@@ -15,9 +15,9 @@ import numpy as np
 from secateur.engines.drive import drive
 from secateur.engines.fold_losses import FoldLosses, first_near_best, pool
 from secateur.path.cutting import Best
-from secateur.path.path import SelectionPath, StopReason
+from secateur.path.path import SelectionPath
 from secateur.path.step import Score, Step
-from secateur.path.stopping import StoppingRule
+from secateur.path.stopping import StoppingRule, StopReason
 
 # Penalties tried between the last with few enough features and the first with too many.
 MAX_BISECTIONS = 3

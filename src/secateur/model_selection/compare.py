@@ -33,7 +33,8 @@ from secateur.model_selection.scorers import read_metric, read_seed, with_thread
 from secateur.model_selection.trials import ComparisonContext, TrialSpec
 from secateur.model_selection.validators import read_validators
 from secateur.path import versions
-from secateur.path.values import real_number, thawed_json, whole_number
+from secateur.path.step import thawed_json
+from secateur.path.stopping import real_number, whole_number
 from secateur.storage.stored_table import StoredTable
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,13 +19,11 @@ from secateur.exceptions import ParameterError
 from secateur.model_selection import comparison_summary as summary
 from secateur.model_selection.comparison_summary import Curve, PairedTest, Rank, Timing
 from secateur.model_selection.statistics import Agreement
-from secateur.path import codec
-from secateur.path.values import Refrozen, as_pandas, frozen_integers, frozen_mapping
+from secateur.path import codec, rendering
+from secateur.path.step import Refrozen, frozen_integers, frozen_mapping
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
     from rich.console import RenderableType
 
@@ -121,11 +119,8 @@ class Trial(Refrozen):
         return math.nan if subset is None else subset.scores.get(validator, math.nan)
 
 
-@codec.file_format(
-    "secateur.comparison", 1, "comparison", "Make it again, or take an older copy of the file."
-)
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Comparison(Refrozen):
+class Comparison(codec.Saved, Refrozen):
     """Held-out scores, ranks, tests, stability and times of several methods on the same folds.
 
     Parameters
@@ -162,6 +157,9 @@ class Comparison(Refrozen):
     [('b', 1.0), ('a', 2.0)]
     """
 
+    _format: ClassVar[codec.Format] = codec.Format(
+        "secateur.comparison", 1, "comparison", "Make it again, or take an older copy of the file."
+    )
     trials: tuple[Trial, ...]
     methods: tuple[str, ...]
     validators: tuple[str, ...]
@@ -295,26 +293,9 @@ class Comparison(Refrozen):
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame; a size of NA is the method's own choice."""
-        rows = as_pandas(self.to_rows(), summary.COLUMNS)
+        frame = rendering.import_pandas("to_rows()").DataFrame
+        rows = frame(self.to_rows(), columns=list(summary.COLUMNS))
         return rows.astype({"size": "Int64", "n_features": "Int64"})
-
-    def to_json(self) -> str:
-        """Return the comparison as strict JSON."""
-        return codec.to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Comparison:
-        """Read what `to_json` wrote."""
-        return codec.from_json(cls, text)
-
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the comparison to a file, whole or not at all."""
-        codec.write_whole(file, self.to_json() + "\n")
-
-    @classmethod
-    def load(cls, file: str | os.PathLike[str]) -> Comparison:
-        """Read what `save` wrote."""
-        return codec.load(cls, file)
 
     def __repr__(self) -> str:
         return f"Comparison({summary.title(self)})"

@@ -13,7 +13,7 @@ import numpy as np
 from secateur.model_selection.statistics import Agreement, corrected_t, holm, mean_ranks, nogueira
 from secateur.path import rendering
 from secateur.path.rendering import html_table, rich_table
-from secateur.path.step import Score
+from secateur.path.step import Score, format_features
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -271,7 +271,7 @@ def sentences(comparison: Comparison) -> str:
     so_far = "" if comparison.is_complete else " so far"
     what = (
         f"{_count(len(comparison.methods), 'method')} on {_count(comparison.n_folds, 'fold')}"
-        f"{so_far}, {rendering.features(comparison.n_features_in)}; selection inside the folds, "
+        f"{so_far}, {format_features(comparison.n_features_in)}; selection inside the folds, "
         f"held-out {comparison.metric} by {', '.join(comparison.validators)}."
     )
     lines = [what]

@@ -21,7 +21,7 @@ from secateur.model_selection.rows import (
 )
 from secateur.model_selection.scorers import read_seed
 from secateur.model_selection.statistics import Agreement, jaccard, nogueira, selection_frequency
-from secateur.path.values import whole_number
+from secateur.path.stopping import whole_number
 from secateur.typing import FloatArray, IntArray
 
 BY_COLUMN = ("costs", "feature_groups", "keep", "init", "categorical_features")

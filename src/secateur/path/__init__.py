@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from secateur.path.codec import versions
 from secateur.path.cutting import (
     AtMost,
     Best,
@@ -12,7 +11,7 @@ from secateur.path.cutting import (
     WithinBudget,
     as_rule,
 )
-from secateur.path.path import Selection, SelectionPath, StopReason, load_rule
+from secateur.path.path import Selection, SelectionPath, load_rule, versions
 from secateur.path.step import Score, Step
 from secateur.path.stopping import (
     CostBudget,
@@ -20,6 +19,7 @@ from secateur.path.stopping import (
     MaxFeatures,
     Patience,
     StoppingRule,
+    StopReason,
     TimeLimit,
 )
 

@@ -1,4 +1,4 @@
-"""Results as strict JSON: frozen dataclasses, registered with a format name and a version.
+"""Results as strict JSON: `Saved` frozen dataclasses, with a format name and a version.
 
 The fields of a dataclass and their types say what a file holds. Loading checks every value once and
 raises `StorageError` where one is missing or wrong; keys it does not know are ignored.
@@ -9,27 +9,35 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
-from secateur import __version__
 from secateur.exceptions import SecateurError, StorageError
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """A file format: its name and version, what it holds, and what to do about a broken file."""
 
     name: str
@@ -38,18 +46,43 @@ class Format:
     advice: str
 
 
-FORMATS: dict[type, Format] = {}
-"""The dataclasses that can be saved."""
+class Saved:
+    """A frozen dataclass that can be saved in a file of its own."""
 
+    __slots__ = ()
+    _format: ClassVar[Format]
 
-def file_format(name: str, version: int, what: str, advice: str) -> Callable[[type[T]], type[T]]:
-    """Register a frozen dataclass as the content of a file."""
+    def to_json(self) -> str:
+        """Return it as strict JSON."""
+        return to_json(self)
 
-    def register(kind: type[T]) -> type[T]:
-        FORMATS[kind] = Format(name, version, what, advice)
-        return kind
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read what `to_json` returned."""
+        document = read_document(cls, text)
+        known = cls._format
+        try:
+            if document["version"] < known.version:
+                document = cls._upgraded(document)
+            return from_document(cls, document, known.what)
+        except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
+            msg = f"The {known.what} is damaged. Got {error}. {known.advice}"
+            raise StorageError(msg) from error
 
-    return register
+    @classmethod
+    def _upgraded(cls, document: dict[str, Any]) -> dict[str, Any]:
+        """Turn a document of an older version into one of today's."""
+        return document
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write it to a file, whole or not at all."""
+        write_whole(file, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote."""
+        with naming(file):
+            return cls.from_json(Path(file).read_bytes())
 
 
 def saved(key: str | None = None, *, optional: bool = False, skip: bool = False) -> dict[str, Any]:
@@ -57,8 +90,7 @@ def saved(key: str | None = None, *, optional: bool = False, skip: bool = False)
     return {"key": key, "optional": optional, "skip": skip}
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """How one field is saved."""
 
     name: str
@@ -70,13 +102,12 @@ class _Entry:
 @lru_cache
 def _entries(kind: type) -> tuple[_Entry, ...]:
     hints = get_type_hints(kind)
-    found = []
-    for each in fields(kind):
-        known = each.metadata
-        if not known.get("skip"):
-            key = known.get("key") or each.name
-            found.append(_Entry(each.name, key, hints[each.name], bool(known.get("optional"))))
-    return tuple(found)
+    known = [(each.name, each.metadata) for each in fields(kind)]
+    return tuple(
+        _Entry(name, how.get("key") or name, hints[name], bool(how.get("optional")))
+        for name, how in known
+        if not how.get("skip")
+    )
 
 
 # ---- writing ----------------------------------------------------------------------------------
@@ -92,9 +123,9 @@ def to_document(value: Any) -> dict[str, Any]:
     return document
 
 
-def to_json(value: Any, **more: Any) -> str:
-    """Return a registered dataclass as strict JSON, with `more` keys that others may read."""
-    known = FORMATS[type(value)]
+def to_json(value: Saved, **more: Any) -> str:
+    """Return a dataclass as strict JSON, with `more` keys that others may read."""
+    known = value._format  # noqa: SLF001
     document = {"format": known.name, "version": known.version, **to_document(value), **more}
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
@@ -139,27 +170,9 @@ def _encode_any(value: Any) -> Any:
 # ---- reading ----------------------------------------------------------------------------------
 
 
-def from_json(kind: type[T], text: str | bytes) -> T:
-    """Read what `to_json` returned; ``kind.upgraded`` turns an older document into today's."""
-    known = FORMATS[kind]
-    document = read_document(kind, text)
-    try:
-        if document["version"] < known.version:
-            document = kind.upgraded(document)  # type: ignore[attr-defined]
-        return from_document(kind, document, known.what)
-    except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
-        raise StorageError(f"The {known.what} is damaged. Got {error}. {known.advice}") from error
-
-
-def load(kind: type[T], file: str | os.PathLike[str]) -> T:
-    """Read a registered dataclass from a file."""
-    with naming(file):
-        return from_json(kind, Path(file).read_bytes())
-
-
-def read_document(kind: type, text: str | bytes) -> dict[str, Any]:
+def read_document(kind: type[Saved], text: str | bytes) -> dict[str, Any]:
     """Read a JSON object of the format of `kind`, of its version or an older one."""
-    known = FORMATS[kind]
+    known = kind._format  # noqa: SLF001
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError too
@@ -184,8 +197,7 @@ def read_document(kind: type, text: str | bytes) -> dict[str, Any]:
 
 def from_document(kind: type[T], document: Any, where: str) -> T:
     """Read what `to_document` returned; `where` is how errors call it."""
-    if not isinstance(document, dict):
-        raise _wrong(where, "an object", document)
+    _require(dict, document, "an object", where)
     values = {}
     for entry in _entries(kind):  # type: ignore[arg-type]
         if entry.key in document:
@@ -206,16 +218,17 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
     if is_dataclass(kind):
         return from_document(kind, value, where)  # type: ignore[arg-type]
     if origin is tuple:
-        items = _list(value, where)
+        items = _require(list, value, "a list", where)
         kinds = _item_kinds(inner, items)
         if len(kinds) != len(items):
             raise _wrong(where, f"a list of {len(kinds)} values", value)
         return tuple(_decode(k, item, where) for k, item in zip(kinds, items, strict=True))
     if origin is Mapping:
-        return _decode_mapping(inner, value, where)
+        items = _require(dict, value, "an object", where).items()
+        return {inner[0](key): _decode(inner[1], item, f"{where}.{key}") for key, item in items}
     if origin is np.ndarray:
         is_float = "float" in str(inner[1])
-        items = _list(value, where)
+        items = _require(list, value, "a list", where)
         return np.array([_float(item, where) for item in items] if is_float else items)
     return _decode_scalar(kind, value, where)
 
@@ -230,12 +243,6 @@ def _decode_scalar(kind: Any, value: Any, where: str) -> Any:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise _wrong(where, f"of type {kind.__name__}", value)
     return value
-
-
-def _decode_mapping(inner: tuple[Any, ...], value: Any, where: str) -> dict[Any, Any]:
-    if not isinstance(value, dict):
-        raise _wrong(where, "an object", value)
-    return {inner[0](key): _decode(inner[1], item, f"{where}.{key}") for key, item in value.items()}
 
 
 def _decode_any(value: Any) -> Any:
@@ -254,9 +261,9 @@ def _float(value: Any, where: str) -> float:
     return float(value)
 
 
-def _list(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _wrong(where, "a list", value)
+def _require(kind: type, value: Any, wanted: str, where: str) -> Any:
+    if not isinstance(value, kind):
+        raise _wrong(where, wanted, value)
     return value
 
 
@@ -300,8 +307,3 @@ def write_whole(file: str | os.PathLike[str], text: str) -> Path:
     finally:
         draft.unlink(missing_ok=True)
     return target
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of secateur, numpy and Python."""
-    return {"secateur": __version__, "numpy": np.__version__, "python": platform.python_version()}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from secateur.path.cutting import best_among, require_steps
 from secateur.path.path import SelectionPath
-from secateur.path.step import best_among, require_steps
 from secateur.typing import IntArray
 
 
@@ -19,8 +19,10 @@ def matched_steps(path: SelectionPath, other: SelectionPath) -> tuple[int, ...]:
     if len(path) == 0:
         return ()
     require_steps(other)
-    if _have_same_controls(path, other):
-        place = {step.penalty: index for index, step in enumerate(other)}
+    place = {step.penalty: index for index, step in enumerate(other)}
+    penalties = {step.penalty for step in path}
+    is_grid = len(penalties) == len(path) and len(place) == len(other)
+    if is_grid and np.isfinite(list(penalties)).all() and penalties <= set(place):
         return tuple(place[step.penalty] for step in path)
     return tuple(_by_size(path, index, other) for index in range(len(path)))
 
@@ -31,19 +33,19 @@ def _by_size(path: SelectionPath, index: int, other: SelectionPath) -> int:
     equals = np.flatnonzero(path.n_features == size)
     if len(equals) == 1:
         return step_of_size(other, size)
-    theirs = steps_of_size(other, size)
+    theirs = _steps_of_size(other, size)
     share = int(np.searchsorted(equals, index)) / (len(equals) - 1)
     return int(theirs[round(share * (len(theirs) - 1))])
 
 
 def step_of_size(path: SelectionPath, size: int) -> int:
-    """The best of `steps_of_size` by the scores of the path, the last where it has none."""
-    return better_of(path, steps_of_size(path, size))
-
-
-def steps_of_size(path: SelectionPath, size: int) -> IntArray:
-    """The steps whose number of features is nearest to `size`; of two as near the smaller one."""
+    """The best step whose number of features is nearest to `size`."""
     require_steps(path)
+    return better_of(path, _steps_of_size(path, size))
+
+
+def _steps_of_size(path: SelectionPath, size: int) -> IntArray:
+    """The steps whose number of features is nearest to `size`; of two as near the smaller one."""
     sizes = path.n_features
     distance = np.abs(sizes - size)
     wanted = sizes[distance == distance.min()].min()
@@ -55,10 +57,3 @@ def better_of(path: SelectionPath, indices: IntArray) -> int:
     if np.isfinite(path.utilities[indices]).any():
         return best_among(path, indices)
     return int(indices[-1])
-
-
-def _have_same_controls(path: SelectionPath, other: SelectionPath) -> bool:
-    penalties = [step.penalty for step in path]
-    others = [step.penalty for step in other]
-    is_grid = len(set(penalties)) == len(penalties) and len(set(others)) == len(others)
-    return is_grid and bool(np.isfinite(penalties).all()) and set(penalties) <= set(others)

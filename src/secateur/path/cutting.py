@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from secateur.exceptions import ParameterError, SecateurError, StorageError
-from secateur.path import rendering
-from secateur.path.codec import from_document, to_document
-from secateur.path.step import best_among, envelope, require_steps, smallest_among, usable
-from secateur.path.values import real_number, whole_number, within_budget
+from secateur.exceptions import ParameterError
+from secateur.path.step import format_amount, format_features, format_score, set_fields
+from secateur.path.stopping import real_number, whole_number, within_budget
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -54,8 +52,8 @@ class Best:
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
         score = path[index].score
-        why = f"the best {rendering.measured(score)}" if score else _LAST_STEP
-        return f"{rendering.share(path, index)}: {why}."
+        why = f"the best {score}" if score else "the last step, since the path has no scores"
+        return f"{format_share(path, index)}: {why}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ class OneStandardError:
 
     def __post_init__(self) -> None:
         advice = "Use 1 for the usual rule, 0 for the best score."
-        object.__setattr__(self, "multiple", real_number("multiple", self.multiple, advice=advice))
+        set_fields(self, multiple=real_number("multiple", self.multiple, advice=advice))
 
     def choose(self, path: SelectionPath) -> int:
         """Return the index of the chosen step."""
@@ -101,7 +99,6 @@ class OneStandardError:
         """Say why step `index` was chosen."""
         best = Best().choose(path)
         top, score, slack = path[best].score, path[index].score, self._slack(path, best)
-        top_size = path[best].n_features
         plain = Best().sentence(path, index)
         if top is None or score is None:
             return plain
@@ -109,9 +106,13 @@ class OneStandardError:
             return (
                 f"{plain[:-1]}; its standard error is unknown, so no smaller step was considered."
             )
-        within = f"{_standard_errors(self.multiple)} ({rendering.number(slack)})"
-        fewest = f"{rendering.share(path, index)}: the fewest whose {rendering.measured(score)}"
-        best_of = f"the best ({rendering.number(top.mean)}, at {rendering.features(top_size)})"
+        errors = (
+            "one standard error" if self.multiple == 1 else f"{self.multiple:g} standard errors"
+        )
+        within = f"{errors} ({format_score(slack)})"
+        fewest = f"{format_share(path, index)}: the fewest whose {score}"
+        top_size = format_features(path[best].n_features)
+        best_of = f"the best ({format_score(top.mean)}, at {top_size})"
         if 0.0 < _gain_over_none(path, best) <= slack:
             return (
                 f"{fewest} keeps half of what {best_of} gains over no features at all; "
@@ -137,9 +138,7 @@ class AtMost:
     n_features: int
 
     def __post_init__(self) -> None:
-        advice = "Use 'best' for no limit."
-        n_features = whole_number("n_features", self.n_features, minimum=1, advice=advice)
-        object.__setattr__(self, "n_features", n_features)
+        set_fields(self, n_features=whole_number("n_features", self.n_features, advice=_NO_LIMIT))
 
     def choose(self, path: SelectionPath) -> int:
         """Return the index of the chosen step."""
@@ -148,7 +147,7 @@ class AtMost:
         fitting = np.flatnonzero(sizes <= self.n_features)
         if fitting.size == 0:
             raise ParameterError(
-                f"No step has at most {rendering.features(self.n_features)}. "
+                f"No step has at most {format_features(self.n_features)}. "
                 f"Got a path whose smallest step has {sizes.min()}. "
                 "Allow that many, or trace with a higher penalty."
             )
@@ -156,7 +155,7 @@ class AtMost:
 
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
-        return _limited(path, index, f"with at most {rendering.features(self.n_features)}")
+        return _limited(path, index, f"with at most {format_features(self.n_features)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +171,7 @@ class WithinBudget:
     cost: float
 
     def __post_init__(self) -> None:
-        advice = "Use 'best' for no limit."
-        object.__setattr__(self, "cost", real_number("cost", self.cost, advice=advice))
+        set_fields(self, cost=real_number("cost", self.cost, advice=_NO_LIMIT))
 
     def choose(self, path: SelectionPath) -> int:
         """Return the index of the chosen step."""
@@ -187,15 +185,15 @@ class WithinBudget:
         fitting = np.flatnonzero(within_budget(costs, self.cost))
         if fitting.size == 0:
             raise ParameterError(
-                f"No step costs at most {rendering.money(path, self.cost)}. "
-                f"Got a path whose lowest cost is {rendering.money(path, np.nanmin(costs))}. "
+                f"No step costs at most {format_cost(path, self.cost)}. "
+                f"Got a path whose lowest cost is {format_cost(path, np.nanmin(costs))}. "
                 "Allow that much, or trace with a higher penalty."
             )
         return _best_or_largest(path, fitting, costs)
 
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
-        budget, cost = rendering.money(path, self.cost), rendering.money(path, path[index].cost)
+        budget, cost = format_cost(path, self.cost), format_cost(path, path[index].cost)
         return _limited(path, index, f"at a cost of at most {budget} (it costs {cost})")
 
 
@@ -218,10 +216,10 @@ def as_rule(value: Any) -> CuttingRule:
     )
 
 
+_NO_LIMIT = "Use 'best' for no limit."
+
 _HALF = 0.5
 """Of what the best gains over no features, so much is kept where all of it may be chance."""
-
-_LAST_STEP = "the last step, since the path has no scores"
 
 
 def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | IntArray) -> int:
@@ -232,9 +230,8 @@ def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | 
 
 def _limited(path: SelectionPath, index: int, limit: str) -> str:
     score = path[index].score
-    if score is None:
-        return f"{rendering.share(path, index)}: the most {limit}; the path has no scores."
-    return f"{rendering.share(path, index)}: the best {rendering.measured(score)} {limit}."
+    why = f"the best {score} {limit}" if score else f"the most {limit}; the path has no scores"
+    return f"{format_share(path, index)}: {why}."
 
 
 def _gain_over_none(path: SelectionPath, best: int) -> float:
@@ -242,10 +239,6 @@ def _gain_over_none(path: SelectionPath, best: int) -> float:
     scored = usable(path)
     none = scored[path.n_features[scored] == 0]
     return float(path.utilities[best] - path.utilities[none].max(initial=-math.inf))
-
-
-def _standard_errors(multiple: float) -> str:
-    return "one standard error" if multiple == 1 else f"{multiple:g} standard errors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +287,8 @@ class Elbow:
         ends = envelope(path)[[0, -1]]
         first, last = path.n_features[ends]
         return (
-            f"{rendering.share(path, index)}: the elbow of {rendering.measured(score)} against the "
-            f"number of features, farthest from the chord between {first} and {last} features."
+            f"{format_share(path, index)}: the elbow of {score} against the number of features, "
+            f"farthest from the chord between {first} and {last} features."
         )
 
 
@@ -315,37 +308,65 @@ def _unit(values: FloatArray) -> FloatArray:
     return scaled
 
 
-RULE_VERSION = 1
-KINDS: dict[str, type[Any]] = {
-    "best": Best,
-    "one_se": OneStandardError,
-    "elbow": Elbow,
-    "at_most": AtMost,
-    "within_budget": WithinBudget,
-}
-"""The rules that can be saved."""
+# ---- which steps qualify, and which of them is best -------------------------------------------
 
 
-def rule_to_document(rule: CuttingRule | None) -> dict[str, Any] | None:
-    """Return a rule as plain JSON values; None for None and for rules of the user's own."""
-    kind = next((name for name, each in KINDS.items() if type(rule) is each), None)
-    if kind is None:
-        return None
-    return {"version": RULE_VERSION, "kind": kind, **to_document(rule)}
-
-
-def rule_from_document(document: Any) -> CuttingRule | None:
-    """Read what `rule_to_document` returned."""
-    if document is None:
-        return None
-    kind = KINDS.get(str(document.get("kind"))) if isinstance(document, dict) else None
-    if kind is None or document.get("version") not in range(1, RULE_VERSION + 1):
-        raise StorageError(
-            f"A cutting rule must be one of {', '.join(KINDS)} in version {RULE_VERSION} or "
-            f"older. Got {document!r}. Install a newer secateur to read it, or name a rule."
+def require_steps(path: SelectionPath) -> None:
+    """Raise if there is no step to choose from."""
+    if len(path) == 0:
+        raise ParameterError(
+            "A path without steps cannot be cut. Got a path that ended before its first step "
+            f"({path.stop_reason}). Loosen the limits of the run, or lower its penalty."
         )
-    try:
-        rule: CuttingRule = from_document(kind, document, "rule")
-    except (TypeError, ValueError, SecateurError) as error:
-        raise StorageError(f"The cutting rule is damaged. Got {error}. Name a rule.") from error
-    return rule
+
+
+def usable(path: SelectionPath) -> IntArray:
+    """Return the steps whose score is finite; NaN is never chosen."""
+    return np.flatnonzero(np.isfinite(path.utilities)).astype(np.int64)
+
+
+def best_among(path: SelectionPath, indices: IntArray) -> int:
+    """Return the step of the best finite score.
+
+    Ties go to fewer features, then to the lower cost, then to the earlier step.
+    """
+    scored = indices[np.isfinite(path.utilities[indices])]
+    if scored.size == 0:
+        raise ParameterError(
+            "Only a step with a finite score can be chosen. Got none among the "
+            f"{indices.size} steps that qualify. Look at path.scores for NaN, or score again."
+        )
+    return _first(scored, _payable(path.costs), path.n_features, -path.utilities)
+
+
+def smallest_among(path: SelectionPath, indices: IntArray) -> int:
+    """Return the step with the fewest features; ties: lower cost, better score, earlier."""
+    return _first(indices, -path.utilities, _payable(path.costs), path.n_features)
+
+
+def _first(indices: IntArray, *keys: FloatArray | IntArray) -> int:
+    # lexsort sorts by its last key first, and is stable: what is left of a tie goes to the earlier.
+    return int(indices[np.lexsort([key[indices] for key in keys])[0]])
+
+
+def _payable(costs: FloatArray) -> FloatArray:
+    return np.where(np.isnan(costs), np.inf, costs)
+
+
+def envelope(path: SelectionPath) -> IntArray:
+    """Return the steps that no step with as many or fewer features equals, smallest first."""
+    scored = usable(path)
+    scored = scored[np.lexsort([scored, -path.utilities[scored], path.n_features[scored]])]
+    utility = path.utilities[scored]
+    before = np.maximum.accumulate(np.concatenate([[-np.inf], utility[:-1]]))
+    return scored[utility > before]
+
+
+def format_share(path: SelectionPath, index: int) -> str:
+    """The number of features of the total: '12 of 300 features'."""
+    return f"{path[index].n_features} of {format_features(path.n_features_in)}"
+
+
+def format_cost(path: SelectionPath, cost: float) -> str:
+    """Write a cost with its unit."""
+    return f"{format_amount(cost)} {path.cost_unit}".rstrip()

@@ -5,29 +5,29 @@ from __future__ import annotations
 import json
 import math
 import operator
+import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
-from secateur.exceptions import ComparisonError, ParameterError
-from secateur.path import rendering
-from secateur.path.codec import (
-    file_format,
-    from_json,
-    load,
-    naming,
-    read_document,
-    saved,
-    to_json,
-    write_whole,
+from secateur import __version__
+from secateur.exceptions import ComparisonError, ParameterError, SecateurError, StorageError
+from secateur.path import codec, rendering
+from secateur.path.cutting import (
+    AtMost,
+    Best,
+    CuttingRule,
+    Elbow,
+    OneStandardError,
+    WithinBudget,
+    as_rule,
+    require_steps,
 )
-from secateur.path.cutting import CuttingRule, as_rule, rule_from_document, rule_to_document
-from secateur.path.step import Score, Step, require_steps
-from secateur.path.values import Refrozen, as_pandas, frozen_integers, frozen_mapping
+from secateur.path.step import Refrozen, Score, Step, frozen_integers, frozen_mapping, set_fields
+from secateur.path.stopping import StopReason
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -35,19 +35,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from rich.console import RenderableType
-
-
-class StopReason(StrEnum):
-    """Why a path ended."""
-
-    FINISHED = "finished"
-    MAX_FEATURES = "max_features"
-    COST_BUDGET = "cost_budget"
-    PATIENCE = "patience"
-    TIME_LIMIT = "time_limit"
-    NO_GAIN = "no_gain"
-    REPEATED = "repeated"
-    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -94,8 +81,8 @@ class Selection(Refrozen):
     chooser: CuttingRule | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "support", frozen_integers("support", self.support))
-        object.__setattr__(self, "names", tuple(self.names))
+        support = frozen_integers("support", self.support)
+        set_fields(self, support=support, names=tuple(self.names))
         if len(self.names) != self.support.size:
             raise ParameterError(
                 "'names' must have one name for each feature of 'support'. "
@@ -128,9 +115,8 @@ class Selection(Refrozen):
         return rendering.selection_to_html(self)
 
 
-@file_format("secateur.path", 1, "path", "Save it again from the run that made it.")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SelectionPath(Refrozen):
+class SelectionPath(codec.Saved, Refrozen):
     """The steps of one run in order, why they ended, and the names and units to read them by.
 
     A path without steps is allowed (a limit may be crossed by the first step); cutting it is not.
@@ -160,21 +146,27 @@ class SelectionPath(Refrozen):
     2 of 3 features: the last step, since the path has no scores.
     """
 
+    _format: ClassVar[codec.Format] = codec.Format(
+        "secateur.path", 1, "path", "Save it again from the run that made it."
+    )
     steps: tuple[Step, ...]
     stop_reason: StopReason
     feature_names: tuple[str, ...]
     algorithm: str
-    penalty_name: str = field(default="penalty", metadata=saved("control_name"))
+    penalty_name: str = field(default="penalty", metadata=codec.saved("control_name"))
     cost_unit: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", tuple(self.steps))
-        object.__setattr__(self, "stop_reason", StopReason(self.stop_reason))
-        object.__setattr__(self, "feature_names", tuple(map(str, self.feature_names)))
-        object.__setattr__(self, "parameters", frozen_mapping("parameters", self.parameters))
-        object.__setattr__(self, "versions", frozen_mapping("versions", self.versions))
+        set_fields(
+            self,
+            steps=tuple(self.steps),
+            stop_reason=StopReason(self.stop_reason),
+            feature_names=tuple(map(str, self.feature_names)),
+            parameters=frozen_mapping("parameters", self.parameters),
+            versions=frozen_mapping("versions", self.versions),
+        )
         _check_names(self)
         _check_scores(self)
 
@@ -209,19 +201,20 @@ class SelectionPath(Refrozen):
     @property
     def scores(self) -> FloatArray:
         """The mean score of each step, NaN where there is none."""
-        return np.array([s.score.mean if s.score else math.nan for s in self.steps], dtype=float)
+        return self._of_scores("mean")
 
     @property
     def standard_errors(self) -> FloatArray:
         """The standard error of each score, NaN where it is unknown."""
-        return np.array(
-            [s.score.standard_error if s.score else math.nan for s in self.steps], dtype=float
-        )
+        return self._of_scores("standard_error")
 
     @property
     def utilities(self) -> FloatArray:
         """The scores, signed so that larger is better."""
-        return np.array([s.score.utility if s.score else math.nan for s in self.steps], dtype=float)
+        return self._of_scores("utility")
+
+    def _of_scores(self, name: str) -> FloatArray:
+        return np.array([getattr(step.score, name, math.nan) for step in self.steps], np.float64)
 
     @property
     def has_scores(self) -> bool:
@@ -277,17 +270,13 @@ class SelectionPath(Refrozen):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame."""
-        return as_pandas(self.to_rows())
+        return rendering.import_pandas("to_rows()").DataFrame(self.to_rows())
 
     def to_json(self, *, evidence: str | None = None, rule: CuttingRule | None = None) -> str:
         """Return the path as strict JSON, without its models; see `save`."""
         extra = {"cut": rule_to_document(rule), "evidence": evidence and json.loads(evidence)}
-        return to_json(self, **{key: value for key, value in extra.items() if value is not None})
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> SelectionPath:
-        """Read what `to_json` wrote."""
-        return from_json(cls, text)
+        kept = {key: value for key, value in extra.items() if value is not None}
+        return codec.to_json(self, **kept)
 
     def save(
         self,
@@ -307,12 +296,7 @@ class SelectionPath(Refrozen):
             The rule that the path was cut by, as ``Selection.chooser``, for `load_rule`. A rule of
             the user's own is not kept.
         """
-        write_whole(file, self.to_json(evidence=evidence, rule=rule) + "\n")
-
-    @classmethod
-    def load(cls, file: str | os.PathLike[str]) -> SelectionPath:
-        """Read what `save` wrote."""
-        return load(cls, file)
+        codec.write_whole(file, self.to_json(evidence=evidence, rule=rule) + "\n")
 
     def __repr__(self) -> str:
         return f"SelectionPath({rendering.summary(self)})"
@@ -349,18 +333,61 @@ def _check_scores(path: SelectionPath) -> None:
         )
 
 
+def versions() -> dict[str, str]:
+    """Return the versions of secateur, numpy and Python."""
+    return {"secateur": __version__, "numpy": np.__version__, "python": platform.python_version()}
+
+
+# ---- what is saved with a path ----------------------------------------------------------------
+
+RULE_VERSION = 1
+RULES: dict[str, type[Any]] = {
+    "best": Best,
+    "one_se": OneStandardError,
+    "elbow": Elbow,
+    "at_most": AtMost,
+    "within_budget": WithinBudget,
+}
+"""The rules that can be saved."""
+
+
+def rule_to_document(rule: CuttingRule | None) -> dict[str, Any] | None:
+    """Return a rule as plain JSON values; None for None and for rules of the user's own."""
+    kind = next((name for name, each in RULES.items() if type(rule) is each), None)
+    if kind is None:
+        return None
+    return {"version": RULE_VERSION, "kind": kind, **codec.to_document(rule)}
+
+
+def rule_from_document(document: Any) -> CuttingRule | None:
+    """Read what `rule_to_document` returned."""
+    if document is None:
+        return None
+    kind = RULES.get(str(document.get("kind"))) if isinstance(document, dict) else None
+    if kind is None or document.get("version") not in range(1, RULE_VERSION + 1):
+        raise StorageError(
+            f"A cutting rule must be one of {', '.join(RULES)} in version {RULE_VERSION} or "
+            f"older. Got {document!r}. Install a newer secateur to read it, or name a rule."
+        )
+    try:
+        rule: CuttingRule = codec.from_document(kind, document, "rule")
+    except (TypeError, ValueError, SecateurError) as error:
+        raise StorageError(f"The cutting rule is damaged. Got {error}. Name a rule.") from error
+    return rule
+
+
 def load_rule(file: str | os.PathLike[str]) -> CuttingRule | None:
     """Read the rule that a saved path was cut by; None if the file has none."""
-    with naming(file):
+    with codec.naming(file):
         return rule_from_document(_saved_with(file, "cut"))
 
 
 def load_evidence_json(file: str | os.PathLike[str]) -> str | None:
     """Read the evidence that was saved with a path, as JSON; None if the file has none."""
-    with naming(file):
+    with codec.naming(file):
         evidence = _saved_with(file, "evidence")
     return None if evidence is None else json.dumps(evidence)
 
 
 def _saved_with(file: str | os.PathLike[str], key: str) -> Any:
-    return read_document(SelectionPath, Path(file).read_bytes()).get(key)
+    return codec.read_document(SelectionPath, Path(file).read_bytes()).get(key)

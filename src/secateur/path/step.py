@@ -1,27 +1,43 @@
-"""`Step` and `Score`: one state of an algorithm, how well it predicts, and which step is best."""
+"""`Step` and `Score`: one state of an algorithm and how well it predicts, as read-only values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from secateur.exceptions import ParameterError
 from secateur.path.codec import saved
-from secateur.path.values import Refrozen, frozen_floats, frozen_integers, frozen_mapping
-from secateur.typing import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from secateur.path.path import SelectionPath
-
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 Origin = Literal["inner", "held_out"]
-ORIGINS: tuple[Origin, ...] = ("inner", "held_out")
+ORIGIN_WORDS = {"inner": "inner", "held_out": "held-out"}
+
+
+class Refrozen:
+    """Pickles through the constructor, which freezes again what pickling thaws.
+
+    Read-only mappings do not pickle, and arrays come back writable.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
+        return type(self), tuple(
+            thawed_json(value) if isinstance(value, MappingProxyType) else value for value in values
+        )
+
+
+def set_fields(instance: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass, for its ``__post_init__``."""
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +73,18 @@ class Score:
     greater_is_better: bool = False
 
     def __post_init__(self) -> None:
-        if self.origin not in ORIGINS:
+        if self.origin not in ORIGIN_WORDS:
             raise ParameterError(
-                f"'origin' must be one of {ORIGINS}. Got {self.origin!r}. "
+                f"'origin' must be one of {tuple(ORIGIN_WORDS)}. Got {self.origin!r}. "
                 "Use 'held_out' only for rows that took no part in the selection."
             )
-        object.__setattr__(self, "mean", float(self.mean))
-        object.__setattr__(self, "standard_error", float(self.standard_error))
-        object.__setattr__(self, "folds", tuple(float(fold) for fold in self.folds))
-        object.__setattr__(self, "greater_is_better", bool(self.greater_is_better))
+        set_fields(
+            self,
+            mean=float(self.mean),
+            standard_error=float(self.standard_error),
+            folds=tuple(map(float, self.folds)),
+            greater_is_better=bool(self.greater_is_better),
+        )
 
     @classmethod
     def of(
@@ -78,16 +97,14 @@ class Score:
     ) -> Score:
         """Make a score of its folds: their mean, and the standard error of that mean."""
         values = np.asarray(folds, dtype=np.float64)
-        if values.size == 0:
+        n = values.size
+        if n == 0:
             raise ParameterError(
                 "'folds' must not be empty. Got no folds. Use None where there is no score."
             )
         # One fold gives no standard error.
-        n = values.size
-        standard_error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-        return cls(
-            float(values.mean()), standard_error, tuple(values), origin, metric, greater_is_better
-        )
+        error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+        return cls(float(values.mean()), error, tuple(values), origin, metric, greater_is_better)
 
     @property
     def utility(self) -> float:
@@ -98,6 +115,14 @@ class Score:
     def is_usable(self) -> bool:
         """Whether the mean is finite, so that it may be compared and chosen."""
         return math.isfinite(self.mean)
+
+    @property
+    def kind(self) -> str:
+        """The metric and where it was measured: 'held-out log_loss'."""
+        return f"{ORIGIN_WORDS[self.origin]} {self.metric}"
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({format_score(self.mean)})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -148,16 +173,27 @@ class Step(Refrozen):
     supports: Mapping[str, IntArray] = field(default_factory=dict, metadata=saved(optional=True))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "support", frozen_integers("support", self.support))
-        object.__setattr__(self, "order", frozen_integers("order", self.order))
-        object.__setattr__(self, "weight", frozen_floats("weight", self.weight))
-        for name in ("penalty", "objective", "cost", "seconds"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        object.__setattr__(self, "details", _frozen_details(self.details))
         supports = {str(k): frozen_integers("supports", v) for k, v in self.supports.items()}
-        object.__setattr__(self, "supports", MappingProxyType(supports))
+        set_fields(
+            self,
+            support=frozen_integers("support", self.support),
+            order=frozen_integers("order", self.order),
+            weight=_frozen("weight", np.asarray(self.weight), np.dtype(np.float64)),
+            penalty=float(self.penalty),
+            objective=float(self.objective),
+            cost=float(self.cost),
+            seconds=float(self.seconds),
+            details=frozen_mapping("details", self.details),
+            supports=MappingProxyType(supports),
+        )
         _check_support(self.support, self.order, self.weight)
         _check_supports(self.support, self.supports)
+        for key, value in self.details.items():
+            if isinstance(value, tuple | Mapping):
+                raise ParameterError(
+                    f"'details' must hold JSON scalars. Got {value!r} at {key!r}. "
+                    "Keep collections on the model, or give each item its own key."
+                )
 
     @classmethod
     def of(
@@ -200,27 +236,6 @@ class Step(Refrozen):
         return f"Step(n_features={self.n_features}, penalty={self.penalty:.6g}{score})"
 
 
-def _frozen_details(details: Mapping[str, Any]) -> Any:
-    frozen = frozen_mapping("details", details)
-    for key, value in frozen.items():
-        if isinstance(value, tuple | Mapping):
-            raise ParameterError(
-                f"'details' must hold JSON scalars. Got {value!r} at {key!r}. "
-                "Keep collections on the model, or give each item its own key."
-            )
-    return frozen
-
-
-def _check_supports(support: IntArray, supports: Mapping[str, IntArray]) -> None:
-    # tasks often have one and the same array; there may be hundreds of them, at every round
-    for name, features in {id(its): (name, its) for name, its in supports.items()}.values():
-        if not np.isin(features, support).all() or np.any(features[1:] <= features[:-1]):
-            raise ParameterError(
-                "'supports' must hold sorted features of 'support'. Got others, or another order, "
-                f"for {name!r}. Sort each, and give 'support' all of them."
-            )
-
-
 def _check_support(support: IntArray, order: IntArray, weight: FloatArray) -> None:
     if weight.size != support.size:
         raise ParameterError(
@@ -239,56 +254,93 @@ def _check_support(support: IntArray, order: IntArray, weight: FloatArray) -> No
         )
 
 
-def require_steps(path: SelectionPath) -> None:
-    """Raise if there is no step to choose from."""
-    if len(path) == 0:
+def _check_supports(support: IntArray, supports: Mapping[str, IntArray]) -> None:
+    # tasks often have one and the same array; there may be hundreds of them, at every round
+    for name, features in {id(its): (name, its) for name, its in supports.items()}.values():
+        if not np.isin(features, support).all() or np.any(features[1:] <= features[:-1]):
+            raise ParameterError(
+                "'supports' must hold sorted features of 'support'. Got others, or another order, "
+                f"for {name!r}. Sort each, and give 'support' all of them."
+            )
+
+
+# ---- read-only values -------------------------------------------------------------------------
+
+
+def frozen_integers(name: str, values: Any) -> IntArray:
+    """Return `values` as a flat read-only int64 array, copied if the caller could write to it."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
         raise ParameterError(
-            "A path without steps cannot be cut. "
-            f"Got a path that ended before its first step ({path.stop_reason}). "
-            "Loosen the limits of the run, or lower its penalty."
+            f"{name!r} must hold whole numbers. Got dtype {array.dtype}. Pass feature indices."
         )
+    return _frozen(name, array, np.dtype(np.int64))
 
 
-def usable(path: SelectionPath) -> IntArray:
-    """Return the steps whose score is finite; NaN is never chosen."""
-    return np.flatnonzero(np.isfinite(path.utilities)).astype(np.int64)
-
-
-def best_among(path: SelectionPath, indices: IntArray) -> int:
-    """Return the step of the best finite score.
-
-    Ties go to fewer features, then to the lower cost, then to the earlier step.
-    """
-    scored = indices[np.isfinite(path.utilities[indices])]
-    if scored.size == 0:
+def _frozen(name: str, array: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
+    if array.ndim != 1:
         raise ParameterError(
-            "Only a step with a finite score can be chosen. "
-            f"Got none among the {indices.size} steps that qualify. "
-            "Look at path.scores for NaN, or score the path again."
+            f"{name!r} must have one dimension. Got shape {array.shape}. Pass a flat array."
         )
-    keys = (_payable(path.costs), path.n_features, -path.utilities)
-    return _first(scored, *keys)
+    if array.dtype == dtype and not array.flags.writeable and array.base is None:
+        return array  # read-only already: no need to copy
+    # The copy leaves the engine's own array writable.
+    copy = array.astype(dtype, copy=True)
+    copy.flags.writeable = False
+    return copy
 
 
-def smallest_among(path: SelectionPath, indices: IntArray) -> int:
-    """Return the step with the fewest features; ties: lower cost, better score, earlier."""
-    return _first(indices, -path.utilities, _payable(path.costs), path.n_features)
+def frozen_mapping(name: str, value: Any) -> Any:
+    """Return a read-only mapping of JSON values."""
+    if not isinstance(value, Mapping):
+        raise ParameterError(
+            f"{name!r} must be a mapping. Got {type(value).__name__}. Use {{}} for none."
+        )
+    return _frozen_json(name, value)
 
 
-def _first(indices: IntArray, *keys: FloatArray | IntArray) -> int:
-    # lexsort sorts by its last key first, and is stable: what is left of a tie goes to the earlier.
-    return int(indices[np.lexsort([key[indices] for key in keys])[0]])
+def _frozen_json(name: str, value: Any) -> Any:
+    """Return a read-only JSON value: lists become tuples, mappings read-only."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise ParameterError(
+                    f"The keys of {name!r} must be strings. Got {key!r}. Use str(key) as the key."
+                )
+        return MappingProxyType({key: _frozen_json(f"{name}.{key}", v) for key, v in value.items()})
+    if isinstance(value, list | tuple):
+        return tuple(_frozen_json(f"{name}[{i}]", item) for i, item in enumerate(value))
+    raise ParameterError(
+        f"{name!r} must be a JSON value. Got {type(value).__name__}. Pass its name or its repr."
+    )
 
 
-def _payable(costs: FloatArray) -> FloatArray:
-    return np.where(np.isnan(costs), np.inf, costs)
+def thawed_json(value: Any) -> Any:
+    """Return the plain dicts and lists of a read-only JSON value."""
+    if isinstance(value, Mapping):
+        return {key: thawed_json(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [thawed_json(item) for item in value]
+    return value
 
 
-def envelope(path: SelectionPath) -> IntArray:
-    """Return the steps that no step with as many or fewer features equals, smallest first."""
-    scored = usable(path)
-    utility, size = path.utilities[scored], path.n_features[scored]
-    scored = scored[np.lexsort([scored, -utility, size])]
-    utility = path.utilities[scored]
-    before = np.maximum.accumulate(np.concatenate([[-np.inf], utility[:-1]]))
-    return scored[utility > before]
+# ---- numbers in sentences and tables ----------------------------------------------------------
+
+
+def format_score(value: float) -> str:
+    """Write a score: four decimals, so that scores line up."""
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.4g}"
+
+
+def format_amount(value: float) -> str:
+    """Write a cost or a penalty, without trailing zeros; nothing for NaN."""
+    return "" if math.isnan(value) else f"{value:.6g}"
+
+
+def format_features(count: int) -> str:
+    """'1 feature' or '12 features'."""
+    return f"{count} feature" if count == 1 else f"{count} features"

@@ -9,15 +9,34 @@ grows.
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
 
 from secateur.exceptions import ParameterError
-from secateur.path.path import StopReason
-from secateur.path.step import Step
-from secateur.path.values import real_number, whole_number, within_budget
+from secateur.path.step import Step, set_fields
+
+COST_TOLERANCE = 1e-12
+"""Relative. Costs are sums of floats: three features at 0.1 cost 0.30000000000000004, and a budget
+of 0.3 must allow them."""
+
+
+class StopReason(StrEnum):
+    """Why a path ended."""
+
+    FINISHED = "finished"
+    MAX_FEATURES = "max_features"
+    COST_BUDGET = "cost_budget"
+    PATIENCE = "patience"
+    TIME_LIMIT = "time_limit"
+    NO_GAIN = "no_gain"
+    REPEATED = "repeated"
+    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +70,9 @@ class History:
         return len(self.best_utilities) - 1 - set_at
 
 
+NO_LIMIT = "Leave the rule out for no limit."
+
+
 class StoppingRule(Protocol):
     """The interface of a stopping rule."""
 
@@ -73,9 +95,7 @@ class MaxFeatures:
     is_limit: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        advice = "Leave the rule out for no limit."
-        n_features = whole_number("n_features", self.n_features, minimum=1, advice=advice)
-        object.__setattr__(self, "n_features", n_features)
+        set_fields(self, n_features=whole_number("n_features", self.n_features, advice=NO_LIMIT))
 
     def reason(self, history: History) -> StopReason | None:
         """Return why the run should stop now, or None."""
@@ -96,8 +116,7 @@ class CostBudget:
     is_limit: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        advice = "Leave the rule out for no limit."
-        object.__setattr__(self, "cost", real_number("cost", self.cost, advice=advice))
+        set_fields(self, cost=real_number("cost", self.cost, advice=NO_LIMIT))
 
     def reason(self, history: History) -> StopReason | None:
         """Return why the run should stop now, or None."""
@@ -128,12 +147,10 @@ class Patience:
 
     def __post_init__(self) -> None:
         advice = "Leave the rule out to go on without progress."
-        object.__setattr__(
-            self, "n_steps", whole_number("n_steps", self.n_steps, minimum=1, advice=advice)
-        )
+        n_steps = whole_number("n_steps", self.n_steps, advice=advice)
         advice = "Use 0 to count any progress."
         tolerance = real_number("tolerance", self.tolerance, advice=advice)
-        object.__setattr__(self, "tolerance", tolerance)
+        set_fields(self, n_steps=n_steps, tolerance=tolerance)
 
     def reason(self, history: History) -> StopReason | None:
         """Return why the run should stop now, or None."""
@@ -157,10 +174,48 @@ class TimeLimit:
     seconds: float
 
     def __post_init__(self) -> None:
-        advice = "Leave the rule out for no limit."
-        seconds = real_number("seconds", self.seconds, advice=advice, above_zero=True)
-        object.__setattr__(self, "seconds", seconds)
+        seconds = real_number("seconds", self.seconds, advice=NO_LIMIT, above_zero=True)
+        set_fields(self, seconds=seconds)
 
     def reason(self, history: History) -> StopReason | None:
         """Return why the run should stop now, or None."""
         return StopReason.TIME_LIMIT if history.elapsed >= self.seconds else None
+
+
+# ---- checks that all rules share --------------------------------------------------------------
+
+
+def whole_number(name: str, value: Any, *, minimum: int = 1, advice: str) -> int:
+    """Return `value` as an int of at least `minimum`, or raise."""
+    try:
+        # True is an int to Python, but True features is a mistake.
+        number = minimum - 1 if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        number = minimum - 1
+    if number < minimum:
+        raise ParameterError(
+            f"{name!r} must be a whole number >= {minimum}. Got {value!r}. {advice}"
+        )
+    return number
+
+
+def real_number(name: str, value: Any, *, advice: str, above_zero: bool = False) -> float:
+    """Return `value` as a float, not negative (or above zero) and not NaN."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number) or number < 0 or (above_zero and number == 0):
+        sign = ">" if above_zero else ">="
+        raise ParameterError(f"{name!r} must be a number {sign} 0. Got {value!r}. {advice}")
+    return number
+
+
+def within_budget(cost: Any, budget: float) -> Any:
+    """Return whether costs, a number or an array of them, are within a budget."""
+    return cost <= highest_cost(budget)
+
+
+def highest_cost(budget: float) -> float:
+    """The highest cost that is within a budget."""
+    return budget * (1.0 + COST_TOLERANCE)

@@ -18,6 +18,7 @@ from secateur.model_selection.comparison_summary import (
 )
 from secateur.model_selection.statistics import Agreement
 from secateur.path import rendering
+from secateur.path.step import format_score
 from secateur.report.figures import LOG_FROM, Figure, as_text, brief, layout, number, with_legend
 from secateur.report.sentences import short
 
@@ -95,7 +96,7 @@ class ComparisonFacts:
                 (test.other, test.other),
                 _cell(
                     test.difference,
-                    f"{test.difference:+.4f} ± {rendering.number(test.standard_error)}",
+                    f"{test.difference:+.4f} ± {format_score(test.standard_error)}",
                 ),
                 _cell(test.p, f"{test.p:.2g}"),
                 _cell(test.p_adjusted, f"{test.p_adjusted:.2g}"),
@@ -178,8 +179,8 @@ def _score_cell(score: tuple[float, float] | None) -> Cell:
     if score is None:
         return NONE, math.inf
     mean, error = score
-    words = "" if math.isnan(error) else f" ± {rendering.number(error)}"
-    return f"{rendering.number(mean)}{words}", mean
+    words = "" if math.isnan(error) else f" ± {format_score(error)}"
+    return f"{format_score(mean)}{words}", mean
 
 
 # ---- figures --------------------------------------------------------------------------------

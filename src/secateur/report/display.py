@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from secateur.exceptions import InputTypeError, MissingDependencyError, ParameterError
-from secateur.path import Score, Selection, SelectionPath, rendering
-from secateur.path.step import require_steps
+from secateur.path import Score, Selection, SelectionPath
+from secateur.path.cutting import require_steps
+from secateur.path.step import format_features
 from secateur.report.figures import best_at_each
 from secateur.report.sentences import kind_words
 from secateur.typing import FloatArray, IntArray
@@ -201,7 +202,7 @@ class SelectionPathDisplay:
         if self.selection is None:
             return None
         at = self.selection.index
-        label = f"cut: {rendering.features(self.selection.n_features)}"
+        label = f"cut: {format_features(self.selection.n_features)}"
         ring = {"s": 160, "facecolors": "none", "edgecolors": "C1", "linewidths": 2, "zorder": 3}
         return self.ax_.scatter(x[[at]], y[[at]], **{**ring, "label": label, **(options or {})})
 

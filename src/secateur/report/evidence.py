@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from secateur.path import codec
 from secateur.path.path import load_evidence_json
@@ -83,9 +83,8 @@ class StepEvidence:
         return next((each for each in self.substitutes if each.feature == feature), None)
 
 
-@codec.file_format("secateur.evidence", 2, "piece of evidence", "Gather it again from the data.")
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(codec.Saved):
     """What the data say of the features of a path.
 
     Made by `gather_evidence`; a report is drawn from it and the path, without the data.
@@ -129,6 +128,9 @@ class Evidence:
         The model behind that score.
     """
 
+    _format: ClassVar[codec.Format] = codec.Format(
+        "secateur.evidence", 2, "piece of evidence", "Gather it again from the data."
+    )
     n_rows: int
     n_sampled: int
     target_type: str
@@ -152,17 +154,8 @@ class Evidence:
         object.__setattr__(self, "costs", MappingProxyType(dict(self.costs)))
         object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
 
-    def to_json(self) -> str:
-        """Return the evidence as strict JSON."""
-        return codec.to_json(self)
-
     @classmethod
-    def from_json(cls, text: str | bytes) -> Evidence:
-        """Read what `to_json` returned."""
-        return codec.from_json(cls, text)
-
-    @staticmethod
-    def upgraded(document: Mapping[str, Any]) -> dict[str, Any]:
+    def _upgraded(cls, document: dict[str, Any]) -> dict[str, Any]:
         """Version 1 had lists for small records, null for NaN, and older names."""
         distribution = ("labels", "edges", "counts", "missing")
         substitute = ("feature", "other", "correlation", "n_folds")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from secateur.exceptions import ParameterError, SecateurError
-from secateur.path import Selection, SelectionPath, Step, rendering
-from secateur.path.values import thawed_json
+from secateur.path import Selection, SelectionPath, Step
+from secateur.path.step import format_features, thawed_json
 from secateur.report.evidence import Evidence, StepEvidence
 from secateur.report.sentences import (
     answer,
@@ -293,7 +293,7 @@ def _step_facts(
 def _label(path: SelectionPath, index: int) -> str:
     """The size of a step, and its penalty where several steps have that size."""
     step = path[index]
-    size = rendering.features(step.n_features)
+    size = format_features(step.n_features)
     is_single = int((path.n_features == step.n_features).sum()) == 1
     if is_single or not math.isfinite(step.penalty):
         return size

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from secateur.path import rendering
+from secateur.path.step import format_amount, format_features, format_score
 from secateur.report.evidence import Distribution
 from secateur.report.facts import EntryFacts, StepFacts
 from secateur.report.sentences import few, short
@@ -33,9 +33,7 @@ def score_by_size(facts: EntryFacts) -> Figure:
     figure = _curve(facts, sizes, "number of features")
     score = None if facts.evidence is None else facts.evidence.all_features
     if score is not None and score.is_usable:
-        label = (
-            f"all {rendering.features(facts.path.n_features_in)}: {rendering.number(score.mean)}"
-        )
+        label = f"all {format_features(facts.path.n_features_in)}: {format_score(score.mean)}"
         _add_level(figure, sizes, score.mean, label)
     return figure
 
@@ -200,18 +198,18 @@ def _add_level(figure: Figure, x: Sequence[float], y: float, label: str) -> None
 
 
 def _hover(facts: EntryFacts, step: StepFacts) -> str:
-    score = "no score" if math.isnan(step.score) else rendering.number(step.score)
-    error = "" if math.isnan(step.standard_error) else f" ± {rendering.number(step.standard_error)}"
+    score = "no score" if math.isnan(step.score) else format_score(step.score)
+    error = "" if math.isnan(step.standard_error) else f" ± {format_score(step.standard_error)}"
     lines = [f"{facts.score_kind} {score}{error}"]
     if facts.has_costs:
-        lines.append(f"cost {rendering.amount(step.cost)} {facts.path.cost_unit}".rstrip())
+        lines.append(f"cost {format_amount(step.cost)} {facts.path.cost_unit}".rstrip())
     if math.isfinite(step.penalty):
-        lines.append(f"{facts.path.penalty_name} {rendering.amount(step.penalty)}")
+        lines.append(f"{facts.path.penalty_name} {format_amount(step.penalty)}")
     for sign, names in (("+", step.entered), ("-", step.left)):
         if names:
             lines.append(f"{sign} {few(names)}")
     # these tags are ours, the names between them may be anything
-    return "<br>".join([f"<b>{rendering.features(step.n_features)}</b>", *map(as_text, lines)])
+    return "<br>".join([f"<b>{format_features(step.n_features)}</b>", *map(as_text, lines)])
 
 
 # ---- histograms -----------------------------------------------------------------------------

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from secateur.exceptions import MissingDependencyError, ParameterError
-from secateur.path import rendering
 from secateur.path.codec import write_whole
-from secateur.path.values import thawed_json
+from secateur.path.step import format_amount, format_features, thawed_json
 from secateur.report import figures
 from secateur.report.comparison import comparison_facts, comparison_figures
 from secateur.report.evidence import Evidence
@@ -119,7 +118,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.filters |= {"short": short, "amount": rendering.amount, "thawed": thawed_json}
+    environment.filters |= {"short": short, "amount": format_amount, "thawed": thawed_json}
 
     def asset(name: str) -> Any:
         """A style sheet or script of ours, as it is: it may hold what templates would obey."""
@@ -128,7 +127,7 @@ def _environment() -> Any:
     environment.globals |= {
         "asset": asset,
         "draw": figures,
-        "n_features": rendering.features,
+        "n_features": format_features,
         "rules": RULES,
     }
     return environment

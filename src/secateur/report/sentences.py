@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from secateur.path import SelectionPath, rendering
+from secateur.path import SelectionPath
 from secateur.path.comparing import matched_steps
-from secateur.path.cutting import Best
-from secateur.path.step import usable
+from secateur.path.cutting import Best, format_cost, format_share, usable
+from secateur.path.step import format_amount, format_features, format_score
 from secateur.report.evidence import StepEvidence, Substitute
 from secateur.typing import IntArray
 
@@ -64,16 +64,14 @@ def answer(path: SelectionPath, index: int, evidence: Evidence | None = None) ->
     """
     step = path[index]
     cost_of_all = math.nan if evidence is None else evidence.cost_of_all
-    share = rendering.share(path, index) + _cost_words(path, step.cost, cost_of_all)
+    share = format_share(path, index) + _cost_words(path, step.cost, cost_of_all)
     score = step.score
     if score is None or not score.is_usable:
         return f"{share}: no score."
-    words = f"{share}: {kind_words(score)} {rendering.number(score.mean)}, "
+    words = f"{share}: {kind_words(score)} {format_score(score.mean)}, "
     of_all = None if evidence is None else evidence.all_features
     if of_all is not None and same_kind(score, of_all) and of_all.is_usable:
-        all_words = (
-            f"all {rendering.features(path.n_features_in)} ({rendering.number(of_all.mean)})"
-        )
+        all_words = f"all {format_features(path.n_features_in)} ({format_score(of_all.mean)})"
         words += _compared(score, of_all, all_words)
     else:
         words += _compared_with_best(path, index, score)
@@ -82,7 +80,7 @@ def answer(path: SelectionPath, index: int, evidence: Evidence | None = None) ->
 
 def kind_words(score: Score) -> str:
     """Return what was measured and where, in words: 'held-out log loss'."""
-    return rendering.kind(score).replace("_", " ")
+    return score.kind.replace("_", " ")
 
 
 def same_kind(one: Score, other: Score) -> bool:
@@ -99,8 +97,8 @@ def has_costs(path: SelectionPath) -> bool:
 def _cost_words(path: SelectionPath, cost: float, cost_of_all: float) -> str:
     if math.isnan(cost) or not has_costs(path):
         return ""
-    instead = "" if math.isnan(cost_of_all) else f" instead of {rendering.amount(cost_of_all)}"
-    words = rendering.money(path, cost)
+    instead = "" if math.isnan(cost_of_all) else f" instead of {format_amount(cost_of_all)}"
+    words = format_cost(path, cost)
     return f" for {words}{instead}" if path.cost_unit else f" at a cost of {words}{instead}"
 
 
@@ -110,8 +108,8 @@ def _compared_with_best(path: SelectionPath, index: int, score: Score) -> str:
     if best == index or reference is None:
         return "the best on the path."
     best_words = (
-        f"the best on the path ({rendering.features(path[best].n_features)}, "
-        f"{rendering.number(reference.mean)})"
+        f"the best on the path ({format_features(path[best].n_features)}, "
+        f"{format_score(reference.mean)})"
     )
     return _compared(score, reference, best_words)
 
@@ -121,14 +119,14 @@ def _compared(score: Score, reference: Score, reference_words: str) -> str:
     if worse == 0:
         return f"as good as {reference_words}."
     direction = "worse" if worse > 0 else "better"
-    words = f"{rendering.number(abs(worse))} {direction} than {reference_words}"
+    words = f"{format_score(abs(worse))} {direction} than {reference_words}"
     error = (
         score.standard_error if math.isfinite(score.standard_error) else reference.standard_error
     )
     if not math.isfinite(error):
         return f"{words}."
     side = "within" if abs(worse) <= error else "more than"
-    return f"{words}, which is {side} one standard error ({rendering.number(error)})."
+    return f"{words}, which is {side} one standard error ({format_score(error)})."
 
 
 # ---- stability over the folds ---------------------------------------------------------------

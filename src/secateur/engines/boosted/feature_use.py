@@ -9,7 +9,7 @@ import numpy as np
 
 from secateur.data.costs import CostModel
 from secateur.engines.boosted.trees import WordArray
-from secateur.path.values import highest_cost, within_budget
+from secateur.path.stopping import highest_cost, within_budget
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 # Nodes whose costs are cached while no feature is added: those of a few trees.

@@ -11,7 +11,7 @@ import numpy as np
 
 from secateur.data.costs import CostModel
 from secateur.path.step import Score
-from secateur.path.values import within_budget
+from secateur.path.stopping import within_budget
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 SCORE_TOL = 1e-12  # scores that differ by less are ties: folds are averaged in floating point

@@ -20,8 +20,8 @@ from secateur.engines.featboost.candidates import (
     top_ranked,
 )
 from secateur.engines.featboost.weighting import Weighting, weight_summary
-from secateur.path.path import StopReason
 from secateur.path.step import Score, Step
+from secateur.path.stopping import StopReason
 from secateur.typing import FloatArray, IntArray
 
 Trace = Generator[Step, None, StopReason]
