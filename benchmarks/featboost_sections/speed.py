@@ -57,9 +57,7 @@ class Evaluations:
         self.folds = [Fold(train, test) for train, test in splits]
 
     def fold_scorer(self) -> SklearnFoldScorer:
-        target = read_target(self.y, target_type="classification")
-        scorer, name = read_scoring(None, "classification")
-        return SklearnFoldScorer(target, np.ones(len(self.y)), self.folds, scorer, name)
+        return SklearnFoldScorer(self.problem(), self.folds, *read_scoring(None, "classification"))
 
     def problem(self) -> Problem:
         table = read_table(self.X)

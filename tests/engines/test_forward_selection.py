@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from secateur import FeatureCosts, Score, StopReason
+from secateur import FeatureCosts, StopReason
 from secateur.data.frames import read_table
 from secateur.engines.drive import drive
-from secateur.engines.featboost.candidates import CostLimits
-from secateur.engines.featboost.forward import ForwardParams, trace_featboost
+from secateur.engines.featboost.forward import FeatBoost, ForwardParams
 from secateur.engines.featboost.neighbours import NeighbourTargets, ScaledTable
 from secateur.engines.featboost.weighting import LossWeighting, Weighting
 
@@ -21,7 +20,7 @@ class Ranker:
         self._orders = orders
         self.n_fits = 0
 
-    def rank(self, weight):
+    def rank(self, target, weight):
         self.n_fits += 1
         order = self._orders[0 if (weight == 1.0).all() else -1]
         importance = np.zeros(6)
@@ -43,7 +42,7 @@ class Evaluator:
     def accept(self, feature):
         self._features.append(feature)
 
-    def scores(self, candidates):
+    def scores(self, candidates, target=None):
         self.asked.append(candidates.tolist())
         before = self._worth[self._features].sum()
         return np.repeat((before + self._worth[candidates])[:, None], 2, axis=1)
@@ -51,24 +50,16 @@ class Evaluator:
     def current(self):
         return np.full(2, self._worth[self._features].sum())
 
-    def score(self, folds):
-        return Score.of(folds, origin="inner", metric="worth", greater_is_better=True)
-
     def model(self):
         return tuple(self._features)
 
 
-def path_of(ranker, evaluator, weighting=None, costs=None, budget=None, per_cost=False, **params):
+def path_of(ranker, evaluator, weighting=None, costs=None, **params):
     cost_model = (costs or FeatureCosts()).bind(list("abcdef"))
     weighting = weighting or LossWeighting(np.ones(4))
-    trace = trace_featboost(
-        ranker,
-        evaluator,
-        weighting,
-        CostLimits(cost_model, budget, per_cost),
-        ForwardParams(**params),
-    )
-    return drive(trace, feature_names=list("abcdef"), algorithm="demo")
+    params = ForwardParams(**params, metric="worth")
+    search = FeatBoost(weighting, ranker, evaluator, np.zeros(4), cost_model, params)
+    return drive(search.trace(), feature_names=list("abcdef"), algorithm="demo")
 
 
 def test_the_best_of_the_best_ranked_is_accepted():
@@ -141,9 +132,9 @@ def test_no_more_than_max_features_and_no_weights_after_the_last():
 def test_columns_are_standardised_and_filled_in():
     X = np.array([[1.0, 7.0], [np.nan, 7.0], [5.0, 7.0]])
     table = ScaledTable(read_table(X), np.ones(3), standardize=True)
-    np.testing.assert_allclose(table.columns(np.array([0, 1])), [[-1, 0, 1], [0, 0, 0]])
+    np.testing.assert_allclose(table.scaling([0, 1]).apply(table.table), [[-1, 0, 1], [0, 0, 0]])
     plain = ScaledTable(read_table(X), np.ones(3), standardize=False)
-    np.testing.assert_allclose(plain.columns(np.array([0])), [[1, 3, 5]])
+    np.testing.assert_allclose(plain.scaling([0]).apply(plain.table), [[1, 3, 5]])
     new = table.scaling([0]).apply(read_table(np.array([[5.0, 0.0]])))
     np.testing.assert_allclose(new, [[1.0]])
 
@@ -151,14 +142,11 @@ def test_columns_are_standardised_and_filled_in():
 def test_categories_differ_as_much_as_numbers_do():
     codes = np.array([[0.0], [1.0], [0.0], [1.0]])
     numbers = ScaledTable(read_table(codes), np.ones(4), standardize=True)
-    values = numbers.columns(np.array([0]))[0]
+    values = numbers.scaling([0]).apply(numbers.table)[0]
     categories = ScaledTable(
         read_table(codes, categorical_features=[0]), np.ones(4), standardize=True
     )
-    categories.columns(np.array([0]))
-    assert categories.scaling(np.array([0])).mismatch[0] == pytest.approx(
-        (values[0] - values[1]) ** 2
-    )
+    assert categories.scaling([0]).mismatch[0] == pytest.approx((values[0] - values[1]) ** 2)
 
 
 def test_neighbours_vote_with_their_weights():

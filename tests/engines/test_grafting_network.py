@@ -101,13 +101,13 @@ def test_grafts_fit_all_weights_and_lower_the_criterion(l1):
     view = a_view(n=200)
     params = GraftingParams(model="mlp", l1=l1, tol=1e-8)
     growing = GrowingNetwork(view, params, np.ones(5))
-    before = growing.value()
+    before = growing.value(l1)
     assert growing.graft(0, 1) > 0
     assert growing.graft(1, 0) > 0  # another input to the unit
     assert growing.network.n_units == 1
     assert growing.graft(0, 0) >= 0  # another unit
     assert growing.network.n_units == 2
-    assert growing.value() < before
+    assert growing.value(l1) < before
     _, gradient = growing._loss_and_gradient(growing.network)
     n_biases = len(gradient) - 3
     assert np.abs(gradient[:n_biases]).max() < 1e-5
@@ -143,9 +143,9 @@ def test_limits_close_slots():
 def test_an_undone_graft_leaves_no_trace():
     growing = GrowingNetwork(a_view(), GraftingParams(model="mlp"), np.ones(5))
     growing.graft(0, 1)
-    saved, value = growing.save(), growing.value()
+    saved, value = growing.save(), growing.value(0.0)
     growing.graft(0, 2)
     growing.restore(saved)
-    assert growing.value() == value
+    assert growing.value(0.0) == value
     assert growing.support().tolist() == [1]
     np.testing.assert_allclose(growing.raw, outputs(growing.network, growing._hidden))

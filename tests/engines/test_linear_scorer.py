@@ -8,8 +8,23 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
+from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
+from secateur.data.problem import Problem
+from secateur.data.target import Target
 from secateur.engines.linear_scorer import LinearScorer
+
+
+def problem(X, y, weight=None, n_classes=0):
+    table, classes = read_table(X), np.arange(n_classes) if n_classes else None
+    kind = "classification" if n_classes else "regression"
+    weight = np.ones(len(y)) if weight is None else weight
+    costs = as_costs(None).bind(table.names)
+    return Problem(table, Target(np.asarray(y, float), classes), weight, costs, kind)
+
+
+def losses_of(scorer, support):
+    return scorer.losses_by_shrinkage(support, np.ones(1))[0]
 
 
 def rows(n, seed=0):
@@ -24,11 +39,11 @@ def test_regression_is_ridge_regression(kind, n):
     X, y = rows(n)
     X_new, y_new = rows(30, seed=1)
     support = np.array([0, 2, 3, 5, 1])
-    scorer = LinearScorer(read_table(kind(X)), read_table(kind(X_new)), y, np.ones(n), 0)
+    scorer = LinearScorer(problem(kind(X), y), problem(kind(X_new), y_new))
     scaler = StandardScaler().fit(X[:, support])
     model = Ridge(alpha=1.0).fit(scaler.transform(X[:, support]), y)
     expected = (model.predict(scaler.transform(X_new[:, support])) - y_new) ** 2
-    found = scorer.losses(support, y_new)
+    found = losses_of(scorer, support)
     ratio = found / expected  # the loss may count half the square
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
     assert ratio[0] == pytest.approx(1.0) or ratio[0] == pytest.approx(0.5)
@@ -43,21 +58,19 @@ def test_classification_is_logistic_regression(kind, n_classes):
     y, y_new = np.digitize(signal, cuts), np.digitize(signal_new, cuts)
     support = np.array([0, 3])
     weight = np.random.default_rng(2).random(200) + 0.5
-    scorer = LinearScorer(
-        read_table(kind(X)), read_table(kind(X_new)), y.astype(float), weight, n_classes
-    )
+    test = problem(kind(X_new), y_new, n_classes=n_classes)
+    scorer = LinearScorer(problem(kind(X), y, weight, n_classes), test)
     scaler = StandardScaler().fit(X[:, support], sample_weight=weight)
     model = LogisticRegression(C=1.0, max_iter=500, tol=1e-8)
     model.fit(scaler.transform(X[:, support]), y, sample_weight=weight)
     chances = model.predict_proba(scaler.transform(X_new[:, support]))
     expected = -np.log(chances[np.arange(40), y_new])
-    np.testing.assert_allclose(scorer.losses(support, y_new.astype(float)), expected, atol=5e-3)
+    np.testing.assert_allclose(losses_of(scorer, support), expected, atol=5e-3)
 
 
 def test_no_columns_give_the_baseline():
     X, y = rows(50)
-    scorer = LinearScorer(read_table(X), read_table(X), y, np.ones(50), 0)
-    losses = scorer.losses(np.empty(0, np.int64), y)
+    losses = losses_of(LinearScorer(problem(X, y), problem(X, y)), np.empty(0, np.int64))
     np.testing.assert_allclose(losses / losses[0], (y - y.mean()) ** 2 / (y[0] - y.mean()) ** 2)
 
 
@@ -67,10 +80,7 @@ def test_missing_cells_are_the_mean():
     gaps[::7, 3] = np.nan
     filled = np.where(np.isnan(gaps), np.nanmean(gaps, axis=0), gaps)
     support = np.array([3])
-    found = [
-        LinearScorer(read_table(T), read_table(T), y, np.ones(60), 0).losses(support, y)
-        for T in (gaps, filled)
-    ]
+    found = [losses_of(LinearScorer(problem(T, y), problem(T, y)), support) for T in (gaps, filled)]
     np.testing.assert_allclose(*found)
 
 
@@ -79,11 +89,12 @@ def test_a_ladder_leads_from_the_constant_to_the_model(n_classes):
     X, y = rows(60)
     if n_classes:
         y = np.digitize(y, [0.0, 1.0][: n_classes - 1]).astype(float)
-    scorer = LinearScorer(read_table(X), read_table(X), y, np.ones(60), n_classes)
+    both = problem(X, y, n_classes=n_classes)
+    scorer = LinearScorer(both, both)
     support = np.array([0, 3])
-    by_shrinkage = scorer.losses_by_shrinkage(support, y, np.array([0.0, 0.5, 1.0]))
-    np.testing.assert_allclose(by_shrinkage[0], scorer.losses(np.empty(0, np.int64), y))
-    np.testing.assert_allclose(by_shrinkage[2], scorer.losses(support, y))
+    by_shrinkage = scorer.losses_by_shrinkage(support, np.array([0.0, 0.5, 1.0]))
+    np.testing.assert_allclose(by_shrinkage[0], losses_of(scorer, np.empty(0, np.int64)))
+    np.testing.assert_allclose(by_shrinkage[2], losses_of(scorer, support))
     assert (
         by_shrinkage[0].mean() > by_shrinkage[1].mean() > by_shrinkage[2].mean()
     )  # the rows that trained

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import secateur
 from secateur import Comparison, DaskExecutor, FeatBoostClassifier, FeatBoostRegressor, compare
-from secateur.engines.feature_gradients.distributed import DistributedEstimator
+from secateur.engines.feature_gradients.distributed import DistributedGradients
 from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
 from secateur.execution import dask as dask_executor
 from secateur.model_selection.comparison import TrialStatus
@@ -299,13 +299,13 @@ def test_a_worker_killed_between_updates_is_survived(client, monkeypatch):
     X, y, _ = problem(400, 12)
     told = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0, "max_epochs": 9}
     at_home = secateur.FeatureGradientsSelector(**told).fit(X, y)
-    victims, plain = [], DistributedEstimator.add_gradients
+    victims, plain = [], DistributedGradients.gradients
 
     def deadly(*given):
         victims.append(kill_one(client) if len(victims) == 5 else None)
         return plain(*given)
 
-    monkeypatch.setattr(DistributedEstimator, "add_gradients", deadly)
+    monkeypatch.setattr(DistributedGradients, "gradients", deadly)
     found = secateur.FeatureGradientsSelector(executor=DaskExecutor(client), **told).fit(X, y)
     assert len(victims) > 8
     assert victims[5] not in addresses(client)

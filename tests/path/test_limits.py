@@ -7,7 +7,7 @@ import pytest
 
 from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted.feature_use import FeatureUse
-from secateur.engines.featboost.candidates import CostLimits, SelectedFeatures
+from secateur.engines.featboost.candidates import SelectedFeatures
 from secateur.path.cutting import WithinBudget
 from secateur.path.path import SelectionPath
 from secateur.path.step import Step
@@ -26,7 +26,7 @@ def spent_by_boosting():
 
 
 def spent_by_featboost():
-    selected = SelectedFeatures(CostLimits(FeatureCosts(COST).bind(NAMES), BUDGET))
+    selected = SelectedFeatures(FeatureCosts(COST).bind(NAMES), BUDGET)
     for feature in range(4):
         if selected.allowed[feature]:
             selected.add(feature)

@@ -280,20 +280,15 @@ def test_an_interruption_leaves_a_path(cls, monkeypatch):
     y = y if cls is FeatBoostClassifier else X[:, 0] + X[:, 1] + 0.1 * X[:, 2]
     from secateur.selectors.featboost_trees import TreeRanker
 
-    calls = []
+    original, calls = TreeRanker.rank, []
 
-    def interrupted(name):
-        original = getattr(TreeRanker, name)
+    def interrupted(self, *given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(self, *given)
 
-        def rank(self, given):
-            calls.append(name)
-            if len(calls) == 2:
-                raise KeyboardInterrupt
-            return original(self, given)
-
-        monkeypatch.setattr(TreeRanker, name, rank)
-
-    interrupted("rank_for" if cls is IISRegressor else "rank")
+    monkeypatch.setattr(TreeRanker, "rank", interrupted)
     selector = cls(**QUICK)
     with pytest.warns(InterruptedWarning, match="keeps the 1 steps"):
         selector.fit(X, y)

@@ -379,9 +379,9 @@ def test_what_is_wrong_with_columns_is_said_before_anything_is_written(tmp_path)
         yield frame, y
         raise AssertionError
 
-    with pytest.raises(InputError, match="categories in column\\(s\\) 'c'"):
+    with pytest.raises(InputError, match="category column\\(s\\) 'c'"):
         GraftingRegressor().fit(only_one())
-    with pytest.raises(InputError, match="categories in column\\(s\\) 'c'"):
+    with pytest.raises(InputError, match="category column\\(s\\) 'c'"):
         GraftingRegressor().fit(secateur.open_table(frame.assign(y=y), "y", cache=tmp_path))
     assert not list(tmp_path.glob("numbers-*"))
     with pytest.raises((InputError, ParameterError), match="'z'"):

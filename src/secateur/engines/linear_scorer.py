@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from secateur.data.problem import Problem
 from secateur.data.table import Table
 from secateur.losses import get_loss
 from secateur.typing import FloatArray, IntArray, Loss
@@ -15,52 +16,39 @@ MAX_ITERATIONS = 60
 
 
 class LinearScorer:
-    """Ridge regression, or logistic with ``n_classes``, on some columns of the training rows.
+    """Ridge or logistic regression on some columns of the training rows, and its test losses.
 
     Columns are divided by their standard deviation. Missing cells count as the mean.
     """
 
-    def __init__(
-        self, train: Table, test: Table, target: FloatArray, weight: FloatArray, n_classes: int
-    ) -> None:
-        self._train = train
-        self._test = test
-        self._target = target
-        self._weight = weight
+    def __init__(self, train: Problem, test: Problem) -> None:
+        self._train, self._test = train, test
+        n_classes = train.target.n_classes
         self._loss: Loss = (
             get_loss("log_loss", n_classes=n_classes) if n_classes else get_loss("squared_error")
         )
-        self._is_number = n_classes == 0
-        self._baseline = self._loss.baseline(target, weight)
+        self.metric = self._loss.name
+        self.weight = test.weight
+        self._baseline = self._loss.baseline(train.target.values, train.weight)
 
-    @property
-    def metric(self) -> str:
-        """The name of the loss."""
-        return self._loss.name
-
-    def losses(self, support: IntArray, target: FloatArray) -> FloatArray:
-        """Loss of each test row, of a model on these columns."""
-        whole: FloatArray = self.losses_by_shrinkage(support, target, np.ones(1))[0]
-        return whole
-
-    def losses_by_shrinkage(
-        self, support: IntArray, target: FloatArray, shares: FloatArray
-    ) -> FloatArray:
+    def losses_by_shrinkage(self, support: IntArray, shares: FloatArray) -> FloatArray:
         """Losses of shape (n_shares, n_test), predictions shrunk towards the constant (share 0)."""
+        target, loss = self._test.target.values, self._loss.pointwise
         constant = np.repeat(self._baseline[:, None], self._test.n_rows, axis=1)
         if not len(support):
-            return np.tile(self._loss.pointwise(target, constant), (len(shares), 1))
-        said = self._predict(support) - constant
-        return np.stack([self._loss.pointwise(target, constant + share * said) for share in shares])
+            return np.tile(loss(target, constant), (len(shares), 1))
+        change = self._predict(support) - constant
+        return np.stack([loss(target, constant + share * change) for share in shares])
 
     def _predict(self, support: IntArray) -> FloatArray:
         """Raw predictions of the test rows, of shape (n_outputs, n_test)."""
-        left, right = _standard_columns(self._train, self._test, support, self._weight)
-        known = (self._target, self._weight, self._baseline)
-        if self._is_number:
-            coefficient, intercept = _ridge(left, *known)
-        else:
+        train = self._train
+        left, right = _standard_columns(train.table, self._test.table, support, train.weight)
+        known = (train.target.values, train.weight, self._baseline)
+        if train.target.n_classes:
             coefficient, intercept = _logistic(left, *known, self._loss)
+        else:
+            coefficient, intercept = _ridge(left, *known)
         return np.ascontiguousarray(intercept[:, None] + np.asarray((right @ coefficient.T).T))
 
 

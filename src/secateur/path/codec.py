@@ -292,8 +292,8 @@ def naming(file: str | os.PathLike[str]) -> Iterator[None]:
         raise StorageError(f"{os.fspath(file)}: {error}") from error
 
 
-def write_whole(file: str | os.PathLike[str], text: str) -> Path:
-    """Write `text` to `file`, whole or not at all, and return where it is.
+def write_whole(file: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write `content` to `file`, whole or not at all, and return where it is.
 
     A link is followed, so that what it points to is replaced and not the link.
     """
@@ -301,8 +301,8 @@ def write_whole(file: str | os.PathLike[str], text: str) -> Path:
     # In the same folder, because a file can only be renamed in one go within one file system.
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
-        with draft.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with draft.open("xb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

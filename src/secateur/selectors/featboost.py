@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from secateur.data.problem import Problem
 from secateur.data.target import TargetType
-from secateur.engines.featboost.forward import trace_featboost, trace_iis
+from secateur.engines.featboost.forward import IIS, FeatBoost
 from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
-from secateur.path import Step
 from secateur.selectors.featboost_base import CLASSIFIER, CONSTRAINTS, REGRESSOR, ForwardSelector
-from secateur.selectors.featboost_evaluators import check_ranker
 from secateur.selectors.parameters import store_parameters, with_parameters
 from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities
 
@@ -107,22 +104,13 @@ def _parameters(evaluator: str, scoring: str, weighting: str = "") -> list[str]:
 class _FeatBoost(ForwardSelector):
     """Algorithm 1, for both types of target."""
 
-    def _trace(self, problem: Problem, ranker: Any, evaluator: Any) -> Iterator[Step]:
+    def _search(self, problem: Problem, *args: Any) -> FeatBoost:
         weighting: Weighting = LossWeighting(problem.weight)
         if self.weighting is None:
             weighting = Weighting(problem.weight)
         elif self.weighting == "adaboost":
             weighting = AdaBoostWeighting(problem.weight, problem.target.n_classes)
-        limits = self._cost_limits(problem)
-        return trace_featboost(ranker, evaluator, weighting, limits, self._forward())
-
-    def _check_estimators(self) -> None:
-        if not isinstance(self.ranker, str):
-            check_ranker(
-                self.ranker,
-                needs_weights=self.weighting is not None,
-                needs_probabilities=self.weighting == "softmax",
-            )
+        return FeatBoost(weighting, *args)
 
 
 @with_parameters(
@@ -288,10 +276,5 @@ class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: i
     ) -> None:
         store_parameters(self, locals())
 
-    def _trace(self, problem: Problem, ranker: Any, evaluator: Any) -> Iterator[Step]:
-        target, limits = problem.target.values, self._cost_limits(problem)
-        return trace_iis(ranker, evaluator, target, limits, self._forward())
-
-    def _check_estimators(self) -> None:
-        if not isinstance(self.ranker, str):
-            check_ranker(self.ranker, needs_weights=False, needs_probabilities=False)
+    def _search(self, problem: Problem, *args: Any) -> IIS:  # noqa: ARG002
+        return IIS(*args)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,14 +13,14 @@ from secateur.data.binning import bin_table
 from secateur.data.problem import Fold, Problem
 from secateur.data.target import TargetType
 from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.featboost.candidates import CostLimits, read_tried
-from secateur.engines.featboost.distributed import DistributedEvaluator
-from secateur.engines.featboost.forward import ForwardParams
+from secateur.engines.featboost.candidates import read_tried
+from secateur.engines.featboost.evaluator import Evaluator
+from secateur.engines.featboost.forward import ForwardParams, ForwardSelection
 from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourTargets, ScaledTable
 from secateur.engines.path_search import PathSearch
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.model_selection.scorers import Scorer, read_scoring
-from secateur.path import Best, Step, StopReason
+from secateur.path import Best, StopReason
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.boosted_base import CONSTRAINTS as BOOSTED
 from secateur.selectors.boosted_base import min_leaf_rows
@@ -29,6 +28,7 @@ from secateur.selectors.featboost_evaluators import (
     EstimatorEvaluator,
     EstimatorRanker,
     SklearnFoldScorer,
+    check_ranker,
 )
 from secateur.selectors.featboost_trees import TreeContext, TreeEvaluator, TreeRanker
 from secateur.selectors.inputs import FitInput, read_input
@@ -101,16 +101,17 @@ class ForwardInput(FitInput):
 class ForwardSelector(StepPredictor):
     """Accepts feature after feature: a ranker ranks, an evaluator scores the best ranked.
 
-    Subclasses supply the algorithm (``_trace``) and the type of target (``_target_type``).
+    Subclasses supply the algorithm (``_search``) and the type of target (``_target_type``).
     """
 
     _target_type: ClassVar[TargetType]
+    weighting: str | None = None
+    reset: bool = False
+    gain_per_cost: bool = False
 
-    def _trace(self, problem: Problem, ranker: Any, evaluator: Any) -> Iterator[Step]:
+    def _search(self, problem: Problem, *args: Any) -> ForwardSelection:
+        """The algorithm; further arguments are those of `ForwardSelection`."""
         raise NotImplementedError
-
-    def _check_estimators(self) -> None:
-        """Refuse a ranker that lacks what the algorithm needs."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:  # type: ignore[override]
         """Search the path of accepted features and choose a step.
@@ -132,7 +133,7 @@ class ForwardSelector(StepPredictor):
         return super().fit(X, y, sample_weight, groups=groups)
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> ForwardInput:
-        self._check_estimators()
+        check_ranker(self.ranker, self.weighting)
         scorer, metric = read_scoring(self.scoring, self._target_type)
         given = read_input(self, self._target_type, X, y, sample_weight)
         return given.extended(ForwardInput, scorer=scorer, metric=metric, **more)
@@ -148,24 +149,28 @@ class ForwardSelector(StepPredictor):
         self, given: ForwardInput, folds: list[Fold], threads: Threads, progress: Progress
     ) -> list[PathSearch]:
         problem = given.problem
-        scorer = SklearnFoldScorer(
-            problem.target, problem.weight, folds, given.scorer, given.metric
-        )
-        trees = self._tree_context(given, threads)
+        uses_trees = "trees" in (self.ranker, self.evaluator)
+        trees = self._tree_context(given, threads) if uses_trees else None
         ranker: Any = EstimatorRanker(self.ranker, problem, given.seed)
         if trees is not None and self.ranker == "trees":
             ranker = TreeRanker(trees)
-        evaluator = self._evaluator(given, folds, scorer, trees, threads)
-        if self.executor is not None:
-            evaluator = DistributedEvaluator(evaluator, self.executor)
+        evaluator = self._evaluator(given, folds, trees, threads)
         progress.expect(1, min(self.max_features or problem.n_features, problem.n_features))
-        steps = self._trace(problem, ranker, evaluator)
+        params = ForwardParams(
+            self.n_candidates,
+            self.max_features,
+            self.epsilon,
+            bool(self.reset),
+            self.cost_budget,
+            bool(self.gain_per_cost),
+            given.metric,
+        )
+        fixed = (problem.target.values, problem.cost_model, params, self.executor)
+        steps = self._search(problem, ranker, evaluator, *fixed).trace()
         return [PathSearch(steps, on_step=progress.round_or_stop, penalty_name="rank")]
 
-    def _tree_context(self, given: ForwardInput, threads: Threads) -> TreeContext | None:
-        """Binned columns, if trees rank or evaluate."""
-        if self.ranker != "trees" and self.evaluator != "trees":
-            return None
+    def _tree_context(self, given: ForwardInput, threads: Threads) -> TreeContext:
+        """Binned columns for trees that rank or evaluate."""
         table, weight, seed = given.problem.table, given.problem.weight, given.seed
         columns = bin_table(table, weight, max_bins=MAX_BINS, threads=threads, random_state=seed)
         params = BoostingParams(
@@ -178,14 +183,10 @@ class ForwardSelector(StepPredictor):
         return TreeContext(given.problem, columns, params, threads)
 
     def _evaluator(
-        self,
-        given: ForwardInput,
-        folds: list[Fold],
-        scorer: SklearnFoldScorer,
-        trees: TreeContext | None,
-        threads: Threads,
-    ) -> Any:
+        self, given: ForwardInput, folds: list[Fold], trees: TreeContext | None, threads: Threads
+    ) -> Evaluator:
         problem = given.problem
+        scorer = SklearnFoldScorer(problem, folds, given.scorer, given.metric)
         if trees is not None and self.evaluator == "trees":
             return TreeEvaluator(trees, folds, scorer)
         if not isinstance(self.evaluator, str):
@@ -197,14 +198,6 @@ class ForwardSelector(StepPredictor):
         target = problem.target
         targets = NeighbourTargets(target.values, problem.weight, target.n_classes, k)
         return NeighbourEvaluator(table, targets, folds, scorer, threads)
-
-    def _cost_limits(self, problem: Problem) -> CostLimits:
-        per_cost = bool(getattr(self, "gain_per_cost", False))
-        return CostLimits(problem.cost_model, self.cost_budget, per_cost)
-
-    def _forward(self) -> ForwardParams:
-        reset = bool(getattr(self, "reset", False))
-        return ForwardParams(self.n_candidates, self.max_features, self.epsilon, reset)
 
     def _default_rule(self) -> CuttingRule:
         """Every accepted feature improved the score: the best step is the last one."""

@@ -18,9 +18,9 @@ from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
 from secateur.engines.boosted.whole_tree import SmallTrees
+from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
 from secateur.losses import get_loss
-from secateur.selectors.featboost_evaluators import SklearnFoldScorer, SubsetEvaluator
-from secateur.typing import FloatArray, IntArray, Loss
+from secateur.typing import AnyArray, FloatArray, IntArray, Loss
 
 SMALL_TABLE = 8_000_000
 """Cells up to which a ranking in one call is faster than the engine with threads."""
@@ -71,16 +71,10 @@ class TreeRanker:
         self._context = context
         self._target = context.problem.target.values
 
-    def rank(self, weight: FloatArray) -> FloatArray:
+    def rank(self, target: FloatArray, weight: FloatArray | None = None) -> FloatArray:
         """Importances of a fit to weighted rows."""
-        return self._importances(self._target, weight)
-
-    def rank_for(self, target: FloatArray) -> FloatArray:
-        """Importances of a fit to another target."""
-        return self._importances(target, self._context.problem.weight)
-
-    def _importances(self, target: FloatArray, weight: FloatArray) -> FloatArray:
         context, columns = self._context, self._context.columns
+        weight = context.problem.weight if weight is None else weight
         n_cells = columns.n_rows * columns.n_features
         if n_cells <= SMALL_TABLE and isinstance(columns.codes, DenseCodes):
             return context.small_with(weight).importances(target)
@@ -105,52 +99,51 @@ class TreeRanker:
         return small.raw(features, all_rows(len(self._target)), self._target)
 
 
-class TreeEvaluator(SubsetEvaluator):
+class TreeEvaluator(Evaluator):
     """Boosted trees on column subsets: a small ensemble for every candidate and fold."""
 
     def __init__(
-        self, context: TreeContext, folds: Sequence[Fold], fold_scorer: SklearnFoldScorer
+        self, context: TreeContext, folds: Sequence[Fold], fold_scorer: FoldScorer
     ) -> None:
-        super().__init__(context.problem.target.values, folds, fold_scorer)
+        super().__init__(context.problem.target.values, folds)
         self._context = context
+        self._fold_scorer = fold_scorer
         self._small = context.small_with(context.problem.weight)
 
-    def _all_scores(self, subsets: Sequence[IntArray], target: FloatArray) -> FloatArray:
-        responses: dict[int, FloatArray] = {}
-        n_folds = len(self._folds)
+    def subset_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
+        """Scores of shape (n_subsets, n_folds)."""
+        responses: dict[tuple[int, int], FloatArray] = {}
+        out = np.empty((len(subsets), len(self.folds)))
 
         def task(_: int, number: int) -> None:
-            c, t = divmod(number, n_folds)
-            responses[number] = self._held_out(subsets[c], self._folds[t], target)
+            c, t = divmod(number, len(self.folds))
+            responses[c, t] = self.held_out(subsets[c], t, target)
 
-        self._context.threads.share(task, len(subsets) * n_folds)
-        out = np.empty((len(subsets), n_folds))
-        for number, response in responses.items():
-            c, t = divmod(number, n_folds)
-            out[c, t] = self._fold_scorer.value_for(t, response, target[self._folds[t].test])
+        self._context.threads.share(task, out.size)
+        for (c, t), response in responses.items():
+            out[c, t] = self._fold_scorer(t, response, target[self.folds[t].test])
         return out
 
-    def _held_out(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
+    def held_out(self, features: IntArray, t: int, target: AnyArray) -> FloatArray:
+        """Predictions of the test rows of fold t from these features."""
+        fold = self.folds[t]
         raw = self._small.raw(features, fold, target)
         return self._context.loss.response(np.ascontiguousarray(raw[:, fold.test]))
 
     def model(self) -> Any:
         """Trees on the accepted features, fitted to all rows."""
         weight = self._context.problem.weight
-        if not self._features:
+        if not self.features:
             loss = self._context.loss
-            return Ensemble(loss, loss.baseline(self._target, weight)).at(0)
-        features = np.array(self._features)
+            return Ensemble(loss, loss.baseline(self.target, weight)).at(0)
+        features = np.array(self.features)
         some = take_columns(self._context.columns, features)
-        return _renamed(self._context.train(some, self._target, weight), features)
+        trained = self._context.train(some, self.target, weight)
 
+        def whole(tree: Tree) -> Tree:
+            """With the feature numbers of the whole table."""
+            return tree._replace(feature=np.where(tree.left >= 0, features[tree.feature], -1))
 
-def _renamed(model: BoostedModel, features: IntArray) -> BoostedModel:
-    """The same trees with the feature numbers of the whole table."""
-
-    def whole(tree: Tree) -> Tree:
-        return tree._replace(feature=np.where(tree.left >= 0, features[tree.feature], -1))
-
-    old = model.ensemble
-    rounds = [[whole(tree) for tree in round_] for round_ in old.rounds]
-    return Ensemble(old.loss, old.baseline, rounds).at(model.n_rounds)
+        old = trained.ensemble
+        rounds = [[whole(tree) for tree in round_] for round_ in old.rounds]
+        return Ensemble(old.loss, old.baseline, rounds).at(trained.n_rounds)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,7 +32,6 @@ from secateur.selectors.feature_gradients_input import (
     Learnability,
     check_executor,
     check_varies,
-    learnability_of,
     read_gradients_input,
 )
 from secateur.selectors.feature_gradients_stream import (
@@ -296,14 +296,14 @@ class FeatureGradientsSelector(PathSelector):
     def _set_session(self, session: StreamSession) -> None:
         self._session = session
         self._remember_columns(session.schema)
-        self._remember_target(session.target_type, session.classes)
+        self._remember_target(session.target_type, session.like.classes)
 
     def _set_present_step(self) -> None:
         """The present subset as a path of one step; none while all rows are buffered."""
         session = self._session
         if session.stream.n_rows:
             metadata = self._metadata(session.schema, session.stream.cost_model)
-            self._set_path(drive(iter([session.step()]), **metadata))
+            self._set_path(drive(iter([session.stream.step()]), **metadata))
 
     @with_callbacks
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -318,7 +318,7 @@ class FeatureGradientsSelector(PathSelector):
             progress.expect(1, 1)
             steps = session.trace(chain([first], blocks), threads, progress)
             path = drive(steps, **self._metadata(session.schema, session.stream.cost_model))
-        last = replace(path[-1], model=session.step().model)
+        last = replace(path[-1], model=session.stream.step().model)
         path = replace(path, steps=(*path.steps[:-1], last))
         self._set_session(session)
         self._set_path(path)
@@ -384,4 +384,10 @@ class FeatureGradientsSelector(PathSelector):
     def learnability_(self) -> Learnability:
         """The estimate for the selected set."""
         check_is_fitted(self)
-        return learnability_of(self.path_[self.selection_.index])
+        details = self.path_[self.selection_.index].details
+        error = details.get("estimate_standard_error")
+        return Learnability(
+            float(details.get("estimate", np.nan)),  # NaN where the search was interrupted
+            np.nan if error is None else float(error),
+            details.get("estimate_of", "error rate"),
+        )

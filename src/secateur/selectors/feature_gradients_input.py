@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.table import Table
-from secateur.data.target import Target, guess_target_type, read_target
+from secateur.data.target import Target, guess_target_type
 from secateur.engines.feature_gradients.batches import SearchParams, TargetType
 from secateur.engines.feature_gradients.estimator import ObjectiveKind
 from secateur.engines.feature_gradients.units import Units
-from secateur.exceptions import InputError, ParameterError, some_of
-from secateur.path import Step
-from secateur.selectors.inputs import FitInput, read_problem
+from secateur.exceptions import InputError, ParameterError
+from secateur.selectors.inputs import FitInput, read_problem, refuse_categories
 from secateur.selectors.parameters import (
     SHARED_CONSTRAINTS,
     Constraint,
@@ -56,17 +54,6 @@ class Learnability:
         return f"estimated {self.kind} {self.value:.3f}{around}"
 
 
-def learnability_of(step: Step) -> Learnability:
-    """The estimate of a step; NaN if its search was interrupted before."""
-    details = step.details
-    error = details.get("estimate_standard_error")
-    return Learnability(
-        float(details.get("estimate", np.nan)),
-        np.nan if error is None else float(error),
-        details.get("estimate_of", "error rate"),
-    )
-
-
 def _may_be_init(value: Any) -> bool:
     try:
         return bool(np.isfinite(np.asarray(value, np.float64)).all())
@@ -74,6 +61,7 @@ def _may_be_init(value: Any) -> bool:
         return False
 
 
+METHOD = "Feature Gradients"
 CONSTRAINTS: dict[str, Constraint] = {
     "target_type": one_of(
         "auto",
@@ -151,9 +139,9 @@ def target_type_of(target_type: str, y: Any) -> TargetType:
     return guess_target_type(y)
 
 
-def read_target_of_type(y: Any, target_type: TargetType, n_rows: int | None) -> Target:
-    """The target read as its type says."""
-    return read_target(y, target_type=_plain(target_type), n_rows=n_rows)
+def plain_type(target_type: TargetType) -> Any:
+    """The type by which the target is read: ordered classes are classes."""
+    return "regression" if target_type == "regression" else "classification"
 
 
 ROWS_PER_FEATURE = 2
@@ -193,9 +181,9 @@ def read_gradients_input(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
     penalty = read_penalty("penalty", estimator.penalty)
     target_type = target_type_of(estimator.target_type, y)
     parameters = estimator.get_params(deep=False)
-    given = read_problem(parameters, _plain(target_type), X, y, sample_weight)
+    given = read_problem(parameters, plain_type(target_type), X, y, sample_weight)
     table, cost_model = given.problem.table, given.problem.cost_model
-    refuse_categories(table)
+    refuse_categories(table.names, table.categories, METHOD)
     params = read_params(estimator, given.seed)
     Units(cost_model, np.arange(table.n_features), params.group_mode)
     n_kept = int(cost_model.keep.sum())
@@ -220,18 +208,6 @@ def read_params(estimator: Any, seed: int) -> SearchParams:
     )
 
 
-def refuse_categories(table: Table) -> None:
-    """Refuse category columns, which have no mean."""
-    if table.categories:
-        names = [table.names[feature] for feature in table.categories]
-        msg = (
-            "X must hold numbers for Feature Gradients, which takes means of columns. Got "
-            f"category column(s) {some_of(names)}. Encode them, for instance with "
-            "sklearn.preprocessing.OneHotEncoder, or use AGBMClassifier."
-        )
-        raise InputError(msg)
-
-
 def check_varies(target: Target) -> None:
     """Refuse a constant target."""
     if (target.values == target.values[0]).all():
@@ -241,7 +217,3 @@ def check_varies(target: Target) -> None:
             "taken from, and their weights."
         )
         raise InputError(msg)
-
-
-def _plain(target_type: TargetType) -> Any:
-    return "regression" if target_type == "regression" else "classification"

@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import secrets
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.costs import CostModel, as_costs
+from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.data.names import made_up_names
 from secateur.data.standardize import Moments
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
-from secateur.data.target import Target, read_target_like
+from secateur.data.target import Target, read_target, read_target_like
 from secateur.data.weights import read_weights
 from secateur.engines.feature_gradients.batches import TargetType
 from secateur.engines.feature_gradients.stream import Stream
 from secateur.exceptions import InputError, ParameterError, StorageError
 from secateur.model_selection.scorers import read_seed
+from secateur.path.codec import write_whole
 from secateur.path.step import Step
 from secateur.selectors.feature_gradients_input import (
+    METHOD,
     check_against,
+    plain_type,
     read_params,
-    read_target_of_type,
-    refuse_categories,
     target_type_of,
 )
+from secateur.selectors.inputs import refuse_categories
 from secateur.selectors.parameters import read_penalty
 from secateur.selectors.progress import Progress
 from secateur.storage.sources import Block
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import AnyArray, FloatArray
+from secateur.typing import FloatArray
 
 FORMAT = "secateur.feature_gradients.stream"
 VERSION = 1
 SAVED_PARAMETERS = ("order", "standardize", "group_mode", "n_features")
 """Parameters that must be the same when a stream is resumed."""
+
+SAVED_STATE = ("penalty", "scale", "n_rows", "objective", "estimate")
+MOMENTS, SAVED_MOMENTS = ("moments", "target_moments"), ("weight", "mean", "square")
 
 
 class StreamSession:
@@ -60,11 +64,6 @@ class StreamSession:
         self.stream = stream
         self.buffer: list[tuple[Any, FloatArray, FloatArray]] = []
 
-    @property
-    def classes(self) -> AnyArray | None:
-        """The class labels; None for regression."""
-        return self.like.classes
-
     def update(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> None:
         """Use a block together with the buffer; too few rows are buffered."""
         table = _read_numbers(X, like=self.schema)
@@ -73,30 +72,49 @@ class StreamSession:
         kept = np.flatnonzero(weight)
         if len(kept) < len(weight):
             table, target, weight = table.take(kept), target.take(kept), weight[kept]
-        n_buffered = sum(len(values) for _, values, _ in self.buffer)
-        if n_buffered or table.n_rows < self.stream.min_rows:
-            self.buffer.append((_plain_rows(table), target.values, weight))
-            if n_buffered + table.n_rows < self.stream.min_rows:
+        if self.n_buffered or table.n_rows < self.stream.min_rows:
+            is_sparse = table.is_sparse
+            rows = table.csc.tocsr() if is_sparse else table.columns(np.arange(table.n_features))
+            self.buffer.append((rows, target.values, weight))
+            if self.n_buffered < self.stream.min_rows:
                 return
             table, target, weight = self._empty_buffer()
         self.stream.update(table, target, weight, threads)
 
-    def _empty_buffer(self) -> tuple[Table, Target, FloatArray]:
-        """All buffered rows as one block."""
+    @property
+    def n_buffered(self) -> int:
+        """The number of buffered rows."""
+        return sum(len(values) for _, values, _ in self.buffer)
+
+    def join_buffer(self) -> tuple[Any, FloatArray, FloatArray]:
+        """Make one block of all buffered rows, sparse if one of them is; there must be some."""
+        import scipy.sparse as sp
+
         rows, values, weights = zip(*self.buffer, strict=True)
+        is_sparse = any(sp.issparse(part) for part in rows)
+        joined = sp.vstack(list(map(sp.csr_array, rows))) if is_sparse else np.concatenate(rows)
+        self.buffer = [(joined, np.concatenate(values), np.concatenate(weights))]
+        return self.buffer[0]
+
+    def _empty_buffer(self) -> tuple[Table, Target, FloatArray]:
+        rows, values, weight = self.join_buffer()
         self.buffer = []
-        target = Target(np.concatenate(values), self.like.classes)
-        return _table_of(list(rows), self.schema), target, np.concatenate(weights)
+        table: Table = (
+            SparseTable(canonical_csc(rows), self.schema)
+            if hasattr(rows, "indptr")
+            else DenseTable(rows, self.schema, is_encoded=True)
+        )
+        return table, Target(values, self.like.classes), weight
 
     def flush(self, threads: Threads) -> None:
         """Use the buffered rows at the end of a stream."""
-        n_buffered = sum(len(values) for _, values, _ in self.buffer)
-        if n_buffered >= self.stream.params.order + 2:
+        order = self.stream.params.order
+        if self.n_buffered >= order + 2:
             self.stream.update(*self._empty_buffer(), threads)
         elif self.stream.n_rows == 0:
             msg = (
-                f"A stream needs at least {self.stream.params.order + 2} rows for order "
-                f"{self.stream.params.order}. Got {n_buffered}. Lower 'order', or give more rows."
+                f"A stream needs at least {order + 2} rows for order {order}. Got "
+                f"{self.n_buffered}. Lower 'order', or give more rows."
             )
             raise InputError(msg)
 
@@ -108,42 +126,44 @@ class StreamSession:
             self.update(X, y, weight, threads)
             progress.round()
             if self.stream.n_rows:
-                yield replace(self.step(), model=None)
+                yield replace(self.stream.step(), model=None)
                 progress.stop_if_asked()
         self.flush(threads)
-        yield replace(self.step(), model=None)
-
-    def step(self) -> Step:
-        """The present subset."""
-        step = self.stream.step()
-        return replace(step, details={**step.details, **self.stream.details})
+        yield replace(self.stream.step(), model=None)
 
 
 def open_session(estimator: Any, X: Any, y: Any, classes: Any) -> StreamSession:
     """Start from the first block of a stream: names, type of target, classes, costs."""
+    penalty = read_penalty("penalty", estimator.penalty)
+    if isinstance(penalty, list):
+        msg = (
+            "'penalty' must be one number or 'auto' for a stream, which is seen only once. Got a "
+            f"grid of {len(penalty)}. Use n_features to adapt it to a wanted size."
+        )
+        raise ParameterError(msg)
     table = _read_numbers(X)
-    target_type = target_type_of(estimator.target_type, classes if classes is not None else y)
+    given = y if classes is None else classes
+    target_type = target_type_of(estimator.target_type, given)
     if classes is not None and target_type == "regression":
         msg = (
             "'classes' must be None for numbers. Got classes. Leave them out, or set 'target_type'."
         )
         raise ParameterError(msg)
-    if y is None:
-        read_target_of_type(y, target_type, table.n_rows)
-    given = y if classes is None else classes
-    like = read_target_of_type(given, target_type, table.n_rows if classes is None else None)
-    cost_model = as_costs(estimator.costs, estimator.feature_groups).bind(table.names)
-    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
-    check_against(
-        table.n_features, estimator.n_features, estimator.init, int(cost_model.keep.sum())
+    n_rows = table.n_rows if classes is None or y is None else None
+    like = read_target(
+        y if y is None else given, target_type=plain_type(target_type), n_rows=n_rows
     )
-    stream = _make_stream(estimator, cost_model, target_type, _one_penalty(estimator.penalty))
+    stream = _make_stream(estimator, table.names, target_type, penalty)
+    n_kept = int(stream.cost_model.keep.sum())
+    check_against(table.n_features, estimator.n_features, estimator.init, n_kept)
     return StreamSession(table.schema, Target(like.values[:0], like.classes), target_type, stream)
 
 
 def _make_stream(
-    estimator: Any, cost_model: CostModel, target_type: TargetType, penalty: float | None
+    estimator: Any, names: tuple[str, ...], target_type: TargetType, penalty: float | None
 ) -> Stream:
+    cost_model = as_costs(estimator.costs, estimator.feature_groups).bind(names)
+    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
     return Stream(
         cost_model,
         read_params(estimator, read_seed(estimator.random_state)),
@@ -162,51 +182,15 @@ def known_classes(target_type: str, X: Any) -> Any:
     return None if target_type_of(target_type, target) == "regression" else target
 
 
-def _one_penalty(penalty: Any) -> float | None:
-    found = read_penalty("penalty", penalty)
-    if isinstance(found, list):
-        msg = (
-            "'penalty' must be one number or 'auto' for a stream, which is seen only once. Got a "
-            f"grid of {len(found)}. Use n_features to adapt it to a wanted size."
-        )
-        raise ParameterError(msg)
-    return found
-
-
 def _read_numbers(X: Any, **how: Any) -> Table:
     table = read_table(X, **how)
-    refuse_categories(table)
+    refuse_categories(table.names, table.categories, METHOD)
     return table
 
 
-def _plain_rows(table: Table) -> Any:
-    """A copy of the cells of a small table."""
-    return table.csc.tocsr() if table.is_sparse else table.columns(np.arange(table.n_features))
-
-
-def _table_of(parts: list[Any], schema: TableSchema) -> Table:
-    import scipy.sparse as sp
-
-    if any(sp.issparse(part) for part in parts):
-        stacked = sp.vstack([sp.csr_array(part) for part in parts])
-        return SparseTable(canonical_csc(stacked), schema)
-    return DenseTable(np.concatenate(parts), schema, is_encoded=True)
-
-
 def save_session(session: StreamSession, estimator: Any, file: str | os.PathLike[str]) -> None:
-    """Write the state of a stream to a temporary file, then rename it."""
-    target = Path(file).resolve()
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with draft.open("xb") as stream:
-            np.savez_compressed(stream, **_arrays(session, estimator))
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _arrays(session: StreamSession, estimator: Any) -> dict[str, Any]:
-    stream, schema = session.stream, session.schema
+    """Write the state of a stream: arrays, and the rest as JSON in ``header``."""
+    stream, schema, adam = session.stream, session.schema, session.stream.adam
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -214,41 +198,25 @@ def _arrays(session: StreamSession, estimator: Any) -> dict[str, Any]:
         "names": list(schema.names) if schema.has_names else schema.n_features,
         "parameters": {name: getattr(estimator, name) for name in SAVED_PARAMETERS},
         "random": stream.rng.bit_generator.state,
-        "penalty": stream.penalty,
-        "scale": stream.scale,
-        "n_rows": stream.n_rows,
-        "n_steps": stream.adam.n_steps,
-        "objective": stream.objective,
-        "estimate": stream.estimate,
-        "n_waiting": len(session.buffer),
+        "n_steps": adam.n_steps,
+        "stream": {name: getattr(stream, name) for name in SAVED_STATE},
     }
-    arrays: dict[str, Any] = {
-        "header": np.array(json.dumps(header)),
-        "v": stream.adam.v,
-        "first": stream.adam.first,
-        "second": stream.adam.second,
-        "vector": stream.vector,
-    }
-    if session.classes is not None:
-        labels = session.classes
-        arrays["classes"] = labels.astype(str) if labels.dtype.kind == "O" else labels
-    for name, moments in (("columns", stream.moments), ("questions", stream.target_moments)):
-        if moments is not None:
-            arrays[f"{name}_weight"] = np.array(moments.weight)
-            arrays[f"{name}_mean"], arrays[f"{name}_square"] = moments.mean, moments.square
-    return arrays | _buffer_arrays(session)
-
-
-def _buffer_arrays(session: StreamSession) -> dict[str, Any]:
-    arrays: dict[str, Any] = {}
-    for number, (rows, values, weight) in enumerate(session.buffer):
-        arrays[f"waiting_{number}_y"], arrays[f"waiting_{number}_weight"] = values, weight
-        if hasattr(rows, "indptr"):
-            for part in ("data", "indices", "indptr"):
-                arrays[f"waiting_{number}_{part}"] = getattr(rows, part)
-        else:
-            arrays[f"waiting_{number}_X"] = rows
-    return arrays
+    arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "vector": stream.vector}
+    arrays |= {name: getattr(adam, name) for name in ("v", "first", "second")}
+    classes = session.like.classes
+    if classes is not None:
+        arrays["classes"] = classes.astype(str) if classes.dtype.kind == "O" else classes
+    for name in MOMENTS:
+        found: Moments | None = getattr(stream, name)
+        if found is not None:
+            arrays |= {f"{name}_{field}": getattr(found, field) for field in SAVED_MOMENTS}
+    if session.buffer:
+        rows, arrays["buffer_y"], arrays["buffer_weight"] = session.join_buffer()
+        parts = ("data", "indices", "indptr") if hasattr(rows, "indptr") else ()
+        arrays |= {f"buffer_{part}": getattr(rows, part) for part in parts} or {"buffer_X": rows}
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    write_whole(file, content.getvalue())
 
 
 def load_session(estimator: Any, file: str | os.PathLike[str]) -> StreamSession:
@@ -257,27 +225,19 @@ def load_session(estimator: Any, file: str | os.PathLike[str]) -> StreamSession:
         with np.load(file, allow_pickle=False) as stored:
             arrays = dict(stored)
         header = json.loads(str(arrays["header"]))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        found = [header[name] for name in ("format", "version")]
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         msg = (
             f"{os.fspath(file)} must hold the state of a stream. Got something else: {error}. Give "
             "a file that save_stream wrote."
         )
         raise StorageError(msg) from error
-    _check_header(header, estimator, file)
-    try:
-        return _session_of(header, arrays, estimator)
-    except (KeyError, TypeError, IndexError) as error:
-        msg = f"{os.fspath(file)} is damaged. Got {error!r} on reading it. Save the stream again."
-        raise StorageError(msg) from error
-
-
-def _check_header(header: Any, estimator: Any, file: str | os.PathLike[str]) -> None:
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        msg = f"{os.fspath(file)} must hold the state of a stream. Got another kind of file. "
-        raise StorageError(msg + "Give a file that save_stream wrote.")
-    if header.get("version", 0) > VERSION:
-        msg = f"{os.fspath(file)} was written by a newer secateur. Got version "
-        raise StorageError(msg + f"{header['version']}, and this one reads {VERSION}. Upgrade.")
+    if found != [FORMAT, VERSION]:
+        msg = (
+            f"{os.fspath(file)} must have the format {FORMAT}, version {VERSION}. Got {found}. "
+            "Save the stream again with this version of secateur, or install a newer one."
+        )
+        raise StorageError(msg)
     for name, value in header["parameters"].items():
         if getattr(estimator, name) != value:
             msg = (
@@ -285,42 +245,36 @@ def _check_header(header: Any, estimator: Any, file: str | os.PathLike[str]) -> 
                 f"{getattr(estimator, name)!r}. Set it so."
             )
             raise ParameterError(msg)
+    try:
+        return _session_of(header, arrays, estimator)
+    except (KeyError, TypeError, IndexError) as error:
+        msg = f"{os.fspath(file)} is damaged. Got {error!r} on reading it. Save the stream again."
+        raise StorageError(msg) from error
 
 
 def _session_of(header: dict[str, Any], arrays: dict[str, Any], estimator: Any) -> StreamSession:
-    names = header["names"]
-    target_type: Any = header.get("target_type", header.get("task"))
+    names, target_type = header["names"], header["target_type"]
     has_names = isinstance(names, list)
     schema = TableSchema(tuple(names) if has_names else made_up_names(names), has_names)
-    cost_model = as_costs(estimator.costs, estimator.feature_groups).bind(schema.names)
-    stream = _make_stream(estimator, cost_model, target_type, header["penalty"])
-    adam = stream.adam
-    adam.v[:], adam.first[:], adam.second[:] = (arrays[name] for name in ("v", "first", "second"))
-    adam.restore(header["n_steps"])
+    stream = _make_stream(estimator, schema.names, target_type, None)
+    for name in ("v", "first", "second"):
+        getattr(stream.adam, name)[:] = arrays[name]
+    stream.adam.restore(header["n_steps"])
     stream.rng.bit_generator.state = header["random"]
     stream.vector = arrays["vector"]
-    stream.scale, stream.n_rows = header["scale"], header["n_rows"]
-    stream.objective, stream.estimate = header["objective"], header["estimate"]
-    stream.moments = _moments(arrays, "columns")
-    stream.target_moments = _moments(arrays, "questions")
+    for name in SAVED_STATE:
+        setattr(stream, name, header["stream"][name])
+    for name in MOMENTS:
+        if f"{name}_mean" in arrays:
+            found = Moments(*(arrays[f"{name}_{field}"] for field in SAVED_MOMENTS))
+            setattr(stream, name, found._replace(weight=float(found.weight)))
     session = StreamSession(schema, Target(np.empty(0), arrays.get("classes")), target_type, stream)
-    session.buffer = [_buffered(arrays, k, len(schema.names)) for k in range(header["n_waiting"])]
+    if "buffer_y" in arrays:
+        rows = arrays.get("buffer_X")
+        if rows is None:
+            from scipy.sparse import csr_array
+
+            parts = tuple(arrays[f"buffer_{part}"] for part in ("data", "indices", "indptr"))
+            rows = csr_array(parts, shape=(len(arrays["buffer_y"]), schema.n_features))
+        session.buffer = [(rows, arrays["buffer_y"], arrays["buffer_weight"])]
     return session
-
-
-def _moments(arrays: dict[str, Any], name: str) -> Moments | None:
-    if f"{name}_mean" not in arrays:
-        return None
-    return Moments(
-        float(arrays[f"{name}_weight"]), arrays[f"{name}_mean"], arrays[f"{name}_square"]
-    )
-
-
-def _buffered(arrays: dict[str, Any], number: int, width: int) -> tuple[Any, Any, Any]:
-    y, weight = arrays[f"waiting_{number}_y"], arrays[f"waiting_{number}_weight"]
-    if f"waiting_{number}_X" in arrays:
-        return arrays[f"waiting_{number}_X"], y, weight
-    import scipy.sparse as sp
-
-    parts = tuple(arrays[f"waiting_{number}_{part}"] for part in ("data", "indices", "indptr"))
-    return sp.csr_array(parts, shape=(len(y), width)), y, weight

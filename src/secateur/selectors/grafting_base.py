@@ -17,11 +17,11 @@ from secateur.data.problem import Fold, Problem
 from secateur.data.standardize import standardize_table
 from secateur.data.target import TargetType
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
-from secateur.engines.grafting.greedy import GREEDY_SHARE, largest_l1, trace_grafts
+from secateur.engines.grafting.greedy import GREEDY_SHARE, GraftRun, trace_grafts
 from secateur.engines.grafting.linear import LinearEngine
 from secateur.engines.grafting.models import LinearModel, Network
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.exceptions import InputError, ParameterError, some_of
+from secateur.exceptions import ParameterError
 from secateur.execution.blocks import FileAllocator
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.execution.number_blocks import file_number_blocks
@@ -36,6 +36,7 @@ from secateur.selectors.inputs import (
     read_input,
     read_lazy,
     read_stored,
+    refuse_categories,
 )
 from secateur.selectors.parameters import (
     SHARED_CONSTRAINTS,
@@ -128,7 +129,7 @@ class GraftingSelector(PathPredictor):
         problem = given.problem
         table = problem.table
         found = table.categorical if isinstance(table, LazyTable) else tuple(table.categories)
-        _refuse_categories(table.names, found)
+        refuse_categories(table.names, found, "grafting")
         n_classes = problem.target.n_classes
         loss = get_loss("log_loss" if n_classes else "squared_error", n_classes=n_classes or None)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
@@ -153,29 +154,18 @@ class GraftingSelector(PathPredictor):
             threads,
             self._target_unit(problem),
         )
-        search = self._search_grafts if params.one_by_one else self._search_grid
-        return [search(data, params, given.l1, folds, progress)]
-
-    def _search_grid(
-        self,
-        data: GraftingData,
-        params: GraftingParams,
-        l1: float | list[float] | None,
-        folds: list[Fold],
-        progress: Progress,
-    ) -> PathSearch:
-        """One step per L1 penalty."""
+        if params.one_by_one:
+            return [self._search_grafts(data, params, given.l1, folds, progress)]
         engine = LinearEngine(data, params, folds, progress.round)
-        penalties, before = self._penalties(engine, l1, folds)
+        penalties, before = self._penalties(engine, given.l1, folds)
         progress.expect(len(penalties), len(folds) + 1)
         engine.follow(before)
-        return search_penalties(
-            engine,
-            penalties,
-            rules=[Patience(PATIENCE)] if folds and l1 is None else [],
-            on_step=progress.part,
-            penalty_name="l1",
-        )
+        rules = [Patience(PATIENCE)] if folds and given.l1 is None else []
+        return [
+            search_penalties(
+                engine, penalties, rules=rules, on_step=progress.part, penalty_name="l1"
+            )
+        ]
 
     def _penalties(
         self, engine: LinearEngine, l1: float | list[float] | None, folds: list[Fold]
@@ -200,9 +190,11 @@ class GraftingSelector(PathPredictor):
         progress: Progress,
     ) -> PathSearch:
         """One step per graft."""
-        fixed = l1
-        if not isinstance(fixed, float):
-            fixed = GREEDY_SHARE[params.model] * largest_l1(data, params)
+        if not isinstance(l1, float):
+            share = GREEDY_SHARE[params.model]
+            fixed = share * GraftRun(data, params, data.everything).growing.largest_l1()
+        else:
+            fixed = l1
         params = replace(params, l1=fixed)
         progress.expect(1, (params.max_rounds + 1) * (len(folds) + 1))
         patience = 2 * PATIENCE if self.model == "mlp" else PATIENCE
@@ -301,17 +293,6 @@ def _read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
     return found
 
 
-def _refuse_categories(names: Sequence[str], categorical: Sequence[int]) -> None:
-    """Refuse category columns."""
-    if categorical:
-        columns = some_of([names[j] for j in categorical])
-        msg = (
-            f"X must hold numbers for grafting. Got categories in column(s) {columns}. "
-            "Encode them first, for instance with OneHotEncoder."
-        )
-        raise InputError(msg)
-
-
 def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """X, y and weights; a stream or a stored table is copied to a file of numbers.
 
@@ -319,7 +300,7 @@ def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
     """
 
     def check(names: tuple[str, ...], categorical: Sequence[int]) -> None:
-        _refuse_categories(names, categorical)
+        refuse_categories(names, categorical, "grafting")
         check_kept(as_costs(estimator.costs).bind(names).keep, estimator.max_features)
 
     if isinstance(X, StoredTable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -175,6 +175,16 @@ def read_stored(
         )
         raise InputError(msg)
     return table.target(), table.weight if sample_weight is None else sample_weight
+
+
+def refuse_categories(names: Sequence[str], categorical: Iterable[int], method: str) -> None:
+    """Refuse category columns for a method that takes means of columns."""
+    found = [names[feature] for feature in categorical]
+    if found:
+        raise InputError(
+            f"X must hold numbers for {method}. Got category column(s) {some_of(found)}. Encode "
+            "them, for instance with sklearn.preprocessing.OneHotEncoder, or use AGBMClassifier."
+        )
 
 
 def refuse_weightless(table: Table) -> None:

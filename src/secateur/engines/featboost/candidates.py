@@ -5,96 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from secateur.data.costs import CostModel
-from secateur.path.step import Score
 from secateur.path.stopping import within_budget
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 SCORE_TOL = 1e-12  # scores that differ by less are ties: folds are averaged in floating point
 
 
-class Ranker(Protocol):
-    """H1 of Algorithm 1: ranks all features, and gives the loss of each row."""
-
-    def rank(self, weight: FloatArray) -> FloatArray:
-        """Importance of every feature, >= 0, in a fit to all rows with these weights."""
-
-    def rank_for(self, target: FloatArray) -> FloatArray:
-        """Importance of every feature, >= 0, in a fit to another target."""
-
-    def losses(self, features: IntArray) -> FloatArray:
-        """Loss of every row, >= 0, in a fit to these features alone."""
-
-    def errors(self, features: IntArray) -> FloatArray:
-        """1 for rows that a fit to these features alone classifies wrongly, else 0."""
-
-
-class Evaluator(Protocol):
-    """H2 of Algorithm 1: cross-validated scores of feature subsets; larger is better."""
-
-    def accept(self, feature: int) -> None:
-        """Add a feature to the accepted ones."""
-
-    def scores(self, candidates: IntArray) -> FloatArray:
-        """Scores of the accepted features with each candidate, (n_candidates, n_folds)."""
-
-    def alone(self, candidates: IntArray, target: FloatArray) -> FloatArray:
-        """Scores of each candidate alone for another target, (n_candidates, n_folds)."""
-
-    def current(self) -> FloatArray:
-        """Scores of the accepted features in each fold; there must be some."""
-
-    def predicted(self, target: FloatArray) -> FloatArray:
-        """Held-out predictions of another target from the accepted features."""
-
-    def score(self, folds: FloatArray) -> Score:
-        """The scores of the folds as one score."""
-
-    def model(self) -> Any:
-        """A model on the accepted features, fitted to all rows."""
-
-
-class FoldScorer(Protocol):
-    """Scores predictions of the test rows of a fold; larger is better."""
-
-    n_classes: int
-
-    def value(self, fold: int, prediction: FloatArray) -> float:
-        """Score of predicted values, or of probabilities of shape (n_test, n_classes)."""
-
-    def value_for(self, fold: int, prediction: FloatArray, target: FloatArray) -> float:
-        """As ``value`` for another target of the test rows."""
-
-    def score(self, folds: FloatArray) -> Score:
-        """The scores of all folds as one score."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundResult:
-    """Candidates of a round and their scores; the best of them, its rank and its gain."""
+    """Candidates of a round and their scores; the best of them, its folds and its rank."""
 
     candidates: IntArray
     scores: FloatArray
-    best: int
+    feature: int
     folds: FloatArray
-    gain: float
     rank: int
 
-    @property
-    def feature(self) -> int:
-        """The best candidate."""
-        return int(self.candidates[self.best])
-
-    @property
-    def details(self) -> dict[str, Any]:
+    def details(self, gain: float) -> dict[str, Any]:
         """Details of a step; lists become text, since details hold plain values only."""
         return {
             "rank": self.rank,
-            "gain": self.gain if math.isfinite(self.gain) else None,
+            "gain": gain if math.isfinite(gain) else None,
             "n_tried": len(self.candidates),
             "tried": " ".join(str(int(feature)) for feature in self.candidates),
             "tried_scores": " ".join(f"{score:.6g}" for score in self.scores),
@@ -111,25 +47,17 @@ def read_tried(details: Mapping[str, Any]) -> tuple[IntArray, FloatArray]:
     return features, np.array(str(details.get("tried_scores", "")).split(), dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CostLimits:
-    """Costs of the features, the budget, and whether the gain is divided by the cost."""
-
-    cost_model: CostModel
-    budget: float | None = None
-    per_cost: bool = False
-
-
 class SelectedFeatures:
     """The accepted features in order of entry, and their costs."""
 
-    def __init__(self, limits: CostLimits) -> None:
-        self._limits = limits
-        keep = limits.cost_model.keep
+    def __init__(self, cost_model: CostModel, budget: float | None = None) -> None:
+        self._cost_model = cost_model
+        self._budget = budget
+        keep = cost_model.keep
         self.order: list[int] = [int(j) for j in np.flatnonzero(keep)]
         self.used: BoolArray = keep.copy()
         self.spent = 0.0
-        self.cost: FloatArray = limits.cost_model.costs(self.used)
+        self.cost: FloatArray = cost_model.costs(self.used)
         self.entry_cost: FloatArray = self.cost
 
     def add(self, feature: int) -> None:
@@ -137,7 +65,7 @@ class SelectedFeatures:
         self.spent += float(self.cost[feature])
         self.used[feature] = True
         self.order.append(feature)
-        self.cost = self._limits.cost_model.costs(self.used)
+        self.cost = self._cost_model.costs(self.used)
         # accepted features cost nothing more, but ties in the ranking use their cost at entry
         self.entry_cost = np.where(self.used, self.entry_cost, self.cost)
 
@@ -149,10 +77,9 @@ class SelectedFeatures:
     @property
     def allowed(self) -> BoolArray:
         """The accepted features, and those within the budget."""
-        if self._limits.budget is None:
+        if self._budget is None:
             return np.ones(len(self.used), np.bool_)
-        affordable = within_budget(self.spent + self.cost, self._limits.budget)
-        allowed: BoolArray = self.used | affordable
+        allowed: BoolArray = self.used | within_budget(self.spent + self.cost, self._budget)
         return allowed
 
     def is_full(self, max_features: int | None) -> bool:

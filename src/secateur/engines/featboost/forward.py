@@ -5,83 +5,212 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from secateur.data.costs import CostModel
 from secateur.engines.featboost.candidates import (
-    CostLimits,
-    Evaluator,
-    Ranker,
     RoundResult,
     SelectedFeatures,
     best_candidate,
     gain_per_cost,
     top_ranked,
 )
+from secateur.engines.featboost.evaluator import DistributedScores, Evaluator
 from secateur.engines.featboost.weighting import Weighting, weight_summary
 from secateur.path.step import Score, Step
 from secateur.path.stopping import StopReason
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import FloatArray, IntArray, TaskExecutor
 
-Trace = Generator[Step, None, StopReason]
+
+class Ranker(Protocol):
+    """H1 of Algorithm 1: ranks all features, and gives the loss of each row."""
+
+    def rank(self, target: FloatArray, weight: FloatArray | None = None) -> FloatArray:
+        """Importance of every feature, >= 0, in a fit to all rows; None is their own weights."""
+
+    def losses(self, features: IntArray) -> FloatArray:
+        """Loss of every row, >= 0, in a fit to these features alone."""
+
+    def errors(self, features: IntArray) -> FloatArray:
+        """1 for rows that a fit to these features alone classifies wrongly, else 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardParams:
-    """m, p' and epsilon of Algorithm 1, and whether a failure resets the weights once."""
+    """m, p' and epsilon of Algorithm 1, and what is added to it.
+
+    ``reset`` the weights once after a failure; the ``budget`` of all costs; take the best gain
+    ``per_cost``; the name of the ``metric``.
+    """
 
     n_candidates: int = 50
     max_features: int | None = None
     epsilon: float = 1e-9
     reset: bool = True
+    budget: float | None = None
+    per_cost: bool = False
+    metric: str = "score"
 
 
-def trace_featboost(
-    ranker: Ranker,
-    evaluator: Evaluator,
-    weighting: Weighting,
-    limits: CostLimits,
-    params: ForwardParams,
-) -> Trace:
+class ForwardSelection:
+    """Accepts one feature after another: the state of a selection, and its ``trace``."""
+
+    def __init__(
+        self,
+        ranker: Ranker,
+        evaluator: Evaluator,
+        target: FloatArray,
+        cost_model: CostModel,
+        params: ForwardParams,
+        executor: TaskExecutor | None = None,
+    ) -> None:
+        self._ranker = ranker
+        self._evaluator = evaluator
+        self._target = target
+        self._params = params
+        scorer = evaluator if executor is None else DistributedScores(evaluator, executor)
+        self._scores = scorer.scores
+        self._selected = SelectedFeatures(cost_model, params.budget)
+        self._importance = np.zeros(len(self._selected.used))
+        self._utility = -math.inf
+        for feature in self._selected.order:
+            evaluator.accept(feature)
+
+    def trace(self) -> Generator[Step, None, StopReason]:
+        """A step for each accepted feature, after one with the kept features.
+
+        If there is none of either, a step without features.
+        """
+        has_stepped = bool(self._selected.order)
+        if has_stepped:
+            yield self._first_step()
+        reason = None
+        while reason is None:
+            found = self._next()
+            if isinstance(found, Step):
+                has_stepped = True
+                yield found
+            else:
+                reason = found
+        if not has_stepped:
+            yield self._step(None, {})
+        return reason
+
+    def _next(self) -> Step | StopReason:
+        """Accept one more feature, or say why there is none."""
+        raise NotImplementedError
+
+    @property
+    def _is_full(self) -> bool:
+        return self._selected.is_full(self._params.max_features)
+
+    def _first_step(self) -> Step:
+        """The step of the kept features."""
+        folds = self._evaluator.current()
+        self._utility = float(folds.mean())
+        return self._step(folds, {})
+
+    def _top_ranked(self) -> IntArray:
+        selected = self._selected
+        return top_ranked(
+            self._importance, selected.entry_cost, selected.allowed, self._params.n_candidates
+        )
+
+    def _best(self, ranked: IntArray, tried: IntArray, target: FloatArray | None) -> RoundResult:
+        """The best of the features that are tried."""
+        cost = self._selected.cost[tried]
+        folds = self._scores(tried, target)
+        score = folds.mean(axis=1)
+        rated = score
+        if self._params.per_cost and math.isfinite(self._utility):
+            rated = gain_per_cost(score, self._utility, cost)
+        best = best_candidate(rated, cost)
+        feature = int(tried[best])
+        rank = int(np.flatnonzero(ranked == feature)[0]) + 1
+        return RoundResult(tried, score, feature, folds[best], rank)
+
+    def _gain(self, folds: FloatArray) -> float:
+        return float(folds.mean()) - self._utility
+
+    def _accept(self, feature: int, folds: FloatArray) -> None:
+        self._selected.add(feature)
+        self._evaluator.accept(feature)
+        self._utility = float(folds.mean())
+
+    def _step(self, folds: FloatArray | None, details: dict[str, Any]) -> Step:
+        score = None
+        if folds is not None:  # an inner score: the test rows also chose the features
+            metric = self._params.metric
+            score = Score.of(folds, origin="inner", metric=metric, greater_is_better=True)
+        return Step.of(
+            self._selected.features,
+            self._importance,
+            penalty=float(details.get("rank", math.nan)),
+            cost=self._selected.spent,
+            score=score,
+            model=self._evaluator.model(),
+            details=details,
+        )
+
+
+class FeatBoost(ForwardSelection):
     """FeatBoost: rank on weighted rows, score the best ranked, accept one, re-weight.
 
     A candidate that is accepted already has the score of the accepted features. So the second
     stopping rule of the paper, a feature chosen twice, is the first: no candidate improves the
-    score by more than epsilon. The first feature has nothing to improve on and is accepted. There
-    is a step for each accepted feature, after one with the kept features or, if nothing was
-    accepted, with none.
+    score by more than epsilon. The first feature has nothing to improve on and is accepted.
     """
-    run = _FeatBoostRun(ranker, evaluator, weighting, limits, params)
-    if run.selected.order:
-        yield run.begin()
-    n_failures = 0
-    while not run.is_full:
-        result = run.try_candidates()  # lines 4 to 7
-        if result is not None and result.gain > params.epsilon:
-            yield run.accept(result, after_reset=n_failures > 0)  # lines 8 to 16
-            n_failures = 0
-            continue
-        n_failures += 1  # lines 17 to 19
-        # with the initial weights the ranking would be the same, and fail again
-        if n_failures > 1 or not params.reset or weighting.is_initial:
-            if not run.has_stepped:
-                yield run.begin()
-            new = run.selected.allowed[~run.selected.used]
-            return StopReason.NO_GAIN if new.any() else StopReason.COST_BUDGET
-        weighting.reset()
-    if not run.has_stepped:
-        yield run.begin()
-    return StopReason.MAX_FEATURES
+
+    def __init__(self, weighting: Weighting, *args: Any) -> None:
+        super().__init__(*args)
+        self._weighting = weighting
+        self._first_ranking: FloatArray | None = None
+
+    def _next(self) -> Step | StopReason:
+        if self._is_full:
+            return StopReason.MAX_FEATURES
+        for after_reset in (False, True):
+            found = self._try_candidates()  # lines 4 to 7
+            if found is not None and self._gain(found.folds) > self._params.epsilon:
+                return self._accept_best(found, after_reset=after_reset)  # lines 8 to 16
+            # lines 17 to 19; with the initial weights the ranking would be the same, and fail again
+            if not self._params.reset or self._weighting.is_initial:
+                break
+            self._weighting.reset()
+        new = self._selected.allowed[~self._selected.used]
+        return StopReason.NO_GAIN if new.any() else StopReason.COST_BUDGET
+
+    def _try_candidates(self) -> RoundResult | None:
+        """Score the best ranked together with the accepted features; None if there are none."""
+        self._importance = self._rank()
+        ranked = self._top_ranked()
+        new = ranked[~self._selected.used[ranked]]
+        return self._best(ranked, new, None) if len(new) else None
+
+    def _rank(self) -> FloatArray:
+        weighting = self._weighting
+        if not weighting.is_initial:
+            return self._ranker.rank(self._target, weighting.weight)
+        if self._first_ranking is None:
+            self._first_ranking = self._ranker.rank(self._target, weighting.weight)
+        return self._first_ranking
+
+    def _accept_best(self, found: RoundResult, *, after_reset: bool) -> Step:
+        """Accept the best candidate, and re-weight the rows if more features may follow."""
+        details = {
+            **found.details(self._gain(found.folds)),
+            "after_reset": after_reset,
+            **weight_summary(self._weighting.weight),
+        }
+        self._accept(found.feature, found.folds)
+        if not self._is_full:
+            self._weighting.update(self._ranker, self._selected.features)
+        return self._step(found.folds, details)
 
 
-def trace_iis(
-    ranker: Ranker,
-    evaluator: Evaluator,
-    target: FloatArray,
-    limits: CostLimits,
-    params: ForwardParams,
-) -> Trace:
+class IIS(ForwardSelection):
     """Iterative Input Selection: accept features for what the ones before leave unexplained.
 
     In each round the features are ranked for the current target, the best ranked are scored alone
@@ -93,183 +222,28 @@ def trace_iis(
     rows. It ends when a feature is best a second time, or when the score of all features for the
     original target rises by no more than epsilon.
     """
-    run = _IISRun(ranker, evaluator, target, limits, params)
-    if run.selected.order:
-        yield run.begin()
-    reason = StopReason.MAX_FEATURES
-    while not run.is_full:
-        result = run.try_candidates()
-        if result is None:
-            has_budget = run.selected.allowed.any()
-            reason = StopReason.NO_GAIN if has_budget else StopReason.COST_BUDGET
-            break
-        if run.selected.used[result.feature]:
-            reason = StopReason.REPEATED
-            break
-        folds: FloatArray = evaluator.scores(np.array([result.feature]))[0]
-        if not run.gain(folds) > params.epsilon:
-            reason = StopReason.NO_GAIN
-            break
-        yield run.accept(result, folds)
-    if not run.has_stepped:
-        yield run.begin()
-    return reason
 
-
-class _ForwardRun:
-    """State of a forward selection: accepted features, last ranking and score."""
-
-    def __init__(
-        self, ranker: Ranker, evaluator: Evaluator, limits: CostLimits, params: ForwardParams
-    ) -> None:
-        self._ranker = ranker
-        self._evaluator = evaluator
-        self._limits = limits
-        self._params = params
-        self.selected = SelectedFeatures(limits)
-        self._importance = np.zeros(len(self.selected.used))
-        self._utility = -math.inf
-        self.has_stepped = False
-        for feature in self.selected.order:
-            evaluator.accept(feature)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no more features may enter."""
-        return self.selected.is_full(self._params.max_features)
-
-    def begin(self) -> Step:
-        """The step of the kept features, or of none."""
-        score = None
-        if self.selected.order:
-            folds = self._evaluator.current()
-            self._utility = float(folds.mean())
-            score = self._evaluator.score(folds)
-        return self._step(score, {})
-
-    def gain(self, folds: FloatArray) -> float:
-        """The improvement of the mean score."""
-        return float(folds.mean()) - self._utility
-
-    def _top_ranked(self) -> IntArray:
-        selected = self.selected
-        return top_ranked(
-            self._importance, selected.entry_cost, selected.allowed, self._params.n_candidates
-        )
-
-    def _add(self, feature: int, folds: FloatArray) -> None:
-        self.selected.add(feature)
-        self._evaluator.accept(feature)
-        self._utility = float(folds.mean())
-
-    def _step(self, score: Score | None, details: dict[str, Any]) -> Step:
-        self.has_stepped = True
-        return Step.of(
-            self.selected.features,
-            self._importance,
-            penalty=float(details.get("rank", math.nan)),
-            cost=self.selected.spent,
-            score=score,
-            model=self._evaluator.model(),
-            details=details,
-        )
-
-
-class _FeatBoostRun(_ForwardRun):
-    """State of Algorithm 1."""
-
-    def __init__(
-        self,
-        ranker: Ranker,
-        evaluator: Evaluator,
-        weighting: Weighting,
-        limits: CostLimits,
-        params: ForwardParams,
-    ) -> None:
-        super().__init__(ranker, evaluator, limits, params)
-        self._weighting = weighting
-        self._first_ranking: FloatArray | None = None
-
-    def try_candidates(self) -> RoundResult | None:
-        """Score the best ranked together with the accepted features; None if there are none."""
-        self._importance = self._rank()
-        candidates = self._top_ranked()
-        new = candidates[~self.selected.used[candidates]]
-        if len(new) == 0:
-            return None
-        cost = self.selected.cost[new]
-        folds = self._evaluator.scores(new)
-        score = folds.mean(axis=1)
-        rated = score
-        if self._limits.per_cost and math.isfinite(self._utility):
-            rated = gain_per_cost(score, self._utility, cost)
-        best = best_candidate(rated, cost)
-        gain = float(score[best]) - self._utility
-        return RoundResult(new, score, best, folds[best], gain, _rank_of(candidates, new[best]))
-
-    def _rank(self) -> FloatArray:
-        if not self._weighting.is_initial:
-            return self._ranker.rank(self._weighting.weight)
-        if self._first_ranking is None:
-            self._first_ranking = self._ranker.rank(self._weighting.weight)
-        return self._first_ranking
-
-    def accept(self, result: RoundResult, *, after_reset: bool) -> Step:
-        """Accept the best candidate, and re-weight the rows if more features may follow."""
-        weights = weight_summary(self._weighting.weight)
-        self._add(result.feature, result.folds)
-        if self._weighting.changes and not self.is_full:
-            self._weighting.update(self._ranker, self.selected.features)
-        details = {**result.details, "after_reset": after_reset, **weights}
-        return self._step(self._evaluator.score(result.folds), details)
-
-
-class _IISRun(_ForwardRun):
-    """State of Iterative Input Selection, with the current target."""
-
-    def __init__(
-        self,
-        ranker: Ranker,
-        evaluator: Evaluator,
-        target: FloatArray,
-        limits: CostLimits,
-        params: ForwardParams,
-    ) -> None:
-        super().__init__(ranker, evaluator, limits, params)
-        self._target = target
-
-    def begin(self) -> Step:
-        """The step of the kept features, or of none; the target becomes their residual."""
-        step = super().begin()
-        if self.selected.order:
-            self._target = self._target - self._evaluator.predicted(self._target)
+    def _first_step(self) -> Step:
+        step = super()._first_step()
+        self._target = self._target - self._evaluator.predicted(self._target)
         return step
 
-    def try_candidates(self) -> RoundResult | None:
-        """Score the best ranked alone on the current target; None if there are none."""
-        self._importance = self._ranker.rank_for(self._target)
-        candidates = self._top_ranked()
-        if len(candidates) == 0:
-            return None
-        folds = self._evaluator.alone(candidates, self._target)
-        score = folds.mean(axis=1)
-        best = best_candidate(score, self.selected.cost[candidates])
-        rank = _rank_of(candidates, candidates[best])
-        return RoundResult(candidates, score, best, folds[best], math.inf, rank)
-
-    def accept(self, result: RoundResult, folds: FloatArray) -> Step:
-        """Accept the best candidate; the target becomes the residual."""
-        gain = self.gain(folds)
-        details = {
-            **result.details,
-            "gain": gain if math.isfinite(gain) else None,
-            "target_variance": float(np.var(self._target)),
-        }
-        self._add(result.feature, folds)
+    def _next(self) -> Step | StopReason:
+        if self._is_full:
+            return StopReason.MAX_FEATURES
+        self._importance = self._ranker.rank(self._target)
+        ranked = self._top_ranked()
+        if len(ranked) == 0:
+            has_budget = self._selected.allowed.any()
+            return StopReason.NO_GAIN if has_budget else StopReason.COST_BUDGET
+        found = self._best(ranked, ranked, self._target)
+        if self._selected.used[found.feature]:
+            return StopReason.REPEATED
+        folds: FloatArray = self._evaluator.scores(np.array([found.feature]))[0]
+        gain = self._gain(folds)
+        if not gain > self._params.epsilon:
+            return StopReason.NO_GAIN
+        details = {**found.details(gain), "target_variance": float(np.var(self._target))}
+        self._accept(found.feature, folds)
         self._target = self._target - self._evaluator.predicted(self._target)
-        return self._step(self._evaluator.score(folds), details)
-
-
-def _rank_of(candidates: IntArray, feature: int) -> int:
-    """The position of a feature in the ranking, from 1."""
-    return int(np.flatnonzero(candidates == feature)[0]) + 1
+        return self._step(folds, details)

@@ -10,7 +10,7 @@ A candidate needs one pass over the pairs. If the distances of all folds would h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,8 +21,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.problem import Fold
 from secateur.data.table import Table
 from secateur.data.weights import are_counts
-from secateur.engines.featboost.candidates import FoldScorer
-from secateur.path.step import Score
+from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 MAX_PAIRS = 8_000 * 8_000  # distances that are kept from round to round: half a GiB
@@ -41,11 +40,15 @@ class Scaling:
     mismatch: FloatArray
 
     def apply(self, table: Table) -> FloatArray:
-        """The columns of a table, shape (n_features, n_rows)."""
-        if len(self.features) == 0:
-            return np.empty((0, table.n_rows))
+        """The columns of a table with missing values filled, shape (n_features, n_rows)."""
         raw = np.ascontiguousarray(table.columns(self.features).T)
-        return _scaled(raw, self.centre, self.factor, self.mismatch)
+        scales = zip(raw, self.centre, self.factor, self.mismatch, strict=True)
+        for values, centre, factor, mismatch in scales:
+            missing = np.isnan(values)
+            values[missing] = -1.0 if mismatch > 0.0 else centre
+            if mismatch == 0.0 and factor != 1.0:
+                values[:] = (values - centre) * factor
+        return raw
 
 
 class ScaledTable:
@@ -58,34 +61,26 @@ class ScaledTable:
     """
 
     def __init__(self, table: Table, weight: FloatArray, *, standardize: bool) -> None:
-        self._table = table
+        self.table = table
         self._share = weight / weight.sum()
         self._standardize = standardize
         self._known: dict[int, tuple[float, float, float]] = {}
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self._table.n_rows
-
-    def columns(self, features: IntArray) -> FloatArray:
-        """Some columns, shape (n_features, n_rows)."""
-        raw = np.ascontiguousarray(self._table.columns(features).T)
-        for j, values in zip(features, raw, strict=True):
-            if int(j) not in self._known:
-                self._known[int(j)] = self._learn(int(j), values)
-        scaling = self.scaling(features)
-        return _scaled(raw, scaling.centre, scaling.factor, scaling.mismatch)
-
     def scaling(self, features: IntArray | Sequence[int]) -> Scaling:
-        """The transformation of these columns. Call ``columns`` first."""
+        """The transformation of these columns."""
+        features = np.asarray(features, np.int64)
+        unknown = [int(j) for j in features if int(j) not in self._known]
+        if unknown:
+            raw = np.ascontiguousarray(self.table.columns(np.array(unknown)).T)
+            for j, values in zip(unknown, raw, strict=True):
+                self._known[j] = self._learn(j, values)
         known = np.array([self._known[int(j)] for j in features]).reshape(-1, 3)
-        return Scaling(np.asarray(features, np.int64), known[:, 0], known[:, 1], known[:, 2])
+        return Scaling(features, known[:, 0], known[:, 1], known[:, 2])
 
     def _learn(self, feature: int, values: FloatArray) -> tuple[float, float, float]:
         """Centre, factor and mismatch of a column."""
         seen = ~np.isnan(values)
-        if feature in self._table.categories:
+        if feature in self.table.categories:
             return 0.0, 1.0, self._mismatch(np.where(seen, values, -1.0))
         share = self._share[seen]
         if not seen.any():
@@ -105,21 +100,6 @@ class ScaledTable:
         return 2.0 / differ if differ > 0.0 else 1.0
 
 
-def _scaled(
-    raw: FloatArray, centre: FloatArray, factor: FloatArray, mismatch: FloatArray
-) -> FloatArray:
-    """Fill missing values and scale, in place."""
-    for j in range(len(raw)):
-        missing = np.isnan(raw[j])
-        if mismatch[j] > 0.0:
-            raw[j, missing] = -1.0
-            continue
-        raw[j, missing] = centre[j]
-        if factor[j] != 1.0:
-            raw[j] = (raw[j] - centre[j]) * factor[j]
-    return raw
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class NeighbourTargets:
     """Target and weight of the training rows; ``n_classes`` is 0 for regression."""
@@ -128,10 +108,6 @@ class NeighbourTargets:
     weight: FloatArray
     n_classes: int
     n_neighbours: int
-
-    def of(self, target: FloatArray) -> NeighbourTargets:
-        """The same rows with another target."""
-        return replace(self, target=target)
 
     def vote(self, rows: AnyArray) -> FloatArray:
         """Weighted prediction of neighbours, (n_rows, k); a row of whole weight 2 counts as two."""
@@ -168,6 +144,52 @@ class Column(NamedTuple):
     values: FloatArray
     mismatch: float
 
+    def pair(self, fold: Fold) -> Pair:
+        """The values of the test rows and of the training rows of a fold."""
+        return self.values[fold.test], self.values[fold.train], self.mismatch
+
+
+# A column of the test rows, the same column of the training rows, and its mismatch.
+Pair = tuple[FloatArray, FloatArray, float]
+
+
+def add_distances(pair: Pair, distances: FloatArray, threads: Threads) -> None:
+    """Add the squared distances in one column."""
+    run = lambda start, stop: add_column(*pair, start, stop, distances)  # noqa: E731
+    threads.run(run, len(distances), MIN_ROWS_PER_THREAD)
+
+
+def distance_blocks(
+    pairs: Sequence[Pair], n_test: int, n_train: int, threads: Threads
+) -> Iterator[tuple[int, FloatArray]]:
+    """Distances by blocks of test rows: the first row, and the distances."""
+    size = max(1, BLOCK_PAIRS // max(1, n_train))
+    for first in range(0, n_test, size):
+        distances = np.zeros((min(size, n_test - first), n_train))
+        for test, train, mismatch in pairs:
+            add_distances((test[first : first + size], train, mismatch), distances, threads)
+        yield first, distances
+
+
+def find_nearest(
+    blocks: Iterable[tuple[int, FloatArray]],
+    test: FloatArray,
+    train: FloatArray,
+    mismatch: FloatArray,
+    n_neighbours: int,
+    threads: Threads,
+) -> AnyArray:
+    """Positions of the nearest training rows with each of some columns added, (n, n_test, k)."""
+    k = min(n_neighbours, train.shape[1])
+    out = np.empty((len(test), test.shape[1], k), np.int32)
+    for first, distances in blocks:
+
+        def part(start: int, stop: int, first: int = first, d: FloatArray = distances) -> None:
+            nearest(d, test, train, mismatch, first, start, stop, out)
+
+        threads.run(part, len(distances), MIN_ROWS_PER_THREAD)
+    return out
+
 
 class NeighbourModel:
     """Predicts from the nearest training rows; models of one path share their columns."""
@@ -184,35 +206,17 @@ class NeighbourModel:
         """Values, or probabilities of shape (n_rows, n_classes)."""
         if len(self.features) == 0:
             return self._targets.constant(table.n_rows)
-        asked = self._scaling.apply(table)
         n_train = len(self._targets.target)
-        k = min(self._targets.n_neighbours, n_train)
-        found = np.empty((1, table.n_rows, k), np.int32)
-        size = max(1, BLOCK_PAIRS // n_train)
-        blocks = -(-table.n_rows // size)
-
-        def part(first: int, last: int) -> None:
-            for block in range(first, last):
-                self._search(asked, block * size, min(size, table.n_rows - block * size), found)
-
-        threads.run(part, blocks)
+        columns = zip(self._scaling.apply(table), self._columns, strict=True)
+        pairs = [(*both, float(m)) for both, m in zip(columns, self._scaling.mismatch, strict=True)]
+        blocks = distance_blocks(pairs, table.n_rows, n_train, threads)
+        # the distances are complete: the column that is added is zero
+        zero = np.zeros((1, table.n_rows)), np.zeros((1, n_train)), np.zeros(1)
+        found = find_nearest(blocks, *zero, self._targets.n_neighbours, threads)
         return self._targets.vote(found[0])
 
-    def _search(self, asked: FloatArray, before: int, n_rows: int, found_out: AnyArray) -> None:
-        """The nearest training rows of a block of rows."""
-        n_train = len(self._targets.target)
-        distances = np.zeros((n_rows, n_train))
-        for values, column, mismatch in zip(
-            asked, self._columns, self._scaling.mismatch, strict=True
-        ):
-            some = values[before : before + n_rows]
-            add_column(some, column, float(mismatch), 0, n_rows, distances)
-        # the distances are complete: the candidate column is zero
-        zero, none = np.zeros((1, asked.shape[1])), np.zeros((1, n_train))
-        nearest(distances, zero, none, np.zeros(1), before, 0, n_rows, found_out)
 
-
-class NeighbourEvaluator:
+class NeighbourEvaluator(Evaluator):
     """Scores subsets by weighted k nearest neighbours."""
 
     def __init__(
@@ -220,147 +224,95 @@ class NeighbourEvaluator:
         table: ScaledTable,
         targets: NeighbourTargets,
         folds: Sequence[Fold],
-        scorer: FoldScorer,
+        fold_scorer: FoldScorer,
         threads: Threads,
     ) -> None:
+        super().__init__(targets.target, folds)
         self._table = table
         self._targets = targets
-        self._folds = folds
-        self._scorer = scorer
+        self._fold_scorer = fold_scorer
         self._threads = threads
         self._columns: list[Column] = []
-        self._features: list[int] = []
-        n_pairs = sum(len(fold.train) * len(fold.test) for fold in folds)
-        self._keeps = n_pairs <= MAX_PAIRS
+        self._keeps = sum(len(fold.train) * len(fold.test) for fold in folds) <= MAX_PAIRS
         self._distances: list[FloatArray] = []
 
     def _kept_distances(self) -> list[FloatArray]:
         """Distances of each fold, allocated at first use so that they are not pickled."""
         if not self._distances:
-            self._distances = [np.zeros((len(f.test), len(f.train))) for f in self._folds]
+            self._distances = [np.zeros((len(f.test), len(f.train))) for f in self.folds]
         return self._distances
 
     def accept(self, feature: int) -> None:
         """Add the feature to the distances."""
-        column = self._columns_of(np.array([feature]))[0]
+        super().accept(feature)
+        [column] = self._columns_of(np.array([feature]))
         self._columns.append(column)
-        self._features.append(feature)
         if self._keeps:
-            for fold, state in zip(self._folds, self._kept_distances(), strict=True):
-                self._add(column, fold, state)
+            for fold, distances in zip(self.folds, self._kept_distances(), strict=True):
+                add_distances(column.pair(fold), distances, self._threads)
 
-    def scores(self, candidates: IntArray) -> FloatArray:
+    def scores(self, candidates: IntArray, target: FloatArray | None = None) -> FloatArray:
         """Scores with each candidate, (n_candidates, n_folds); NaN for duplicates of accepted."""
         columns = self._columns_of(candidates)
-        fresh = np.flatnonzero([not self._is_duplicate(column) for column in columns])
-        out = np.full((len(candidates), len(self._folds)), np.nan)
-        if len(fresh) == 0:
-            return out
-        for t, fold in enumerate(self._folds):
-            found = self._neighbours(t, fold, [columns[c] for c in fresh])
-            out[fresh, t] = [
-                self._scorer.value(t, self._targets.vote(fold.train[each])) for each in found
-            ]
+        is_alone = target is not None
+        tried = [c for c, column in enumerate(columns) if is_alone or not self._has(column)]
+        out = np.full((len(candidates), len(self.folds)), np.nan)
+        some = [columns[c] for c in tried]
+        for t in range(len(self.folds) if some else 0):
+            out[tried, t] = self._fold_scores(t, some, target)
         return out
-
-    def _is_duplicate(self, column: Column) -> bool:
-        """Whether an accepted feature has the same values, or their negatives."""
-        some = column.values[:FIRST_VALUES]
-        for known in self._columns:
-            first = known.values[:FIRST_VALUES]
-            if (first == some).all() and (known.values == column.values).all():
-                return True
-            if column.mismatch == 0.0 and (first == -some).all():
-                return bool((known.values == -column.values).all())
-        return False
 
     def current(self) -> FloatArray:
         """Scores of the accepted features alone."""
-        folds = range(len(self._folds))
-        values = (self._scorer.value(t, self._predictions(t, self._targets)) for t in folds)
-        return np.fromiter(values, np.float64, len(folds))
+        zero = [Column(np.zeros(len(self.target)), 0.0)]
+        return np.array([self._fold_scores(t, zero, None)[0] for t in range(len(self.folds))])
 
-    def alone(self, candidates: IntArray, target: FloatArray) -> FloatArray:
-        """Scores of each candidate alone for another target."""
-        columns = self._columns_of(candidates)
-        targets = self._targets.of(target)
-        out = np.empty((len(candidates), len(self._folds)))
-        for t, fold in enumerate(self._folds):
-            blocks = self._blocks(t, fold, keep=False, accepted=())
-            found = self._search(fold, columns, blocks)
-            for c, each in enumerate(found):
-                predicted = targets.vote(fold.train[each])
-                out[c, t] = self._scorer.value_for(t, predicted, target[fold.test])
-        return out
-
-    def predicted(self, target: FloatArray) -> FloatArray:
-        """Held-out predictions of another target; 0 for rows that are never tested."""
-        targets = self._targets.of(target)
-        total, times = np.zeros(len(target)), np.zeros(len(target))
-        for t, fold in enumerate(self._folds):
-            total[fold.test] += self._predictions(t, targets)
-            times[fold.test] += 1.0
-        return np.divide(total, times, out=np.zeros(len(target)), where=times > 0.0)
-
-    def score(self, folds: FloatArray) -> Score:
-        """The scores of the folds as one score."""
-        return self._scorer.score(folds)
+    def held_out(self, features: IntArray, t: int, target: AnyArray) -> FloatArray:  # noqa: ARG002  # the accepted
+        """Predictions of the test rows of fold t from the accepted features."""
+        zero = [Column(np.zeros(len(target)), 0.0)]
+        return next(self._predictions(t, zero, target, is_alone=False))
 
     def model(self) -> NeighbourModel:
         """A model on the accepted features, with all rows."""
-        return NeighbourModel(self._table.scaling(self._features), self._targets, self._columns)
+        return NeighbourModel(self._table.scaling(self.features), self._targets, self._columns)
 
-    def _predictions(self, t: int, targets: NeighbourTargets) -> FloatArray:
-        """Predictions of the test rows of a fold from the accepted features."""
-        fold = self._folds[t]
-        found = self._neighbours(t, fold, [Column(np.zeros(self._table.n_rows), 0.0)])[0]
-        return targets.vote(fold.train[found])
+    def _has(self, column: Column) -> bool:
+        """Whether an accepted feature has the same values, or their negatives."""
+        same = [column.values] if column.mismatch else [column.values, -column.values]
+        return any(
+            np.array_equal(known.values[:FIRST_VALUES], values[:FIRST_VALUES])
+            and np.array_equal(known.values, values)
+            for known in self._columns
+            for values in same
+        )
 
     def _columns_of(self, features: IntArray) -> list[Column]:
-        values = self._table.columns(features)
-        mismatch = self._table.scaling(features).mismatch
-        return [Column(*each) for each in zip(values, mismatch, strict=True)]
+        scaling = self._table.scaling(features)
+        values = scaling.apply(self._table.table)
+        return [Column(*each) for each in zip(values, scaling.mismatch.tolist(), strict=True)]
 
-    def _neighbours(self, t: int, fold: Fold, columns: Sequence[Column]) -> AnyArray:
-        """Positions of the nearest training rows, shape (n_columns, n_test, k)."""
-        blocks = self._blocks(t, fold, keep=True, accepted=self._columns)
-        return self._search(fold, columns, blocks)
+    def _fold_scores(
+        self, t: int, columns: Sequence[Column], target: FloatArray | None
+    ) -> list[float]:
+        """With each column added to the accepted features, or alone for another target."""
+        is_alone, test = target is not None, self.folds[t].test
+        target = self.target if target is None else target
+        predictions = self._predictions(t, columns, target, is_alone=is_alone)
+        return [self._fold_scorer(t, prediction, target[test]) for prediction in predictions]
 
-    def _search(
-        self, fold: Fold, columns: Sequence[Column], blocks: Iterator[tuple[int, FloatArray]]
-    ) -> AnyArray:
-        test = np.stack([column.values[fold.test] for column in columns])
-        train = np.stack([column.values[fold.train] for column in columns])
+    def _predictions(
+        self, t: int, columns: Sequence[Column], target: AnyArray, *, is_alone: bool
+    ) -> Iterator[FloatArray]:
+        """Predictions of the test rows of a fold, for each column."""
+        fold, targets = self.folds[t], replace(self._targets, target=target)
+        blocks: Iterable[tuple[int, FloatArray]]
+        if self._keeps and not is_alone:
+            blocks = [(0, self._kept_distances()[t])]
+        else:
+            pairs = [column.pair(fold) for column in ([] if is_alone else self._columns)]
+            blocks = distance_blocks(pairs, len(fold.test), len(fold.train), self._threads)
+        train, test = (np.stack([column.values[rows] for column in columns]) for rows in fold)
         mismatch = np.array([column.mismatch for column in columns])
-        k = min(self._targets.n_neighbours, len(fold.train))
-        out = np.empty((len(columns), len(fold.test), k), np.int32)
-        for first, distances in blocks:
-
-            def part(start: int, stop: int, first: int = first, d: FloatArray = distances) -> None:
-                nearest(d, test, train, mismatch, first, start, stop, out)
-
-            self._threads.run(part, len(distances), MIN_ROWS_PER_THREAD)
-        return out
-
-    def _blocks(
-        self, t: int, fold: Fold, *, keep: bool, accepted: Sequence[Column]
-    ) -> Iterator[tuple[int, FloatArray]]:
-        """Distances by blocks of test rows: the first row, and the distances."""
-        if keep and self._keeps:
-            yield 0, self._kept_distances()[t]
-            return
-        size = max(1, BLOCK_PAIRS // max(1, len(fold.train)))
-        for first in range(0, len(fold.test), size):
-            some = Fold(fold.train, fold.test[first : first + size])
-            distances = np.zeros((len(some.test), len(some.train)))
-            for column in accepted:
-                self._add(column, some, distances)
-            yield first, distances
-
-    def _add(self, column: Column, fold: Fold, distances: FloatArray) -> None:
-        test, train = column.values[fold.test], column.values[fold.train]
-        self._threads.run(
-            lambda start, stop: add_column(test, train, column.mismatch, start, stop, distances),
-            len(test),
-            MIN_ROWS_PER_THREAD,
-        )
+        n_neighbours = self._targets.n_neighbours
+        found = find_nearest(blocks, test, train, mismatch, n_neighbours, self._threads)
+        return (targets.vote(fold.train[each]) for each in found)

@@ -7,11 +7,14 @@ make ratios 0 / 0; the ratios then multiply to the last loss over the first.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from secateur.engines.featboost.candidates import Ranker
 from secateur.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from secateur.engines.featboost.forward import Ranker
 
 MIN_LOSS = 1e-10  # lower bound of losses, so that a row that is fitted perfectly keeps some weight
 MAX_EXPONENT = 20.0  # bound of the logarithm of a weight's growth in one round of AdaBoost
@@ -19,8 +22,6 @@ MAX_EXPONENT = 20.0  # bound of the logarithm of a weight's growth in one round 
 
 class Weighting:
     """Constant weights."""
-
-    changes = False
 
     def __init__(self, initial: FloatArray) -> None:
         self._initial = initial
@@ -48,8 +49,6 @@ class Weighting:
 class LossWeighting(Weighting):
     """Each row by the ratio of its losses before and now (Eq. 4.2, lines 10 to 14)."""
 
-    changes = True
-
     def __init__(self, initial: FloatArray) -> None:
         super().__init__(initial)
         self._previous = np.ones(len(initial))
@@ -67,8 +66,6 @@ class AdaBoostWeighting(Weighting):
     alpha = log((1 - err) / err) + log(n_classes - 1); w <- w * exp(alpha / previous alpha) for
     misclassified rows. The paper writes this for all rows, which would change nothing.
     """
-
-    changes = True
 
     def __init__(self, initial: FloatArray, n_classes: int) -> None:
         super().__init__(initial)

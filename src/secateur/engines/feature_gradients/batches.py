@@ -8,7 +8,7 @@ different rows are unbiased for the spectrum of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from secateur.data.centred import Centred, DenseRows, centre
 from secateur.data.problem import Problem
 from secateur.data.target import Target
 from secateur.data.weights import are_counts
-from secateur.engines.feature_gradients.distributed import DistributedEstimator, EstimatorRows
+from secateur.engines.feature_gradients.distributed import DistributedGradients
 from secateur.engines.feature_gradients.estimator import Batch, Estimator, Objective, make_estimator
 from secateur.engines.feature_gradients.units import GroupMode, Units
 from secateur.exceptions import InputError
@@ -170,17 +170,6 @@ def _weighted_row_sum(
     return total
 
 
-def single_r2(
-    columns: Centred, rows: IntArray, y: FloatArray, weight: FloatArray, threads: Threads
-) -> FloatArray:
-    """R^2 of each column alone, the mean over targets."""
-    r2 = np.zeros(columns.n_columns)
-    for target in y:
-        covariance = _weighted_row_sum(columns, rows, weight * target, threads) / weight.sum()
-        r2 += (covariance / columns.spread) ** 2
-    return r2 / len(y)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Batches:
     """Everything that stays the same for all penalties.
@@ -196,13 +185,31 @@ class Batches:
     weight: FloatArray
     objective: Objective
     estimator: Estimator
-    single_r2: FloatArray
+    gradients: Callable[..., tuple[list[FloatArray], FloatArray]]  # here, or on a cluster
 
     def draw(self, params: SearchParams, rng: np.random.Generator) -> Iterator[Batch]:
         """All rows once, shuffled, in batches of about the same size."""
         shuffled = rng.permutation(len(self.rows))
         for part in np.array_split(shuffled, params.n_batches(len(self.rows))):
             yield Batch(self.rows[part], self.y[:, part], self.weight[part])
+
+
+def single_r2(
+    columns: Centred, rows: IntArray, y: FloatArray, weight: FloatArray, threads: Threads
+) -> FloatArray:
+    """R^2 of each column alone, the mean over targets."""
+    r2 = np.zeros(columns.n_columns)
+    for target in y:
+        covariance = _weighted_row_sum(columns, rows, weight * target, threads) / weight.sum()
+        r2 += (covariance / columns.spread) ** 2
+    return r2 / len(y)
+
+
+def best_single_gain(batches: Batches, threads: Threads) -> float:
+    """How much a single feature can lower the objective: f(0) - f(R^2)."""
+    r2 = single_r2(batches.columns, batches.rows, batches.y, batches.weight, threads)
+    gain = batches.objective.value(np.zeros(1)) - batches.objective.value(r2)
+    return float(gain.max(initial=0.0))
 
 
 def make_batches(
@@ -215,7 +222,6 @@ def make_batches(
     executor: DaskExecutor | None = None,
 ) -> Batches:
     """Standardise the columns and targets of a problem, and sort its rows."""
-    params.check_rows(problem.n_rows)
     cost = problem.cost_model.costs(problem.cost_model.keep)
     columns = centre(problem.table, problem.weight, standardize=standardize, cost=cost)
     units = Units(problem.cost_model, columns.features, params.group_mode)
@@ -223,16 +229,15 @@ def make_batches(
     rows, weight = _repeated(problem.weight)
     order = _content_order(columns, problem.target.values, rows)
     rows, weight = rows[order], weight[order]
-    params.check_rows(len(rows))
     sample = np.random.default_rng(params.seed).permutation(len(rows))[:EIGENVALUE_ROWS]
     scale = top_eigenvalue(columns, rows[sample], threads, params.seed)
     estimator = make_estimator(columns, params.order, scale, threads)
+    gradients = estimator.gradients
     if executor is not None:
-        parts = EstimatorRows(columns, params.order, scale)
-        estimator = DistributedEstimator(estimator, parts, executor)
-    y = targets[:, rows]
-    r2 = single_r2(columns, rows, y, weight, threads)
-    return Batches(columns, units, rows, y, weight, objective_of(target_type), estimator, r2)
+        arguments = (columns, params.order, scale)
+        gradients = DistributedGradients(estimator, arguments, executor).gradients
+    objective = objective_of(target_type)
+    return Batches(columns, units, rows, targets[:, rows], weight, objective, estimator, gradients)
 
 
 def _repeated(weight: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -129,9 +129,13 @@ class Estimator:
         self._add(part, batch, chain, walks, objective.derivative(z))
         return z
 
-    def add_gradients(self, batches: Sequence[Batch], objective: Objective) -> list[FloatArray]:
-        """`add_gradient` of each batch of an update."""
-        return [self.add_gradient(batch, objective) for batch in batches]
+    def gradients(
+        self, s: FloatArray, batches: Sequence[Batch], objective: Objective
+    ) -> tuple[list[FloatArray], FloatArray]:
+        """The z of each batch of an update at s, and the sum of the gradients."""
+        self.set_inclusion(s)
+        z = [self.add_gradient(batch, objective) for batch in batches]
+        return z, self.collect()
 
     def collect(self) -> FloatArray:
         """The sum of the gradients since the last call."""

@@ -15,6 +15,7 @@ from secateur.engines.feature_gradients.batches import (
     Batches,
     SearchParams,
     TargetType,
+    best_single_gain,
     make_batches,
 )
 from secateur.engines.feature_gradients.search import SearchState, search, step_of
@@ -81,14 +82,13 @@ def trace_size(context: SearchContext, n_features: int) -> Iterator[Step]:
     the last few features are added or removed by their v.
     """
     batches = context.batches()
-    best: Step | None = None
+    tried = []
     for step in _bisect_size(context, batches, n_features):
         yield with_estimate(batches, context.params, step)
-        if best is None or _size_error(step, n_features) < _size_error(best, n_features):
-            best = step
-    if best is not None and best.n_features != n_features:
-        exact = _with_exact_size(batches, best, n_features)
-        yield with_estimate(batches, context.params, exact)
+        tried.append(step)
+    best = min(tried, key=lambda step: abs(step.n_features - n_features))
+    if best.n_features != n_features:
+        yield with_estimate(batches, context.params, _with_exact_size(batches, best, n_features))
 
 
 def _bisect_size(context: SearchContext, batches: Batches, n_features: int) -> Iterator[Step]:
@@ -97,27 +97,25 @@ def _bisect_size(context: SearchContext, batches: Batches, n_features: int) -> I
     From above: at high orders the same size may occur again at a far lower penalty, with noise
     features included and relevant ones held at a lower s.
     """
-    tolerance = max(0, int(SIZE_TOLERANCE * n_features))
+    tolerance = int(SIZE_TOLERANCE * n_features)
     high = low = 0.0
     for penalty in useful_grid(context, batches):
         step = context.fit(batches, penalty)
         yield step
-        if _size_error(step, n_features) <= tolerance:
+        excess = step.n_features - n_features
+        if abs(excess) <= tolerance:
             return
         high, low = low, penalty
-        if step.n_features > n_features:
+        if excess > 0:
             break
     for _ in range(MAX_SIZE_TRIALS if high > 0.0 else 0):
         penalty = float(np.sqrt(high * low))
         step = context.fit(batches, penalty)
         yield step
-        if _size_error(step, n_features) <= tolerance:
+        excess = step.n_features - n_features
+        if abs(excess) <= tolerance:
             return
-        high, low = (high, penalty) if step.n_features > n_features else (penalty, low)
-
-
-def _size_error(step: Step, n_features: int) -> int:
-    return abs(step.n_features - n_features)
+        high, low = (high, penalty) if excess > 0 else (penalty, low)
 
 
 def _with_exact_size(batches: Batches, step: Step, n_features: int) -> Step:
@@ -139,14 +137,16 @@ class GradientsEngine:
 
     def __init__(self, context: SearchContext, folds: Sequence[Fold]) -> None:
         self._context = context
-        self._evaluators = [FoldEvaluator(context, fold) for fold in folds]
+        parts = [[context.problem.take(np.sort(rows)) for rows in fold] for fold in folds]
+        self._batches_of_folds = [context.batches(train) for train, _ in parts]
+        self._scorers = [LinearScorer(train, test) for train, test in parts]
         is_single = len(folds) == 1
-        self._batches = self._evaluators[0].batches if is_single else context.batches()
+        self._batches = self._batches_of_folds[0] if is_single else context.batches()
 
     @property
     def metric(self) -> str:
         """The name of the loss."""
-        return self._evaluators[0].metric
+        return self._scorers[0].metric
 
     def grid(self) -> list[float]:
         """Falling penalties; the first is the lowest that selects nothing."""
@@ -159,39 +159,19 @@ class GradientsEngine:
 
     def fold_losses(self, step: Step) -> list[FoldLosses]:
         """Losses of the test rows of each fold, for a search at the penalty of the step."""
-        evaluators = self._evaluators
-        if not evaluators:
+        scorers = self._scorers
+        if not scorers:
             return []
-        if len(evaluators) == 1 or step.n_features == 0:  # no features: a constant in every fold
-            steps = [step] * len(evaluators)
+        if len(scorers) == 1 or step.n_features == 0:  # no features: a constant in every fold
+            steps = [step] * len(scorers)
         else:
-            steps = [self._context.fit(fold.batches, step.penalty) for fold in evaluators]
-        pairs = zip(evaluators, steps, strict=True)
-        by_shrinkage = [fold.losses_by_shrinkage(each) for fold, each in pairs]
-        weights = [fold.weight for fold in evaluators]
+            steps = [self._context.fit(each, step.penalty) for each in self._batches_of_folds]
+        pairs = zip(scorers, steps, strict=True)
+        losses = [scorer.losses_by_shrinkage(each.support, SHRINKAGES) for scorer, each in pairs]
+        weights = [scorer.weight for scorer in scorers]
         counts = are_counts(self._context.problem.weight)
-        return [
-            FoldLosses(losses, weight, counts=counts)
-            for losses, weight in zip(shrunken_losses(by_shrinkage, weights), weights, strict=True)
-        ]
-
-
-class FoldEvaluator:
-    """One fold: batches of its training rows, and a linear model for its test rows."""
-
-    def __init__(self, context: SearchContext, fold: Fold) -> None:
-        problem = context.problem
-        train, test = problem.take(np.sort(fold.train)), problem.take(np.sort(fold.test))
-        self.batches = context.batches(train)
-        self._scorer = LinearScorer(
-            train.table, test.table, train.target.values, train.weight, problem.target.n_classes
-        )
-        self._target, self.weight = test.target.values, test.weight
-        self.metric = self._scorer.metric
-
-    def losses_by_shrinkage(self, step: Step) -> FloatArray:
-        """Losses of the test rows for each shrinkage of the linear model on the support."""
-        return self._scorer.losses_by_shrinkage(step.support, self._target, SHRINKAGES)
+        shrunken = zip(shrunken_losses(losses, weights), weights, strict=True)
+        return [FoldLosses(*each, counts=counts) for each in shrunken]
 
 
 def with_estimate(batches: Batches, params: SearchParams, step: Step) -> Step:
@@ -222,26 +202,14 @@ def _estimates(batches: Batches, params: SearchParams, selected: BoolArray) -> F
     return centred
 
 
-def penalty_grid(batches: Batches) -> list[float]:
-    """Falling penalties; at the first not even the best single feature is selected.
-
-    A feature with a given R^2 lowers the objective by at most f(0) - f(R^2) if it is alone.
-    """
-    objective = batches.objective
-    gain = objective.value(np.zeros(1)) - objective.value(batches.single_r2)
-    cost = batches.units.column_cost
-    paid = cost > 0.0
-    if not paid.any():
-        return [0.0]
-    top = batches.columns.n_columns * float((gain.max(initial=0.0)) / cost[paid].min())
-    if not top > 0.0:
-        return [0.0]
-    return [GRID_TOP * top / GRID_FACTOR**k for k in range(GRID_POINTS)]
-
-
 def useful_grid(context: SearchContext, batches: Batches) -> list[float]:
-    """The grid from the lowest penalty that selects nothing: higher ones give the same."""
-    grid = penalty_grid(batches)
+    """Falling penalties, from the lowest that selects nothing: higher ones give the same."""
+    cost = batches.units.column_cost
+    gain = best_single_gain(batches, context.threads) if (cost > 0.0).any() else 0.0
+    if not gain > 0.0:
+        return [0.0]
+    top = batches.columns.n_columns * (gain / float(cost[cost > 0.0].min()))
+    grid = [GRID_TOP * top / GRID_FACTOR**k for k in range(GRID_POINTS)]
     n_kept = int(batches.units.to_columns(batches.units.kept).sum())
     low, high = 0, len(grid) - 1
     while low < high:  # the first that selects something

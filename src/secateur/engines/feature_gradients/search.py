@@ -6,7 +6,7 @@ s = sigmoid(2 v)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -99,30 +99,36 @@ def run_epoch(
     batches: Batches, params: SearchParams, penalty: float, adam: Adam, rng: np.random.Generator
 ) -> float:
     """Update on all rows once; returns the mean objective of the batches."""
-    units, estimator = batches.units, batches.estimator
-    cost_factor = penalty / max(1, batches.columns.n_columns)
-    objectives = []
-    drawn = list(batches.draw(params, rng))
+    value = batches.objective.value
+    steps = updates(batches, params, lambda: penalty, adam, rng)
+    return float(
+        np.mean([float(value(z).mean()) + cost for signals, cost in steps for z in signals])
+    )
+
+
+def updates(
+    batches: Batches,
+    params: SearchParams,
+    penalty: Callable[[], float],
+    adam: Adam,
+    rng: np.random.Generator,
+) -> Iterator[tuple[list[FloatArray], float]]:
+    """Update v on all rows once; for each update the z of its batches, and the cost before it."""
+    units, drawn = batches.units, list(batches.draw(params, rng))
     for first in range(0, len(drawn), params.accumulate):
         some = drawn[first : first + params.accumulate]
-        estimator.set_inclusion(units.to_columns(adam.s))
+        signals, gradient = batches.gradients(units.to_columns(adam.s), some, batches.objective)
+        if not np.isfinite(signals).all():
+            raise InputError(
+                f"The estimate of order {params.order} must be finite. Got {signals}: values of X "
+                "are too far apart for float32. Use standardize=True, clip the outliers, or lower "
+                "'order'."
+            )
+        cost_factor = penalty() / max(1, batches.columns.n_columns)
         cost = cost_factor * units.total_cost(adam.s)
-        for z in estimator.add_gradients(some, batches.objective):
-            check_finite(z, params.order)
-            objectives.append(float(batches.objective.value(z).mean()) + cost)
         by_cost = cost_factor * units.cost_gradient(adam.s)
-        gradient = estimator.collect() / len(some)
-        adam.update(units.sum_columns(gradient), by_cost, params.learning_rate)
-    return float(np.mean(objectives))
-
-
-def check_finite(z: FloatArray, order: int) -> None:
-    """Refuse to continue with NaN or infinity."""
-    if not np.isfinite(z).all():
-        raise InputError(
-            f"The estimate of order {order} must be finite. Got {z}: values of X are too far apart "
-            "for float32. Use standardize=True, clip the outliers, or lower 'order'."
-        )
+        adam.update(units.sum_columns(gradient / len(some)), by_cost, params.learning_rate)
+        yield signals, cost
 
 
 def step_of(units: Units, state: SearchState, penalty: float, n_features: int) -> Step:

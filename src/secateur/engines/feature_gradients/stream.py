@@ -7,7 +7,7 @@ can come back when the target changes.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,19 +18,20 @@ from secateur.data.standardize import Moments
 from secateur.data.table import Table
 from secateur.data.target import Target
 from secateur.engines.feature_gradients.batches import (
+    Batches,
     SearchParams,
     TargetType,
+    best_single_gain,
     contrasts,
     objective_of,
-    single_r2,
     times_covariance,
     top_eigenvalue,
 )
-from secateur.engines.feature_gradients.estimator import Batch, make_estimator
-from secateur.engines.feature_gradients.search import Adam, SearchState, check_finite, step_of
+from secateur.engines.feature_gradients.estimator import make_estimator
+from secateur.engines.feature_gradients.search import Adam, SearchState, step_of, updates
 from secateur.engines.feature_gradients.units import Units
 from secateur.path.step import Step
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import FloatArray
 
 BOUND = 3.0  # bound of v in a stream: s stays between 0.0025 and 0.9975
 # The automatic penalty is the highest that could select anything, divided by this.
@@ -92,12 +93,22 @@ class Stream:
         self.moments, self.target_moments = moments, by_target
         columns = centre_by(table, moments, standardize=self._standardize)
         self._update_eigenvalue(columns, threads)
-        y = _standardized(y, by_target)
-        shuffled = self.rng.permutation(table.n_rows)
-        parts = np.array_split(shuffled, self.params.n_batches(table.n_rows))
+        estimator = make_estimator(columns, self.params.order, self.scale, threads)
+        batches = Batches(
+            columns,
+            self.units,
+            np.arange(table.n_rows),
+            _standardized(y, by_target),
+            weight / weight.mean(),
+            self.objective_function,
+            estimator,
+            estimator.gradients,
+        )
         if self.penalty is None:
-            self.penalty = self._first_penalty(columns, y, weight, threads)
-        self._search(columns, y, weight / weight.mean(), parts, threads)
+            paid = self.units.column_cost[self.units.column_cost > 0.0]
+            top = best_single_gain(batches, threads) / paid.mean() if len(paid) else 0.0
+            self.penalty = float(top * columns.n_columns / AUTO_DIVISOR)
+        self._search(batches)
         self.n_rows += table.n_rows
         self.units.update_costs(self.adam.v)
 
@@ -116,53 +127,20 @@ class Stream:
             self.scale += share * max(0.0, found - self.scale)
             self.scale += share * MIN_BLOCK_SHARE * min(0.0, found - self.scale)
 
-    def _first_penalty(
-        self, columns: Centred, y: FloatArray, weight: FloatArray, threads: Threads
-    ) -> float:
-        r2 = single_r2(columns, np.arange(len(weight)), y, weight, threads)
-        objective = self.objective_function
-        gain = objective.value(np.zeros(1)) - objective.value(r2)
-        cost = self.units.column_cost
-        paid = cost[cost > 0.0]
-        top = float(gain.max(initial=0.0)) / float(paid.mean()) if len(paid) else 0.0
-        return max(0.0, top) * columns.n_columns / AUTO_DIVISOR
-
-    def _search(
-        self,
-        columns: Centred,
-        y: FloatArray,
-        weight: FloatArray,
-        parts: list[IntArray],
-        threads: Threads,
-    ) -> None:
-        """Update v on the batches of one block."""
-        estimator = make_estimator(columns, self.params.order, self.scale, threads)
-        batches = [Batch(part, np.ascontiguousarray(y[:, part]), weight[part]) for part in parts]
-        values: list[FloatArray] = []
-        for first in range(0, len(batches), self.params.accumulate):
-            some = batches[first : first + self.params.accumulate]
-            estimator.set_inclusion(self.units.to_columns(self.adam.s))
-            for z in estimator.add_gradients(some, self.objective_function):
-                check_finite(z, self.params.order)
-                values.append(z)
-            self._update_v(estimator.collect() / len(some))
+    def _search(self, batches: Batches) -> None:
+        """Update v, and adapt the penalty to the wanted size, on the batches of one block."""
+        units, values = self.units, []
+        steps = updates(batches, self.params, lambda: self.penalty or 0.0, self.adam, self.rng)
+        for signals, _ in steps:
+            values += signals
+            if self.n_wanted is not None and self.penalty:
+                size = int(units.to_columns(units.selected(self.adam.v)).sum())
+                error = np.clip(np.log((size + 0.5) / (self.n_wanted + 0.5)), -1.0, 1.0)
+                self.penalty = float(self.penalty * np.exp(SIZE_CONTROL * error))
         mean = np.mean(values, axis=0)
         self.estimate = float(self.objective_function.clipped(mean).mean())
-        cost = self._cost_factor * self.units.total_cost(self.adam.s)
+        cost = (self.penalty or 0.0) / self.cost_model.n_features * units.total_cost(self.adam.s)
         self.objective = float(self.objective_function.value(mean).mean()) + cost
-
-    @property
-    def _cost_factor(self) -> float:
-        return (self.penalty or 0.0) / self.cost_model.n_features
-
-    def _update_v(self, gradient: FloatArray) -> None:
-        units = self.units
-        cost = self._cost_factor * units.cost_gradient(self.adam.s)
-        self.adam.update(units.sum_columns(gradient), cost, self.params.learning_rate)
-        if self.n_wanted is not None and self.penalty:
-            size = int(units.to_columns(units.selected(self.adam.v)).sum())
-            error = np.clip(np.log((size + 0.5) / (self.n_wanted + 0.5)), -1.0, 1.0)
-            self.penalty = float(self.penalty * np.exp(SIZE_CONTROL * error))
 
     def step(self) -> Step:
         """The present subset."""
@@ -170,17 +148,15 @@ class Stream:
         if self.n_wanted is not None:
             v = self.units.with_size(self.units.to_columns(v), self.n_wanted)
         state = SearchState(v, self.objective, self.adam.n_steps)
-        return step_of(self.units, state, self.penalty or 0.0, self.cost_model.n_features)
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """Details of the present step."""
-        return {
+        step = step_of(self.units, state, self.penalty or 0.0, self.cost_model.n_features)
+        details = {
+            **step.details,
             "rows": self.n_rows,
             "estimate": self.estimate,
             "estimate_standard_error": None,
             "estimate_of": self.objective_function.kind,
         }
+        return replace(step, details=details)
 
 
 def _standardized(y: FloatArray, moments: Moments) -> FloatArray:

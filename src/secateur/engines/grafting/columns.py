@@ -86,8 +86,10 @@ class View:
         unscaled = np.where((deviation > 0.0) | (not centre), 1.0, 0.0)
         self.inverse: FloatArray = scaled if scale else unscaled
 
-    def baseline(self) -> FloatArray:
-        """The best constant of the training rows."""
+    def start(self, *, fit_intercept: bool) -> FloatArray:
+        """The intercepts at the start: the best constant of the training rows, or 0."""
+        if not fit_intercept:
+            return np.zeros(self.loss.n_outputs)
         return self.loss.baseline(self.target[self.rows], self.weight[self.rows])
 
     def mean_loss(self, raw: FloatArray) -> float:
@@ -124,22 +126,17 @@ class View:
         """The sum of a few standardised columns, each times its step, for all rows."""
         return self.columns.combine(features, step, self.mean, self.inverse)
 
-    def user_scale(self, features: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Centre and inverse scale of columns in the user's units."""
+    def user_units(self, features: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Centre, inverse scale and mean (which fills missing values) in the user's units."""
         shift, factor = self.columns.shift[features], self.columns.factor[features]
-        return shift + factor * self.mean[features], self.inverse[features] / factor
-
-    def user_mean(self, features: IntArray) -> FloatArray:
-        """Means in the user's units, with which missing values are filled."""
-        shift, factor = self.columns.shift[features], self.columns.factor[features]
-        return shift + factor * self.means[features]
+        centre, mean = (shift + factor * each[features] for each in (self.mean, self.means))
+        return centre, self.inverse[features] / factor, mean
 
     def are_equal(self, a: int, b: int) -> bool:
         """Whether two columns are equal, or one is the negative of the other."""
-        if self.is_whole:
-            known = self.columns.are_alike(a, b)
-            if known is not None:
-                return known
+        known = self.columns.are_alike(a, b) if self.is_whole else None
+        if known is not None:
+            return known
         one, other = self.gather(np.array([a, b], np.int64))
         return bool(np.array_equal(one, other) or np.array_equal(one, -other))
 

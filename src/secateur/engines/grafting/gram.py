@@ -67,7 +67,7 @@ class FreeColumns:
 
     def hold(self, free: Free) -> None:
         """Gather the missing columns, and drop those that are no longer free."""
-        features = free.feature if len(self._places) == 1 else _first_of(free.feature)
+        features = np.array(list(dict.fromkeys(free.feature.tolist())), np.int64)
         self._gather(features)
         where = {int(j): a for a, j in enumerate(features)}
         self._places = [
@@ -114,7 +114,10 @@ class FreeColumns:
         """Second derivatives: by pairs of weights, by outputs and weights, by pairs of outputs."""
         curvature = self.by_training_row(curvature)
         if len(curvature) == 1:
-            products, sums = self.curved(curvature[0])
+            is_constant = self._view.loss.constant_hessian
+            products, sums = (
+                self._constant(curvature[0]) if is_constant else _curved(self.held(), curvature[0])
+            )
             return products, sums[None], np.array([[curvature[0].sum()]])
         shares = self.by_training_row(self._view.loss.response(raw).T)
         weighted = shares * self.by_training_row(self._view.shares)
@@ -151,13 +154,8 @@ class FreeColumns:
             _, cells = next(self.some(features))
             self.features, self.cells = features, cells
 
-    def curved(self, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """``X' D X`` and ``X' d`` of the columns; d by training row."""
-        if self._view.loss.constant_hessian:
-            return self._constant(curvature)
-        return _curved(self.held(), curvature)
-
     def _constant(self, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``X' D X`` and ``X' d`` of the columns from known products; d by training row."""
         wanted = self.features
         fresh = np.array([j for j in wanted if int(j) not in self._known], np.int64)
         if len(fresh):
@@ -210,11 +208,6 @@ class ChunkedColumns(FreeColumns):
         self.features = features
 
 
-def free_columns(view: View) -> FreeColumns:
-    """The free columns of a view, in memory or by chunks of rows."""
-    return ChunkedColumns(view) if view.columns.is_frugal else FreeColumns(view)
-
-
 def _curved(
     parts: Iterator[tuple[slice, FloatArray]], curvature: FloatArray, first: int = 0
 ) -> tuple[FloatArray, FloatArray]:
@@ -227,10 +220,3 @@ def _curved(
 
     total: tuple[FloatArray, FloatArray] = added(products())
     return total
-
-
-def _first_of(features: IntArray) -> IntArray:
-    """Each feature once, in order of first occurrence."""
-    _, first = np.unique(features, return_index=True)
-    found: IntArray = features[np.sort(first)]
-    return found

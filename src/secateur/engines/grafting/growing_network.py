@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,33 +38,31 @@ class GrowingNetwork:
     ) -> None:
         self._view, self._params, self._alpha = view, params, alpha
         self._target_unit = unit
-        n_outputs = view.loss.n_outputs
-        start = view.baseline() if params.fit_intercept else np.zeros(n_outputs)
-        self.network = NetworkWeights.empty(start)
+        self.network = NetworkWeights.empty(view.start(fit_intercept=params.fit_intercept))
         self._cells: FloatArray = np.empty((0, view.columns.n_rows))
         self._entered: list[int] = []
-        self.n_grafts = 0
+        self._known: tuple[FloatArray, FloatArray] | None = None
         self._predict()
-        by_row, _ = view.row_gradients(self.raw)
-        gradients = view.column_gradients(by_row)
-        self._top = SLOPE_AT_ZERO * float(np.abs(gradients).max(initial=0.0))
+        self._top = float(np.abs(self.gradients()).max(initial=0.0))
 
     def largest_l1(self) -> float:
         """The smallest L1 penalty that keeps all connections out."""
-        by_row, _ = self._view.row_gradients(self.raw)
         priced = self._alpha > 0.0
-        size = np.abs(self._view.column_gradients(by_row)[:, priced]) / self._alpha[priced]
-        return SLOPE_AT_ZERO * float(size.max(initial=0.0))
+        size = np.abs(self.gradients()[:, priced]) / self._alpha[priced]
+        return float(size.max(initial=0.0))
 
     def _predict(self) -> None:
         self._hidden = hidden_values(self.network, self._cells)
         self.raw: FloatArray = outputs(self.network, self._hidden)
 
     def gradients(self) -> FloatArray:
-        """Gradient of the loss by every possible connection."""
-        by_row, _ = self._view.row_gradients(self.raw)
-        by_unit = unit_gradients(self.network, self._hidden, by_row)
-        return self._view.column_gradients(np.concatenate([SLOPE_AT_ZERO * by_row, by_unit]))
+        """Gradient of the loss by every possible connection, cached."""
+        if self._known is None or self._known[0] is not self.raw:
+            by_row, _ = self._view.row_gradients(self.raw)
+            by_unit = unit_gradients(self.network, self._hidden, by_row)
+            by_row = np.concatenate([SLOPE_AT_ZERO * by_row, by_unit])
+            self._known = self.raw, self._view.column_gradients(by_row)
+        return self._known[1]
 
     def is_open(self, max_features: int | None, kept: BoolArray) -> BoolArray:
         """Connections that may be made now, within the limits."""
@@ -89,7 +88,7 @@ class GrowingNetwork:
     def graft(self, slot: int, feature: int) -> float:
         """Make a connection and fit all weights, or the newest; gives the new weight's size."""
         n_outputs, network = len(self.raw), self.network
-        gradient = self._gradient_at(slot, feature)
+        sign = -np.sign(self.gradients()[slot, feature])
         if slot < n_outputs:
             unit, output = network.n_units, slot
         else:
@@ -99,18 +98,9 @@ class GrowingNetwork:
         if feature not in self._entered:
             self._entered.append(feature)
         self._cells = self._view.gather(self.network.features, all_rows=True)
-        self._fit(-np.sign(gradient))
+        self._fit(sign)
         self._predict()
         return float(abs(self.network.weight[-1]))
-
-    def _gradient_at(self, slot: int, feature: int) -> float:
-        by_row, _ = self._view.row_gradients(self.raw)
-        n_outputs = len(self.raw)
-        if slot < n_outputs:
-            rows = SLOPE_AT_ZERO * by_row[slot]
-        else:
-            rows = unit_gradients(self.network, self._hidden, by_row)[slot - n_outputs]
-        return float(self._view.gather(np.array([feature]), all_rows=True)[0] @ rows)
 
     def _fit(self, newest_sign: float) -> None:
         """Minimise Eq. 7 over the free weights; those that end at zero may try the other sign.
@@ -190,10 +180,10 @@ class GrowingNetwork:
         found: BoolArray = at_zero & (pull > self._params.l1 * self._alpha[network.feature] + slack)
         return found
 
-    def value(self) -> float:
+    def value(self, l1: float) -> float:
         """The criterion without its L0 term."""
         alpha, weight = self._alpha[self.network.feature], self.network.weight
-        penalty = self._params.l1 * float(alpha @ np.abs(weight))
+        penalty = l1 * float(alpha @ np.abs(weight))
         penalty += self._params.l2 * float(alpha @ (weight * weight))
         return self._view.mean_loss(self.raw) + penalty
 
@@ -218,8 +208,17 @@ class GrowingNetwork:
         return out
 
     def model(self) -> NetworkModel:
-        """The state as a model in the user's units."""
-        return NetworkModel.of(self.network, self._view, self._target_unit)
+        """The state in the user's units; connections of weight zero are left out."""
+        network = self.network
+        live = network.weight != 0.0
+        kept = replace(
+            network,
+            feature=network.feature[live],
+            unit=network.unit[live],
+            weight=network.weight[live],
+        )
+        units = self._view.user_units(kept.features)
+        return NetworkModel(self._view.loss, kept, *units, *self._target_unit)
 
     def certificate(self) -> dict[str, float]:
         """The largest violation at the connections that could still be made or changed."""

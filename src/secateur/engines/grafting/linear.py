@@ -80,7 +80,7 @@ class LinearGrafting:
         self.view, self.params = view, params
         self.alpha = alpha
         n_outputs, n_features = view.loss.n_outputs, view.columns.n_features
-        start = view.baseline() if params.fit_intercept else np.zeros(n_outputs)
+        start = view.start(fit_intercept=params.fit_intercept)
         raw = np.repeat(start[:, None], view.columns.n_rows, axis=1)
         self.state = LinearState(np.zeros((n_outputs, n_features)), start.copy(), raw)
         self.entry = np.full(n_features, NEVER)
@@ -208,18 +208,17 @@ class LinearGrafting:
         """The criterion without its L0 part."""
         return self.state.loss(self.view) + self.penalty(l1).value(self.state.weight)
 
+    def importances(self) -> FloatArray:
+        """The sum of absolute weights over outputs, of standardised columns."""
+        total: FloatArray = np.abs(self.state.weight).sum(axis=0)
+        return total
+
     def model(self) -> LinearModel:
         """The state as a model in the user's units."""
         features = self.support()
-        centre, inverse = self.view.user_scale(features)
-        return LinearModel(
-            self.view.loss,
-            features,
-            self.state.weight[:, features] * inverse,
-            centre,
-            self.view.user_mean(features),
-            self.state.intercept.copy(),
-        )
+        centre, inverse, fill = self.view.user_units(features)
+        weight, intercept = self.state.weight[:, features], self.state.intercept.copy()
+        return LinearModel(self.view.loss, features, weight * inverse, centre, fill, intercept)
 
 
 def _largest(excess: FloatArray, n: int) -> tuple[IntArray, IntArray]:
@@ -248,23 +247,20 @@ class LinearRun:
             return (yield from self.core.solving(l1))
         before, support = self.core.state.copy(), self.core.support()
         certificate = yield from self.core.solving(l1)
-        if len(self._with_kept(self.core.support())) > limit:
-            after = self.core.support()
+        after = self.core.support()
+        if len(self._data.with_kept(after)) > limit:
             self.core.state = before
             self.core.allowed = self._allowed(support, after, limit)
             certificate = yield from self.core.solving(l1)
         return certificate
 
-    def _with_kept(self, support: IntArray) -> IntArray:
-        return np.union1d(support, np.flatnonzero(self._data.cost_model.keep))
-
     def _allowed(self, support: IntArray, after: IntArray, limit: int) -> BoolArray:
         """The features that may stay: those in use, and the new ones with the largest gradients."""
         _, gradient = self.core.gradient()
-        new = np.setdiff1d(after, self._with_kept(support))
+        kept = self._data.with_kept(support)
+        new = np.setdiff1d(after, kept)
         alpha = self.core.alpha[new]
         size = np.abs(gradient[:, new]).max(axis=0) / np.where(alpha > 0.0, alpha, 1.0)
-        kept = self._with_kept(support)
         chosen = new[np.argsort(-size, kind="stable")][: limit - len(kept)]
         allowed = np.zeros(len(self.core.alpha), np.bool_)
         allowed[kept] = allowed[chosen] = True
@@ -275,7 +271,7 @@ class LinearRun:
         core = self.core
         return Step.of(
             self._data.with_kept(core.support()),
-            np.abs(core.state.weight).sum(axis=0),
+            core.importances(),
             penalty=l1,
             objective=core.value(l1),
             model=core.model(),

@@ -16,7 +16,6 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.table import Table
-from secateur.engines.grafting.columns import View
 from secateur.typing import FloatArray, IntArray, Loss
 
 SLOPE_AT_ZERO = 0.5  # g'(0)
@@ -168,20 +167,6 @@ class NetworkModel:
     fill: FloatArray
     offset: float
     scale: float
-
-    @classmethod
-    def of(cls, network: NetworkWeights, view: View, unit: tuple[float, float]) -> NetworkModel:
-        """The model of a network; connections of weight zero are left out."""
-        live = network.weight != 0.0
-        kept = replace(
-            network,
-            feature=network.feature[live],
-            unit=network.unit[live],
-            weight=network.weight[live],
-        )
-        centre, inverse = view.user_scale(kept.features)
-        fill = view.user_mean(kept.features)
-        return cls(view.loss, kept, centre, inverse, fill, *unit)
 
     @property
     def features(self) -> IntArray:

@@ -7,13 +7,14 @@ outputs of a softmax depend on each other, and one after the other would take hu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from secateur._kernels.columns import SparseColumns
 from secateur._kernels.coordinate_descent import descend_dense, descend_gram, descend_sparse
 from secateur.engines.grafting.columns import View
-from secateur.engines.grafting.gram import Free, free_columns
+from secateur.engines.grafting.gram import ChunkedColumns, Free, FreeColumns
 from secateur.typing import BoolArray, FloatArray
 
 MAX_SWEEPS = 10_000  # sweeps over the free weights for one quadratic
@@ -111,8 +112,7 @@ class LinearState:
         return self.known_loss[1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Move:
+class _Move(NamedTuple):
     """A change of weights and intercepts, and of the raw predictions."""
 
     step: FloatArray
@@ -126,7 +126,7 @@ class Refit:
     def __init__(self, view: View, *, fit_intercept: bool) -> None:
         self._view = view
         self._fit_intercept = fit_intercept
-        self.columns = free_columns(view)
+        self.columns = ChunkedColumns(view) if view.columns.is_frugal else FreeColumns(view)
 
     def fit(
         self, state: LinearState, free: Free, penalty: Penalty, goal: float, max_steps: int = 30
@@ -136,11 +136,9 @@ class Refit:
         if fits:
             self.columns.hold(free)
         for _ in range(max_steps):
-            if fits:
-                is_done = not self._step_on_gram(state, free, penalty, goal)
-            else:
-                is_done = not self._step_on_columns(state, free, penalty, goal)
-            if is_done or (fits and self._view.loss.constant_hessian):
+            step = self._step_on_gram if fits else self._step_on_columns
+            is_moved = step(state, free, penalty, goal)
+            if not is_moved or (fits and self._view.loss.constant_hessian):
                 return
 
     def _step_on_gram(self, state: LinearState, free: Free, penalty: Penalty, goal: float) -> bool:

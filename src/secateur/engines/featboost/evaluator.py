@@ -1,0 +1,122 @@
+"""The evaluator of forward selection: cross-validated scores of subsets, here or on a cluster."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from secateur.data.problem import Fold
+from secateur.typing import AnyArray, FloatArray, IntArray, TaskExecutor
+
+# The score of predictions (values, or probabilities of shape (n_test, n_classes)) of the test rows
+# of a fold, given its number and the target of these rows; larger is better.
+FoldScorer = Callable[[int, FloatArray, AnyArray], float]
+# Parts of the candidates per worker thread, so that fast workers can take another.
+PARTS_PER_SLOT = 2
+
+
+class Evaluator:
+    """H2 of Algorithm 1: scores of feature subsets in each fold; larger is better.
+
+    Subclasses supply ``subset_scores`` (or ``scores`` and ``current``), ``held_out`` and ``model``.
+    """
+
+    def __init__(self, target: AnyArray, folds: Sequence[Fold]) -> None:
+        self.target = target
+        self.folds = folds
+        self.features: list[int] = []
+
+    def accept(self, feature: int) -> None:
+        """Add a feature to the accepted ones."""
+        self.features.append(feature)
+
+    def scores(self, candidates: IntArray, target: FloatArray | None = None) -> FloatArray:
+        """Scores of the accepted features with each candidate, (n_candidates, n_folds).
+
+        With another target each candidate is scored alone, for that target.
+        """
+        accepted = self.features if target is None else []
+        subsets = [np.array([*accepted, int(j)]) for j in candidates]
+        return self.subset_scores(subsets, self.target if target is None else target)
+
+    def current(self) -> FloatArray:
+        """Scores of the accepted features in each fold; there must be some."""
+        scores: FloatArray = self.subset_scores([np.array(self.features)], self.target)[0]
+        return scores
+
+    def predicted(self, target: FloatArray) -> FloatArray:
+        """Held-out predictions of another target from the accepted features; 0 where untested."""
+        total, times = np.zeros(len(target)), np.zeros(len(target))
+        for t, fold in enumerate(self.folds):
+            total[fold.test] += self.held_out(np.array(self.features), t, target)
+            times[fold.test] += 1.0
+        return np.divide(total, times, out=np.zeros(len(target)), where=times > 0.0)
+
+    def subset_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
+        """Scores of shape (n_subsets, n_folds)."""
+        raise NotImplementedError
+
+    def held_out(self, features: IntArray, t: int, target: AnyArray) -> FloatArray:
+        """Predictions of the test rows of fold t from these features."""
+        raise NotImplementedError
+
+    def model(self) -> Any:
+        """A model on the accepted features, fitted to all rows."""
+        raise NotImplementedError
+
+
+class Trials(NamedTuple):
+    """Arguments of `Evaluator.scores` for one worker, after the accepted features."""
+
+    accepted: Sequence[int]
+    candidates: IntArray
+    target: FloatArray | None
+
+
+class EvaluatorCopy:
+    """The pickled evaluator, and on a worker a copy that follows the accepted features."""
+
+    def __init__(self, initial: bytes) -> None:
+        self._initial = initial
+        self._lock = Lock()
+        self._working: Evaluator | None = None
+
+    def __reduce__(self) -> tuple[type[EvaluatorCopy], tuple[bytes]]:
+        return EvaluatorCopy, (self._initial,)
+
+    def after(self, accepted: Sequence[int]) -> Evaluator:
+        """The evaluator with these features accepted."""
+        with self._lock:
+            working = self._working
+            if working is None or len(accepted) < len(working.features):
+                working = self._working = pickle.loads(self._initial)  # noqa: S301 - from our own client
+            for feature in accepted[len(working.features) :]:
+                working.accept(feature)
+            return working
+
+
+def score_on_worker(copy: EvaluatorCopy, trials: Trials) -> FloatArray:
+    """Scores of some candidates."""
+    return copy.after(trials.accepted).scores(trials.candidates, trials.target)
+
+
+class DistributedScores:
+    """`Evaluator.scores` on the workers of a cluster, each with a copy; scores are identical."""
+
+    def __init__(self, evaluator: Evaluator, executor: TaskExecutor) -> None:
+        self._evaluator = evaluator
+        self._executor = executor
+        self._copy = executor.share(EvaluatorCopy(executor.pack(evaluator)), "evaluator")
+
+    def scores(self, candidates: IntArray, target: FloatArray | None = None) -> FloatArray:
+        """As those of the evaluator."""
+        n_parts = min(len(candidates), PARTS_PER_SLOT * self._executor.n_slots)
+        if n_parts < 2:  # not worth sending
+            return self._evaluator.scores(candidates, target)
+        parts = np.array_split(candidates, n_parts)
+        tasks = [Trials(tuple(self._evaluator.features), part, target) for part in parts]
+        return np.concatenate(self._executor.map(score_on_worker, tasks, self._copy, "candidates"))
