@@ -33,7 +33,7 @@ from secateur.engines.featboost.neighbours import (
 from secateur.model_selection.scorers import read_scoring
 from secateur.selectors.featboost_base import MAX_BINS
 from secateur.selectors.featboost_evaluators import SklearnFoldScorer
-from secateur.selectors.featboost_trees import TreeContext, TreeEvaluator
+from secateur.selectors.featboost_trees import BoostedTrees
 
 M, K, P = 50, 3, 5
 """Candidates, folds and features, as in the paper but for the number of features."""
@@ -78,8 +78,8 @@ class Evaluations:
         with Threads(N_THREADS) as threads:
             columns = bin_table(problem.table, problem.weight, max_bins=MAX_BINS, threads=threads)
             params = BoostingParams(min_samples_leaf=20, **TREES)  # type: ignore[arg-type]
-            context = TreeContext(problem, columns, params, threads)
-            return self._replay(TreeEvaluator(context, self.folds, self.fold_scorer()))
+            fixed = (self.folds, self.fold_scorer())
+            return self._replay(BoostedTrees(problem, columns, params, threads, *fixed))
 
     def _replay(self, evaluator: Any) -> Any:
         found, known = [], 0

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from secateur import FeatureGradientsSelector
 from secateur._kernels.threads import Threads
-from secateur.engines.feature_gradients.grid import SearchContext, trace_size
+from secateur.engines.feature_gradients.search import SearchContext, trace_size
 from secateur.path import Step
 from secateur.selectors.feature_gradients_input import read_gradients_input
 
@@ -92,9 +92,7 @@ def by_gradients(data: Set, sizes: Sequence[int], order: int) -> list[Any]:
     )
     given = read_gradients_input(selector, data.X, data.y, None)
     with Threads(1) as threads:
-        context = _Once(
-            given.problem, given.target_type, given.params, selector.standardize, threads
-        )
+        context = _Once(given.problem, given.params, threads)
         return [np.sort(_last(trace_size(context, size)).support) for size in sizes]
 
 

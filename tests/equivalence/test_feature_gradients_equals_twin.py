@@ -46,8 +46,8 @@ def test_search_follows_the_twin(kind, target_type, order):
     X, y = table_and_target(target_type)
     price = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 3.0])
     problem = make_problem(kind(X), y, target_type, value=price)
-    params = SearchParams(order=order, batch_size=30, seed=3)
-    batches = make_batches(problem, target_type, params, standardize=True, threads=ONE)
+    params = SearchParams(target_type, order=order, batch_size=30, seed=3)
+    batches = make_batches(problem, params, ONE)
     adam = Adam(batches.units.initial_v(0.0))
     rng = np.random.default_rng(5)
     for _ in range(4):
@@ -65,9 +65,9 @@ def test_search_follows_the_twin(kind, target_type, order):
 
 def test_batches_are_even_and_hold_all_rows():
     X, y = table_and_target("regression", n=107)
-    params = SearchParams(batch_size=30)
+    params = SearchParams("regression", batch_size=30)
     problem = make_problem(X, y, "regression")
-    batches = make_batches(problem, "regression", params, standardize=True, threads=ONE)
+    batches = make_batches(problem, params, ONE)
     drawn = list(batches.draw(params, np.random.default_rng(0)))
     assert [len(batch.rows) for batch in drawn] == [27, 27, 27, 26]
     assert sorted(np.concatenate([batch.rows for batch in drawn])) == list(range(107))
@@ -90,8 +90,8 @@ def test_accumulated_batches_give_one_update_of_their_mean():
     problem = make_problem(X, y, "regression")
     moved = []
     for accumulate in (1, 2, 9):
-        params = SearchParams(order=2, batch_size=30, accumulate=accumulate, seed=1)
-        batches = make_batches(problem, "regression", params, standardize=True, threads=ONE)
+        params = SearchParams("regression", order=2, batch_size=30, accumulate=accumulate, seed=1)
+        batches = make_batches(problem, params, ONE)
         adam = Adam(batches.units.initial_v(0.0))
         run_epoch(batches, params, 0.1, adam, np.random.default_rng(0))
         moved.append(adam.n_steps)

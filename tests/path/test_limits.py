@@ -7,7 +7,7 @@ import pytest
 
 from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted.feature_use import FeatureUse
-from secateur.engines.featboost.candidates import SelectedFeatures
+from secateur.engines.featboost.forward import SelectedFeatures
 from secateur.path.cutting import WithinBudget
 from secateur.path.path import SelectionPath
 from secateur.path.step import Step

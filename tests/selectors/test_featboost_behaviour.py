@@ -278,9 +278,9 @@ def test_trees_predict_from_the_features_of_each_step():
 def test_an_interruption_leaves_a_path(cls, monkeypatch):
     X, y = xor()
     y = y if cls is FeatBoostClassifier else X[:, 0] + X[:, 1] + 0.1 * X[:, 2]
-    from secateur.selectors.featboost_trees import TreeRanker
+    from secateur.selectors.featboost_trees import BoostedTrees
 
-    original, calls = TreeRanker.rank, []
+    original, calls = BoostedTrees.rank, []
 
     def interrupted(self, *given):
         calls.append(given)
@@ -288,7 +288,7 @@ def test_an_interruption_leaves_a_path(cls, monkeypatch):
             raise KeyboardInterrupt
         return original(self, *given)
 
-    monkeypatch.setattr(TreeRanker, "rank", interrupted)
+    monkeypatch.setattr(BoostedTrees, "rank", interrupted)
     selector = cls(**QUICK)
     with pytest.warns(InterruptedWarning, match="keeps the 1 steps"):
         selector.fit(X, y)

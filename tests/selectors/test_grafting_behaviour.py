@@ -226,7 +226,7 @@ def test_missing_values_count_as_the_mean(diabetes):
 
 def test_categories_are_refused_with_advice():
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "c": pd.Categorical(["x", "y", "x"])})
-    with pytest.raises(InputError, match=r"categories in column.*'c'.*OneHotEncoder"):
+    with pytest.raises(InputError, match=r"category column.*'c'.*OneHotEncoder"):
         GraftingRegressor().fit(frame, [1.0, 2.0, 3.0])
 
 

@@ -16,10 +16,7 @@ MAX_ITERATIONS = 60
 
 
 class LinearScorer:
-    """Ridge or logistic regression on some columns of the training rows, and its test losses.
-
-    Columns are divided by their standard deviation. Missing cells count as the mean.
-    """
+    """Ridge or logistic regression on standardised columns; missing cells count as the mean."""
 
     def __init__(self, train: Problem, test: Problem) -> None:
         self._train, self._test = train, test

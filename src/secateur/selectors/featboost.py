@@ -11,7 +11,7 @@ from secateur.data.target import TargetType
 from secateur.engines.featboost.forward import IIS, FeatBoost
 from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
 from secateur.selectors.featboost_base import CLASSIFIER, CONSTRAINTS, REGRESSOR, ForwardSelector
-from secateur.selectors.parameters import store_parameters, with_parameters
+from secateur.selectors.parameters import SHARED_ATTRIBUTES, store_parameters, with_parameters
 from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities
 
 PARAMETERS = {
@@ -71,23 +71,15 @@ PARAMETERS = {
     "verbose": """verbose : int, default=0
     1 shows a progress bar.""",
 }
-ATTRIBUTES = """path_ : SelectionPath
+ATTRIBUTES = f"""path_ : SelectionPath
     A step for each accepted feature, with its inner score. ``details`` of a step hold the winner's
     ``rank``, its ``gain``, the candidates ``tried`` and their ``tried_scores``, whether it came
     ``after_reset``, and the row weights in two numbers, ``effective_rows`` and ``largest_weight``.
-selection_ : Selection
-    The chosen step; print it for a sentence.
-support_ : array of bool, shape (n_features_in_,)
-ranking_ : array of int, shape (n_features_in_,)
 stop_reason_ : StopReason
     Why no more features were accepted.
 n_iter_ : int
     Rounds of the built-in trees: ``max_iter``.
-n_features_in_ : int
-feature_names_in_ : array of str
-    Only if X has names.
-classes_ : array
-    Only for classification."""
+{SHARED_ATTRIBUTES}"""
 
 
 def _parameters(evaluator: str, scoring: str, weighting: str = "") -> list[str]:

@@ -13,7 +13,6 @@ from secateur.data.binning import bin_table
 from secateur.data.problem import Fold, Problem
 from secateur.data.target import TargetType
 from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.featboost.candidates import read_tried
 from secateur.engines.featboost.evaluator import Evaluator
 from secateur.engines.featboost.forward import ForwardParams, ForwardSelection
 from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourTargets, ScaledTable
@@ -30,7 +29,7 @@ from secateur.selectors.featboost_evaluators import (
     SklearnFoldScorer,
     check_ranker,
 )
-from secateur.selectors.featboost_trees import TreeContext, TreeEvaluator, TreeRanker
+from secateur.selectors.featboost_trees import BoostedTrees
 from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import Constraint, cv_from, number, one_of
 from secateur.selectors.prediction import StepPredictor
@@ -99,10 +98,7 @@ class ForwardInput(FitInput):
 
 
 class ForwardSelector(StepPredictor):
-    """Accepts feature after feature: a ranker ranks, an evaluator scores the best ranked.
-
-    Subclasses supply the algorithm (``_search``) and the type of target (``_target_type``).
-    """
+    """Accepts feature after feature: a ranker ranks, an evaluator scores the best ranked."""
 
     _target_type: ClassVar[TargetType]
     weighting: str | None = None
@@ -149,12 +145,15 @@ class ForwardSelector(StepPredictor):
         self, given: ForwardInput, folds: list[Fold], threads: Threads, progress: Progress
     ) -> list[PathSearch]:
         problem = given.problem
+        scorer = SklearnFoldScorer(problem, folds, given.scorer, given.metric)
         uses_trees = "trees" in (self.ranker, self.evaluator)
-        trees = self._tree_context(given, threads) if uses_trees else None
-        ranker: Any = EstimatorRanker(self.ranker, problem, given.seed)
-        if trees is not None and self.ranker == "trees":
-            ranker = TreeRanker(trees)
-        evaluator = self._evaluator(given, folds, trees, threads)
+        trees: Any = self._trees(given, folds, scorer, threads) if uses_trees else None
+        ranker: Any = trees
+        if self.ranker != "trees":
+            ranker = EstimatorRanker(self.ranker, problem, given.seed)
+        evaluator: Evaluator = trees
+        if self.evaluator != "trees":
+            evaluator = self._evaluator(given, folds, scorer, threads)
         progress.expect(1, min(self.max_features or problem.n_features, problem.n_features))
         params = ForwardParams(
             self.n_candidates,
@@ -169,8 +168,10 @@ class ForwardSelector(StepPredictor):
         steps = self._search(problem, ranker, evaluator, *fixed).trace()
         return [PathSearch(steps, on_step=progress.round_or_stop, penalty_name="rank")]
 
-    def _tree_context(self, given: ForwardInput, threads: Threads) -> TreeContext:
-        """Binned columns for trees that rank or evaluate."""
+    def _trees(
+        self, given: ForwardInput, folds: list[Fold], scorer: SklearnFoldScorer, threads: Threads
+    ) -> BoostedTrees:
+        """Trees that rank or evaluate."""
         table, weight, seed = given.problem.table, given.problem.weight, given.seed
         columns = bin_table(table, weight, max_bins=MAX_BINS, threads=threads, random_state=seed)
         params = BoostingParams(
@@ -180,15 +181,12 @@ class ForwardSelector(StepPredictor):
             min_samples_leaf=min_leaf_rows("auto", weight),
             seed=seed,
         )
-        return TreeContext(given.problem, columns, params, threads)
+        return BoostedTrees(given.problem, columns, params, threads, folds, scorer)
 
     def _evaluator(
-        self, given: ForwardInput, folds: list[Fold], trees: TreeContext | None, threads: Threads
+        self, given: ForwardInput, folds: list[Fold], scorer: SklearnFoldScorer, threads: Threads
     ) -> Evaluator:
         problem = given.problem
-        scorer = SklearnFoldScorer(problem, folds, given.scorer, given.metric)
-        if trees is not None and self.evaluator == "trees":
-            return TreeEvaluator(trees, folds, scorer)
         if not isinstance(self.evaluator, str):
             # on a cluster there are as many fits at a time as there are threads
             n_jobs = resolve_n_jobs(self.n_jobs) if self.executor is None else 1
@@ -230,4 +228,6 @@ class ForwardSelector(StepPredictor):
             Cross-validated, to six digits.
         """
         check_is_fitted(self, "path_")
-        return read_tried(self.path_[step].details)
+        details = self.path_[step].details
+        features = np.array(str(details.get("tried", "")).split(), dtype=np.int64)
+        return features, np.array(str(details.get("tried_scores", "")).split(), dtype=np.float64)

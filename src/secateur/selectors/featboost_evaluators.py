@@ -171,18 +171,15 @@ class EstimatorRanker:
         X, target = self._fits.table.columns(features), self._fits.target
         model = self._fits.fit(X, target)
         if not self._fits.is_classes:
-            distance: FloatArray = np.abs(target - np.asarray(model.predict(X), np.float64))
-            return distance
+            return np.asarray(np.abs(target - np.asarray(model.predict(X), np.float64)))
         true = np.asarray(model.predict_proba(X), np.float64)[np.arange(len(target)), target]
-        losses: FloatArray = -np.log(np.clip(true, MIN_PROBABILITY, 1.0))
-        return losses
+        return np.asarray(-np.log(np.clip(true, MIN_PROBABILITY, 1.0)))
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 where the predicted class is wrong."""
         X, target = self._fits.table.columns(features), self._fits.target
         predicted = np.asarray(self._fits.fit(X, target).predict(X))
-        wrong: FloatArray = (predicted != target).astype(np.float64)
-        return wrong
+        return np.asarray(predicted != target, np.float64)
 
 
 def importances(model: Any) -> FloatArray:

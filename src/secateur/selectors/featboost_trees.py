@@ -1,9 +1,9 @@
-"""Boosted trees as ranker and as evaluator, on columns that are binned once."""
+"""Boosted trees as ranker and as evaluator of forward selection, on columns binned once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,95 +20,53 @@ from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
 from secateur.engines.boosted.whole_tree import SmallTrees
 from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
 from secateur.losses import get_loss
-from secateur.typing import AnyArray, FloatArray, IntArray, Loss
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 SMALL_TABLE = 8_000_000
 """Cells up to which a ranking in one call is faster than the engine with threads."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TreeContext:
-    """Binned columns, loss and parameters of all trees of a fit."""
+class BoostedTrees(Evaluator):
+    """Trees without a penalty rank by total gain (H1); small ensembles score subsets (H2)."""
 
-    problem: Problem
-    columns: BinnedColumns
-    params: BoostingParams
-    threads: Threads
-
-    @property
-    def loss(self) -> Loss:
-        """The log loss for classes, the squared error for numbers."""
-        n_classes = self.problem.target.n_classes
-        return get_loss("log_loss" if n_classes else "squared_error", n_classes=n_classes or None)
-
-    def small_with(self, weight: FloatArray) -> SmallTrees:
-        """Ensembles on rows of these weights."""
-        params = replace(self.params, min_samples_leaf=self._smallest_leaf(weight))
-        return SmallTrees(self.columns, weight, self.loss, params)
-
-    def train(self, columns: BinnedColumns, target: FloatArray, weight: FloatArray) -> BoostedModel:
-        """A model on these columns and all rows; features are free."""
-        names = [str(j) for j in range(columns.n_features)]
-        free = as_costs(None, None, None).bind(names)
-        data = BoostedData(columns, target, weight, self.loss, free, self.threads)
-        params = replace(self.params, min_samples_leaf=self._smallest_leaf(weight))
-        *_, last = data.run(data.everything, params).steps
-        model: BoostedModel = last.model
-        return model
-
-    def _smallest_leaf(self, weight: FloatArray) -> float:
-        """The smallest leaf in units of the weights, if they no longer count rows."""
-        min_rows = self.params.min_samples_leaf
-        if are_counts(weight) or not are_counts(self.problem.weight):
-            return min_rows
-        return min_rows * len(weight) / float(weight.sum())
-
-
-class TreeRanker:
-    """H1 as boosted trees without a penalty; the importance of a feature is its total gain."""
-
-    def __init__(self, context: TreeContext) -> None:
-        self._context = context
-        self._target = context.problem.target.values
+    def __init__(
+        self,
+        problem: Problem,
+        columns: BinnedColumns,
+        params: BoostingParams,
+        threads: Threads,
+        folds: Sequence[Fold],
+        fold_scorer: FoldScorer,
+    ) -> None:
+        super().__init__(problem.target.values, folds)
+        self._weight, self._columns, self._params = problem.weight, columns, params
+        self._threads, self._fold_scorer = threads, fold_scorer
+        self._n_classes = n_classes = problem.target.n_classes
+        name = "log_loss" if n_classes else "squared_error"
+        self._loss = get_loss(name, n_classes=n_classes or None)
+        self._small = self._small_with(problem.weight)
 
     def rank(self, target: FloatArray, weight: FloatArray | None = None) -> FloatArray:
         """Importances of a fit to weighted rows."""
-        context, columns = self._context, self._context.columns
-        weight = context.problem.weight if weight is None else weight
+        columns, weight = self._columns, self._weight if weight is None else weight
         n_cells = columns.n_rows * columns.n_features
         if n_cells <= SMALL_TABLE and isinstance(columns.codes, DenseCodes):
-            return context.small_with(weight).importances(target)
-        return context.train(columns, target, weight).importances(columns.n_features)
+            return self._small_with(weight).importances(target)
+        return self._train(columns, target, weight).importances(columns.n_features)
 
     def losses(self, features: IntArray) -> FloatArray:
         """-log of the probability of the true class, or the absolute error."""
-        raw = self._raw(features)
-        if self._context.problem.target.classes is None:
-            distance: FloatArray = np.abs(self._target - raw[0])
-            return distance
-        return self._context.loss.pointwise(self._target, raw)
+        raw = self._small.raw(features, all_rows(len(self.target)), self.target)
+        if self._n_classes:
+            return self._loss.pointwise(self.target, raw)
+        distance: FloatArray = np.abs(self.target - raw[0])
+        return distance
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 where the predicted class is wrong."""
-        shares = self._context.loss.response(self._raw(features))
-        wrong: FloatArray = (shares.argmax(axis=1) != self._target).astype(np.float64)
-        return wrong
-
-    def _raw(self, features: IntArray) -> FloatArray:
-        small = self._context.small_with(self._context.problem.weight)
-        return small.raw(features, all_rows(len(self._target)), self._target)
-
-
-class TreeEvaluator(Evaluator):
-    """Boosted trees on column subsets: a small ensemble for every candidate and fold."""
-
-    def __init__(
-        self, context: TreeContext, folds: Sequence[Fold], fold_scorer: FoldScorer
-    ) -> None:
-        super().__init__(context.problem.target.values, folds)
-        self._context = context
-        self._fold_scorer = fold_scorer
-        self._small = context.small_with(context.problem.weight)
+        raw = self._small.raw(features, all_rows(len(self.target)), self.target)
+        predicted = self._loss.response(raw).argmax(axis=1)
+        return np.asarray(predicted != self.target, np.float64)
 
     def subset_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
         """Scores of shape (n_subsets, n_folds)."""
@@ -119,7 +77,7 @@ class TreeEvaluator(Evaluator):
             c, t = divmod(number, len(self.folds))
             responses[c, t] = self.held_out(subsets[c], t, target)
 
-        self._context.threads.share(task, out.size)
+        self._threads.share(task, out.size)
         for (c, t), response in responses.items():
             out[c, t] = self._fold_scorer(t, response, target[self.folds[t].test])
         return out
@@ -128,17 +86,14 @@ class TreeEvaluator(Evaluator):
         """Predictions of the test rows of fold t from these features."""
         fold = self.folds[t]
         raw = self._small.raw(features, fold, target)
-        return self._context.loss.response(np.ascontiguousarray(raw[:, fold.test]))
+        return self._loss.response(np.ascontiguousarray(raw[:, fold.test]))
 
     def model(self) -> Any:
         """Trees on the accepted features, fitted to all rows."""
-        weight = self._context.problem.weight
         if not self.features:
-            loss = self._context.loss
-            return Ensemble(loss, loss.baseline(self.target, weight)).at(0)
+            return Ensemble(self._loss, self._loss.baseline(self.target, self._weight)).at(0)
         features = np.array(self.features)
-        some = take_columns(self._context.columns, features)
-        trained = self._context.train(some, self.target, weight)
+        trained = self._train(take_columns(self._columns, features), self.target, self._weight)
 
         def whole(tree: Tree) -> Tree:
             """With the feature numbers of the whole table."""
@@ -147,3 +102,23 @@ class TreeEvaluator(Evaluator):
         old = trained.ensemble
         rounds = [[whole(tree) for tree in round_] for round_ in old.rounds]
         return Ensemble(old.loss, old.baseline, rounds).at(trained.n_rounds)
+
+    def _small_with(self, weight: FloatArray) -> SmallTrees:
+        return SmallTrees(self._columns, weight, self._loss, self._params_for(weight))
+
+    def _train(
+        self, columns: BinnedColumns, target: FloatArray, weight: FloatArray
+    ) -> BoostedModel:
+        """A model on these columns and all rows; features are free."""
+        free = as_costs(None, None, None).bind([str(j) for j in range(columns.n_features)])
+        data = BoostedData(columns, target, weight, self._loss, free, self._threads)
+        *_, last = data.run(data.everything, self._params_for(weight)).steps
+        model: BoostedModel = last.model
+        return model
+
+    def _params_for(self, weight: FloatArray) -> BoostingParams:
+        """With the smallest leaf in units of the weights, if they no longer count rows."""
+        if are_counts(weight) or not are_counts(self._weight):
+            return self._params
+        min_rows = self._params.min_samples_leaf * len(weight) / float(weight.sum())
+        return replace(self._params, min_samples_leaf=min_rows)

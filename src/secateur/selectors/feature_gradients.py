@@ -13,17 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.problem import Fold
 from secateur.engines.drive import drive
-from secateur.engines.feature_gradients.grid import (
+from secateur.engines.feature_gradients.search import (
     GRID_POINTS,
     MAX_SIZE_TRIALS,
     GradientsEngine,
+    Inclusion,
     SearchContext,
     trace_single,
     trace_size,
 )
-from secateur.engines.feature_gradients.search import Inclusion
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.path import AtMost, Best, OneStandardError, Patience
+from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
 from secateur.selectors.feature_gradients_input import (
@@ -221,15 +221,7 @@ class FeatureGradientsSelector(PathSelector):
         self, given: GradientsInput, folds: list[Fold], threads: Threads, progress: Progress
     ) -> list[PathSearch]:
         n_epochs = given.params.epochs(given.problem.n_rows)
-        context = SearchContext(
-            given.problem,
-            given.target_type,
-            given.params,
-            self.standardize,
-            threads,
-            progress.round,
-            self.executor,
-        )
+        context = SearchContext(given.problem, given.params, threads, progress.round, self.executor)
         if self.n_features is not None:
             progress.expect(GRID_POINTS + MAX_SIZE_TRIALS, n_epochs + 1)
             steps = trace_size(context, self.n_features)
@@ -254,7 +246,7 @@ class FeatureGradientsSelector(PathSelector):
     def _remember(self, given: GradientsInput) -> None:
         self.__dict__.pop("_session", None)
         self._remember_columns(given.problem.table.schema)
-        self._remember_target(given.target_type, given.problem.target.classes)
+        self._remember_target(given.params.target_type, given.problem.target.classes)
         self._max_unscored = given.max_features(self.cut, is_scored=False)
 
     def _default_rule(self) -> CuttingRule:
@@ -283,27 +275,22 @@ class FeatureGradientsSelector(PathSelector):
         self
         """
         self._check_parameters()
-        n_threads = resolve_n_jobs(self.n_jobs)
-        is_new = not hasattr(self, "_session")
-        session = open_session(self, X, y, classes) if is_new else self._session
-        with Threads(n_threads) as threads:
+        session = getattr(self, "_session", None) or open_session(self, X, y, classes)
+        with Threads(resolve_n_jobs(self.n_jobs)) as threads:
             session.update(X, y, sample_weight, threads)
-        if is_new:
-            self._set_session(session)
-        self._set_present_step()
-        return self
+        return self._set_session(session)
 
-    def _set_session(self, session: StreamSession) -> None:
+    def _set_session(self, session: StreamSession, path: SelectionPath | None = None) -> Any:
+        """Keep a stream and its path: by default the present subset, if there is one yet."""
         self._session = session
         self._remember_columns(session.schema)
-        self._remember_target(session.target_type, session.like.classes)
-
-    def _set_present_step(self) -> None:
-        """The present subset as a path of one step; none while all rows are buffered."""
-        session = self._session
-        if session.stream.n_rows:
+        self._remember_target(session.stream.params.target_type, session.like.classes)
+        if path is None and session.stream.n_rows:
             metadata = self._metadata(session.schema, session.stream.cost_model)
-            self._set_path(drive(iter([session.stream.step()]), **metadata))
+            path = drive(iter([session.stream.step()]), **metadata)
+        if path is not None:
+            self._set_path(path)
+        return self
 
     @with_callbacks
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -319,10 +306,7 @@ class FeatureGradientsSelector(PathSelector):
             steps = session.trace(chain([first], blocks), threads, progress)
             path = drive(steps, **self._metadata(session.schema, session.stream.cost_model))
         last = replace(path[-1], model=session.stream.step().model)
-        path = replace(path, steps=(*path.steps[:-1], last))
-        self._set_session(session)
-        self._set_path(path)
-        return self
+        return self._set_session(session, replace(path, steps=(*path.steps[:-1], last)))
 
     def save_stream(self, file: Any) -> None:
         """Write the state of a stream for `resume_stream`.
@@ -348,9 +332,7 @@ class FeatureGradientsSelector(PathSelector):
         self
         """
         self._check_parameters()
-        self._set_session(load_session(self, file))
-        self._set_present_step()
-        return self
+        return self._set_session(load_session(self, file))
 
     def _remember_target(self, target_type: str, classes: Any) -> None:
         self.target_type_ = target_type

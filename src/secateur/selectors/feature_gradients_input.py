@@ -156,7 +156,6 @@ ROWS_PER_FEATURE_UNSCORED = 5
 class GradientsInput(FitInput):
     """The input of a fit; ``penalty`` is one number, a falling grid, or None for "auto"."""
 
-    target_type: TargetType
     params: SearchParams
     penalty: float | list[float] | None
 
@@ -172,7 +171,9 @@ class GradientsInput(FitInput):
         n_free = int((cost_model.keep | (cost_model.cost == 0.0)).sum())
         per_feature = ROWS_PER_FEATURE if is_scored else ROWS_PER_FEATURE_UNSCORED
         n_classes = self.problem.target.n_classes
-        n_contrasts = n_classes if n_classes > 2 and self.target_type == "classification" else 1
+        n_contrasts = (
+            n_classes if n_classes > 2 and self.params.target_type == "classification" else 1
+        )
         return n_free + max(1, n_contrasts * self.problem.n_rows // per_feature)
 
 
@@ -184,18 +185,19 @@ def read_gradients_input(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
     given = read_problem(parameters, plain_type(target_type), X, y, sample_weight)
     table, cost_model = given.problem.table, given.problem.cost_model
     refuse_categories(table.names, table.categories, METHOD)
-    params = read_params(estimator, given.seed)
+    params = read_params(estimator, target_type, given.seed)
     Units(cost_model, np.arange(table.n_features), params.group_mode)
     n_kept = int(cost_model.keep.sum())
     check_against(table.n_features, estimator.n_features, estimator.init, n_kept)
     check_varies(given.problem.target)
     params.check_rows(given.problem.n_rows)
-    return given.extended(GradientsInput, target_type=target_type, params=params, penalty=penalty)
+    return given.extended(GradientsInput, params=params, penalty=penalty)
 
 
-def read_params(estimator: Any, seed: int) -> SearchParams:
+def read_params(estimator: Any, target_type: TargetType, seed: int) -> SearchParams:
     """The parameters of the search."""
     return SearchParams(
+        target_type,
         order=estimator.order,
         batch_size=max(estimator.batch_size, estimator.order + 2),
         accumulate=estimator.accumulate,
@@ -204,6 +206,7 @@ def read_params(estimator: Any, seed: int) -> SearchParams:
         tol=estimator.tol,
         init=estimator.init,
         group_mode=estimator.group_mode,
+        standardize=estimator.standardize,
         seed=seed,
     )
 

@@ -50,17 +50,11 @@ MOMENTS, SAVED_MOMENTS = ("moments", "target_moments"), ("weight", "mean", "squa
 
 
 class StreamSession:
-    """Reads blocks that match the schema of the first, buffers small ones, updates the stream.
+    """Reads blocks that match the schema and the target of the first, and buffers small ones."""
 
-    ``like`` is a target without rows that holds the known classes.
-    """
-
-    def __init__(
-        self, schema: TableSchema, like: Target, target_type: TargetType, stream: Stream
-    ) -> None:
+    def __init__(self, schema: TableSchema, like: Target, stream: Stream) -> None:
         self.schema = schema
         self.like = like
-        self.target_type = target_type
         self.stream = stream
         self.buffer: list[tuple[Any, FloatArray, FloatArray]] = []
 
@@ -156,7 +150,7 @@ def open_session(estimator: Any, X: Any, y: Any, classes: Any) -> StreamSession:
     stream = _make_stream(estimator, table.names, target_type, penalty)
     n_kept = int(stream.cost_model.keep.sum())
     check_against(table.n_features, estimator.n_features, estimator.init, n_kept)
-    return StreamSession(table.schema, Target(like.values[:0], like.classes), target_type, stream)
+    return StreamSession(table.schema, Target(like.values[:0], like.classes), stream)
 
 
 def _make_stream(
@@ -164,14 +158,8 @@ def _make_stream(
 ) -> Stream:
     cost_model = as_costs(estimator.costs, estimator.feature_groups).bind(names)
     cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
-    return Stream(
-        cost_model,
-        read_params(estimator, read_seed(estimator.random_state)),
-        target_type,
-        standardize=estimator.standardize,
-        penalty=penalty,
-        n_wanted=estimator.n_features,
-    )
+    params = read_params(estimator, target_type, read_seed(estimator.random_state))
+    return Stream(cost_model, params, penalty, estimator.n_features)
 
 
 def known_classes(target_type: str, X: Any) -> Any:
@@ -194,7 +182,7 @@ def save_session(session: StreamSession, estimator: Any, file: str | os.PathLike
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "target_type": session.target_type,
+        "target_type": stream.params.target_type,
         "names": list(schema.names) if schema.has_names else schema.n_features,
         "parameters": {name: getattr(estimator, name) for name in SAVED_PARAMETERS},
         "random": stream.rng.bit_generator.state,
@@ -268,7 +256,7 @@ def _session_of(header: dict[str, Any], arrays: dict[str, Any], estimator: Any) 
         if f"{name}_mean" in arrays:
             found = Moments(*(arrays[f"{name}_{field}"] for field in SAVED_MOMENTS))
             setattr(stream, name, found._replace(weight=float(found.weight)))
-    session = StreamSession(schema, Target(np.empty(0), arrays.get("classes")), target_type, stream)
+    session = StreamSession(schema, Target(np.empty(0), arrays.get("classes")), stream)
     if "buffer_y" in arrays:
         rows = arrays.get("buffer_X")
         if rows is None:

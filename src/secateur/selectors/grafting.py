@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from secateur.data.target import TargetType
 from secateur.selectors.grafting_base import GraftingSelector
-from secateur.selectors.parameters import store_parameters, with_parameters
+from secateur.selectors.parameters import SHARED_ATTRIBUTES, store_parameters, with_parameters
 from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
 
 FIRST = """model : {"linear", "mlp"}, default="linear"
@@ -64,12 +64,8 @@ executor : DaskExecutor, default=None
 verbose : int, default=0
     1 shows a progress bar."""
 
-ATTRIBUTES = """path_ : SelectionPath
+ATTRIBUTES = f"""path_ : SelectionPath
     Supports, costs and scores: a step is one L1 penalty, or one graft.
-selection_ : Selection
-    The chosen step; print it for a sentence.
-support_ : array of bool, shape (n_features_in_,)
-ranking_ : array of int, shape (n_features_in_,)
 coef_ : array of shape (n_features_in_,), or (n_outputs, n_features_in_) for classes
     In the units of X, also where columns were standardised. Linear models only.
 intercept_ : float, or array of shape (n_outputs,) for classes
@@ -87,11 +83,7 @@ n_grafts_ : int
     Number of weights that were freed.
 n_iter_ : int
     Grafting rounds.
-n_features_in_ : int
-feature_names_in_ : array of str
-    Only if X has names.
-classes_ : array
-    Only for classification."""
+{SHARED_ATTRIBUTES}"""
 
 
 @with_parameters(FIRST, CLASSIFICATION, LAST, attributes=ATTRIBUTES)

@@ -294,10 +294,7 @@ def _read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
 
 
 def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """X, y and weights; a stream or a stored table is copied to a file of numbers.
-
-    Columns are checked before anything is written.
-    """
+    """X, y and weights; a stream or a stored table is checked and copied to a file of numbers."""
 
     def check(names: tuple[str, ...], categorical: Sequence[int]) -> None:
         refuse_categories(names, categorical, "grafting")

@@ -153,6 +153,17 @@ def store_parameters(estimator: Any, arguments: Mapping[str, Any]) -> None:
     vars(estimator).update(own)
 
 
+SHARED_ATTRIBUTES = """selection_ : Selection
+    The chosen step; print it for a sentence.
+support_ : array of bool, shape (n_features_in_,)
+ranking_ : array of int, shape (n_features_in_,)
+n_features_in_ : int
+feature_names_in_ : array of str
+    Only if X has names.
+classes_ : array
+    Only for classification."""
+"""The documentation of the attributes that all selectors have."""
+
 Class = TypeVar("Class", bound=type)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +35,7 @@ class Evaluator:
         self.features.append(feature)
 
     def scores(self, candidates: IntArray, target: FloatArray | None = None) -> FloatArray:
-        """Scores of the accepted features with each candidate, (n_candidates, n_folds).
-
-        With another target each candidate is scored alone, for that target.
-        """
+        """Scores with each candidate, (n_candidates, n_folds); of each alone for another target."""
         accepted = self.features if target is None else []
         subsets = [np.array([*accepted, int(j)]) for j in candidates]
         return self.subset_scores(subsets, self.target if target is None else target)
@@ -69,14 +66,6 @@ class Evaluator:
         raise NotImplementedError
 
 
-class Trials(NamedTuple):
-    """Arguments of `Evaluator.scores` for one worker, after the accepted features."""
-
-    accepted: Sequence[int]
-    candidates: IntArray
-    target: FloatArray | None
-
-
 class EvaluatorCopy:
     """The pickled evaluator, and on a worker a copy that follows the accepted features."""
 
@@ -99,9 +88,12 @@ class EvaluatorCopy:
             return working
 
 
-def score_on_worker(copy: EvaluatorCopy, trials: Trials) -> FloatArray:
-    """Scores of some candidates."""
-    return copy.after(trials.accepted).scores(trials.candidates, trials.target)
+def score_on_worker(
+    copy: EvaluatorCopy, trials: tuple[Sequence[int], IntArray, FloatArray | None]
+) -> FloatArray:
+    """Scores of some candidates, after the accepted features."""
+    accepted, candidates, target = trials
+    return copy.after(accepted).scores(candidates, target)
 
 
 class DistributedScores:
@@ -118,5 +110,5 @@ class DistributedScores:
         if n_parts < 2:  # not worth sending
             return self._evaluator.scores(candidates, target)
         parts = np.array_split(candidates, n_parts)
-        tasks = [Trials(tuple(self._evaluator.features), part, target) for part in parts]
+        tasks = [(tuple(self._evaluator.features), part, target) for part in parts]
         return np.concatenate(self._executor.map(score_on_worker, tasks, self._copy, "candidates"))

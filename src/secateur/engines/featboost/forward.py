@@ -10,18 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from secateur.data.costs import CostModel
-from secateur.engines.featboost.candidates import (
-    RoundResult,
-    SelectedFeatures,
-    best_candidate,
-    gain_per_cost,
-    top_ranked,
-)
 from secateur.engines.featboost.evaluator import DistributedScores, Evaluator
 from secateur.engines.featboost.weighting import Weighting, weight_summary
 from secateur.path.step import Score, Step
-from secateur.path.stopping import StopReason
-from secateur.typing import FloatArray, IntArray, TaskExecutor
+from secateur.path.stopping import StopReason, within_budget
+from secateur.typing import BoolArray, FloatArray, IntArray, TaskExecutor
+
+SCORE_TOL = 1e-12  # scores that differ by less are ties: folds are averaged in floating point
 
 
 class Ranker(Protocol):
@@ -54,6 +49,65 @@ class ForwardParams:
     metric: str = "score"
 
 
+class SelectedFeatures:
+    """The accepted features in order of entry, and their costs."""
+
+    def __init__(self, cost_model: CostModel, budget: float | None = None) -> None:
+        self._cost_model = cost_model
+        self._budget = budget
+        keep = cost_model.keep
+        self.order: list[int] = [int(j) for j in np.flatnonzero(keep)]
+        self.used: BoolArray = keep.copy()
+        self.spent = 0.0
+        self.cost: FloatArray = cost_model.costs(self.used)
+        self.entry_cost: FloatArray = self.cost
+
+    def add(self, feature: int) -> None:
+        """Accept one more feature."""
+        self.spent += float(self.cost[feature])
+        self.used[feature] = True
+        self.order.append(feature)
+        self.cost = self._cost_model.costs(self.used)
+        # accepted features cost nothing more, but ties in the ranking use their cost at entry
+        self.entry_cost = np.where(self.used, self.entry_cost, self.cost)
+
+    @property
+    def features(self) -> IntArray:
+        """The features in order of entry."""
+        return np.array(self.order, dtype=np.int64)
+
+    @property
+    def allowed(self) -> BoolArray:
+        """The accepted features, and those within the budget."""
+        if self._budget is None:
+            return np.ones(len(self.used), np.bool_)
+        allowed: BoolArray = self.used | within_budget(self.spent + self.cost, self._budget)
+        return allowed
+
+
+def best_candidate(score: FloatArray, cost: FloatArray) -> int:
+    """The position of the best score; ties by cost, then by rank.
+
+    >>> best_candidate(np.array([0.5, 0.7, 0.7]), np.array([1.0, 5.0, 2.0]))
+    2
+    """
+    usable = np.where(np.isnan(score), -np.inf, score)
+    best = np.flatnonzero(usable >= usable.max() - SCORE_TOL)
+    return int(best[np.argmin(cost[best])])
+
+
+def gain_per_cost(score: FloatArray, before: float, cost: FloatArray) -> FloatArray:
+    """The gain of each candidate divided by its cost; infinite for a gain at no cost.
+
+    >>> gain_per_cost(np.array([0.6, 0.7, 0.5]), 0.5, np.array([1.0, 4.0, 0.0]))
+    array([0.1 , 0.05, 0.  ])
+    """
+    gain = score - before
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_cost = np.where(gain > 0.0, gain / cost, gain)
+    return np.where(np.isnan(by_cost), gain, by_cost)
+
+
 class ForwardSelection:
     """Accepts one feature after another: the state of a selection, and its ``trace``."""
 
@@ -79,10 +133,7 @@ class ForwardSelection:
             evaluator.accept(feature)
 
     def trace(self) -> Generator[Step, None, StopReason]:
-        """A step for each accepted feature, after one with the kept features.
-
-        If there is none of either, a step without features.
-        """
+        """A step for the kept features, one for each accepted; one without features if none is."""
         has_stepped = bool(self._selected.order)
         if has_stepped:
             yield self._first_step()
@@ -95,7 +146,7 @@ class ForwardSelection:
             else:
                 reason = found
         if not has_stepped:
-            yield self._step(None, {})
+            yield self._step(None)
         return reason
 
     def _next(self) -> Step | StopReason:
@@ -104,22 +155,26 @@ class ForwardSelection:
 
     @property
     def _is_full(self) -> bool:
-        return self._selected.is_full(self._params.max_features)
+        n_features, limit = len(self._selected.used), self._params.max_features
+        return len(self._selected.order) >= min(n_features, n_features if limit is None else limit)
 
     def _first_step(self) -> Step:
         """The step of the kept features."""
         folds = self._evaluator.current()
         self._utility = float(folds.mean())
-        return self._step(folds, {})
+        return self._step(folds)
 
     def _top_ranked(self) -> IntArray:
-        selected = self._selected
-        return top_ranked(
-            self._importance, selected.entry_cost, selected.allowed, self._params.n_candidates
-        )
+        """The most important features within the budget; ties by cost, then by position."""
+        if not (self._importance > 0.0).any():
+            return np.empty(0, np.int64)
+        order = np.lexsort((self._selected.entry_cost, -self._importance))
+        return order[self._selected.allowed[order]][: self._params.n_candidates]
 
-    def _best(self, ranked: IntArray, tried: IntArray, target: FloatArray | None) -> RoundResult:
-        """The best of the features that are tried."""
+    def _best(
+        self, ranked: IntArray, tried: IntArray, target: FloatArray | None = None
+    ) -> tuple[int, FloatArray, dict[str, Any]]:
+        """The best of the features that are tried, its scores, and details of its step."""
         cost = self._selected.cost[tried]
         folds = self._scores(tried, target)
         score = folds.mean(axis=1)
@@ -127,19 +182,20 @@ class ForwardSelection:
         if self._params.per_cost and math.isfinite(self._utility):
             rated = gain_per_cost(score, self._utility, cost)
         best = best_candidate(rated, cost)
-        feature = int(tried[best])
-        rank = int(np.flatnonzero(ranked == feature)[0]) + 1
-        return RoundResult(tried, score, feature, folds[best], rank)
-
-    def _gain(self, folds: FloatArray) -> float:
-        return float(folds.mean()) - self._utility
+        details = {  # plain values only: lists become text
+            "rank": int(np.flatnonzero(ranked == tried[best])[0]) + 1,
+            "n_tried": len(tried),
+            "tried": " ".join(map(str, tried.tolist())),
+            "tried_scores": " ".join(f"{value:.6g}" for value in score),
+        }
+        return int(tried[best]), folds[best], details
 
     def _accept(self, feature: int, folds: FloatArray) -> None:
         self._selected.add(feature)
         self._evaluator.accept(feature)
         self._utility = float(folds.mean())
 
-    def _step(self, folds: FloatArray | None, details: dict[str, Any]) -> Step:
+    def _step(self, folds: FloatArray | None, **details: Any) -> Step:
         score = None
         if folds is not None:  # an inner score: the test rows also chose the features
             metric = self._params.metric
@@ -172,22 +228,20 @@ class FeatBoost(ForwardSelection):
         if self._is_full:
             return StopReason.MAX_FEATURES
         for after_reset in (False, True):
-            found = self._try_candidates()  # lines 4 to 7
-            if found is not None and self._gain(found.folds) > self._params.epsilon:
-                return self._accept_best(found, after_reset=after_reset)  # lines 8 to 16
+            self._importance = self._rank()  # lines 4 to 7
+            ranked = self._top_ranked()
+            new = ranked[~self._selected.used[ranked]]
+            if len(new):
+                feature, folds, details = self._best(ranked, new)
+                gain = float(folds.mean()) - self._utility
+                if gain > self._params.epsilon:
+                    return self._accepted(feature, folds, gain, **details, after_reset=after_reset)
             # lines 17 to 19; with the initial weights the ranking would be the same, and fail again
             if not self._params.reset or self._weighting.is_initial:
                 break
             self._weighting.reset()
-        new = self._selected.allowed[~self._selected.used]
-        return StopReason.NO_GAIN if new.any() else StopReason.COST_BUDGET
-
-    def _try_candidates(self) -> RoundResult | None:
-        """Score the best ranked together with the accepted features; None if there are none."""
-        self._importance = self._rank()
-        ranked = self._top_ranked()
-        new = ranked[~self._selected.used[ranked]]
-        return self._best(ranked, new, None) if len(new) else None
+        allowed = self._selected.allowed[~self._selected.used]
+        return StopReason.NO_GAIN if allowed.any() else StopReason.COST_BUDGET
 
     def _rank(self) -> FloatArray:
         weighting = self._weighting
@@ -197,30 +251,22 @@ class FeatBoost(ForwardSelection):
             self._first_ranking = self._ranker.rank(self._target, weighting.weight)
         return self._first_ranking
 
-    def _accept_best(self, found: RoundResult, *, after_reset: bool) -> Step:
-        """Accept the best candidate, and re-weight the rows if more features may follow."""
-        details = {
-            **found.details(self._gain(found.folds)),
-            "after_reset": after_reset,
-            **weight_summary(self._weighting.weight),
-        }
-        self._accept(found.feature, found.folds)
+    def _accepted(self, feature: int, folds: FloatArray, gain: float, **details: Any) -> Step:
+        """Accept the best candidate, and re-weight the rows if more features may follow (8-16)."""
+        details |= {"gain": finite(gain), **weight_summary(self._weighting.weight)}
+        self._accept(feature, folds)
         if not self._is_full:
             self._weighting.update(self._ranker, self._selected.features)
-        return self._step(found.folds, details)
+        return self._step(folds, **details)
 
 
 class IIS(ForwardSelection):
-    """Iterative Input Selection: accept features for what the ones before leave unexplained.
-
-    In each round the features are ranked for the current target, the best ranked are scored alone
-    on it, and the best of these is accepted. The next target is the residual
+    """Iterative Input Selection: the next target is what the accepted features leave unexplained.
 
         y^{i+1} = y^i - prediction of y^i from the features so far            (Eq. 4.3)
 
-    of held-out predictions: those of training rows would leave none where a model memorises its
-    rows. It ends when a feature is best a second time, or when the score of all features for the
-    original target rises by no more than epsilon.
+    The predictions are held-out: those of training rows would leave nothing where a model
+    memorises its rows.
     """
 
     def _first_step(self) -> Step:
@@ -236,14 +282,19 @@ class IIS(ForwardSelection):
         if len(ranked) == 0:
             has_budget = self._selected.allowed.any()
             return StopReason.NO_GAIN if has_budget else StopReason.COST_BUDGET
-        found = self._best(ranked, ranked, self._target)
-        if self._selected.used[found.feature]:
+        feature, _, details = self._best(ranked, ranked, self._target)
+        if self._selected.used[feature]:
             return StopReason.REPEATED
-        folds: FloatArray = self._evaluator.scores(np.array([found.feature]))[0]
-        gain = self._gain(folds)
+        folds: FloatArray = self._evaluator.scores(np.array([feature]))[0]
+        gain = float(folds.mean()) - self._utility
         if not gain > self._params.epsilon:
             return StopReason.NO_GAIN
-        details = {**found.details(gain), "target_variance": float(np.var(self._target))}
-        self._accept(found.feature, folds)
+        details |= {"gain": finite(gain), "target_variance": float(np.var(self._target))}
+        self._accept(feature, folds)
         self._target = self._target - self._evaluator.predicted(self._target)
-        return self._step(folds, details)
+        return self._step(folds, **details)
+
+
+def finite(gain: float) -> float | None:
+    """None for the gain of the first feature, which is infinite."""
+    return gain if math.isfinite(gain) else None

@@ -47,6 +47,7 @@ class SearchParams:
     ``init`` is v at the start, one number or one per feature.
     """
 
+    target_type: TargetType
     order: int = 4
     batch_size: int = 1000
     accumulate: int = 1
@@ -55,7 +56,14 @@ class SearchParams:
     tol: float = 1e-5
     init: Any = 0.0
     group_mode: GroupMode = "hard"
+    standardize: bool = True
     seed: int = 0
+
+    @property
+    def objective(self) -> Objective:
+        """The objective for the type of target."""
+        is_regression = self.target_type == "regression"
+        return Objective("residual variance" if is_regression else "error rate")
 
     def epochs(self, n_rows: int) -> int:
         """The largest number of passes over the rows."""
@@ -79,11 +87,6 @@ class SearchParams:
             )
 
 
-def objective_of(target_type: TargetType) -> Objective:
-    """The objective for a kind of target."""
-    return Objective("residual variance" if target_type == "regression" else "error rate")
-
-
 def contrasts(target: Target, target_type: TargetType) -> FloatArray:
     """One row per contrast of the target, not yet standardised.
 
@@ -100,11 +103,9 @@ def contrasts(target: Target, target_type: TargetType) -> FloatArray:
 
 
 def standardize_contrasts(y: FloatArray, weight: FloatArray) -> FloatArray:
-    """Mean 0 and variance 1 for each contrast; those that do not vary are left out.
-
-    Centred labels have the same expectation of y x for centred x, and less noise.
-    """
+    """Mean 0 and variance 1 for each contrast; those that do not vary are left out."""
     share = weight / weight.sum()
+    # centred labels have the same expectation of y x for centred x, and less noise
     centred = y - (y @ share)[:, None]
     deviation = np.sqrt((centred * centred) @ share)
     varies = deviation > 1e-12 * np.abs(y).max(axis=1, initial=0.0)
@@ -213,19 +214,13 @@ def best_single_gain(batches: Batches, threads: Threads) -> float:
 
 
 def make_batches(
-    problem: Problem,
-    target_type: TargetType,
-    params: SearchParams,
-    *,
-    standardize: bool,
-    threads: Threads,
-    executor: DaskExecutor | None = None,
+    problem: Problem, params: SearchParams, threads: Threads, executor: DaskExecutor | None = None
 ) -> Batches:
     """Standardise the columns and targets of a problem, and sort its rows."""
     cost = problem.cost_model.costs(problem.cost_model.keep)
-    columns = centre(problem.table, problem.weight, standardize=standardize, cost=cost)
+    columns = centre(problem.table, problem.weight, standardize=params.standardize, cost=cost)
     units = Units(problem.cost_model, columns.features, params.group_mode)
-    targets = standardize_contrasts(contrasts(problem.target, target_type), problem.weight)
+    targets = standardize_contrasts(contrasts(problem.target, params.target_type), problem.weight)
     rows, weight = _repeated(problem.weight)
     order = _content_order(columns, problem.target.values, rows)
     rows, weight = rows[order], weight[order]
@@ -236,8 +231,8 @@ def make_batches(
     if executor is not None:
         arguments = (columns, params.order, scale)
         gradients = DistributedGradients(estimator, arguments, executor).gradients
-    objective = objective_of(target_type)
-    return Batches(columns, units, rows, targets[:, rows], weight, objective, estimator, gradients)
+    y, objective = targets[:, rows], params.objective
+    return Batches(columns, units, rows, y, weight, objective, estimator, gradients)
 
 
 def _repeated(weight: FloatArray) -> tuple[IntArray, FloatArray]:

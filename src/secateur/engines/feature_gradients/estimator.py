@@ -90,6 +90,15 @@ class _Buffers:
         return array
 
 
+class _Work(NamedTuple):
+    """A batch, the divisors of its chains, and what an estimator prepares for it."""
+
+    batch: Batch
+    chain: Chain
+    n_cells: int
+    part: Any = None
+
+
 class Estimator:
     """Estimates z of batches and its gradient by s.
 
@@ -112,21 +121,20 @@ class Estimator:
 
     def signals(self, batch: Batch) -> FloatArray:
         """The z of each target on one batch."""
-        chain = chain_of(self._order, batch.weight, self._scale)
-        return _signals(chain, batch, self._walk(self._prepare(batch), batch, chain, -1))
+        work = self._prepare(batch, chain_of(self._order, batch.weight, self._scale))
+        return _signals(work, self._walk(work, -1))
 
     def add_gradient(self, batch: Batch, objective: Objective) -> FloatArray:
         """The z of each target; d(mean objective)/ds is added to the sum."""
-        chain = chain_of(self._order, batch.weight, self._scale)
-        part = self._prepare(batch)
+        work = self._prepare(batch, chain_of(self._order, batch.weight, self._scale))
         walks: list[FloatArray] = [np.empty(0)] * 2
 
         def walk(_: int, number: int) -> None:
-            walks[number] = self._walk(part, batch, chain, 1 if number else -1)
+            walks[number] = self._walk(work, 1 if number else -1)
 
-        self._run_two(walk, self._n_cells(part, batch))
-        z = _signals(chain, batch, walks[0])
-        self._add(part, batch, chain, walks, objective.derivative(z))
+        self._run_two(walk, work.n_cells)
+        z = _signals(work, walks[0])
+        self._add(work, walks, objective.derivative(z))
         return z
 
     def gradients(
@@ -150,39 +158,39 @@ class Estimator:
         else:
             self._threads.share(task, 2)
 
-    def _prepare(self, batch: Batch) -> Any:
-        """What both walks over a batch share."""
-
-    def _n_cells(self, part: Any, batch: Batch) -> int:
+    def _prepare(self, batch: Batch, chain: Chain) -> _Work:
         raise NotImplementedError
 
-    def _walk(self, part: Any, batch: Batch, chain: Chain, direction: int) -> FloatArray:
+    def _walk(self, work: _Work, direction: int) -> FloatArray:
         """R (direction -1, from the last row) or l (1, one link fewer), in batch order."""
         raise NotImplementedError
 
-    def _add(
-        self, part: Any, batch: Batch, chain: Chain, walks: list[FloatArray], by_z: FloatArray
-    ) -> None:
+    def _add(self, work: _Work, walks: list[FloatArray], by_z: FloatArray) -> None:
         """Add the gradient of one batch."""
         raise NotImplementedError
 
 
-def _signals(chain: Chain, batch: Batch, r: FloatArray) -> FloatArray:
+def _signals(work: _Work, r: FloatArray) -> FloatArray:
     """The z of each target from r of shape (targets, order + 1, N)."""
-    links: FloatArray = np.einsum("tqn,tn->tq", r[:, 1:], batch.weight * batch.y)
-    z: FloatArray = links @ chain.value
+    links: FloatArray = np.einsum("tqn,tn->tq", r[:, 1:], work.batch.weight * work.batch.y)
+    z: FloatArray = links @ work.chain.value
     return z
 
 
 def _row_factors(
-    chain: Chain, batch: Batch, walks: list[FloatArray], by_z: FloatArray
+    work: _Work, walks: list[FloatArray], by_z: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """``given`` and ``carried`` of each row, of shape (targets * order, N)."""
+    batch, chain = work.batch, work.chain
     order, n = len(chain.step), len(batch.rows)
     backward, forward = walks
     given = np.einsum("pq,tqn->tpn", chain.slope, backward[:, :order]) * batch.weight
     given *= by_z[:, None, None]
     return given.reshape(-1, n), (forward * batch.weight).reshape(-1, n)
+
+
+def _links(chain: Chain, direction: int) -> FloatArray:
+    return chain.step if direction < 0 else chain.step[:-1].copy()
 
 
 class DenseEstimator(Estimator):
@@ -197,36 +205,23 @@ class DenseEstimator(Estimator):
         """Set the inclusion of each column for the batches that follow."""
         self._s = s.astype(self._dtype)
 
-    def _n_cells(self, part: Any, batch: Batch) -> int:  # noqa: ARG002
-        return len(batch.rows) * len(self._s)
+    def _prepare(self, batch: Batch, chain: Chain) -> _Work:
+        return _Work(batch, chain, len(batch.rows) * len(self._s))
 
-    def _add(
-        self,
-        part: Any,  # noqa: ARG002
-        batch: Batch,
-        chain: Chain,
-        walks: list[FloatArray],
-        by_z: FloatArray,
-    ) -> None:
-        factors = _row_factors(chain, batch, walks, by_z)
+    def _add(self, work: _Work, walks: list[FloatArray], by_z: FloatArray) -> None:
+        rows, factors = work.batch.rows, _row_factors(work, walks, by_z)
         given, carried = (factor.astype(self._dtype) for factor in factors)
         slope = self._buffers.array("slope", self._s.shape, self._dtype)
 
         def part_of_columns(start: int, stop: int) -> None:
             carry = np.empty((len(given), dense.TILE), self._dtype)
-            dense.slopes_by_feature(self._X, batch.rows, given, carried, start, stop, carry, slope)
+            dense.slopes_by_feature(self._X, rows, given, carried, start, stop, carry, slope)
 
         self._threads.run(part_of_columns, len(self._s), dense.TILE)
         self._gradient += slope / np.float64(len(by_z))
 
-    def _walk(
-        self,
-        part: Any,  # noqa: ARG002
-        batch: Batch,
-        chain: Chain,
-        direction: int,
-    ) -> FloatArray:
-        step = chain.step if direction < 0 else chain.step[:-1].copy()
+    def _walk(self, work: _Work, direction: int) -> FloatArray:
+        batch, step = work.batch, _links(work.chain, direction)
         y = np.ascontiguousarray(batch.y[:, ::direction])
         r = np.zeros((len(y), len(step) + 1, len(batch.rows)))
         r[:, 0] = y
@@ -274,24 +269,14 @@ class SparseEstimator(Estimator):
         self._gradient_by_means = 0.0
         return collected
 
-    def _n_cells(self, part: _Renumbered, batch: Batch) -> int:  # noqa: ARG002
-        return len(part.z)
-
-    def _add(
-        self,
-        part: _Renumbered,
-        batch: Batch,
-        chain: Chain,
-        walks: list[FloatArray],
-        by_z: FloatArray,
-    ) -> None:
-        given, carried = _row_factors(chain, batch, walks, by_z / len(by_z))
+    def _add(self, work: _Work, walks: list[FloatArray], by_z: FloatArray) -> None:
+        given, carried = _row_factors(work, walks, by_z / len(by_z))
         before = np.cumsum(carried, axis=1) - carried
         after = np.cumsum(given[:, ::-1], axis=1)[:, ::-1] - given
         by_means = (given * before).sum(axis=0)
         self._gradient_by_means += by_means.sum()
         centre = by_means + (carried * after).sum(axis=0)
-        self._add_by_halves(part, given, carried, centre)
+        self._add_by_halves(work.part, given, carried, centre)
 
     def _add_by_halves(
         self, part: _Renumbered, given: FloatArray, carried: FloatArray, centre: FloatArray
@@ -324,7 +309,7 @@ class SparseEstimator(Estimator):
         filled[: len(lanes)] = lanes
         return np.ascontiguousarray(filled.reshape(n_fours, sparse.FOUR, -1).transpose(0, 2, 1))
 
-    def _prepare(self, batch: Batch) -> _Renumbered:
+    def _prepare(self, batch: Batch, chain: Chain) -> _Work:
         indptr, indices, data, _ = self._rows
         n_cells = int((indptr[batch.rows + 1] - indptr[batch.rows]).sum())
         if self._base > np.iinfo(np.int32).max - n_cells:
@@ -340,10 +325,11 @@ class SparseEstimator(Estimator):
             ptr, index, z, zs, u, columns, mean,
         )  # fmt: skip
         self._base += n_columns
-        return _Renumbered(ptr, index, z, zs, u, columns[:n_columns], mean[:n_columns])
+        part = _Renumbered(ptr, index, z, zs, u, columns[:n_columns], mean[:n_columns])
+        return _Work(batch, chain, n_cells, part)
 
-    def _walk(self, part: _Renumbered, batch: Batch, chain: Chain, direction: int) -> FloatArray:
-        step = chain.step if direction < 0 else chain.step[:-1].copy()
+    def _walk(self, work: _Work, direction: int) -> FloatArray:
+        batch, part, step = work.batch, work.part, _links(work.chain, direction)
         r = np.zeros((len(batch.y), len(step) + 1, len(batch.rows)))
         r[:, 0] = batch.y
         if len(step):

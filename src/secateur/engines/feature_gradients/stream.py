@@ -20,10 +20,8 @@ from secateur.data.target import Target
 from secateur.engines.feature_gradients.batches import (
     Batches,
     SearchParams,
-    TargetType,
     best_single_gain,
     contrasts,
-    objective_of,
     times_covariance,
     top_eigenvalue,
 )
@@ -43,32 +41,24 @@ EIGENVALUE_ROWS = 2000  # rows of a block that enter the eigenvalue
 
 
 class Stream:
-    """State of a search along a stream.
-
-    ``penalty`` None takes one from the first block; ``n_wanted`` features adapt it.
-    """
+    """A search along a stream; a penalty of None comes from the first block, and is adapted."""
 
     def __init__(
         self,
         cost_model: CostModel,
         params: SearchParams,
-        target_type: TargetType,
-        *,
-        standardize: bool,
         penalty: float | None,
         n_wanted: int | None = None,
     ) -> None:
         self.cost_model = cost_model
         self.params = params
-        self.target_type = target_type
         self.penalty = penalty
         self.n_wanted = n_wanted
-        self._standardize = standardize
         self.units = Units(cost_model, np.arange(cost_model.n_features), params.group_mode)
         start = np.clip(self.units.initial_v(params.init), -BOUND, BOUND)
         start[self.units.kept] = np.inf
         self.adam = Adam(start, BOUND)
-        self.objective_function = objective_of(target_type)
+        self.objective_function = params.objective
         self.rng = np.random.default_rng(params.seed)
         self.moments: Moments | None = None
         self.target_moments: Moments | None = None
@@ -85,13 +75,13 @@ class Stream:
 
     def update(self, table: Table, target: Target, weight: FloatArray, threads: Threads) -> None:
         """Use a block of at least ``min_rows`` rows, all of positive weight."""
-        y = contrasts(target, self.target_type)
+        y = contrasts(target, self.params.target_type)
         moments, by_target = moments_of(table, weight), _row_moments(y, weight)
         if self.moments is not None and self.target_moments is not None:
             moments = self.moments.joined(moments)
             by_target = self.target_moments.joined(by_target)
         self.moments, self.target_moments = moments, by_target
-        columns = centre_by(table, moments, standardize=self._standardize)
+        columns = centre_by(table, moments, standardize=self.params.standardize)
         self._update_eigenvalue(columns, threads)
         estimator = make_estimator(columns, self.params.order, self.scale, threads)
         batches = Batches(
@@ -148,7 +138,7 @@ class Stream:
         if self.n_wanted is not None:
             v = self.units.with_size(self.units.to_columns(v), self.n_wanted)
         state = SearchState(v, self.objective, self.adam.n_steps)
-        step = step_of(self.units, state, self.penalty or 0.0, self.cost_model.n_features)
+        step = step_of(self.units, state, self.penalty or 0.0)
         details = {
             **step.details,
             "rows": self.n_rows,

@@ -35,6 +35,7 @@ class Units:
 
     def __init__(self, cost_model: CostModel, features: IntArray, mode: GroupMode = "hard") -> None:
         self.features = features
+        self.n_features = cost_model.n_features
         self._cost_model = cost_model
         groups = None if cost_model.feature_groups is None else cost_model.feature_groups[features]
         self._soft_groups: Any = groups if mode == "soft" else None

@@ -75,24 +75,22 @@ class FreeColumns:
             for k in range(len(self._places))
         ]
 
-    def held(self) -> Iterator[tuple[slice, FloatArray]]:
+    def _held(self) -> Iterator[tuple[slice, FloatArray]]:
         """The columns, for a part of the training rows at a time: the rows, and their cells."""
         yield slice(None), self.cells
 
-    def part(self, cells: FloatArray, k: int) -> FloatArray:
-        """The columns of one output's free weights."""
+    def _part(self, cells: FloatArray, k: int) -> FloatArray:
         return cells if len(self._places) == 1 else cells[self._places[k]]
 
-    def by_training_row(self, by_row: FloatArray) -> FloatArray:
-        """A value per row, for the training rows."""
+    def _by_training_row(self, by_row: FloatArray) -> FloatArray:
         return by_row if self._view.is_whole else by_row[..., self._view.rows]
 
     def gradient(self, by_row: FloatArray) -> FloatArray:
         """Gradients by all free weights, from gradients by row."""
-        here = self.by_training_row(by_row)
+        here = self._by_training_row(by_row)
         total: FloatArray = added(
-            np.concatenate([self.part(cells, k) @ row[rows] for k, row in enumerate(here)])
-            for rows, cells in self.held()
+            np.concatenate([self._part(cells, k) @ row[rows] for k, row in enumerate(here)])
+            for rows, cells in self._held()
         )
         return total
 
@@ -102,8 +100,8 @@ class FreeColumns:
         parts = np.split(step, ends)
         if self._view.is_whole:
             raw = np.empty((len(parts), len(self._view.rows)))
-            for rows, cells in self.held():
-                raw[:, rows] = [part @ self.part(cells, k) for k, part in enumerate(parts)]
+            for rows, cells in self._held():
+                raw[:, rows] = [part @ self._part(cells, k) for k, part in enumerate(parts)]
             return raw
         by_output = zip(self._places, parts, strict=True)
         return np.array([self._view.combine(self.features[at], part) for at, part in by_output])
@@ -112,18 +110,18 @@ class FreeColumns:
         self, raw: FloatArray, curvature: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Second derivatives: by pairs of weights, by outputs and weights, by pairs of outputs."""
-        curvature = self.by_training_row(curvature)
+        curvature = self._by_training_row(curvature)
         if len(curvature) == 1:
             is_constant = self._view.loss.constant_hessian
             products, sums = (
-                self._constant(curvature[0]) if is_constant else _curved(self.held(), curvature[0])
+                self._constant(curvature[0]) if is_constant else _curved(self._held(), curvature[0])
             )
             return products, sums[None], np.array([[curvature[0].sum()]])
-        shares = self.by_training_row(self._view.loss.response(raw).T)
-        weighted = shares * self.by_training_row(self._view.shares)
+        shares = self._by_training_row(self._view.loss.response(raw).T)
+        weighted = shares * self._by_training_row(self._view.shares)
         total: tuple[FloatArray, FloatArray, FloatArray] = added(
             self._coupled(cells, shares[:, rows], weighted[:, rows], curvature[:, rows])
-            for rows, cells in self.held()
+            for rows, cells in self._held()
         )
         return total
 
@@ -136,7 +134,7 @@ class FreeColumns:
         products = np.empty((ends[-1], ends[-1]))
         sums = np.empty((n_outputs, ends[-1]))
         totals = np.empty((n_outputs, n_outputs))
-        cells = [self.part(held, k) for k in range(n_outputs)]
+        cells = [self._part(held, k) for k in range(n_outputs)]
         for k in range(n_outputs):
             here = slice(ends[k], ends[k + 1])
             for other in range(n_outputs):
@@ -151,7 +149,7 @@ class FreeColumns:
 
     def _gather(self, features: IntArray) -> None:
         if not np.array_equal(features, self.features):
-            _, cells = next(self.some(features))
+            _, cells = next(self._some(features))
             self.features, self.cells = features, cells
 
     def _constant(self, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -172,14 +170,14 @@ class FreeColumns:
         known = np.array([*self._known, *fresh.tolist()], np.int64)
         products = np.empty((n_all, n_all))
         products[:n_old, :n_old] = self._products
-        products[n_old:], sums = _curved(self.some(known), curvature, n_old)
+        products[n_old:], sums = _curved(self._some(known), curvature, n_old)
         products[:n_old, n_old:] = products[n_old:, :n_old].T
         self._products = products
         self._sums = np.concatenate([self._sums, sums])
         self._known = {int(j): a for a, j in enumerate(known)}
 
-    def some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Some columns in the form of `held`; those in memory are not gathered again."""
+    def _some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+        """Some columns in the form of `_held`; those in memory are not gathered again."""
         place = {int(j): a for a, j in enumerate(self.features)}
         cells = np.empty((len(features), len(self._view.rows)))
         held = np.array([place.get(int(j), -1) for j in features], np.int64)
@@ -195,12 +193,10 @@ class ChunkedColumns(FreeColumns):
         """Whether the weights fit in one matrix."""
         return len(free.feature) <= MAX_COLUMNS
 
-    def held(self) -> Iterator[tuple[slice, FloatArray]]:
-        """The free columns, a few rows at a time."""
-        return self.some(self.features)
+    def _held(self) -> Iterator[tuple[slice, FloatArray]]:
+        return self._some(self.features)
 
-    def some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Some columns, a few rows at a time."""
+    def _some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
         for rows in row_chunks(len(self._view.rows), len(features)):
             yield rows, self._view.gather(features, rows)
 

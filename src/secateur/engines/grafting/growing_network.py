@@ -24,10 +24,7 @@ MAX_FLIPS = 5  # how often weights that became zero may try the other sign
 
 
 class GrowingNetwork:
-    """A network that grows by single connections.
-
-    Slots 0 to K - 1 are a new unit for output k; slot K + h is another input to unit h.
-    """
+    """Grows by connections: slot k < K is a new unit for output k, K + h an input of unit h."""
 
     def __init__(
         self,
@@ -103,12 +100,10 @@ class GrowingNetwork:
         return float(abs(self.network.weight[-1]))
 
     def _fit(self, newest_sign: float) -> None:
-        """Minimise Eq. 7 over the free weights; those that end at zero may try the other sign.
-
-        With fixed signs the absolute value is linear, so L-BFGS-B with bounds applies.
-        """
+        """Minimise Eq. 7 over the free weights; those that end at zero may try the other sign."""
         from scipy.optimize import minimize
 
+        # with fixed signs the absolute value is linear, so L-BFGS-B with bounds applies
         sign = np.sign(self.network.weight)
         sign[sign == 0.0] = 1.0
         sign[-1] = newest_sign or 1.0

@@ -8,7 +8,7 @@ grid of L1 penalties with warm starts, in all folds at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,10 +36,7 @@ Solving = Generator["LinearGrafting", None, "Certificate"]
 
 
 def solve_together(fits: Sequence[Solving]) -> list[Certificate]:
-    """Run several fits on the same columns; gradients of all are computed in one pass over rows.
-
-    A pass over all rows is the expensive part if the rows are in a file or on a cluster.
-    """
+    """Run several fits; the gradients of all are computed in one pass over the rows."""
     done: dict[int, Certificate] = {}
     while len(done) < len(fits):
         waiting = []
@@ -61,11 +58,10 @@ def _set_gradients(fits: Sequence[LinearGrafting]) -> None:
     dots = view.columns.dots(np.concatenate(by_row), view.threads)
     ends = np.cumsum([len(rows) for rows in by_row])[:-1]
     for fit, rows, its_dots in zip(fits, by_row, np.split(dots, ends), strict=True):
-        fit.set_gradient(rows, its_dots)
+        fit.known = fit.state.raw, rows, fit.view.standardised(its_dots, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(NamedTuple):
     """Violation and duality gap of a state, as shares of the start, and the rounds it took."""
 
     violation: float
@@ -88,7 +84,7 @@ class LinearGrafting:
         self.allowed: BoolArray | None = None
         self._refit = Refit(view, fit_intercept=params.fit_intercept)
         self._null_loss = view.mean_loss(raw) or 1.0
-        self._known: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self.known: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self.scale = float(np.abs(self.gradient()[1]).max(initial=0.0)) or 1.0
 
     def largest_l1(self) -> float:
@@ -102,14 +98,10 @@ class LinearGrafting:
 
     def gradient(self) -> tuple[FloatArray, FloatArray]:
         """Gradients of the loss by row and by weight, cached."""
-        if self._known is None or self._known[0] is not self.state.raw:
+        if self.known is None or self.known[0] is not self.state.raw:
             by_row, _ = self.view.row_gradients(self.state.raw)
-            self._known = self.state.raw, by_row, self.view.column_gradients(by_row)
-        return self._known[1:]
-
-    def set_gradient(self, by_row: FloatArray, dots: FloatArray) -> None:
-        """Set the gradients, by row and as sums over the stored columns."""
-        self._known = self.state.raw, by_row, self.view.standardised(dots, by_row)
+            self.known = self.state.raw, by_row, self.view.column_gradients(by_row)
+        return self.known[1:]
 
     def penalty(self, l1: float) -> Penalty:
         """The penalty with this ``l1``."""
@@ -123,7 +115,7 @@ class LinearGrafting:
         """`solve` as a generator that yields when it needs gradients."""
         penalty, tol, strictness = self.penalty(l1), self.params.tol, 0.3
         for n_rounds in range(self.params.max_rounds + 1):
-            if self._known is None or self._known[0] is not self.state.raw:
+            if self.known is None or self.known[0] is not self.state.raw:
                 yield self
             by_row, gradient = self.gradient()
             certificate, found = self._certify(by_row, gradient, penalty, n_rounds)
@@ -167,9 +159,11 @@ class LinearGrafting:
         excess = np.where(used, 0.0, found)
         excess[np.abs(gradient) <= penalty.threshold * (1.0 + HAIR)] = 0.0
         n_new = max(FIRST_FREE, int(used.sum()))
-        output, feature = _largest(excess, n_new + FIRST_FREE)
-        order = np.lexsort((feature, output, -excess[output, feature]))
-        order = order[: n_new + FIRST_FREE]
+        smallest, n_most = 0.0, n_new + FIRST_FREE
+        if excess.size > n_most:  # the largest, with ties of the last of them; no zeros
+            smallest = float(np.partition(excess, -n_most, axis=None)[-n_most])
+        output, feature = np.nonzero(excess >= smallest if smallest > 0.0 else excess)
+        order = np.lexsort((feature, output, -excess[output, feature]))[:n_most]
         free = []
         for k in range(len(used)):
             here = feature[order[output[order] == k]][:n_new]
@@ -191,13 +185,10 @@ class LinearGrafting:
         """Fit the free weights of all outputs again."""
         self._refit.fit(self.state, Free.of(free), penalty, goal)
         if self.params.fit_intercept and len(free) > 1:
-            self._centre_intercepts()
-
-    def _centre_intercepts(self) -> None:
-        """Remove the shift common to all classes, which changes no probability."""
-        shift = self.state.intercept.mean()
-        self.state.intercept -= shift
-        self.state.raw = self.state.raw - shift
+            # remove the shift common to all classes, which changes no probability
+            shift = self.state.intercept.mean()
+            self.state.intercept -= shift
+            self.state.raw = self.state.raw - shift
 
     def support(self) -> IntArray:
         """The features in use, in order of entry."""
@@ -219,15 +210,6 @@ class LinearGrafting:
         centre, inverse, fill = self.view.user_units(features)
         weight, intercept = self.state.weight[:, features], self.state.intercept.copy()
         return LinearModel(self.view.loss, features, weight * inverse, centre, fill, intercept)
-
-
-def _largest(excess: FloatArray, n: int) -> tuple[IntArray, IntArray]:
-    """Positions of the n largest values, with ties of the last of them; no zeros."""
-    smallest = 0.0
-    if excess.size > n:
-        smallest = float(np.partition(excess, excess.size - n, axis=None)[excess.size - n])
-    output, feature = np.nonzero(excess >= smallest if smallest > 0.0 else excess)
-    return output, feature
 
 
 class LinearRun:

@@ -254,16 +254,11 @@ class Network:
         return len(self.feature)
 
     def __str__(self) -> str:
-        names = ("unit", "output", "feature", "weight", "bias")
-        lines: list[tuple[str, ...]] = [names]
-        for row in self.to_rows():
-            cells = (row[name] for name in names)
-            lines.append(tuple(f"{c:.4g}" if isinstance(c, float) else str(c) for c in cells))
-        widths = [max(len(line[c]) for line in lines) for c in range(5)]
-        return "\n".join(
-            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        )
+        rows = [row.values() for row in self.to_rows()]
+        cells = [[f"{c:.4g}" if isinstance(c, float) else str(c) for c in row] for row in rows]
+        lines = [["unit", "output", "feature", "weight", "bias"], *cells]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
     def __repr__(self) -> str:
         n_units, n_features = len(self.hidden_bias), len(set(self.feature))

@@ -173,45 +173,27 @@ class Refit:
     def _step_on_columns(
         self, state: LinearState, free: Free, penalty: Penalty, goal: float
     ) -> bool:
-        """One Newton step for each output in turn, on the columns."""
-        is_moved = False
+        """One Newton step for each output in turn, on the columns; False if nothing changes."""
+        view, is_moved = self._view, False
         for k in range(len(state.raw)):
-            by_row, curvature = self._view.row_gradients(state.raw)
+            by_row, curvature = view.row_gradients(state.raw)
             part = free.only(k)
-            move = self._descend(by_row[k], curvature[k], state, part, penalty, goal)
-            if move is not None:
-                is_moved |= self._search(state, part, penalty, move, by_row)
+            features = part.feature
+            weight, r = state.weight[k, features], by_row[k].copy()
+            moved = weight.copy()
+            columns, *places = view.columns.at_hand(features, view.mean, view.inverse)
+            descend = descend_sparse if isinstance(columns, SparseColumns) else descend_dense
+            fixed = (curvature[k], penalty.ridge[features], penalty.threshold[features])
+            rest = (self._fit_intercept, 0.5 * goal, MAX_COLUMN_SWEEPS, r, moved)
+            shift, worst = descend(*columns, *places, *fixed, *rest)
+            if worst <= goal:
+                continue
+            intercept, raw = np.zeros(len(state.raw)), np.zeros_like(state.raw)
+            intercept[k] = shift
+            raw[k] = view.combine(features, moved - weight) + shift
+            move = _Move(moved - weight, intercept, raw)
+            is_moved |= self._search(state, part, penalty, move, by_row)
         return is_moved
-
-    def _descend(
-        self,
-        by_row: FloatArray,
-        curvature: FloatArray,
-        state: LinearState,
-        free: Free,
-        penalty: Penalty,
-        goal: float,
-    ) -> _Move | None:
-        """The minimum of the quadratic model of one output; None if nothing changes."""
-        view, features = self._view, free.feature
-        weight = state.weight[free.output, features]
-        threshold, ridge = penalty.threshold[features], penalty.ridge[features]
-        moved, r = weight.copy(), by_row.copy()
-        columns, places, mean, inverse = view.columns.at_hand(features, view.mean, view.inverse)
-        fixed = (places, mean, inverse, curvature, ridge, threshold)
-        rest = (self._fit_intercept, 0.5 * goal, MAX_COLUMN_SWEEPS, r, moved)
-        if isinstance(columns, SparseColumns):
-            shift, worst = descend_sparse(*columns, *fixed, *rest)
-        else:
-            shift, worst = descend_dense(columns.values, *fixed, *rest)
-        if worst <= goal:
-            return None
-        step = moved - weight
-        k = int(free.output[0]) if len(free.output) else 0
-        intercept, raw = np.zeros(len(state.raw)), np.zeros_like(state.raw)
-        intercept[k] = shift
-        raw[k] = view.combine(features, step) + shift
-        return _Move(step, intercept, raw)
 
     def _search(
         self, state: LinearState, free: Free, penalty: Penalty, move: _Move, by_row: FloatArray
