@@ -48,10 +48,10 @@ def test_methods_for_numbers_take_a_file_with_text(run, table, tmp_path):
 def test_a_method_that_fails_is_reported_and_not_fatal(run, tmp_path, monkeypatch):
     from secateur.model_selection import baselines
 
-    def fail(self, *args, **kwargs):
+    def fail(columns):
         raise RuntimeError("the disk of the method is full")
 
-    monkeypatch.setattr(baselines.RandomRanking, "fit", fail)
+    monkeypatch.setitem(baselines.RANKERS, "random", fail)
     lines = ["a,b,y", *(f"{i * 7 % 11},{i * 5 % 13},{i % 2}" for i in range(60))]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     done = run("compare", "t.csv", "-y", "y", "--json", "-o", "r", *FEW)
@@ -80,10 +80,10 @@ def test_a_comparison_that_no_method_finishes_is_written_and_an_error(
 ):
     from secateur.model_selection import baselines
 
-    def fail(self, *args, **kwargs):
+    def fail(columns):
         raise RuntimeError("the disk of the method is full")
 
-    monkeypatch.setattr(baselines.RandomRanking, "fit", fail)
+    monkeypatch.setitem(baselines.RANKERS, "random", fail)
     done = run("compare", table, "-y", "y", "-o", "r", "--methods", "random,iis", *FEW[2:])
     assert done.code == 1
     assert "the disk of the method is full" in done.err

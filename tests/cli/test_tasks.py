@@ -148,11 +148,11 @@ def test_rows_without_a_task_and_tasks_too_small_are_refused(run, tmp_path):
 def test_every_public_selector_can_be_reached_by_a_name():
     import secateur
     from secateur.cli.methods import TARGET_TYPES, selector_class
-    from secateur.model_selection.methods import all_methods
+    from secateur.model_selection.methods import selector_classes
 
     public = {getattr(secateur, name) for name in secateur.__all__}
     selectors = {each for each in public if isinstance(each, type) and hasattr(each, "with_cut")}
-    names = {task: sorted(all_methods(task)) for task in TARGET_TYPES}
+    names = {task: sorted(selector_classes(task)) for task in TARGET_TYPES}
     reached = {selector_class(name, task) for task in TARGET_TYPES for name in names[task]}
     assert reached == selectors
     assert len(selectors) >= 14
@@ -160,11 +160,11 @@ def test_every_public_selector_can_be_reached_by_a_name():
 
 def test_every_method_is_named_in_the_help(run):
     from secateur.cli.methods import TARGET_TYPES
-    from secateur.model_selection.methods import all_methods
+    from secateur.model_selection.methods import selector_classes
 
     told = " ".join(run("select", "--help").out.split())
     for task in TARGET_TYPES:
-        for name in all_methods(task):
+        for name in selector_classes(task):
             assert f" {name}" in told
 
 

@@ -328,8 +328,8 @@ QUICK = GraftingClassifier(l1=[0.1], cv=0)
 @pytest.mark.parametrize(
     ("selector", "more", "message"),
     [
-        (LogisticRegression(), {}, "'selector' must be a selector of secateur"),
-        (GraftingClassifier, {}, "'selector' must be a selector of secateur"),
+        (LogisticRegression(), {}, "'selector' must be an estimator with fit and with_cut"),
+        (GraftingClassifier, {}, "'selector' must be an estimator with fit and with_cut"),
         (QUICK, {"cv": 0}, "'cv' must give at least one fold"),
         (QUICK, {"cv": "five"}, "'cv' must be None, an int"),
         (QUICK, {"cv": 61}, "number of rows"),

@@ -9,10 +9,10 @@ from sklearn.linear_model import LinearRegression
 from secateur import AGBMClassifier, MultitaskAGBMClassifier, MultitaskAGBMRegressor
 from secateur.data.target import read_target
 from secateur.exceptions import InputError, ParameterError
-from secateur.model_selection.fold_scores import without_penalty
 from secateur.model_selection.folds import strata_of_tasks
 from secateur.model_selection.held_out import held_out
 from secateur.model_selection.rows import TaskModel, read_rows
+from secateur.model_selection.validators import without_penalty
 
 QUICK = {"group_penalty": [0.1, 0.02], "max_iter": 5, "learning_rate": 0.4, "cv": 0}
 

@@ -137,7 +137,7 @@ def _selection(file: Path, loaded: Any) -> Any:
         sentence, rule = str(saved["sentence"]), str(saved["rule"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    from secateur.model_selection.fold_scores import AtIndex  # loads scikit-learn
+    from secateur.model_selection.validators import AtIndex  # loads scikit-learn
 
     for index in range(len(loaded)):
         if set(loaded.names_of(loaded[index])) == names:

@@ -21,12 +21,11 @@ from secateur.cli.methods import TIME_FOLDS, time_splitter
 from secateur.cli.options import ValidationOptions
 from secateur.cli.output import write_selection
 from secateur.data.frames import select_columns
-from secateur.model_selection.fold_scores import StepScorer
 from secateur.model_selection.folds import MANY_ROWS
 from secateur.model_selection.held_out import HeldOut, held_out
 from secateur.model_selection.rows import TEST_SAMPLE_SEED, Rows, TaskModel, read_rows
 from secateur.model_selection.scorers import RELATIVE, Metric, metric_for
-from secateur.model_selection.validators import linear_model
+from secateur.model_selection.validators import StepScorer, linear_model
 from secateur.path import Selection, SelectionPath
 from secateur.report import Evidence, gather_evidence
 from secateur.selectors.progress import listened

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.stats import false_discovery_control
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_selection import (
@@ -27,42 +29,72 @@ from secateur.data.frames import read_table
 from secateur.exceptions import InputError, MissingDependencyError
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-FALSE_DISCOVERIES = 0.05
-"""The false discovery rate at which the F test makes its own choice."""
+MAX_DENSE_CELLS = 200_000_000  # sparse tables with more cells are not made dense: 1.6 GB
+FALSE_DISCOVERIES = 0.05  # the false discovery rate at which the F test makes its own choice
+# How many features mRMR ranks, and how many recursive elimination drops one at a time.
+MAX_RANKED = 50
+L1_GRID = np.logspace(0.05, 2.5, 12)  # multiples of the smallest C at which any feature enters
+# Multiples of the gain of the best first split.
+CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
+TAKE_CATEGORIES = {"mutual_info", "random", "cegb", "all"}
 
-MAX_DENSE_CELLS = 200_000_000
-"""Sparse tables with more cells are not made dense: 1.6 GB."""
+
+class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
+    """Ranks features: ``order_`` has the best first, ``n_own_`` of them are its own choice."""
+
+    def __init__(
+        self, name: str = "random", target_type: str = "classification", random_state: Any = None
+    ) -> None:
+        self.name = name
+        self.target_type = target_type
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Rank the features; `all` has no ranking."""
+        self.n_features_in_ = np.shape(X)[1]
+        if self.name != "all":
+            values, is_category = as_matrix(X, dense=self.name == "boruta")
+            is_classes = self.target_type == "classification"
+            columns = Columns(values, is_category, np.asarray(y), is_classes, self.random_state)
+            order, self.n_own_ = RANKERS[self.name](columns)
+            self.order_: IntArray = np.asarray(order, np.int64)
+        return self
+
+    def get_support(self) -> BoolArray:
+        """The mask of its own choice; of all ranked features, if it makes none."""
+        features = np.arange(self.n_features_in_)
+        own = features if self.name == "all" else self.order_[: self.n_own_]
+        return np.isin(features, own)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = self.name in TAKE_CATEGORIES
+        return tags
 
 
-class Matrix(NamedTuple):
-    """Standardised columns, and which of them are codes of categories instead."""
+class Columns(NamedTuple):
+    """What is ranked: columns as `as_matrix` gives them, with their target."""
 
     values: Any
     is_category: BoolArray
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return int(self.values.shape[1])
-
-    @property
-    def by_rows(self) -> Any:
-        """The values in an order that is quick to split by rows."""
-        return self.values.tocsr() if sp.issparse(self.values) else self.values
+    y: AnyArray
+    is_classes: bool
+    seed: Any
 
 
-def as_matrix(X: Any, *, dense: bool = False) -> Matrix:
-    """Standardise columns; missing cells get the mean, categories are numbered, -1 for missing.
+def as_matrix(X: Any, *, dense: bool = False) -> tuple[Any, BoolArray]:
+    """Standardised columns, or codes of categories, and which of them are categories.
 
-    Sparse tables stay sparse, and are then not centred, unless ``dense``.
+    Missing cells get the mean, missing categories -1. Sparse tables stay sparse, and are then not
+    centred, unless ``dense``.
     """
     table = read_table(X, categorical_features="from_dtype")
     is_category = np.zeros(table.n_features, np.bool_)
     is_category[list(table.categories)] = True
     if table.is_sparse and not dense:
-        clean = sp.csc_matrix(table.csc, copy=True)
+        clean = sp.csr_matrix(table.csc)
         clean.data = np.nan_to_num(clean.data)
-        return Matrix(StandardScaler(with_mean=False).fit_transform(clean), is_category)
+        return StandardScaler(with_mean=False).fit_transform(clean), is_category
     if table.is_sparse and table.n_rows * table.n_features > MAX_DENSE_CELLS:
         raise InputError(
             f"A table must have at most {MAX_DENSE_CELLS:,} cells to be made dense. Got "
@@ -72,265 +104,151 @@ def as_matrix(X: Any, *, dense: bool = False) -> Matrix:
     filled = SimpleImputer(keep_empty_features=True).fit_transform(raw)
     values = StandardScaler().fit_transform(filled)
     values[:, is_category] = np.nan_to_num(raw[:, is_category], nan=-1.0)
-    return Matrix(values, is_category)
+    return values, is_category
 
 
-class Ranking(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """Ranks features: ``order_`` has the best first, ``n_own_`` of them are its own choice."""
-
-    _is_dense = False
-    _takes_categories = False
-
-    def __init__(self, target_type: str = "classification", random_state: Any = None) -> None:
-        self.target_type = target_type
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any) -> Any:
-        """Rank the features."""
-        order, n_own = self._rank(as_matrix(X, dense=self._is_dense), np.asarray(y))
-        self.order_: IntArray = np.asarray(order, np.int64)
-        self.n_own_ = n_own
-        self.n_features_in_ = X.shape[1] if hasattr(X, "shape") else len(X[0])
-        return self
-
-    def get_support(self) -> BoolArray:
-        """The mask of its own choice; of all ranked features, if it makes none."""
-        mask = np.zeros(self.n_features_in_, np.bool_)
-        mask[self.order_[: self.n_own_]] = True
-        return mask
-
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[Any, int | None]:
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = self._takes_categories
-        return tags
-
-    @property
-    def _is_classifier(self) -> bool:
-        return self.target_type == "classification"
+# ---- filters ----------------------------------------------------------------------------------
 
 
-class FTest(Ranking):
-    """F test of each column; its own choice is that of Benjamini and Hochberg."""
-
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
-        with np.errstate(all="ignore"):
-            scores, p = (f_classif if self._is_classifier else f_regression)(X.values, y)
-        return _descending(scores), max(1, _accepted(np.where(np.isnan(p), 1.0, p)))
-
-
-class MutualInformation(Ranking):
-    """Mutual information of each column with the target.
-
-    Cells of sparse tables count as present or absent, like words in a text.
-    """
-
-    _takes_categories = True
-
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:
-        measure = mutual_info_classif if self._is_classifier else mutual_info_regression
-        values: Any = X.values
-        kinds: Any = X.is_category
-        if sp.issparse(values):
-            values, kinds = (values != 0).astype(np.float64), True
-        scores = measure(values, y, discrete_features=kinds, random_state=self.random_state)
-        return _descending(scores), None
-
-
-class RandomRanking(Ranking):
-    """A random ranking: what any method must beat."""
-
-    _takes_categories = True
-
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, None]:  # noqa: ARG002 - random
-        return np.random.default_rng(self.random_state).permutation(X.n_features), None
-
-
-class AllFeatures(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """All columns."""
-
-    def fit(self, X: Any, y: Any) -> Any:  # noqa: ARG002 - any target
-        """Count the columns."""
-        n_features = X.shape[1] if hasattr(X, "shape") else len(X[0])
-        self.support_: BoolArray = np.ones(n_features, np.bool_)
-        return self
-
-    def get_support(self) -> BoolArray:
-        """The mask of all columns."""
-        return self.support_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        return tags
-
-
-class MRMR(Ranking):
-    """Minimum redundancy, maximum relevance (FCQ of Zhao, Anand and Wang, 2019).
-
-    The next feature is that with the largest F_j / mean |corr(j, selected)|.
-
-    Parameters
-    ----------
-    n_features : int, default=50
-        How many features are ranked.
-    """
-
-    def __init__(
-        self, target_type: str = "classification", random_state: Any = None, n_features: int = 50
-    ) -> None:
-        super().__init__(target_type, random_state)
-        self.n_features = n_features
-
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[list[int], None]:
-        with np.errstate(all="ignore"):
-            scores, _ = (f_classif if self._is_classifier else f_regression)(X.values, y)
-        relevance = np.nan_to_num(scores, nan=0.0, posinf=np.finfo(float).max)
-        order = [int(relevance.argmax())]
-        redundancy = np.zeros(X.n_features)
-        while len(order) < min(self.n_features, X.n_features):
-            redundancy += np.abs(_correlations(X.values, order[-1]))
-            quotient = relevance / np.maximum(redundancy / len(order), 1e-3)
-            quotient[order] = -np.inf
-            order.append(int(quotient.argmax()))
-        return order, None
-
-
-def _correlations(values: Any, feature: int) -> FloatArray:
-    """Correlations with one column; columns are standardised."""
-    one = values[:, [feature]]
-    one = np.asarray(one.todense() if sp.issparse(one) else one).ravel()
-    found: FloatArray = np.asarray(values.T @ (one - one.mean())).ravel() / len(one)
-    return found
+def _f_scores(columns: Columns) -> tuple[FloatArray, FloatArray]:
+    with np.errstate(all="ignore"):
+        scores, p = (f_classif if columns.is_classes else f_regression)(columns.values, columns.y)
+    return scores, p
 
 
 def _descending(scores: Any) -> IntArray:
-    clean = np.where(np.isnan(scores), -np.inf, scores)
-    return np.argsort(-clean, kind="stable").astype(np.int64)
+    return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")
 
 
-def _accepted(p: FloatArray) -> int:
-    """How many hypotheses Benjamini and Hochberg reject."""
-    thresholds = FALSE_DISCOVERIES * np.arange(1, len(p) + 1) / len(p)
-    below = np.flatnonzero(np.sort(p) <= thresholds)
-    return int(below[-1]) + 1 if len(below) else 0
+def f_test(columns: Columns) -> tuple[IntArray, int]:
+    """F test of each column; its own choice is that of Benjamini and Hochberg."""
+    scores, p = _f_scores(columns)
+    adjusted = false_discovery_control(np.where(np.isnan(p), 1.0, p))
+    return _descending(scores), max(1, int((adjusted <= FALSE_DISCOVERIES).sum()))
 
 
-L1_GRID = np.logspace(0.05, 2.5, 12)
-"""Multiples of the smallest C at which any feature enters."""
+def mutual_info(columns: Columns) -> tuple[IntArray, None]:
+    """Mutual information with the target; sparse cells are present or absent, like words."""
+    measure = mutual_info_classif if columns.is_classes else mutual_info_regression
+    values, kinds = columns.values, columns.is_category
+    if sp.issparse(values):
+        values, kinds = (values != 0).astype(np.float64), np.ones_like(kinds)
+    scores = measure(values, columns.y, discrete_features=kinds, random_state=columns.seed)
+    return _descending(scores), None
 
-ELIMINATED_SINGLY = 50
-"""Recursive elimination drops one feature at a time below this number."""
 
-CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
-"""Multiples of the gain of the best first split."""
+def random_ranking(columns: Columns) -> tuple[IntArray, None]:
+    """A random ranking: what any method must beat."""
+    return np.random.default_rng(columns.seed).permutation(len(columns.is_category)), None
 
 
-class L1(Ranking):
-    """Order of entry as the L1 penalty decreases.
+def mrmr(columns: Columns) -> tuple[list[int], None]:
+    """Minimum redundancy, maximum relevance (FCQ of Zhao, Anand and Wang, 2019).
 
-    Lasso for regression, a linear support vector machine for classification; its own choice is the
-    penalty that is best in three folds.
+    The next feature is that with the largest F_j / mean |corr(j, selected)|.
     """
-
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
-        sizes, own = (self._svm if self._is_classifier else self._lasso)(X, y)
-        order = entry_order(sizes)
-        entered = set(np.flatnonzero(own))
-        order = [j for j in order if j in entered] + [j for j in order if j not in entered]
-        return np.array(order, np.int64), len(entered)
-
-    def _svm(self, X: Matrix, y: AnyArray) -> tuple[list[FloatArray], FloatArray]:
-        values = X.by_rows
-        grid = l1_min_c(values, y, loss="squared_hinge") * L1_GRID
-        models = [
-            LinearSVC(penalty="l1", dual=False, C=C, random_state=self.random_state) for C in grid
-        ]
-        scores = [cross_val_score(model, values, y, cv=3).mean() for model in models]
-        sizes = [np.abs(model.fit(values, y).coef_).sum(axis=0) for model in models]
-        return sizes, sizes[int(np.argmax(scores))]
-
-    def _lasso(self, X: Matrix, y: AnyArray) -> tuple[list[FloatArray], FloatArray]:
-        model = LassoCV(cv=3, random_state=self.random_state).fit(X.values, y)
-        _, coefficients, _ = model.path(X.values, y - np.mean(y), alphas=model.alphas_)
-        return list(np.abs(coefficients.T)), np.abs(model.coef_)
+    values = columns.values
+    relevance = np.nan_to_num(_f_scores(columns)[0], nan=0.0, posinf=np.finfo(float).max)
+    order = [int(relevance.argmax())]
+    redundancy = np.zeros(len(relevance))
+    while len(order) < min(MAX_RANKED, len(relevance)):
+        last = values[:, [order[-1]]]
+        last = np.asarray(last.todense() if sp.issparse(last) else last).ravel()
+        redundancy += np.abs(values.T @ (last - last.mean())) / len(last)  # correlations
+        quotient = relevance / np.maximum(redundancy / len(order), 1e-3)
+        quotient[order] = -np.inf
+        order.append(int(quotient.argmax()))
+    return order, None
 
 
-class Elimination(Ranking):
+# ---- models -----------------------------------------------------------------------------------
+
+
+def l1(columns: Columns) -> tuple[IntArray, int]:
+    """Order of entry as the L1 penalty decreases; its own choice is the best in three folds.
+
+    Lasso for regression, a linear support vector machine for classification.
+    """
+    X, y = columns.values, columns.y
+    if columns.is_classes:
+        grid = l1_min_c(X, y, loss="squared_hinge") * L1_GRID
+        fixed = {"penalty": "l1", "dual": False, "random_state": columns.seed}
+        models = [LinearSVC(C=C, **fixed) for C in grid]
+        scores = [cross_val_score(model, X, y, cv=3).mean() for model in models]
+        sizes = [np.abs(model.fit(X, y).coef_).sum(axis=0) for model in models]
+        own = sizes[int(np.argmax(scores))]
+    else:
+        model = LassoCV(cv=3, random_state=columns.seed).fit(X, y)
+        sizes = list(np.abs(model.path(X, y - np.mean(y), alphas=model.alphas_)[1].T))
+        own = np.abs(model.coef_)
+    return entry_order(sizes, own)[0], int(np.count_nonzero(own))
+
+
+def elimination(columns: Columns) -> tuple[IntArray, int]:
     """Recursive elimination with a linear model; its own choice is RFECV's in three folds.
 
     It drops tenths of the features down to fifty, then one at a time.
     """
-
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
-        model = LogisticRegression(max_iter=300) if self._is_classifier else Ridge()
-        values = X.by_rows
-        left = np.arange(X.n_features)
-        dropped: IntArray = left[:0]
-        if len(left) > ELIMINATED_SINGLY:
-            coarse = RFE(model, n_features_to_select=ELIMINATED_SINGLY, step=0.1).fit(values, y)
-            by_rank = np.argsort(coarse.ranking_, kind="stable")
-            left, dropped = np.sort(by_rank[:ELIMINATED_SINGLY]), by_rank[ELIMINATED_SINGLY:]
-        fine = RFE(model, n_features_to_select=1).fit(values[:, left], y)
-        order = left[np.argsort(fine.ranking_, kind="stable")]
-        n_own = int(RFECV(model, cv=3).fit(values[:, left], y).n_features_)
-        return np.concatenate([order, dropped]), n_own
+    X, y = columns.values, columns.y
+    model = LogisticRegression(max_iter=300) if columns.is_classes else Ridge()
+    left = np.arange(X.shape[1])
+    dropped: IntArray = left[:0]
+    if len(left) > MAX_RANKED:
+        coarse = RFE(model, n_features_to_select=MAX_RANKED, step=0.1).fit(X, y)
+        by_rank = np.argsort(coarse.ranking_, kind="stable")
+        left, dropped = np.sort(by_rank[:MAX_RANKED]), by_rank[MAX_RANKED:]
+    fine = RFE(model, n_features_to_select=1).fit(X[:, left], y)
+    order = left[np.argsort(fine.ranking_, kind="stable")]
+    n_own = int(RFECV(model, cv=3).fit(X[:, left], y).n_features_)
+    return np.concatenate([order, dropped]), n_own
 
 
-class Boruta(Ranking):
+def boruta(columns: Columns) -> tuple[IntArray, int]:
     """Boruta's own choice, followed by its ranking."""
-
-    _is_dense = True
-
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[IntArray, int]:
-        boruta = needs("boruta", "Boruta")
-        forest = RandomForestClassifier if self._is_classifier else RandomForestRegressor
-        trees = forest(max_depth=5, n_jobs=-1, random_state=self.random_state)
-        chooser = boruta.BorutaPy(trees, n_estimators="auto", random_state=self.random_state)
-        chooser.fit(X.values, y)
-        history = np.nan_to_num(np.asarray(chooser.importance_history_)[1:]).mean(axis=0)
-        return np.lexsort([-history, chooser.ranking_]), int(chooser.support_.sum())
+    package = needs("boruta", "Boruta")
+    forest = RandomForestClassifier if columns.is_classes else RandomForestRegressor
+    trees = forest(max_depth=5, n_jobs=-1, random_state=columns.seed)
+    chooser = package.BorutaPy(trees, n_estimators="auto", random_state=columns.seed)
+    chooser.fit(columns.values, columns.y)
+    history = np.nan_to_num(np.asarray(chooser.importance_history_)[1:]).mean(axis=0)
+    return np.lexsort([-history, chooser.ranking_]), int(chooser.support_.sum())
 
 
-class CoupledCEGB(Ranking):
+def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
     """LightGBM with a penalty for the first use of a feature, from high to low.
 
     Its own choice is the penalty that is best on a fifth of the rows, held out inside.
     """
-
-    _takes_categories = True
-
-    def _rank(self, X: Matrix, y: AnyArray) -> tuple[list[int], int]:
-        lightgbm = needs("lightgbm", "LightGBM")
-        values = X.by_rows
-        codes = np.unique(y, return_inverse=True)[1] if self._is_classifier else y
-        n_classes = int(codes.max()) + 1 if self._is_classifier else 0
-        parameters = _cegb_parameters(n_classes, X.n_features, len(y), self.random_state)
-        is_test = np.random.default_rng(self.random_state).permutation(len(y)) < len(y) // 5
-        train = lightgbm.Dataset(
-            values[~is_test],
-            codes[~is_test],
-            categorical_feature=np.flatnonzero(X.is_category).tolist(),
-            params=parameters,
-            free_raw_data=False,
-        )
-        test = train.create_valid(values[is_test], codes[is_test])
-        scale = _first_gain(lightgbm, parameters, train)
-        gains, losses = [], []
-        for share in CEGB_GRID:
-            penalized = {**parameters, "cegb_tradeoff": max(scale * share, 1e-12)}
-            model = lightgbm.train(penalized, train, 100, valid_sets=[test])
-            gains.append(np.asarray(model.feature_importance("gain"), np.float64))
-            losses.append(next(iter(model.best_score["valid_0"].values())))
-        own = set(np.flatnonzero(gains[int(np.argmin(losses))]))
-        order = entry_order(gains)
-        used = [j for j in order if any(gain[j] > 0 for gain in gains)]
-        return [j for j in used if j in own] + [j for j in used if j not in own], len(own)
+    lightgbm = needs("lightgbm", "LightGBM")
+    X, y = columns.values, columns.y
+    codes = np.unique(y, return_inverse=True)[1] if columns.is_classes else y
+    parameters = _cegb_parameters(columns, int(codes.max()) + 1 if columns.is_classes else 0)
+    is_test = np.random.default_rng(columns.seed).permutation(len(y)) < len(y) // 5
+    train = lightgbm.Dataset(
+        X[~is_test],
+        codes[~is_test],
+        categorical_feature=np.flatnonzero(columns.is_category).tolist(),
+        params=parameters,
+        free_raw_data=False,
+    )
+    test = train.create_valid(X[is_test], codes[is_test])
+    # the gain of the best first split without penalty
+    free = {name: value for name, value in parameters.items() if not name.startswith("cegb")}
+    trees = lightgbm.train(free, train, 1).dump_model()["tree_info"]
+    scale = max((tree["tree_structure"].get("split_gain", 0.0) for tree in trees), default=0.0)
+    gains, losses = [], []
+    for share in CEGB_GRID:
+        penalized = {**parameters, "cegb_tradeoff": max(scale * share, 1e-12)}
+        model = lightgbm.train(penalized, train, 100, valid_sets=[test])
+        gains.append(np.asarray(model.feature_importance("gain"), np.float64))
+        losses.append(next(iter(model.best_score["valid_0"].values())))
+    own = gains[int(np.argmin(losses))]
+    order, n_used = entry_order(gains, own)
+    return order[:n_used], int(np.count_nonzero(own))
 
 
-def _cegb_parameters(n_classes: int, n_features: int, n_rows: int, seed: Any) -> dict[str, Any]:
+def _cegb_parameters(columns: Columns, n_classes: int) -> dict[str, Any]:
+    n_rows, n_features = columns.values.shape
     objective = "regression" if n_classes == 0 else "binary" if n_classes == 2 else "multiclass"
     parameters = {
         "objective": objective,
@@ -339,7 +257,7 @@ def _cegb_parameters(n_classes: int, n_features: int, n_rows: int, seed: Any) ->
         "num_leaves": 15,
         "min_data_in_leaf": min(20, max(1, n_rows // 50)),
         "min_data_in_bin": 1,
-        "seed": seed,
+        "seed": columns.seed,
         "deterministic": True,
         "cegb_penalty_feature_coupled": [1.0] * n_features,
         "cegb_tradeoff": 0.0,
@@ -347,19 +265,16 @@ def _cegb_parameters(n_classes: int, n_features: int, n_rows: int, seed: Any) ->
     return parameters | ({"num_class": n_classes} if n_classes > 2 else {})
 
 
-def _first_gain(lightgbm: Any, parameters: dict[str, Any], train: Any) -> float:
-    """The gain of the best first split without penalty."""
-    free = {name: value for name, value in parameters.items() if not name.startswith("cegb")}
-    trees = lightgbm.train(free, train, 1).dump_model()["tree_info"]
-    return max((tree["tree_structure"].get("split_gain", 0.0) for tree in trees), default=0.0)
+def entry_order(sizes: list[FloatArray], own: FloatArray) -> tuple[IntArray, int]:
+    """Features by the first model that uses them, then by size; and how many are used.
 
-
-def entry_order(sizes: list[FloatArray]) -> list[int]:
-    """Features by the first model that uses them, then by size; unused ones last."""
+    Those of the method's own choice come first, unused ones last.
+    """
     table = np.array(sizes)
-    first = np.where((table > 0).any(axis=0), (table > 0).argmax(axis=0), len(table))
+    is_used = (table > 0).any(axis=0)
+    first = np.where(is_used, (table > 0).argmax(axis=0), len(table))
     at_entry = table[np.minimum(first, len(table) - 1), np.arange(table.shape[1])]
-    return [int(j) for j in np.lexsort([-at_entry, first])]
+    return np.lexsort([-at_entry, first, own == 0]), int(is_used.sum())
 
 
 def needs(module: str, package: str) -> Any:
@@ -371,3 +286,16 @@ def needs(module: str, package: str) -> Any:
             f"This method needs {package}. Got no such package. Install it with "
             f"'pip install {package}', or leave the method out."
         ) from error
+
+
+RANKERS: dict[str, Callable[[Columns], tuple[Any, int | None]]] = {
+    "f_classif": f_test,
+    "f_regression": f_test,
+    "mutual_info": mutual_info,
+    "mrmr": mrmr,
+    "l1": l1,
+    "rfecv": elimination,
+    "boruta": boruta,
+    "cegb": coupled_cegb,
+    "random": random_ranking,
+}

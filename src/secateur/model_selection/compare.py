@@ -28,7 +28,7 @@ from secateur.model_selection.encoding import on_numbers
 from secateur.model_selection.folds import outer_folds
 from secateur.model_selection.methods import read_methods
 from secateur.model_selection.processes import run_trials
-from secateur.model_selection.rows import hash_of, read_rows
+from secateur.model_selection.rows import Rows, hash_of, read_rows
 from secateur.model_selection.scorers import read_metric, read_seed, with_threads
 from secateur.model_selection.trials import ComparisonContext, TrialSpec
 from secateur.model_selection.validators import read_validators
@@ -39,8 +39,7 @@ from secateur.storage.stored_table import StoredTable
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2"}
-IGNORED_PARAMETERS = ("n_jobs", "executor", "verbose")
-"""Parameters that change no result."""
+IGNORED_PARAMETERS = ("n_jobs", "executor", "verbose")  # parameters that change no result
 
 
 def compare(
@@ -133,20 +132,19 @@ def compare(
     limit = time_limit
     if limit is not None:
         limit = real_number("time_limit", limit, advice="Use None for no limit.", above_zero=True)
-    n_jobs = _read_executor(executor, n_jobs)
-    if isinstance(X, StoredTable):
-        raise InputTypeError(
-            "compare needs rows in memory. Got a stored table. Give a part of the rows as a data "
-            "frame or array, or use held_out(selector, table, None)."
+    if not is_executor(executor):
+        raise ParameterError(
+            f"'executor' must be None or a DaskExecutor. Got {type(executor).__name__}. Use "
+            "DaskExecutor(client)."
         )
-    rows = read_rows(
-        X, y, target_type=_read_target_type(target_type), sample_weight=sample_weight, groups=groups
-    )
+    if executor is not None and n_jobs is None:
+        n_jobs = 1
+    rows = _read_rows(X, y, target_type, sample_weight, groups)
     methods = read_methods(selectors, rows.target_type)
     models = read_validators(validators, rows.target_type, is_sparse=rows.is_sparse)
     context = ComparisonContext(
         rows=rows,
-        folds=outer_folds(rows.target, cv, rows.groups, seed, rows.weight),
+        folds=outer_folds(rows, cv, seed),
         validators={
             name: on_numbers(with_threads(model, n_jobs), has_categories=rows.has_categories)
             for name, model in models.items()
@@ -156,21 +154,15 @@ def compare(
         seed=seed,
         n_jobs=n_jobs,
     )
-    plan = _continued(_plan(context, methods, limit), earlier)
-    left = _left(plan, methods)
-    with closing(run_trials(context, limit, executor, left)) as trials:
-        return _collect(plan, trials, len(left), len(methods) * plan.n_folds, on_trial, resume)
-
-
-def _left(plan: Comparison, methods: Mapping[str, Any]) -> list[TrialSpec]:
-    """The trials that are left to run, fold by fold."""
+    plan = _plan(context, methods, limit)
+    if earlier is not None:
+        plan = _continued(plan, earlier)
     known = {(trial.method, trial.fold) for trial in plan.trials}
-    return [
-        TrialSpec(name, methods[name], fold)
-        for fold in range(plan.n_folds)
-        for name in methods
-        if (name, fold) not in known
-    ]
+    specs = [TrialSpec(*each, fold) for fold in range(plan.n_folds) for each in methods.items()]
+    left = [spec for spec in specs if (spec.name, spec.fold) not in known]
+    n_known = len(specs) - len(left)
+    with closing(run_trials(context, limit, executor, left)) as trials:
+        return _collect(plan, enumerate(trials, n_known + 1), len(specs), on_trial, resume)
 
 
 def _plan(
@@ -192,8 +184,8 @@ def _plan(
             "n_rows": len(context.rows.target.values),
             "time_limit": limit,
             "n_jobs": context.n_jobs,
-            "methods": _parameters_of(methods),
-            "validators": _parameters_of(context.validators),
+            "methods": {name: _description(each) for name, each in methods.items()},
+            "validators": {name: _description(each) for name, each in context.validators.items()},
             "data": hash_of(context.rows, context.folds),
         },
         versions=versions(),
@@ -203,23 +195,19 @@ def _plan(
 def _collect(
     plan: Comparison,
     trials: Iterator[tuple[int, Trial]],
-    n_left: int,
     total: int,
     on_trial: Callable[[Trial, int, int], None] | None,
     file: str | os.PathLike[str] | None,
 ) -> Comparison:
-    """Collect and save trials as they are done, in the planned order."""
+    """Collect and save numbered trials as they are done."""
     done = plan
-    found: dict[int, Trial] = {}
     try:
         for number, trial in trials:
-            found[number] = trial
-            new = (found[place] for place in sorted(found))
-            done = replace(plan, trials=(*plan.trials, *new))
+            done = replace(done, trials=(*done.trials, trial))
             if file is not None:
                 done.save(file)
             if on_trial is not None:
-                on_trial(trial, total - n_left + len(found), total)
+                on_trial(trial, number, total)
     except KeyboardInterrupt:
         warnings.warn(
             f"compare was interrupted. It keeps the {len(done.trials)} trials that were done"
@@ -234,24 +222,18 @@ def _collect(
     return done
 
 
-def _read_executor(executor: Any, n_jobs: int | None) -> int | None:
-    """The threads of a trial: one on a cluster, unless a number is given."""
-    if not is_executor(executor):
-        raise ParameterError(
-            f"'executor' must be None or a DaskExecutor. Got {type(executor).__name__}. Use "
-            "DaskExecutor(client)."
+def _read_rows(X: Any, y: Any, target_type: Any, sample_weight: Any, groups: Any) -> Rows:
+    if isinstance(X, StoredTable):
+        raise InputTypeError(
+            "compare needs rows in memory. Got a stored table. Give a part of the rows as a data "
+            "frame or array, or use held_out(selector, table, None)."
         )
-    return 1 if executor is not None and n_jobs is None else n_jobs
-
-
-def _read_target_type(target_type: Any) -> TargetType | None:
     if target_type not in {None, "classification", "regression"}:
         raise ParameterError(
             f"'target_type' must be None, 'classification' or 'regression'. Got {target_type!r}. "
             "Use None to have it guessed from y."
         )
-    known: TargetType | None = target_type
-    return known
+    return read_rows(X, y, target_type=target_type, sample_weight=sample_weight, groups=groups)
 
 
 def _read_sizes(sizes: Any, n_features: int) -> tuple[int, ...]:
@@ -259,8 +241,7 @@ def _read_sizes(sizes: Any, n_features: int) -> tuple[int, ...]:
         return tuple(size for size in SIZES if size < n_features) or (1,)
     given = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
     advice = "Use for instance [1, 5, 20]."
-    read = {whole_number("sizes", size, minimum=1, advice=advice) for size in given}
-    return tuple(sorted(read))
+    return tuple(sorted({whole_number("sizes", s, minimum=1, advice=advice) for s in given}))
 
 
 # ---- trials of an earlier run -----------------------------------------------------------------
@@ -278,27 +259,37 @@ def _load_earlier(file: str | os.PathLike[str] | None) -> Comparison | None:
     return Comparison.load(file) if Path(file).exists() else None
 
 
-def _continued(plan: Comparison, earlier: Comparison | None) -> Comparison:
-    """The plan with the trials of an earlier run.
+def _continued(plan: Comparison, earlier: Comparison) -> Comparison:
+    """The plan with the trials of an earlier run, which must be of the same data and settings.
 
     Methods that are only in the file stay in. Failed trials are run again, and those that exceeded
     the time limit if it is higher now.
     """
-    if earlier is None:
-        return plan
-    _check_same(plan, earlier)
-    limit = plan.parameters.get("time_limit")
+    now, before = _settings(plan), _settings(earlier)
+    for what in now:
+        if what in before and now[what] != before[what]:
+            raise ComparisonError(
+                f"The file of 'resume' holds another comparison: {what} differ. Got "
+                f"{now[what][:80]} now and {before[what][:80]} in the file. Use another file, or "
+                "the same data and settings as before."
+            )
+    limit = plan.parameters["time_limit"]
     kept = [t for t in earlier.trials if t.method not in plan.methods or _is_final(t, limit)]
-    extra = [name for name in earlier.methods if name not in plan.methods]
-    mine, theirs = _methods(plan), _methods(earlier)
-    parameters = {**thawed_json(plan.parameters), "methods": {**theirs, **mine}}
-    methods = (*plan.methods, *extra)
+    parameters, theirs = thawed_json(plan.parameters), thawed_json(earlier.parameters)
+    parameters["methods"] = {**theirs.get("methods", {}), **parameters["methods"]}
+    methods = (*plan.methods, *(name for name in earlier.methods if name not in plan.methods))
     return replace(plan, trials=tuple(kept), methods=methods, parameters=parameters)
 
 
-def _methods(comparison: Comparison) -> dict[str, Any]:
-    found: dict[str, Any] = thawed_json(comparison.parameters.get("methods", {}))
-    return found
+def _settings(comparison: Comparison) -> dict[str, str]:
+    """What two runs of a comparison must have in common, as text, so that NaN equals NaN."""
+    same = ("target_type", "metric", "sizes", "validators", "feature_names", "seed", "fold_sizes")
+    known = comparison.parameters
+    found = {name: getattr(comparison, name) for name in same}
+    found |= {"data": known.get("data"), "models of validators": known.get("validators")}
+    methods = known.get("methods", {})
+    found |= {f"parameters of {name!r}": values for name, values in methods.items()}
+    return {name: json.dumps(thawed_json(each), sort_keys=True) for name, each in found.items()}
 
 
 def _is_final(trial: Trial, limit: float | None) -> bool:
@@ -307,40 +298,14 @@ def _is_final(trial: Trial, limit: float | None) -> bool:
     return trial.is_done
 
 
-def _check_same(plan: Comparison, earlier: Comparison) -> None:
-    same = ("target_type", "metric", "sizes", "validators", "feature_names", "seed", "fold_sizes")
-    for what in same:
-        _check_equal(what, getattr(plan, what), getattr(earlier, what))
-    for what in ("data", "validators"):
-        _check_equal(what, plan.parameters.get(what), earlier.parameters.get(what))
-    before, now = _methods(earlier), _methods(plan)
-    for name in set(before) & set(now):
-        _check_equal(f"parameters of {name!r}", now[name], before[name])
-
-
-def _check_equal(what: str, now: Any, before: Any) -> None:
-    # as text, so that NaN equals NaN
-    left, right = (json.dumps(thawed_json(value), sort_keys=True) for value in (now, before))
-    if left != right:
-        raise ComparisonError(
-            f"The file of 'resume' holds another comparison: {what} differ. Got "
-            f"{left[:80]} now and {right[:80]} in the file. Use another file, or the same "
-            "data and settings as before."
-        )
-
-
-def _parameters_of(estimators: Mapping[str, Any]) -> dict[str, Any]:
-    """The classes and parameters of estimators, as plain values."""
-    return {name: _description(estimator) for name, estimator in estimators.items()}
-
-
-def _description(estimator: Any) -> Any:
-    if not hasattr(estimator, "get_params"):
-        return {"class": type(estimator).__name__}
-    values = estimator.get_params(deep=False)
-    kept = [name for name in sorted(values) if name not in IGNORED_PARAMETERS]
-    parameters = {name: _plain(values[name]) for name in kept}
-    return {"class": type(estimator).__name__, "parameters": parameters}
+def _description(estimator: Any) -> dict[str, Any]:
+    """The class and the parameters of an estimator, as plain values."""
+    found: dict[str, Any] = {"class": type(estimator).__name__}
+    if hasattr(estimator, "get_params"):
+        values = sorted(estimator.get_params(deep=False).items())
+        kept = {name: _plain(each) for name, each in values if name not in IGNORED_PARAMETERS}
+        found["parameters"] = kept
+    return found
 
 
 def _plain(value: Any) -> Any:

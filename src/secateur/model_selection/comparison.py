@@ -1,11 +1,8 @@
-"""`Comparison`: several methods on the same folds, with held-out scores.
-
-Made by `secateur.compare`. It holds results only, no data and no estimators, so that it can be
-loaded, shown and tested without them.
-"""
+"""`Comparison`: the results of several methods on the same folds, without data and estimators."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from secateur.exceptions import ParameterError
-from secateur.model_selection import comparison_summary as summary
-from secateur.model_selection.comparison_summary import Curve, PairedTest, Rank, Timing
-from secateur.model_selection.statistics import Agreement
-from secateur.path import codec, rendering
-from secateur.path.step import Refrozen, frozen_integers, frozen_mapping
+from secateur.model_selection import comparison_text as text
+from secateur.model_selection import statistics
+from secateur.model_selection.statistics import Agreement, Curve, PairedTest, Point, Rank, Timing
+from secateur.path import codec
+from secateur.path.rendering import html_table, import_pandas, rich_table
+from secateur.path.step import Refrozen, Score, frozen_integers, frozen_mapping, set_fields
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -38,26 +36,16 @@ class TrialStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subset(Refrozen):
-    """The features that a method selected in one fold.
+    """The features that a method selected in one fold."""
 
-    Parameters
-    ----------
-    size : int or None
-        The maximum number of features; None is the method's own choice.
-    order : array of int
-        The features, the first selected first.
-    scores : mapping of str to float, default={}
-        Held-out score by validator; NaN where the validator failed.
-    """
-
-    size: int | None
-    order: IntArray
-    scores: Mapping[str, float] = field(default_factory=dict)
+    size: int | None  # the maximum number of features; None is the method's own choice
+    order: IntArray  # the first selected first
+    scores: Mapping[str, float] = field(default_factory=dict)  # by validator; NaN where it failed
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", frozen_integers("order", self.order))
         scores = {str(name): float(value) for name, value in self.scores.items()}
-        object.__setattr__(self, "scores", MappingProxyType(scores))
+        order = frozen_integers("order", self.order)
+        set_fields(self, order=order, scores=MappingProxyType(scores))
 
     @property
     def n_features(self) -> int:
@@ -72,32 +60,17 @@ class Subset(Refrozen):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial(Refrozen):
-    """One method on one fold.
-
-    Parameters
-    ----------
-    method : str
-    fold : int
-    status : TrialStatus
-    message : str, default=""
-        The error, or which validators failed.
-    seconds : float, default=nan
-        Time of the selection, without the validators.
-    subsets : tuple of Subset, default=()
-    """
+    """One method on one fold."""
 
     method: str
     fold: int
     status: TrialStatus
-    message: str = ""
-    seconds: float = math.nan
+    message: str = ""  # the error, or which validators failed
+    seconds: float = math.nan  # time of the selection, without the validators
     subsets: tuple[Subset, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "status", TrialStatus(self.status))
-        object.__setattr__(self, "fold", int(self.fold))
-        object.__setattr__(self, "seconds", float(self.seconds))
-        object.__setattr__(self, "subsets", tuple(self.subsets))
+        set_fields(self, status=TrialStatus(self.status), subsets=tuple(self.subsets))
         sizes = [subset.size for subset in self.subsets]
         if len(set(sizes)) < len(sizes):
             raise ParameterError(
@@ -175,16 +148,17 @@ class Comparison(codec.Saved, Refrozen):
 
     def __post_init__(self) -> None:
         for name in ("methods", "validators", "feature_names"):
-            object.__setattr__(self, name, tuple(map(str, getattr(self, name))))
-        object.__setattr__(self, "sizes", tuple(sorted({int(size) for size in self.sizes})))
-        pairs = tuple((int(train), int(test)) for train, test in self.fold_sizes)
-        object.__setattr__(self, "fold_sizes", pairs)
-        object.__setattr__(self, "parameters", frozen_mapping("parameters", self.parameters))
-        object.__setattr__(self, "versions", frozen_mapping("versions", self.versions))
+            set_fields(self, **{name: tuple(map(str, getattr(self, name)))})
+        set_fields(
+            self,
+            sizes=tuple(sorted({int(size) for size in self.sizes})),
+            fold_sizes=tuple((int(train), int(test)) for train, test in self.fold_sizes),
+            parameters=frozen_mapping("parameters", self.parameters),
+            versions=frozen_mapping("versions", self.versions),
+        )
         _check_trials(self)
-        place = {name: at for at, name in enumerate(self.methods)}
-        ordered = sorted(self.trials, key=lambda trial: (place[trial.method], trial.fold))
-        object.__setattr__(self, "trials", tuple(ordered))
+        trials = sorted(self.trials, key=lambda each: (self.methods.index(each.method), each.fold))
+        set_fields(self, trials=tuple(trials))
 
     @property
     def n_folds(self) -> int:
@@ -219,15 +193,34 @@ class Comparison(codec.Saved, Refrozen):
         size : int or None, default=None
             The maximum number of features; None is the method's own choice.
         """
-        found = np.full(self.n_folds, math.nan)
-        for trial in self.trials_of(method):
-            found[trial.fold] = trial.score(validator, size)
-        return found
+        found = {trial.fold: trial.score(validator, size) for trial in self.trials_of(method)}
+        return np.array([found.get(fold, math.nan) for fold in range(self.n_folds)], np.float64)
 
     def curves(self, validator: str | None = None) -> tuple[Curve, ...]:
         """Score against number of features, of each method by each validator (or by one)."""
-        chosen = self._validators(validator)
-        return tuple(summary.curve_of(self, name, v) for v in chosen for name in self.methods)
+        return tuple(
+            Curve(
+                method,
+                each,
+                tuple(p for size in self.sizes if (p := self._point(method, each, size))),
+                self._point(method, each, None),
+            )
+            for each in self._validators(validator)
+            for method in self.methods
+        )
+
+    def _point(self, method: str, validator: str, size: int | None) -> Point | None:
+        subsets = [trial.subset(size) for trial in self.trials_of(method)]
+        found = [s for s in subsets if s and math.isfinite(s.scores.get(validator, math.nan))]
+        if not found:
+            return None
+        score = Score.of(
+            [subset.scores[validator] for subset in found],
+            origin="held_out",
+            metric=self.metric,
+            greater_is_better=self.greater_is_better,
+        )
+        return Point(size, float(np.mean([subset.n_features for subset in found])), score)
 
     def ranks(self, validator: str | None = None, size: int | None = None) -> tuple[Rank, ...]:
         """Mean ranks over folds, the best method first; by default over all validators and sizes.
@@ -235,15 +228,28 @@ class Comparison(codec.Saved, Refrozen):
         A method without a score in a fold shares the last rank there. Methods without any score at
         these sizes are left out.
         """
+        from scipy.stats import rankdata
+
         sizes = self.sizes if size is None else (self._size(size),)
-        return summary.ranks_of(self, self._validators(validator), sizes)
+        pairs = list(itertools.product(self._validators(validator), sizes))
+        scores = {
+            name: np.concatenate([[], *(self.scores(name, *pair) for pair in pairs)])
+            for name in self.methods
+        }
+        names = [name for name in self.methods if np.isfinite(scores[name]).any()]
+        if not names:
+            return ()
+        losses = np.array([scores[name] for name in names])
+        if self.greater_is_better:
+            losses = -losses
+        known = np.isfinite(losses)
+        kept = known.any(axis=0)
+        means = rankdata(np.where(known, losses, np.inf)[:, kept], axis=0).mean(axis=1)
+        ranks = [Rank(*pair, int(kept.sum())) for pair in zip(names, means.tolist(), strict=True)]
+        return tuple(sorted(ranks, key=lambda rank: rank.mean))
 
     def paired_tests(
-        self,
-        validator: str | None = None,
-        size: int | None = None,
-        *,
-        against: str | None = None,
+        self, validator: str | None = None, size: int | None = None, *, against: str | None = None
     ) -> tuple[PairedTest, ...]:
         """Corrected resampled t tests over folds (Nadeau and Bengio, 2003).
 
@@ -259,14 +265,28 @@ class Comparison(codec.Saved, Refrozen):
         Returns
         -------
         tuple of PairedTest
-            p_adjusted is Holm's correction for all of them.
+            Those of two folds or more; p_adjusted is Holm's correction for all of them.
         """
         chosen = self._validators(validator)[0]
-        if size is not None:
-            self._size(size)
-        if against is not None:
+        self._size(size)
+        if against is None:
+            pairs = list(itertools.combinations(self.methods, 2))
+        else:
             _known("method", against, self.methods)
-        return summary.tests_of(self, chosen, size, against)
+            pairs = [(name, against) for name in self.methods if name != against]
+        tests = [self._test(pair, chosen, size) for pair in pairs]
+        made = [test for test in tests if test.n_folds >= 2]
+        adjusted = statistics.holm([test.p for test in made])
+        return tuple(test._replace(p_adjusted=p) for test, p in zip(made, adjusted, strict=True))
+
+    def _test(self, pair: tuple[str, str], validator: str, size: int | None) -> PairedTest:
+        left, right = (self.scores(name, validator, size) for name in pair)
+        both = np.isfinite(left) & np.isfinite(right)
+        d = (1.0 if self.greater_is_better else -1.0) * (left - right)[both]
+        train, test = np.array(self.fold_sizes, np.float64)[both].sum(axis=0)
+        error, t, p = statistics.corrected_t(d, float(test / train) if train else math.nan)
+        mean = float(d.mean()) if len(d) else math.nan
+        return PairedTest(*pair, mean, error, t, p, p, len(d), validator, size)
 
     def stability(
         self, size: int | None = None, *, confidence: float = 0.95
@@ -279,41 +299,52 @@ class Comparison(codec.Saved, Refrozen):
             The maximum number of features; None is the method's own choice.
         confidence : float, default=0.95
         """
-        if size is not None:
-            self._size(size)
-        return {name: summary.agreement_of(self, name, size, confidence) for name in self.methods}
+        self._size(size)
+        found = {}
+        for name in self.methods:
+            subsets = (trial.subset(size) for trial in self.trials_of(name) if trial.is_done)
+            supports = [subset.support for subset in subsets if subset is not None]
+            found[name] = statistics.nogueira(supports, self.n_features_in, confidence=confidence)
+        return found
 
     def seconds(self) -> dict[str, Timing]:
         """Times of the selections, by method."""
-        return {name: summary.timing_of(self, name) for name in self.methods}
+        found = {}
+        for name in self.methods:
+            trials = {trial.fold: trial for trial in self.trials_of(name)}
+            folds = [trials[k].seconds if k in trials else math.nan for k in range(self.n_folds)]
+            done = [trial.seconds for trial in trials.values() if trial.is_done]
+            median = float(np.median(done)) if done else math.nan
+            found[name] = Timing(median, float(np.nansum(folds)), tuple(folds), len(done))
+        return found
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one plain dict for each method, fold, size and validator."""
-        return [row for trial in self.trials for row in summary.rows_of(self, trial)]
+        return [row for trial in self.trials for row in text.rows(self, trial)]
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame; a size of NA is the method's own choice."""
-        frame = rendering.import_pandas("to_rows()").DataFrame
-        rows = frame(self.to_rows(), columns=list(summary.COLUMNS))
+        frame = import_pandas("to_rows()").DataFrame
+        rows = frame(self.to_rows(), columns=list(text.COLUMNS))
         return rows.astype({"size": "Int64", "n_features": "Int64"})
 
     def __repr__(self) -> str:
-        return f"Comparison({summary.title(self)})"
+        return f"Comparison({text.title(self)})"
 
     def __str__(self) -> str:
-        return summary.sentences(self)
+        return text.sentences(self)
 
     def __rich__(self) -> RenderableType:
-        return summary.to_rich(self)
+        return rich_table(text.title(self), *text.table(self), text_columns=(0,))
 
     def _repr_html_(self) -> str:
-        return summary.to_html(self)
+        return html_table(text.title(self), *text.table(self))
 
     def _validators(self, name: str | None) -> tuple[str, ...]:
         return self.validators if name is None else (_known("validator", name, self.validators),)
 
-    def _size(self, size: int) -> int:
-        return int(_known("size", size, self.sizes))
+    def _size(self, size: int | None) -> int | None:
+        return None if size is None else int(_known("size", size, self.sizes))
 
 
 def _known(what: str, value: Any, known: Sequence[Any]) -> Any:
@@ -327,8 +358,7 @@ def _known(what: str, value: Any, known: Sequence[Any]) -> Any:
 
 def _check_trials(comparison: Comparison) -> None:
     """Raise if trials do not belong to the methods, folds and features of a comparison."""
-    seen = set()
-    n_features = comparison.n_features_in
+    seen, n_features = set(), comparison.n_features_in
     for trial in comparison.trials:
         if trial.method not in comparison.methods or not 0 <= trial.fold < comparison.n_folds:
             raise ParameterError(

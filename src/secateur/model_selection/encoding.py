@@ -15,27 +15,28 @@ from sklearn.preprocessing import FunctionTransformer
 
 from secateur.data.costs import CostModel, FeatureCosts, as_costs
 from secateur.data.frames import read_table
-from secateur.data.table import Table
 from secateur.exceptions import InputError, UnknownCategoryWarning
 from secateur.model_selection.rows import Rows, fit_clone
-from secateur.path import SelectionPath, Step
-from secateur.typing import AnyArray, FloatArray, IntArray
+from secateur.path import SelectionPath
+from secateur.typing import AnyArray, IntArray
 
 
 class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """Encode a table of any kind as floats: NaN for missing cells, one-hot columns for categories.
 
-    Sparse matrices stay sparse. ``sources_`` has the column of X that each column is made of.
+    Sparse matrices stay sparse. ``sources_`` has the column of X that each column is made of: first
+    the numbers, then the values of each category.
     """
 
     def fit(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002 - scikit-learn passes it
         """Learn names and categories."""
         table = read_table(X, categorical_features="from_dtype")
         self.schema_ = table.schema
+        numbers = np.setdiff1d(np.arange(table.n_features), list(table.categories))
         # a category whose cells are all missing has one column, of zeros: it is a feature too
         n_values = [max(1, len(values)) for values in table.categories.values()]
         categories = np.repeat(np.array(list(table.categories), np.int64), n_values)
-        self.sources_: IntArray = np.concatenate([_plain(table), categories])
+        self.sources_: IntArray = np.concatenate([numbers.astype(np.int64), categories])
         return self
 
     def transform(self, X: Any) -> Any:
@@ -43,32 +44,28 @@ class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownCategoryWarning)
             table = read_table(X, like=self.schema_)
-            return sp.csr_matrix(table.csc) if table.is_sparse else _with_categories(table)
+            if table.is_sparse:
+                return sp.csr_matrix(table.csc)
+            numbers = table.columns(np.arange(table.n_features))
+        if not table.categories:
+            return numbers
+        parts = [numbers[:, self.sources_[: self._n_numbers]]]
+        for feature, values in table.categories.items():
+            codes = np.arange(max(1, len(values)))
+            parts.append((numbers[:, [feature]] == codes).astype(np.float64))
+        return np.hstack(parts)
+
+    @property
+    def _n_numbers(self) -> int:
+        return self.schema_.n_features - len(self.schema_.encoders)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:  # noqa: ARG002
         """Names of the columns, as ``sex=f`` for those of a category."""
         schema = self.schema_
-        n_plain = schema.n_features - len(schema.encoders)
-        names = [schema.names[source] for source in self.sources_[:n_plain]]
+        names = [schema.names[source] for source in self.sources_[: self._n_numbers]]
         for feature, values in schema.categories.items():
-            known = values.tolist() or [""]
-            names += [f"{schema.names[feature]}={value}" for value in known]
+            names += [f"{schema.names[feature]}={value}" for value in values.tolist() or [""]]
         return np.array(names, dtype=object)
-
-
-def _plain(table: Table) -> IntArray:
-    return np.setdiff1d(np.arange(table.n_features), list(table.categories)).astype(np.int64)
-
-
-def _with_categories(table: Table) -> FloatArray:
-    numbers = table.columns(np.arange(table.n_features))
-    if not table.categories:
-        return numbers
-    parts = [numbers[:, _plain(table)]]
-    for feature, values in table.categories.items():
-        codes = np.arange(max(1, len(values)))
-        parts.append((numbers[:, [feature]] == codes).astype(np.float64))
-    return np.hstack(parts)
 
 
 def takes_categories(estimator: Any) -> bool:
@@ -82,10 +79,8 @@ def takes_categories(estimator: Any) -> bool:
         return takes_categories(inner)
     if isinstance(estimator, Pipeline):
         return takes_categories(estimator.steps[0][1])
-    if isinstance(estimator, AsNumbers | ColumnTransformer | FunctionTransformer):
-        return True
-    known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
-    if "categorical_features" in known:
+    is_encoder = isinstance(estimator, AsNumbers | ColumnTransformer | FunctionTransformer)
+    if is_encoder or hasattr(estimator, "categorical_features"):
         return True
     if not hasattr(estimator, "__sklearn_tags__"):
         return False
@@ -95,10 +90,8 @@ def takes_categories(estimator: Any) -> bool:
 
 def with_text_as_categories(estimator: Any) -> Any:
     """A selector of secateur with text as categories, unless ``categorical_features`` is set."""
-    if not hasattr(estimator, "with_cut"):
-        return estimator
-    known = estimator.get_params(deep=False)
-    if "categorical_features" not in known or known["categorical_features"] is not None:
+    is_set = getattr(estimator, "categorical_features", "") is not None
+    if is_set or not hasattr(estimator, "with_cut"):
         return estimator
     return clone(estimator).set_params(categorical_features="from_dtype")
 
@@ -127,23 +120,18 @@ class Sources:
         _, first = np.unique(features, return_index=True)
         return features[np.sort(first)]
 
-    def importance(self, importance: Any) -> FloatArray:
-        """Importance of features: that of the best of their columns."""
-        found = np.full(len(self.names), np.nan)
-        np.fmax.at(found, self.of_columns, np.asarray(importance, np.float64))
-        return found
-
     def path(self, path: SelectionPath) -> SelectionPath:
         """The same steps in terms of features; their weights are the sums over their columns."""
-        steps = tuple(self._step(step) for step in path)
-        return replace(path, steps=steps, feature_names=self.names)
-
-    def _step(self, step: Step) -> Step:
-        order = self.order(step.order)
-        support = np.sort(order)
-        weight = np.zeros(len(self.names))
-        np.add.at(weight, self.of_columns[step.support], step.weight)
-        return replace(step, support=support, order=order, weight=weight[support], supports={})
+        steps = []
+        for step in path:
+            order = self.order(step.order)
+            support = np.sort(order)
+            weight = np.zeros(len(self.names))
+            np.add.at(weight, self.of_columns[step.support], step.weight)
+            steps.append(
+                replace(step, support=support, order=order, weight=weight[support], supports={})
+            )
+        return replace(path, steps=tuple(steps), feature_names=self.names)
 
 
 def fit_method(
@@ -190,18 +178,11 @@ def _with_costs(method: Any, sources: Sources) -> Any:
 
 
 def _feature_groups(cost_model: CostModel, of_columns: IntArray, *, are_costs: bool) -> Any:
-    """The bags of columns: those of their features, or one for a category that is in none."""
-    n_columns = np.bincount(of_columns, minlength=cost_model.n_features)
-    alone = (n_columns > 1) & are_costs
-    parts = []
-    if cost_model.feature_groups is not None:
-        alone &= np.diff(cost_model.feature_groups.indptr) == 0
-        parts.append(cost_model.feature_groups[of_columns])
-    if not parts and not alone.any():
-        return None
-    place = np.cumsum(alone) - 1
-    rows = np.flatnonzero(alone[of_columns])
-    shape = (len(of_columns), int(alone.sum()))
-    ones = np.ones(len(rows), np.int32)
-    parts.append(sp.csr_array((ones, (rows, place[of_columns[rows]])), shape=shape))
-    return sp.csr_array(sp.hstack(parts))
+    """The groups of columns: those of their features, or one for a category that is in none."""
+    alone = (np.bincount(of_columns, minlength=cost_model.n_features) > 1) & are_costs
+    groups = [] if cost_model.feature_groups is None else [cost_model.feature_groups]
+    if groups:
+        alone &= np.diff(groups[0].indptr) == 0
+    groups.append(sp.eye_array(len(alone), dtype=np.int32, format="csr")[:, np.flatnonzero(alone)])
+    joined = sp.csr_array(sp.hstack(groups))[of_columns]
+    return joined if joined.shape[1] else None

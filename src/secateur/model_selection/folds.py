@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,16 +12,14 @@ from secateur.data.problem import Fold
 from secateur.data.target import Target
 from secateur.data.tasks import read_stacked, rows_by_key
 from secateur.exceptions import InputError, ParameterError
-from secateur.typing import AnyArray, FloatArray, IntArray
+from secateur.typing import AnyArray, IntArray
 
-MANY_ROWS = 5_000
-"""Above this number of rows one validation part is precise enough."""
+if TYPE_CHECKING:
+    from secateur.model_selection.rows import Rows
 
-FEW_ROWS = 40
-"""Below this number of rows folds are too small for a meaningful score."""
-
-SMALLEST_CLASS = 6
-"""A class with fewer rows would be missing from some fold, or nearly so."""
+MANY_ROWS = 5_000  # above this number of rows one validation part is precise enough
+FEW_ROWS = 40  # below this number of rows folds are too small for a meaningful score
+SMALLEST_CLASS = 6  # a class with fewer rows would be missing from some fold, or nearly so
 
 
 # ---- inside a fit -----------------------------------------------------------------------------
@@ -32,9 +30,7 @@ def is_drawn(cv: Any) -> bool:
     return isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable))
 
 
-def draw_folds(
-    target: Target, cv: int | None, *, random_state: int, fraction: float = 0.2
-) -> list[Fold]:
+def draw_folds(target: Target, cv: int | None, *, random_state: int) -> list[Fold]:
     """Random folds, stratified by class.
 
     None is five folds up to 2,000 rows, three up to 5,000, one validation part above; no folds
@@ -54,7 +50,7 @@ def draw_folds(
     if n_folds == 0:
         return []
     if n_folds == 1:
-        return [hold_out(target, fraction, random_state)]
+        return [hold_out(target, 0.2, random_state)]
     fold_of = _shuffled_places(target, random_state) % n_folds
     return [Fold(*map(np.flatnonzero, (fold_of != k, fold_of == k))) for k in range(n_folds)]
 
@@ -68,8 +64,7 @@ def default_folds(target: Target) -> int:
     n = len(target.values)
     smallest = n
     if target.classes is not None:
-        counts = np.bincount(target.values.astype(np.int64))
-        smallest = int(counts[counts > 0].min())
+        smallest = int(np.unique(target.values, return_counts=True)[1].min())
     if n < FEW_ROWS or smallest < SMALLEST_CLASS:
         return 0
     if n > MANY_ROWS:
@@ -111,30 +106,38 @@ def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> l
         pairs = cv.split(np.zeros((n_rows, 1)), labels, *more)
     number = np.full(n_rows, -1, np.int64)
     number[kept] = np.arange(len(kept))
-    folds = []
+    folds: list[Fold] = []
     for pair in pairs:
-        parts = [number[np.sort(part)] for part in _read_pair(pair, n_rows)]
-        folds.append(Fold(*(part[part >= 0] for part in parts)))
-    _check_folds(folds)
+        parts = [number[part] for part in _read_pair(pair, n_rows)]
+        fold = Fold(*(part[part >= 0] for part in parts))
+        if not (len(fold.train) and len(fold.test)):
+            raise ParameterError(
+                "'cv' must give every fold training rows and test rows of positive weight. "
+                f"Got none in fold {len(folds)}. Use fewer folds, or leave that one out."
+            )
+        folds.append(fold)
+    if not folds:
+        raise ParameterError(
+            "'cv' must give at least one fold. Got none. Use None to have folds drawn."
+        )
     return folds
 
 
-def _read_pair(pair: Any, n_rows: int) -> tuple[IntArray, IntArray]:
+def _read_pair(pair: Any, n_rows: int) -> list[IntArray]:
     """The rows of one fold: numbers or masks, each row in one part at most."""
     try:
         train, test = (_row_numbers(part, n_rows) for part in pair)
-        everyone = np.concatenate([train, test])
     except (TypeError, ValueError, IndexError) as error:
         raise ParameterError(
             f"'cv' must give pairs of row numbers (train, test) from 0 to {n_rows - 1}. Got "
             f"something else: {error}. Use 5 for five folds."
         ) from error
-    if len(np.unique(everyone)) < len(everyone):
+    if len(np.unique(np.concatenate([train, test]))) < len(train) + len(test):
         raise ParameterError(
             "'cv' must give each row to one part of a fold, once. Got rows in both train and test, "
             "or repeated rows. Use 5 for five folds."
         )
-    return train, test
+    return [train, test]
 
 
 def _row_numbers(part: Any, n_rows: int) -> IntArray:
@@ -145,39 +148,29 @@ def _row_numbers(part: Any, n_rows: int) -> IntArray:
         raise ValueError(f"rows of shape {given.shape}")
     # numbers below 0 count from the end, as everywhere in numpy; those beyond it raise
     rows: IntArray = np.arange(n_rows)[given if given.size else given.astype(np.int64)]
-    return rows
-
-
-def _check_folds(folds: list[Fold]) -> None:
-    if not folds:
-        raise ParameterError(
-            "'cv' must give at least one fold. Got none. Use None to have folds drawn."
-        )
-    empty = [k for k, fold in enumerate(folds) if not (len(fold.train) and len(fold.test))]
-    if empty:
-        raise ParameterError(
-            "'cv' must give every fold training rows and test rows of positive weight. "
-            f"Got none in fold {empty[0]}. Use fewer folds, or leave that one out."
-        )
+    return np.sort(rows)
 
 
 # ---- around a whole selection -----------------------------------------------------------------
 
 
-def outer_folds(
-    target: Target, cv: Any, groups: IntArray | None, seed: int, weight: FloatArray | None = None
-) -> list[Fold]:
+def outer_folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
     """The outer folds of nested cross-validation, at least one, in the numbers of all rows.
 
     None is five folds, three above 5,000 rows; 1 is one held-out fifth. Drawn folds are stratified
-    by class and keep groups together. Rows of weight zero are in no fold.
+    by class and task and keep groups together. Rows of weight zero are in no fold.
     """
-    kept = np.arange(len(target.values)) if weight is None else np.flatnonzero(weight)
-    if not is_drawn(cv):
-        folds = read_folds(cv, target, kept, groups)
+    kept = np.flatnonzero(rows.weight)
+    if is_drawn(cv):
+        groups = None if rows.groups is None else rows.groups[kept]
+        target = rows.target if rows.tasks is None else strata_of_tasks(rows.target, rows.tasks)
+        folds = _drawn(target.take(kept), cv, groups, seed)
     else:
-        folds = _drawn(target.take(kept), cv, None if groups is None else groups[kept], seed)
-    return [Fold(kept[fold.train], kept[fold.test]) for fold in folds]
+        folds = read_folds(cv, rows.target, kept, rows.groups)
+    folds = [Fold(kept[fold.train], kept[fold.test]) for fold in folds]
+    if rows.tasks is not None:
+        check_task_folds(folds, rows.target, rows.tasks)
+    return folds
 
 
 def _drawn(target: Target, cv: Any, groups: IntArray | None, seed: int) -> list[Fold]:
@@ -225,14 +218,6 @@ def group_folds(target: Target, groups: IntArray, n_folds: Any, seed: int) -> li
     return read_folds(splitter, target, np.arange(len(groups)), groups)
 
 
-def labels_of(target: Target) -> AnyArray:
-    """The target as it was given: labels, or numbers."""
-    if target.classes is None:
-        return target.values
-    labels: AnyArray = target.classes[target.values.astype(np.int64)]
-    return labels
-
-
 # ---- several tasks ----------------------------------------------------------------------------
 
 
@@ -252,20 +237,17 @@ def check_task_folds(folds: Sequence[Fold], target: Target, tasks: AnyArray) -> 
     """Raise if the training rows of a fold are not enough for every task."""
     for number, fold in enumerate(folds, start=1):
         training = rows_by_key(tasks[fold.train].tolist())
-        for task in rows_by_key(tasks[fold.test].tolist()):
-            if task not in training:
-                raise _too_few(task, "no rows", number)
+        tested = rows_by_key(tasks[fold.test].tolist())
+        few = [(task, "no rows") for task in tested if task not in training]
         for task, places in training.items():
             if len(places) < 2:
-                raise _too_few(task, "one row", number)
-            n_classes = len(np.unique(target.values[fold.train[places]]))
-            if target.classes is not None and n_classes < 2:
-                raise _too_few(task, "one class", number)
-
-
-def _too_few(task: Any, what: str, fold: int) -> InputError:
-    return InputError(
-        "The training rows of every fold must have two rows and two classes of every task at "
-        f"least. Got {what} of task {task!r} in fold {fold}. Use fewer folds, or leave that task "
-        "out or join it to another."
-    )
+                few.append((task, "one row"))
+            elif target.classes is not None and np.ptp(target.values[fold.train[places]]) == 0:
+                few.append((task, "one class"))
+        if few:
+            task, what = few[0]
+            raise InputError(
+                "The training rows of every fold must have two rows and two classes of every task "
+                f"at least. Got {what} of task {task!r} in fold {number}. Use fewer folds, or "
+                "leave that task out or join it to another."
+            )

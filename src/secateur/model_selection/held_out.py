@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from secateur.data.problem import Fold
 from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
-from secateur.model_selection.fold_scores import StepScorer
-from secateur.model_selection.folds import (
-    check_task_folds,
-    is_drawn,
-    outer_folds,
-    strata_of_tasks,
-)
-from secateur.model_selection.processes import n_processes, results_of, single_threaded
+from secateur.model_selection.folds import outer_folds
+from secateur.model_selection.processes import n_processes, results_of
 from secateur.model_selection.rows import (
     Rows,
-    check_validator,
     fit_clone,
     is_interrupted,
     knows_tasks,
@@ -34,6 +29,7 @@ from secateur.model_selection.rows import (
 )
 from secateur.model_selection.scorers import metric_for, read_metric, read_seed
 from secateur.model_selection.statistics import selection_frequency
+from secateur.model_selection.validators import VALIDATOR, StepScorer, check_estimator
 from secateur.path import Score, Selection, SelectionPath
 from secateur.path.comparing import matched_steps, step_of_size
 from secateur.typing import FloatArray, IntArray
@@ -168,36 +164,36 @@ def held_out(
     HeldOut
     """
     seed = read_seed(random_state)
-    _check(selector, validator)
+    _check(selector, task, validator)
+    target_type = target_type_of(selector)
     rows = read_rows(
-        X,
-        y,
-        target_type=target_type_of(selector),
-        sample_weight=sample_weight,
-        groups=groups,
-        tasks=_tasks(selector, task),
+        X, y, target_type=target_type, sample_weight=sample_weight, groups=groups, tasks=task
     )
     if not knows_tasks(selector):  # a stored table may have some all the same
         rows = replace(rows, tasks=None)
-    folds = _folds(rows, cv, seed)
+    folds = outer_folds(rows, cv, seed)
     read_metric(scoring, rows.target_type)  # raises before any work
-    progress = _Progress(on_fit, 1 + 2 * len(folds))
     started = perf_counter()
     whole = fit_clone(selector, rows, seed, n_jobs)
-    progress.one_more()
+    report = on_fit or (lambda _done, _total: None)
+    report(1, 1 + 2 * len(folds))
     processes = n_processes(selector, rows.X, n_jobs, perf_counter() - started)
     own = next((step.score.metric for step in whole.path_ if step.score is not None), None)
-    if processes > 1:
-        selector = single_threaded(selector)
+    if processes > 1 and "n_jobs" in selector.get_params(deep=False):
+        selector = clone(selector).set_params(n_jobs=1)
     scorer = StepScorer(selector, validator, rows, metric_for(scoring, rows, own), seed)
-    runs = _Folds(rows, folds, scorer, progress)
-    fits: list[Any] = []
-    of_all = None
-    if not is_interrupted(whole):
-        fit = partial(fit_clone, selector, seed=seed, n_jobs=n_jobs)
-        fits, of_all = runs.fit(fit, processes)
+    fit = partial(fit_clone, selector, seed=seed, n_jobs=n_jobs)
+    left = [] if is_interrupted(whole) else folds
+    fits, of_all = _fit_folds(rows, left, fit, scorer, processes, report)
     matches = [matched_steps(whole.path_, fit.path_) for fit in fits]
-    whole.path_ = runs.scored(whole.path_, fits, matches)
+    losses = [
+        scorer.steps(fit, match, *map(rows.take, fold))
+        for fold, fit, match in zip(folds, fits, matches, strict=False)
+    ]
+    if fits:
+        scores = [scorer.metric.score(of_step) for of_step in zip(*losses, strict=True)]
+        steps = [replace(step, score=each) for step, each in zip(whole.path_, scores, strict=True)]
+        whole.path_ = replace(whole.path_, steps=tuple(steps))
     return HeldOut(
         path=whole.path_,
         fold_paths=tuple(fit.path_ for fit in fits),
@@ -209,123 +205,55 @@ def held_out(
     )
 
 
-def _check(selector: Any, validator: Any) -> None:
-    if isinstance(selector, type) or not (
-        hasattr(selector, "fit") and hasattr(selector, "with_cut")
-    ):
-        raise ParameterError(
-            "'selector' must be a selector of secateur, which has a path. Got "
-            f"{selector!r}. Use for instance AGBMClassifier(), or compare() for others."
-        )
-    if validator is not None:
-        check_validator(validator)
-
-
-def _tasks(selector: Any, task: Any) -> Any:
+def _check(selector: Any, task: Any, validator: Any) -> None:
+    advice = "Use a selector of secateur, for instance AGBMClassifier(), or compare() for others."
+    check_estimator("selector", selector, "fit", "with_cut", advice=advice)
     if task is not None and not knows_tasks(selector):
         raise ParameterError(
-            "'task' is for selectors of several tasks. Got it for "
-            f"{type(selector).__name__}. Use MultitaskAGBMClassifier or MultitaskAGBMRegressor, or "
-            "leave it out."
+            f"'task' is for selectors of several tasks. Got it for {type(selector).__name__}. Use "
+            "MultitaskAGBMClassifier or MultitaskAGBMRegressor, or leave it out."
         )
-    return task
+    if validator is not None:
+        check_estimator("validator", validator, "fit", "predict", advice=VALIDATOR)
 
 
-def _folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
-    """The outer folds; those that are drawn are stratified by task."""
-    target = rows.target
-    if rows.tasks is not None and is_drawn(cv):
-        target = strata_of_tasks(target, rows.tasks)
-    folds = outer_folds(target, cv, rows.groups, seed, rows.weight)
-    if rows.tasks is not None:
-        check_task_folds(folds, rows.target, rows.tasks)
-    return folds
+def _fit_folds(
+    rows: Rows,
+    folds: Sequence[Fold],
+    fit: Callable[[Rows], Any],
+    scorer: StepScorer,
+    processes: int,
+    report: Callable[[int, int], Any],
+) -> tuple[list[Any], Score | None]:
+    """The selector fitted to the training rows of each fold, and the score of all features.
 
-
-@dataclass(slots=True, eq=False)
-class _Progress:
-    """Counts the fits for a callback."""
-
-    callback: Callable[[int, int], None] | None
-    total: int
-    done: int = 0
-
-    def one_more(self) -> None:
-        self.done += 1
-        if self.callback is not None:
-            self.callback(self.done, self.total)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Folds:
-    """The outer folds, fitted and scored."""
-
-    rows: Rows
-    folds: Sequence[Fold]
-    scorer: StepScorer
-    progress: _Progress
-
-    def fit(self, fit: Callable[[Rows], Any], processes: int) -> tuple[list[Any], Score | None]:
-        """The selector fitted to the training rows of each fold, and the score of all features.
-
-        An interruption keeps the folds that were done.
-        """
-        fits: list[Any] = []
-        of_all: list[FoldLosses] = []
-        try:
-            with _without_repeats(), closing(results_of(self._tasks(fit), processes)) as results:
-                for result in results:
-                    if len(fits) == len(self.folds):
-                        of_all.append(result)
-                    elif is_interrupted(result):
-                        break
-                    else:
-                        fits.append(result)
-                    self.progress.one_more()
-        except KeyboardInterrupt:
-            self._warn_of_interruption(len(fits))
-        is_whole = len(of_all) == len(self.folds)
-        return fits, self.scorer.metric.score(of_all) if is_whole else None
-
-    def _tasks(self, fit: Callable[[Rows], Any]) -> Iterator[Callable[[], Any]]:
-        """First the fits, then the scores of all features."""
-        for fold in self.folds:
-            yield partial(fit, self.rows.take(fold.train))
-        for fold in self.folds:
-            yield partial(self.scorer.all_features, *(self.rows.take(rows) for rows in fold))
-
-    def _warn_of_interruption(self, n_done: int) -> None:
+    An interruption keeps the folds that were done.
+    """
+    fits: list[Any] = []
+    of_all: list[FoldLosses] = []
+    tasks = itertools.chain(
+        (partial(fit, rows.take(fold.train)) for fold in folds),
+        (partial(scorer.all_features, *map(rows.take, fold)) for fold in folds),
+    )
+    try:
+        with warnings.catch_warnings(), closing(results_of(tasks, processes)) as results:
+            # the fit to all rows has given the warnings, but for interruptions
+            warnings.simplefilter("ignore", SecateurWarning)
+            warnings.simplefilter("default", InterruptedWarning)
+            # joblib warns when its processes are ended early, as an interruption does
+            warnings.filterwarnings("ignore", ".* still being processed", UserWarning)
+            for result in results:
+                if len(fits) == len(folds):
+                    of_all.append(result)
+                elif is_interrupted(result):
+                    break
+                else:
+                    fits.append(result)
+                report(1 + len(fits) + len(of_all), 1 + 2 * len(folds))
+    except KeyboardInterrupt:
         what = "The model on all features was not finished."
-        if n_done < len(self.folds):
-            what = f"It keeps the {n_done} of {len(self.folds)} folds that were done."
-        warnings.warn(f"held_out was interrupted. {what}", InterruptedWarning, stacklevel=4)
-
-    def scored(
-        self, path: SelectionPath, fits: Sequence[Any], matches: Sequence[Sequence[int]]
-    ) -> SelectionPath:
-        """The path with a held-out score for each step."""
-        if not fits:
-            return path
-        folds = []
-        for fold, fit, match in zip(self.folds, fits, matches, strict=False):
-            train, test = self.rows.take(fold.train), self.rows.take(fold.test)
-            keys = [self.scorer.key(fit, at) for at in match]
-            losses = {
-                key: self.scorer.step(fit, at, train, test)
-                for key, at in dict(zip(keys, match, strict=True)).items()
-            }
-            folds.append([losses[key] for key in keys])
-        scores = [self.scorer.metric.score(of_step) for of_step in zip(*folds, strict=True)]
-        steps = [replace(step, score=score) for step, score in zip(path, scores, strict=True)]
-        return replace(path, steps=tuple(steps))
-
-
-@contextmanager
-def _without_repeats() -> Iterator[None]:
-    """Ignore warnings of folds, which the fit to all rows has given, but for interruptions."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SecateurWarning)
-        warnings.simplefilter("default", InterruptedWarning)
-        # joblib warns when its processes are ended early, as an interruption does
-        warnings.filterwarnings("ignore", ".* tasks which were still being processed", UserWarning)
-        yield
+        if len(fits) < len(folds):
+            what = f"It keeps the {len(fits)} of {len(folds)} folds that were done."
+        warnings.warn(f"held_out was interrupted. {what}", InterruptedWarning, stacklevel=3)
+    is_whole = len(of_all) == len(folds) > 0
+    return fits, scorer.metric.score(of_all) if is_whole else None

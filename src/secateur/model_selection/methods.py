@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError, similar_to
-from secateur.model_selection import baselines
+from secateur.model_selection.baselines import RANKERS, Baseline
 from secateur.model_selection.rows import knows_tasks
 from secateur.model_selection.validators import labelled
 
@@ -29,33 +30,22 @@ class Unsuited(BaseEstimator):  # type: ignore[misc]  # untyped base
 
 
 NICKNAMES = {"featuregradients": "fg", "multitaskagbm": "multitask"}
+# How the names of selectors end, and which type of target that means; None is both.
 ENDINGS = {"Classifier": "classification", "Regressor": "regression", "Selector": None}
-"""How the names of selectors end, and which type of target that means; None is both."""
-
-BASELINES: dict[str, Callable[[str], Any]] = {
-    "mutual_info": baselines.MutualInformation,
-    "mrmr": baselines.MRMR,
-    "l1": baselines.L1,
-    "rfecv": baselines.Elimination,
-    "boruta": baselines.Boruta,
-    "cegb": baselines.CoupledCEGB,
-    "random": baselines.RandomRanking,
-    "all": lambda _: baselines.AllFeatures(),
-}
+BASELINES = (*RANKERS, "all")
 F_TESTS = {"classification": "f_classif", "regression": "f_regression"}
 DEFAULT_BASELINES = ("mutual_info", "l1", "random", "all")
-PACKAGES = {"boruta": "boruta", "cegb": "lightgbm"}
-"""Baselines that need a package of their own."""
+PACKAGES = {"boruta": "boruta", "cegb": "lightgbm"}  # baselines that need a package of their own
 
 
 def own_methods(target_type: TargetType) -> dict[str, Any]:
     """The selectors of secateur that can be compared: those whose fit needs X and y only."""
-    return {name: each for name, each in all_methods(target_type).items() if not knows_tasks(each)}
-
-
-def all_methods(target_type: TargetType) -> dict[str, Any]:
-    """All selectors of secateur for a type of target, not fitted, by their short names."""
-    return {name: _made(kind, target_type) for name, kind in selector_classes(target_type).items()}
+    found = {}
+    for name, kind in selector_classes(target_type).items():
+        if not knows_tasks(kind):
+            is_for_both = "target_type" in inspect.signature(kind).parameters
+            found[name] = kind(target_type=target_type) if is_for_both else kind()
+    return found
 
 
 def selector_classes(target_type: TargetType) -> dict[str, type]:
@@ -75,7 +65,7 @@ def selector_classes(target_type: TargetType) -> dict[str, type]:
 def plain_name(method: str) -> str:
     """The short name of a method, however it is written."""
     lower = method.strip().lower()
-    if lower in BASELINES or lower in F_TESTS.values():
+    if lower in BASELINES:
         return lower
     plain = lower.replace("-", "").replace("_", "")
     return NICKNAMES.get(plain, plain)
@@ -83,12 +73,9 @@ def plain_name(method: str) -> str:
 
 def known_methods(target_type: TargetType) -> dict[str, Any]:
     """All methods that have a name, own ones first."""
-    f_test = {F_TESTS[target_type]: baselines.FTest(target_type)}
-    return (
-        own_methods(target_type)
-        | f_test
-        | {name: make(target_type) for name, make in BASELINES.items()}
-    )
+    others = {*F_TESTS.values()} - {F_TESTS[target_type]}
+    named = {name: Baseline(name, target_type) for name in BASELINES if name not in others}
+    return own_methods(target_type) | named
 
 
 def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
@@ -97,16 +84,18 @@ def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
     A method for another type of target becomes one that fails and says why, as long as there are
     others to compare.
     """
+    known = known_methods(target_type)
     if selectors is None:
         names = [*own_methods(target_type), F_TESTS[target_type], *DEFAULT_BASELINES]
-        return {name: known_methods(target_type)[name] for name in names}
-    known = known_methods(target_type)
+        return {name: known[name] for name in names}
     methods: dict[str, Any] = {}
     for label, value in labelled(selectors):
         if isinstance(value, str):
             methods[label or value] = _named(value, target_type, known)
         else:
-            methods[_unused(label or _label(value), methods)] = _checked(value)
+            name = label or _label(value)
+            numbered = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
+            methods[next(name for name in numbered if name not in methods)] = _checked(value)
     if not methods:
         raise ParameterError(
             f"'selectors' must name at least one method. Got none. Use some of {_list(known)}."
@@ -124,26 +113,10 @@ def _stem(name: str) -> tuple[str, str | None]:
     return "", None
 
 
-def _made(kind: type, target_type: TargetType) -> Any:
-    # columns of text are categories to those that know categories
-    wanted = {"target_type": target_type, "categorical_features": "from_dtype"}
-    known = inspect.signature(kind).parameters
-    return kind(**{name: value for name, value in wanted.items() if name in known})
-
-
 def _label(estimator: Any) -> str:
     kind = type(estimator).__name__
     stem, _ = _stem(kind)
     return NICKNAMES.get(stem, stem or kind.lower())
-
-
-def _unused(label: str, taken: Mapping[str, Any]) -> str:
-    if label not in taken:
-        return label
-    number = 2
-    while f"{label}_{number}" in taken:
-        number += 1
-    return f"{label}_{number}"
 
 
 def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
@@ -152,20 +125,15 @@ def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
         return known[plain]
     others: TargetType = "regression" if target_type == "classification" else "classification"
     if plain in known_methods(others):
-        what = (
-            f"'selectors' must be methods for {target_type}. Got {name!r}, which is for {others}."
-        )
-    elif plain in all_methods(target_type):
-        what = (
-            "'selectors' must be methods that need X and y only. Got "
-            f"{name!r}, which needs the task of each row."
-        )
+        what = f"methods for {target_type}. Got {name!r}, which is for {others}."
+    elif plain in selector_classes(target_type):
+        what = f"methods that need X and y only. Got {name!r}, which needs the task of each row."
     else:
         raise ParameterError(
             f"'selectors' must be names of methods, or estimators. Got {name!r}."
             f"{similar_to(name, list(known))} Use some of {_list(known)}."
         )
-    return Unsuited(f"{what} Use some of {_list(known)}.")
+    return Unsuited(f"'selectors' must be {what} Use some of {_list(known)}.")
 
 
 def _checked(value: Any) -> Any:
@@ -179,8 +147,6 @@ def _checked(value: Any) -> Any:
 
 
 def _list(known: Mapping[str, Any]) -> str:
-    return ", ".join(name for name in known if _is_installed(name))
-
-
-def _is_installed(name: str) -> bool:
-    return name not in PACKAGES or importlib.util.find_spec(PACKAGES[name]) is not None
+    return ", ".join(
+        name for name in known if name not in PACKAGES or importlib.util.find_spec(PACKAGES[name])
+    )

@@ -1,7 +1,8 @@
 """Where trials and fits run: one after another here, in other processes, or on a cluster.
 
 With a time limit trials run in a process of their own. It is started as a program, so that a script
-needs no guard around its main part, and a method that does not return is ended with its process.
+needs no guard around its main part, a worker of Dask may have it, and a method that does not return
+is ended with its process.
 """
 
 from __future__ import annotations
@@ -13,47 +14,29 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import replace
-from queue import Empty, SimpleQueue
-from threading import Thread, local
 from time import perf_counter
 from typing import Any, BinaryIO
-from weakref import finalize
 
 import numpy as np
-from sklearn.base import clone
 
 from secateur._kernels.threads import resolve_n_jobs
 from secateur.data.memory import available_memory
-from secateur.exceptions import ClusterError, SecateurError
+from secateur.exceptions import SecateurError
 from secateur.execution.dask import DaskExecutor
 from secateur.model_selection.comparison import Trial, TrialStatus
-from secateur.model_selection.trials import (
-    ComparisonContext,
-    TrialSpec,
-    describe,
-    failed_trial,
-    run_trial,
-    score,
-    select,
-)
+from secateur.model_selection.trials import ComparisonContext, TrialSpec, run_trial, score, select
 from secateur.storage.stored_table import StoredTable
 
-START_SECONDS = 300.0
-"""How long a process may take to load its libraries and the table."""
-
-GRACE_SECONDS = 0.2
-"""Added to a time limit for the messages between the processes."""
-
+START_SECONDS = 300.0  # how long a process may take to load its libraries and the table
+GRACE_SECONDS = 0.2  # added to a time limit for the messages between the processes
 MAX_STDERR = 2000
-
-PARALLEL_SECONDS = 6.0
-"""Shorter fits are done one after another: processes have to load libraries."""
-
-COPIES = 4
-"""How many times the memory of the table a process may need."""
+PARALLEL_SECONDS = 6.0  # shorter fits are done one after another: processes have to load libraries
+COPIES = 4  # how many times the memory of the table a process may need
 
 
 # ---- trials -----------------------------------------------------------------------------------
@@ -64,35 +47,19 @@ def run_trials(
     limit: float | None,
     executor: DaskExecutor | None,
     specs: Sequence[TrialSpec],
-) -> Generator[tuple[int, Trial], None, None]:
-    """Yield trials as they are done, each with its place among `specs`."""
-    if executor is not None:
-        yield from _run_on_cluster(context, limit, executor, specs)
-        return
-    with closing(TrialRunner(context, limit)) as runner:
-        for number, spec in enumerate(specs):
-            yield number, runner.run(spec)
-
-
-def _run_on_cluster(
-    context: ComparisonContext,
-    limit: float | None,
-    executor: DaskExecutor,
-    specs: Sequence[TrialSpec],
-) -> Generator[tuple[int, Trial], None, None]:
-    """On a cluster, where a trial that ends its worker has failed."""
-    if not specs:
-        return
-    shared = executor.share(TrialRunner(context, limit), "table and folds")
-    names = [f"trial of {spec.name}" for spec in specs]
-    with closing(executor.done(_run_on_worker, specs, shared, names)) as done:
-        for number, outcome in done:
-            error = outcome.error
-            if error is None:
-                yield number, outcome.result
-            else:
-                message = str(error) if isinstance(error, ClusterError) else describe(error)
-                yield number, failed_trial(specs[number], message, 0.0)
+) -> Generator[Trial, None, None]:
+    """Yield trials as they are done."""
+    runner = TrialRunner(context, limit)
+    if executor is None:
+        with closing(runner):
+            yield from map(runner.run, specs)
+    elif specs:
+        shared = executor.share(runner, "table and folds")
+        names = [f"trial of {spec.name}" for spec in specs]
+        with closing(executor.done(_run_on_worker, specs, shared, names)) as done:
+            for number, outcome in done:
+                error = outcome.error  # of a trial that ended its worker, for instance
+                yield specs[number].failed(error, 0.0) if error else outcome.result
 
 
 def _run_on_worker(runner: TrialRunner, spec: TrialSpec) -> Trial:
@@ -100,83 +67,71 @@ def _run_on_worker(runner: TrialRunner, spec: TrialSpec) -> Trial:
     try:
         return runner.run(spec)
     except KeyboardInterrupt as error:  # raised by the method: a worker has no keyboard
-        return failed_trial(spec, describe(error), perf_counter() - started)
+        return spec.failed(error, perf_counter() - started)
 
 
 class TrialRunner:
-    """Runs trials here or, with a time limit, in a process of each thread.
+    """Runs trials here or, with a time limit, in processes, one for each thread that calls.
 
-    A process is kept for the next trial: loading its libraries takes long.
+    The limit is in seconds, for a selection, and as much again for its validators. A process is
+    kept for the next trial, since loading its libraries takes long.
     """
 
     def __init__(self, context: ComparisonContext, limit: float | None) -> None:
         self._context, self._limit = context, limit
-        self._own = local()
-
-    def __reduce__(self) -> tuple[type[TrialRunner], tuple[ComparisonContext, float | None]]:
-        return TrialRunner, (self._context, self._limit)
+        self._idle: deque[TrialProcess] = deque()
 
     def run(self, spec: TrialSpec) -> Trial:
-        """Run one trial."""
+        """Run one trial; whatever happens to its process becomes its status and message."""
         if self._limit is None:
             return run_trial(self._context, spec)
-        if not hasattr(self._own, "process"):
-            self._own.process = TrialProcess(self._context, self._limit)
-            finalize(self, self._own.process.close)
-        trial: Trial = self._own.process.run(spec)
+        try:
+            process = self._idle.pop()
+        except IndexError:
+            process = TrialProcess()
+        started, trial = perf_counter(), Trial(spec.name, spec.fold, TrialStatus.FAILED)
+        is_kept = False
+        try:
+            process.start(self._context)
+            started = perf_counter()
+            process.send(spec)
+            trial = process.receive(self._limit + GRACE_SECONDS)
+            if trial.is_done:
+                trial = process.receive(self._limit + GRACE_SECONDS)
+            is_kept = True
+        except TimeoutError:
+            what = "The validators" if trial.is_done else "It"
+            message = f"{what} took longer than the time limit of {self._limit:g} seconds."
+            seconds = trial.seconds if trial.is_done else perf_counter() - started
+            status = TrialStatus.TIMED_OUT
+            trial = replace(trial, status=status, message=message, seconds=seconds)
+        except (SecateurError, OSError, pickle.PicklingError, TypeError, AttributeError) as error:
+            trial = spec.failed(error, perf_counter() - started)
+        finally:
+            if is_kept:
+                self._idle.append(process)
+            else:
+                process.close()
         return trial
 
     def close(self) -> None:
-        """End the process of this thread."""
-        if hasattr(self._own, "process"):
-            self._own.process.close()
+        """End the processes that are kept."""
+        while self._idle:
+            self._idle.pop().close()
 
-
-class WorkerError(SecateurError, RuntimeError):
-    """The process ended by itself, or never began to answer."""
+    __del__ = close
 
 
 class TrialProcess:
-    """A process that runs trials; a method that exceeds the time limit ends it.
+    """A process that runs trials and can be ended whatever it does."""
 
-    The limit is in seconds, for a selection, and as much again for its validators.
-    """
-
-    def __init__(self, context: ComparisonContext, time_limit: float) -> None:
-        self._context = context
-        self._limit = time_limit
-        self._process: subprocess.Popen[bytes] | None = None
-        self._answers: SimpleQueue[Any] = SimpleQueue()
+    def __init__(self) -> None:
+        self._process: Any = None
         self._errors: Any = None
+        self._reader = ThreadPoolExecutor(1)
 
-    def run(self, spec: TrialSpec) -> Trial:
-        """Run one trial; whatever happens to it becomes its status and message."""
-        started = perf_counter()
-        try:
-            self._start()
-            started = perf_counter()
-            self._send(spec)
-            trial: Trial = self._receive(self._limit + GRACE_SECONDS)
-            return self._scored(trial) if trial.is_done else trial
-        except TimeoutError:
-            message = f"It took longer than the time limit of {self._limit:g} seconds."
-            status = TrialStatus.TIMED_OUT
-        except (WorkerError, OSError, pickle.PicklingError, TypeError, AttributeError) as error:
-            message, status = describe(error), TrialStatus.FAILED
-        self.close()
-        return Trial(spec.name, spec.fold, status, message, perf_counter() - started)
-
-    def _scored(self, trial: Trial) -> Trial:
-        """With scores; a trial whose validators exceed the limit keeps its selection."""
-        try:
-            scored: Trial = self._receive(self._limit + GRACE_SECONDS)
-        except TimeoutError:
-            self.close()
-            message = f"The validators took longer than the time limit of {self._limit:g} seconds."
-            return replace(trial, status=TrialStatus.TIMED_OUT, message=message)
-        return scored
-
-    def _start(self) -> None:
+    def start(self, context: ComparisonContext) -> None:
+        """Start the process, unless it runs already, and wait until it has loaded the table."""
         if self._process is not None:
             return
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
@@ -189,28 +144,26 @@ class TrialProcess:
             env=known,
             start_new_session=True,  # Ctrl-C is for the parent
         )
-        self._answers = SimpleQueue()
-        Thread(target=_listen, args=(self._process.stdout, self._answers), daemon=True).start()
-        self._send(self._context)
-        self._receive(START_SECONDS)
+        self.send(context)
+        self.receive(START_SECONDS)
 
-    def _send(self, what: Any) -> None:
-        assert self._process is not None  # noqa: S101 - it was started
-        assert self._process.stdin is not None  # noqa: S101 - it has a pipe
-        self._process.stdin.write(_pickled(what))
+    def send(self, what: Any) -> None:
+        """Send an object by cloudpickle, which sends classes of a script or a notebook by value."""
+        try:
+            import cloudpickle
+        except ImportError:  # scikit-learn depends on joblib, which contains it otherwise
+            from joblib.externals import cloudpickle
+        self._process.stdin.write(cloudpickle.dumps(what))
         self._process.stdin.flush()
 
-    def _receive(self, seconds: float) -> Any:
+    def receive(self, seconds: float) -> Any:
+        """The next answer, or a TimeoutError."""
         try:
-            answer = self._answers.get(timeout=seconds)
-        except Empty:
-            raise TimeoutError from None
-        if answer is _END:
-            raise WorkerError(self._reason_of_end())
-        return answer
+            return self._reader.submit(pickle.load, self._process.stdout).result(seconds)
+        except (EOFError, pickle.UnpicklingError):
+            raise SecateurError(self._reason_of_end()) from None
 
     def _reason_of_end(self) -> str:
-        assert self._process is not None  # noqa: S101 - it was started
         code = self._process.wait()
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         likely = " Perhaps memory ran out." if code == -9 else ""
@@ -221,49 +174,23 @@ class TrialProcess:
 
     def close(self) -> None:
         """End the process, whatever it does."""
-        process, self._process = self._process, None
-        if process is None:
+        if self._process is None:
             return
-        process.kill()
-        process.wait()
-        streams: tuple[Any, ...] = (process.stdin, process.stdout, self._errors)
-        for stream in streams:
-            try:
+        self._process.kill()
+        self._process.wait()
+        self._reader.shutdown()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            with suppress(OSError):  # the last message has no reader any more
                 stream.close()
-            except OSError:  # the last message has no reader any more
-                continue
-
-
-_END = object()
-
-
-def _pickled(what: Any) -> bytes:
-    """By cloudpickle, which sends classes of a script or a notebook by value.
-
-    scikit-learn depends on joblib, which depends on cloudpickle or contains it.
-    """
-    try:
-        import cloudpickle
-    except ImportError:
-        from joblib.externals import cloudpickle
-    data: bytes = cloudpickle.dumps(what)
-    return data
-
-
-def _listen(stream: Any, answers: SimpleQueue[Any]) -> None:
-    """Pass on the answers of the process, and its end."""
-    while True:
-        try:
-            answers.put(pickle.load(stream))  # noqa: S301 - from our own child
-        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
-            answers.put(_END)
-            return
 
 
 def serve() -> None:
     """The other end of `TrialProcess`: read the context, then trials; answer selections, scores."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
-    requests, answers = sys.stdin.buffer, _own_stdout()
+    requests = sys.stdin.buffer
+    # the pipe is for answers: what methods print goes to the errors
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     context = pickle.load(requests)  # noqa: S301 - from our own parent
     _answer(answers, "ready")
     while True:
@@ -275,13 +202,6 @@ def serve() -> None:
         _answer(answers, trial)
         if trial.is_done:
             _answer(answers, score(context, trial))
-
-
-def _own_stdout() -> BinaryIO:
-    """Keep the pipe for answers: what methods print goes to the errors."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return answers
 
 
 def _answer(stream: BinaryIO, what: Any) -> None:
@@ -316,17 +236,10 @@ def n_bytes(X: Any) -> int:
     return int(np.prod(np.shape(X))) * 8
 
 
-def single_threaded(estimator: Any) -> Any:
-    """A clone with one thread, if it has such a parameter."""
-    known = estimator.get_params(deep=False)
-    return clone(estimator).set_params(n_jobs=1) if "n_jobs" in known else clone(estimator)
-
-
 def results_of(tasks: Iterable[Callable[[], Any]], processes: int) -> Generator[Any, None, None]:
     """The results of tasks in their order; closing the generator ends those that still run."""
     if processes == 1:
-        for task in tasks:
-            yield task()
+        yield from (task() for task in tasks)
         return
     from joblib import Parallel, delayed
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,15 @@ from secateur.data.target import Target, TargetType, guess_target_type, read_tar
 from secateur.data.tasks import read_keys
 from secateur.data.weights import read_weights
 from secateur.engines.fold_losses import FoldLosses
-from secateur.exceptions import InputError, ParameterError, some_of
-from secateur.model_selection.folds import group_folds, is_drawn, labels_of, read_groups
+from secateur.exceptions import InputError, some_of
+from secateur.model_selection.folds import group_folds, is_drawn, read_groups
 from secateur.model_selection.scorers import Metric, prepared, with_threads
 from secateur.path import StopReason
 from secateur.storage.stored_table import SampledRows, StoredTable, sample_stored
 from secateur.typing import AnyArray, FloatArray, IntArray
 
+# Seed of the sample of stored rows that is read into memory to evaluate models on.
 TEST_SAMPLE_SEED = 1
-"""Seed of the sample of stored rows that is read into memory to evaluate models on."""
-
 COLUMNS_AT_ONCE = 256
 TASK_METHODS = {"predict", "predict_proba", "decision_function"}
 
@@ -53,18 +53,19 @@ class Rows:
     @property
     def y(self) -> AnyArray:
         """Labels or numbers, as they were given."""
-        return labels_of(self.target)
+        codes, classes = self.target.values, self.target.classes
+        return codes if classes is None else classes[codes.astype(np.int64)]
 
     @property
     def n_features(self) -> int:
         """The number of columns."""
         return len(self.names)
 
-    def take(self, rows: IntArray) -> Rows:
-        """Some of the rows."""
+    def take(self, rows: IntArray, X: Any = None) -> Rows:
+        """Some of the rows; X is their table if it is known already."""
         return replace(
             self,
-            X=select_rows(self.X, rows),
+            X=select_rows(self.X, rows) if X is None else X,
             target=self.target.take(rows),
             weight=self.weight[rows],
             groups=None if self.groups is None else self.groups[rows],
@@ -81,10 +82,14 @@ class Rows:
                 return estimator.fit(self.X)  # the table has target and weights
             return self._in_memory().fit(estimator, support)
         X = self.X if support is None else select_columns(self.X, support)
-        more = {}
+        more: dict[str, Any] = {}
         if self.tasks is not None and knows_tasks(estimator):
             more["task"] = self.tasks.tolist()
-        return fit_weighted(estimator, X, self.y, self.weight if self.is_weighted else None, **more)
+        is_pipeline = isinstance(estimator, Pipeline)  # the last step of it takes the weights
+        name, last = estimator.steps[-1] if is_pipeline else ("", estimator)
+        if self.is_weighted and has_fit_parameter(last, "sample_weight"):
+            more[f"{name}__sample_weight" if is_pipeline else "sample_weight"] = self.weight
+        return estimator.fit(X, self.y, **more)
 
     def evaluate(self, model: Any, metric: Metric, support: IntArray | None = None) -> FoldLosses:
         """Evaluate a fitted model on these rows and some of the columns, all by default."""
@@ -100,16 +105,7 @@ class Rows:
         if self.sample is None:
             return self
         places, X = self.sample.among(self.X)
-        tasks = None if self.tasks is None else self.tasks[places]
-        return replace(
-            self,
-            X=X,
-            target=self.target.take(places),
-            weight=self.weight[places],
-            groups=None,
-            sample=None,
-            tasks=tasks,
-        )
+        return replace(self.take(places, X), sample=None)
 
 
 def read_rows(
@@ -121,88 +117,69 @@ def read_rows(
     groups: Any = None,
     tasks: Any = None,
 ) -> Rows:
-    """Check the input, before any work; the type of target is guessed from y if it is None."""
+    """Check the input, before any work; the type of target is guessed from y if it is None.
+
+    Of a stored table, which has its target, weights and tasks, a sample is read into memory.
+    """
+    table, sample = X, None
     if isinstance(X, StoredTable):
         if any(value is not None for value in (y, sample_weight, tasks)):
             raise InputError(
                 "A stored table has its target, weights and tasks. Got some beside it. Give them "
                 "to open_table instead."
             )
-        return _read_stored(X, target_type or "regression", groups)
-    table = read_table(X, categorical_features="from_dtype")
-    if target_type is None and y is not None:
-        target_type = guess_target_type(y)
-    target = read_target(y, target_type=target_type or "regression", n_rows=table.n_rows)
+        if len(X.target_names) > 1:
+            raise InputError(
+                f"A stored table must have one target here. Got {some_of(X.target_names)}. Open it "
+                "with one of them, or stack the rows and name the column of their tasks."
+            )
+        y, sample_weight, tasks = X.target(), X.weight, X.task
+        target_type, sample = target_type or "regression", sample_stored(X, TEST_SAMPLE_SEED)
+    else:
+        table = read_table(X, categorical_features="from_dtype")
+    if target_type is None:
+        target_type = "regression" if y is None else guess_target_type(y)
+    n_rows = table.n_rows
+    names = None
+    if tasks is not None:
+        names = np.empty(n_rows, object)  # of any type, also tuples
+        names[:] = read_keys(tasks, n_rows)
     return Rows(
         X=X,
-        target=target,
-        target_type=target_type or "regression",
-        names=table.names,
-        weight=read_weights(sample_weight, table.n_rows),
-        is_weighted=sample_weight is not None,
-        groups=None if groups is None else read_groups(groups, table.n_rows),
-        is_sparse=table.is_sparse,
-        has_categories=len(table.categories) > 0,
-        tasks=None if tasks is None else read_tasks(tasks, table.n_rows),
-    )
-
-
-def _read_stored(X: StoredTable, target_type: TargetType, groups: Any) -> Rows:
-    """Rows on disk, and a sample of them in memory."""
-    if len(X.target_names) > 1:
-        raise InputError(
-            f"A stored table must have one target here. Got {some_of(X.target_names)}. Open the "
-            "table with one of them, or stack the rows and name the column of their tasks."
-        )
-    weight, tasks = X.weight, X.task
-    return Rows(
-        X=X,
-        target=read_target(X.target(), target_type=target_type, n_rows=X.n_rows),
+        target=read_target(y, target_type=target_type, n_rows=n_rows),
         target_type=target_type,
-        names=X.names,
-        weight=read_weights(weight, X.n_rows),
-        is_weighted=weight is not None,
-        groups=None if groups is None else read_groups(groups, X.n_rows),
-        is_sparse=X.is_sparse,
-        sample=sample_stored(X, TEST_SAMPLE_SEED),
-        tasks=None if tasks is None else read_tasks(tasks, X.n_rows),
+        names=table.names,
+        weight=read_weights(sample_weight, n_rows),
+        is_weighted=sample_weight is not None,
+        groups=None if groups is None else read_groups(groups, n_rows),
+        is_sparse=table.is_sparse,
+        has_categories=sample is None and len(table.categories) > 0,
+        sample=sample,
+        tasks=names,
     )
 
 
 def hash_of(rows: Rows, folds: Sequence[Fold]) -> str:
     """A hash of the table, its target, weights, groups and folds."""
-    found = hashlib.sha256()
     table = read_table(rows.X, categorical_features="from_dtype")
+    parts: Iterable[Any]
     if table.is_sparse:
-        for part in (table.csc.data, table.csc.indices.astype(np.int64), table.csc.indptr):
-            found.update(np.ascontiguousarray(part).tobytes())
+        parts = [table.csc.data, table.csc.indices.astype(np.int64), table.csc.indptr]
     else:
-        for start in range(0, table.n_features, COLUMNS_AT_ONCE):
-            found.update(table.block(start, start + COLUMNS_AT_ONCE).tobytes("F"))
-    found.update("\x00".join(table.names).encode())
-    found.update(rows.target.values.tobytes())
-    found.update(str(rows.target.classes).encode())
-    found.update(rows.weight.tobytes())
-    if rows.groups is not None:
-        found.update(rows.groups.tobytes())
-    for fold in folds:
-        found.update(fold.train.tobytes() + b"|" + fold.test.tobytes())
+        starts = range(0, table.n_features, COLUMNS_AT_ONCE)
+        parts = (table.block(start, start + COLUMNS_AT_ONCE).T for start in starts)
+    groups = [] if rows.groups is None else [rows.groups]
+    found = hashlib.sha256(str((table.names, rows.target.classes)).encode())
+    for part in chain(parts, [rows.target.values, rows.weight], groups, *folds):
+        found.update(np.ascontiguousarray(part).tobytes())
     return found.hexdigest()
-
-
-def read_tasks(task: Any, n_rows: int) -> AnyArray:
-    """The name of the task of each row, as an array of objects: names may be of any type."""
-    names: AnyArray = np.empty(n_rows, object)
-    names[:] = read_keys(task, n_rows)
-    return names
 
 
 class TaskModel:
     """A fitted model that predicts for rows of known tasks; others predict as they are."""
 
     def __init__(self, model: Any, tasks: AnyArray) -> None:
-        self.model = model
-        self.tasks = tasks
+        self.model, self.tasks = model, tasks
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.model, name)
@@ -237,27 +214,9 @@ def is_interrupted(fitted: Any) -> bool:
     return path is not None and path.stop_reason is StopReason.INTERRUPTED
 
 
-def fit_weighted(estimator: Any, X: Any, y: Any, weight: FloatArray | None, **more: Any) -> Any:
-    """Fit with weights, if the estimator (or the last one of a pipeline) takes them."""
-    is_pipeline = isinstance(estimator, Pipeline)
-    name, last = estimator.steps[-1] if is_pipeline else ("", estimator)
-    if weight is not None and has_fit_parameter(last, "sample_weight"):
-        more[f"{name}__sample_weight" if is_pipeline else "sample_weight"] = weight
-    return estimator.fit(X, y, **more)
-
-
 def target_type_of(estimator: Any) -> TargetType | None:
     """The type of target that an estimator is for; None if it does not say."""
     own = getattr(estimator, "target_type", None)
     if is_classifier(estimator) or own in {"classification", "ordinal"}:
         return "classification"
     return "regression" if is_regressor(estimator) or own == "regression" else None
-
-
-def check_validator(validator: Any) -> None:
-    """Raise unless an estimator can be fitted and predicts."""
-    if not (hasattr(validator, "fit") and hasattr(validator, "predict")):
-        raise ParameterError(
-            "'validator' must be an estimator with fit and predict. Got "
-            f"{validator!r}. Use for instance sklearn.linear_model.LogisticRegression()."
-        )

@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 Scorer = Callable[..., float]
 RowValues = Callable[[Any, Any, AnyArray], FloatArray]
 
+# Smaller probabilities count as this, so that one row does not decide the log loss alone.
 MIN_PROBABILITY = 1e-15
-"""Smaller probabilities count as this, so that one row does not decide the log loss alone."""
-
 DEFAULT = {"classification": "log_loss", "regression": "squared_error"}
-
+# Prefix of the names of losses that are divided by the loss of a constant in the same task.
 RELATIVE = "relative "
-"""Prefix of the names of losses that are divided by the loss of a constant in the same task."""
 
 
 def read_seed(random_state: Any) -> int:
@@ -91,14 +89,13 @@ class Metric:
 
     name: str
     of_rows: RowValues | None
-    scorer: Scorer | None
+    scorer: Any  # of scikit-learn, if there is no value for each row
     greater_is_better: bool
 
     def evaluate(self, model: Any, X: Any, y: AnyArray, weight: FloatArray) -> FoldLosses:
         """Evaluate a fitted model on test rows."""
         if self.of_rows is not None:
             return FoldLosses(self.of_rows(model, X, y), weight, counts=are_counts(weight))
-        assert self.scorer is not None  # noqa: S101 - one or the other
         is_even = bool((weight == weight[0]).all())
         more = {} if is_even or not takes_weight(self.scorer) else {"sample_weight": weight}
         return FoldLosses(np.array([float(self.scorer(model, X, y, **more))]), np.ones(1))
@@ -134,37 +131,21 @@ def metric_for(scoring: Any, rows: Rows, own: str | None) -> Metric:
     is_plain = scoring is not None or rows.target_type == "classification"
     if is_plain or rows.tasks is None or len(set(rows.tasks.tolist())) == 1:
         return metric
-    return _relative(metric, _losses_of_constants(metric.name, rows))
-
-
-def _relative(plain: Metric, units: dict[Any, float]) -> Metric:
-    def of_rows(model: Any, X: Any, y: AnyArray) -> FloatArray:
-        assert plain.of_rows is not None  # noqa: S101 - losses of regression have a value per row
-        unit = np.array([units[task] for task in model.tasks.tolist()])
-        losses: FloatArray = plain.of_rows(model, X, y) / unit
-        return losses
-
-    return replace(plain, name=f"{RELATIVE}{plain.name}", of_rows=of_rows)
-
-
-def _losses_of_constants(loss: str, rows: Rows) -> dict[Any, float]:
-    """The loss of the best constant in each task; 1 where it is zero."""
-    assert rows.tasks is not None  # noqa: S101 - checked by metric_for
-    found = {}
+    units = {}
     for task, places in rows_by_key(rows.tasks.tolist()).items():
         y, weight = rows.y[places], rows.weight[places]
-        if loss == "squared_error":
+        if metric.name == "squared_error":
             losses = (y - np.average(y, weights=weight)) ** 2
         else:
-            losses = np.abs(y - _median(y, weight))
-        found[task] = float(np.average(losses, weights=weight)) or 1.0
-    return found
+            losses = np.abs(y - np.quantile(y, 0.5, weights=weight, method="inverted_cdf"))
+        units[task] = float(np.average(losses, weights=weight)) or 1.0
 
+    def of_rows(model: Any, X: Any, y: AnyArray) -> FloatArray:
+        unit = np.array([units[task] for task in model.tasks.tolist()])
+        relative: FloatArray = OF_ROWS[metric.name](model, X, y) / unit
+        return relative
 
-def _median(y: AnyArray, weight: FloatArray) -> float:
-    order = np.argsort(y, kind="stable")
-    below = np.cumsum(weight[order])
-    return float(y[order][np.searchsorted(below, below[-1] / 2)])
+    return replace(metric, name=f"{RELATIVE}{metric.name}", of_rows=of_rows)
 
 
 def log_losses(model: Any, X: Any, y: AnyArray) -> FloatArray:

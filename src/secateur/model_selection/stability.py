@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,12 @@ from secateur.model_selection.rows import (
 )
 from secateur.model_selection.scorers import read_seed
 from secateur.model_selection.statistics import Agreement, jaccard, nogueira, selection_frequency
+from secateur.model_selection.validators import check_estimator
 from secateur.path.stopping import whole_number
 from secateur.typing import FloatArray, IntArray
 
+# Parameters that may refer to columns by position.
 BY_COLUMN = ("costs", "feature_groups", "keep", "init", "categorical_features")
-"""Parameters that may refer to columns by position."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +155,12 @@ def stability(
     """
     n_samples = whole_number("n_resamples", n_resamples, minimum=2, advice="Use 20 for a start.")
     n_orders = whole_number("n_permutations", n_permutations, minimum=0, advice="Use 0 for none.")
-    _check(selector, fraction)
+    advice = "Use for instance AGBMClassifier()."
+    check_estimator("selector", selector, "fit", "get_support", advice=advice)
+    if not isinstance(fraction, int | float) or not 0.0 < fraction < 1.0:
+        raise ParameterError(
+            f"'fraction' must be a number > 0 and < 1. Got {fraction!r}. Use 0.8 for a start."
+        )
     nogueira([], 1, confidence=confidence)  # raises before any work
     seed = read_seed(random_state)
     rows = read_rows(
@@ -164,57 +172,50 @@ def stability(
     given = selector.get_params(deep=False)
     if not all(_is_by_name(given.get(name)) for name in BY_COLUMN):
         orders = []
-    run = _Run(selector, seed, n_jobs, on_fit, 1 + len(samples) + len(orders))
-    whole = run.support(rows)
-    supports = run.supports([rows.take(sample) for sample in samples])
-    permuted = run.supports([_with_columns(rows, order) for order in orders])
+    tables = itertools.chain(
+        [rows], map(rows.take, samples), (_with_columns(rows, order) for order in orders)
+    )
+    fit = partial(fit_clone, selector, seed=seed, n_jobs=n_jobs)
+    whole, *found = _supports(fit, tables, 1 + len(samples) + len(orders), on_fit)
+    supports, permuted = found[:n_samples], found[n_samples:]
     return Stability(
         feature_names=rows.names,
         support=whole,
         supports=tuple(supports),
         agreement=nogueira(supports, rows.n_features, confidence=confidence),
         permuted=tuple(
-            jaccard(whole, order[found]) for order, found in zip(orders, permuted, strict=False)
+            jaccard(whole, order[each]) for order, each in zip(orders, permuted, strict=False)
         ),
     )
 
 
-@dataclass(slots=True, eq=False)
-class _Run:
-    """Fits one after another, up to an interruption."""
-
-    selector: Any
-    seed: int
-    n_jobs: int | None
-    callback: Callable[[int, int], None] | None
-    total: int
-    done: int = 0
-
-    def support(self, rows: Rows) -> IntArray:
-        """The features selected from some rows."""
-        fitted = fit_clone(self.selector, rows, self.seed, self.n_jobs)
-        if is_interrupted(fitted):
-            raise KeyboardInterrupt
-        self.done += 1
-        if self.callback is not None:
-            self.callback(self.done, self.total)
-        return np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64)
-
-    def supports(self, tables: list[Rows]) -> list[IntArray]:
-        """The features selected from each of some tables."""
-        found: list[IntArray] = []
-        try:
-            with warnings.catch_warnings():
+def _supports(
+    fit: Callable[[Rows], Any],
+    tables: Iterable[Rows],
+    total: int,
+    on_fit: Callable[[int, int], None] | None,
+) -> list[IntArray]:
+    """The features selected from each table, up to an interruption after the first one."""
+    found: list[IntArray] = []
+    try:
+        with warnings.catch_warnings():
+            for table in tables:
+                fitted = fit(table)
+                if is_interrupted(fitted):
+                    raise KeyboardInterrupt  # noqa: TRY301 - as if it came from the method
+                found.append(np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64))
+                if on_fit is not None:
+                    on_fit(len(found), total)
                 warnings.simplefilter("ignore", SecateurWarning)  # the first fit has given them
-                found.extend(self.support(table) for table in tables)
-        except KeyboardInterrupt:
-            warnings.warn(
-                f"stability was interrupted. It keeps the {self.done} of {self.total} fits that "
-                "were done.",
-                InterruptedWarning,
-                stacklevel=3,
-            )
-        return found
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        warnings.warn(
+            f"stability was interrupted. It keeps the {len(found)} of {total} fits that were done.",
+            InterruptedWarning,
+            stacklevel=3,
+        )
+    return found
 
 
 def _subsample(rows: Rows, fraction: float, rng: np.random.Generator) -> IntArray:
@@ -225,14 +226,12 @@ def _subsample(rows: Rows, fraction: float, rng: np.random.Generator) -> IntArra
     if rows.target.classes is None:
         return np.sort(_some(kept, fraction, rng))
     codes = rows.target.values[kept]
-    return np.sort(
-        np.concatenate([_some(kept[codes == code], fraction, rng) for code in np.unique(codes)])
-    )
+    parts = [_some(kept[codes == code], fraction, rng) for code in np.unique(codes)]
+    return np.sort(np.concatenate(parts))
 
 
 def _some(values: IntArray, fraction: float, rng: np.random.Generator) -> IntArray:
-    count = max(1, round(fraction * len(values)))
-    return rng.permutation(values)[:count]
+    return rng.permutation(values)[: max(1, round(fraction * len(values)))]
 
 
 def _with_columns(rows: Rows, order: IntArray) -> Rows:
@@ -241,23 +240,6 @@ def _with_columns(rows: Rows, order: IntArray) -> Rows:
 
 
 def _is_by_name(value: Any) -> bool:
-    if value is None or isinstance(value, str | int | float):
-        return True
-    if isinstance(value, dict):
-        return all(isinstance(key, str) for key in value)
-    is_list = isinstance(value, list | tuple)
-    return is_list and all(isinstance(item, str) for item in value) and bool(value)
-
-
-def _check(selector: Any, fraction: Any) -> None:
-    if isinstance(selector, type) or not (
-        hasattr(selector, "fit") and hasattr(selector, "get_support")
-    ):
-        raise ParameterError(
-            f"'selector' must be an estimator with fit and get_support. Got {selector!r}. "
-            "Use for instance AGBMClassifier()."
-        )
-    if not isinstance(fraction, int | float) or not 0.0 < fraction < 1.0:
-        raise ParameterError(
-            f"'fraction' must be a number > 0 and < 1. Got {fraction!r}. Use 0.8 for a start."
-        )
+    if isinstance(value, dict | list | tuple):
+        return len(value) > 0 and all(isinstance(item, str) for item in value)
+    return value is None or isinstance(value, str | int | float)

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from secateur.exceptions import InputError, ParameterError
+from secateur.path.step import Score
 from secateur.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Nogueira's stability index of some sets of features.
+    """Nogueira's stability index of some sets of features, with its confidence interval.
 
-    Parameters
-    ----------
-    index : float
-        1 if all sets are equal, about 0 if they agree no more than random sets; NaN where it is not
-        defined: fewer than two sets, or none or all of the features in every one.
-    low, high : float
-        Confidence interval of the index.
-    confidence : float
-    n_sets : int
-    mean_size : float
-        Mean number of features of a set.
+    1 if all sets are equal, about 0 if they agree no more than random sets; NaN where it is not
+    defined: fewer than two sets, or none or all of the features in every one.
     """
 
     index: float
@@ -36,12 +28,61 @@ class Agreement:
     high: float
     confidence: float
     n_sets: int
-    mean_size: float
+    mean_size: float  # mean number of features of a set
 
     def __str__(self) -> str:
         if math.isnan(self.index):
             return "not defined"
         return f"{self.index:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+class Point(NamedTuple):
+    """One point of a curve."""
+
+    size: int | None  # the maximum number of features; None is the method's own choice
+    n_features: float  # mean over folds
+    score: Score  # held-out, over the folds that have one
+
+
+class Curve(NamedTuple):
+    """Score against number of features, of one method by one validator."""
+
+    method: str
+    validator: str
+    points: tuple[Point, ...]  # by size; sizes without a score in any fold are left out
+    own: Point | None  # the method's own choice, where it makes one
+
+
+class Rank(NamedTuple):
+    """The mean rank of a method, 1 for the best, over `n_rankings` folds, sizes and validators."""
+
+    method: str
+    mean: float
+    n_rankings: int
+
+
+class Timing(NamedTuple):
+    """Times of the selections of a method, in seconds."""
+
+    median: float  # of the folds that were done; the first fit of all may include compilation
+    total: float  # of all trials, failed ones included
+    folds: tuple[float, ...]  # NaN where there is no trial
+    n_done: int
+
+
+class PairedTest(NamedTuple):
+    """Test of the difference of two methods on the same folds."""
+
+    method: str
+    other: str
+    difference: float  # mean over folds, signed so that above zero `method` is better
+    standard_error: float  # corrected
+    t: float
+    p: float  # of the two-sided test that the difference is zero
+    p_adjusted: float  # after Holm's correction for all tests made together
+    n_folds: int  # on which both methods have a score
+    validator: str
+    size: int | None  # the maximum number of features; None is each method's own choice
 
 
 def nogueira(
@@ -72,19 +113,13 @@ def nogueira(
     frequency = selection_frequency(sets, n_features)
     variance = len(sets) / (len(sets) - 1) * float((frequency * (1.0 - frequency)).mean())
     index = 1.0 - variance / (share * (1.0 - share))
-    standard_error = math.sqrt(_variance(sets, frequency, sizes / n_features, share, index))
-    margin = float(norm.ppf(0.5 + confidence / 2.0)) * standard_error
-    return Agreement(index, index - margin, index + margin, confidence, len(sets), mean_size)
-
-
-def _variance(
-    sets: Sequence[IntArray], frequency: FloatArray, shares: FloatArray, share: float, index: float
-) -> float:
-    """The asymptotic variance; `shares` are the sizes of the sets over the number of features."""
-    overlap = np.array([frequency[each].sum() for each in sets]) / len(frequency)
+    shares = sizes / n_features
+    overlap = np.array([frequency[each].sum() for each in sets]) / n_features
     slope = 2.0 * shares * share - shares - share + 1.0
     phi = (overlap - shares * share + 0.5 * index * slope) / (share * (1.0 - share))
-    return 4.0 / len(sets) ** 2 * float(((phi - phi.mean()) ** 2).sum())
+    error = math.sqrt(4.0 / len(sets) ** 2 * float(((phi - phi.mean()) ** 2).sum()))
+    margin = float(norm.ppf(0.5 + confidence / 2.0)) * error
+    return Agreement(index, index - margin, index + margin, confidence, len(sets), mean_size)
 
 
 def selection_frequency(supports: Sequence[IntArray], n_features: int) -> FloatArray:
@@ -95,21 +130,18 @@ def selection_frequency(supports: Sequence[IntArray], n_features: int) -> FloatA
     return counts / len(supports)
 
 
-def jaccard(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
+def jaccard(a: Collection[int], b: Collection[int]) -> float:
     """Jaccard index of two sets of features; 1 for two empty sets."""
-    left, right = np.unique(np.asarray(a, np.int64)), np.unique(np.asarray(b, np.int64))
-    both = len(np.intersect1d(left, right, assume_unique=True))
-    either = len(left) + len(right) - both
-    return both / either if either else 1.0
+    either = len({*a, *b})
+    return len({*a} & {*b}) / either if either else 1.0
 
 
 def saliency(selected: Any, informative: Any, copies: Any = None) -> float:
-    r"""The saliency of a selection (Section 4.3 of Perkins, Lacker and Theiler, JMLR 2003).
+    """The saliency of a selection (Section 4.3 of Perkins, Lacker and Theiler, JMLR 2003).
 
-    ``n_g / n_r + n_g / n_f - 1``: recall plus precision, less one. 1 if exactly the informative
-    features are selected, about 0 if they are among many others, -1 if none of them is.
-    ``copies[j]`` is the informative feature that feature j is, or is a copy of; -1 for others. A
-    feature then counts as found if it or a copy of it is selected, once.
+    Recall plus precision, less one: 1 if exactly the informative features are selected, about 0 if
+    they are among many others, -1 if none of them is. ``copies[j]`` is the informative feature that
+    feature j is, or is a copy of; -1 for others. A feature is found, once, if it or a copy is.
     """
     chosen = np.asarray(selected)
     chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else np.unique(chosen)
@@ -128,7 +160,7 @@ def saliency(selected: Any, informative: Any, copies: Any = None) -> float:
 
 
 def corrected_t(differences: npt.ArrayLike, test_share: float) -> tuple[float, float, float]:
-    r"""The corrected resampled t test of Nadeau and Bengio (2003): standard error, t and p.
+    """The corrected resampled t test of Nadeau and Bengio (2003): standard error, t and p.
 
         t = mean(d) / sqrt((1 / J + n_test / n_train) var(d)),     J - 1 degrees of freedom
 
@@ -157,11 +189,3 @@ def holm(p: Sequence[float]) -> tuple[float, ...]:
     adjusted = np.full(len(values), np.nan)
     adjusted[order] = np.maximum.accumulate(np.minimum(1.0, factors * values[order]))
     return tuple(adjusted.tolist())
-
-
-def mean_ranks(utilities: FloatArray) -> FloatArray:
-    """1 for the largest; ties share the mean of their ranks; NaN counts as worst."""
-    from scipy.stats import rankdata
-
-    ranks: FloatArray = rankdata(-np.where(np.isfinite(utilities), utilities, -np.inf), axis=-1)
-    return ranks

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ from secateur.data.problem import Fold
 from secateur.exceptions import InputError, SecateurError
 from secateur.model_selection.comparison import Subset, Trial, TrialStatus
 from secateur.model_selection.encoding import Sources, fit_method
-from secateur.model_selection.fold_scores import score_fold
 from secateur.model_selection.rows import Rows, is_interrupted
 from secateur.model_selection.scorers import Metric
+from secateur.model_selection.validators import score_fold
 from secateur.path import SelectionPath
 from secateur.path.comparing import better_of
 from secateur.typing import FloatArray, IntArray
@@ -29,6 +30,10 @@ class TrialSpec(NamedTuple):
     name: str
     method: Any
     fold: int
+
+    def failed(self, error: BaseException, seconds: float) -> Trial:
+        """The trial without a selection."""
+        return Trial(self.name, self.fold, TrialStatus.FAILED, describe(error), seconds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,53 +74,37 @@ def select(context: ComparisonContext, spec: TrialSpec) -> Trial:
                 raise KeyboardInterrupt  # noqa: TRY301 - it ends the comparison
             subsets = subsets_of(fitted, context.sizes, sources)
     except Exception as error:  # noqa: BLE001 - any method may fail in its own way
-        return failed_trial(spec, describe(error), perf_counter() - started)
+        return spec.failed(error, perf_counter() - started)
     return Trial(spec.name, spec.fold, TrialStatus.DONE, "", seconds, tuple(subsets))
 
 
 def score(context: ComparisonContext, trial: Trial) -> Trial:
-    """Score every subset of a trial by every validator on the test rows of its fold."""
+    """Score every subset of a trial by every validator on the test rows of its fold.
+
+    The score of a validator that fails is NaN, and the reason is in the message.
+    """
     train, test = (context.rows.take(rows) for rows in context.folds[trial.fold])
-    known: dict[tuple[str, tuple[int, ...]], float] = {}
+    seed = context.seed_of(trial.fold)
     problems: dict[str, str] = {}
+
+    @cache  # columns in the order of the table, so that the same set has the same score
+    def score_of(name: str, support: tuple[int, ...]) -> float:
+        validator, columns = context.validators[name], np.array(support, np.int64)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return score_fold(validator, train, test, context.metric, seed, columns).mean
+        except Exception as error:  # noqa: BLE001 - one validator that fails spoils no other
+            kind = type(validator).__name__
+            problems.setdefault(kind, f"Validator {kind} failed: {describe(error)}")
+            return math.nan
+
     subsets = []
     for subset in trial.subsets:
-        # in the order of the columns, so that the same set has the same score
-        support = subset.support
-        for name in context.validators:
-            key = name, tuple(support.tolist())
-            if key not in known:
-                rows = train, test
-                known[key] = _score(context, name, support, trial.fold, rows, problems)
-        scores = {name: known[name, tuple(support.tolist())] for name in context.validators}
+        support = tuple(subset.support.tolist())
+        scores = {name: score_of(name, support) for name in context.validators}
         subsets.append(replace(subset, scores=scores))
     return replace(trial, subsets=tuple(subsets), message="; ".join(problems.values()))
-
-
-def _score(
-    context: ComparisonContext,
-    name: str,
-    support: IntArray,
-    fold: int,
-    rows: tuple[Rows, Rows],
-    problems: dict[str, str],
-) -> float:
-    """The score of one validator; NaN where it fails, with the reason in `problems`."""
-    validator = context.validators[name]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            seed = context.seed_of(fold)
-            return score_fold(validator, *rows, context.metric, seed, support).mean
-    except Exception as error:  # noqa: BLE001 - one validator that fails spoils no other
-        kind = type(validator).__name__
-        problems.setdefault(kind, f"Validator {kind} failed: {describe(error)}")
-        return math.nan
-
-
-def failed_trial(spec: TrialSpec, message: str, seconds: float) -> Trial:
-    """A trial without a selection."""
-    return Trial(spec.name, spec.fold, TrialStatus.FAILED, message, seconds)
 
 
 def describe(error: BaseException) -> str:
@@ -136,14 +125,13 @@ def subsets_of(fitted: Any, sizes: Sequence[int], sources: Sources | None = None
         path = fitted.path_ if sources is None else sources.path(fitted.path_)
         own = path[fitted.selection_.index].order
         return [*(Subset(size, at_most(path, size)) for size in sizes), Subset(None, own)]
-    if hasattr(fitted, "order_"):
-        order, n_own = fitted.order_, fitted.n_own_
-        if sources is not None:
-            n_own = None if n_own is None else len(sources.order(order[:n_own]))
-            order = sources.order(order)
-        own_choice = [] if n_own is None else [Subset(None, order[:n_own])]
+    order, own = _ranking(fitted)
+    if sources is not None:
+        order, own = (None if each is None else sources.order(each) for each in (order, own))
+    own_choice = [] if own is None else [Subset(None, own)]
+    if order is not None:
         return [*(Subset(size, order[:size]) for size in sizes), *own_choice]
-    return _of_support(fitted, sizes, sources)
+    return [*(Subset(size, own) for size in sizes if len(own) <= size), *own_choice]
 
 
 def at_most(path: SelectionPath, size: int) -> IntArray:
@@ -163,33 +151,25 @@ def at_most(path: SelectionPath, size: int) -> IntArray:
     return np.array(chosen, np.int64)
 
 
-def _of_support(fitted: Any, sizes: Sequence[int], sources: Sources | None) -> list[Subset]:
+def _ranking(fitted: Any) -> tuple[Any, Any]:
+    """All columns, the best first, and those that the method selected; None if it has none."""
+    if hasattr(fitted, "order_"):
+        order, n_own = fitted.order_, fitted.n_own_
+        return order, None if n_own is None else order[:n_own]
     if not hasattr(fitted, "get_support"):
         raise InputError(
             "A method must have get_support. Got "
             f"{type(fitted).__name__} without. Use a selector of scikit-learn."
         )
-    own = np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64)
+    is_own = np.asarray(fitted.get_support(), np.bool_)
     importance = _importance(fitted)
-    if sources is not None:
-        own = np.sort(sources.order(own))
-        importance = None if importance is None else sources.importance(importance)
     if importance is None:
-        return [*(Subset(size, own) for size in sizes if len(own) <= size), Subset(None, own)]
-    ranked = _order(importance, own)
-    own = ranked[np.isin(ranked, own)]
-    return [*(Subset(size, ranked[:size]) for size in sizes), Subset(None, own)]
+        return None, np.flatnonzero(is_own)
+    order = np.lexsort([-np.nan_to_num(importance, nan=-np.inf), ~is_own])
+    return order, order[: is_own.sum()]
 
 
-def _order(importance: FloatArray, support: IntArray) -> IntArray:
-    """All features by importance; those that the method selected come first."""
-    is_out = np.ones(len(importance), np.bool_)
-    is_out[support] = False
-    known = np.where(np.isnan(importance), -np.inf, importance)
-    return np.lexsort([-known, is_out]).astype(np.int64)
-
-
-def _importance(fitted: Any) -> Any:
+def _importance(fitted: Any) -> FloatArray | None:
     """The importance of each column, if the method has any."""
     if getattr(fitted, "ranking_", None) is not None:
         return -np.asarray(fitted.ranking_, np.float64)
@@ -199,6 +179,6 @@ def _importance(fitted: Any) -> Any:
     for name in ("feature_importances_", "coef_"):
         found = getattr(model, name, None)
         if found is not None:
-            sizes = np.abs(np.asarray(found, np.float64))
-            return sizes.sum(axis=0) if sizes.ndim == 2 else sizes
+            sizes: FloatArray = np.abs(np.atleast_2d(np.asarray(found, np.float64))).sum(axis=0)
+            return sizes
     return None

@@ -1,11 +1,14 @@
-"""Validators by name: the models that score what methods selected."""
+"""The models that score selections: validators by name, and those of the steps of a path."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
@@ -14,64 +17,55 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secateur.data.target import TargetType
+from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import ParameterError
-from secateur.model_selection.encoding import AsNumbers
-from secateur.model_selection.rows import check_validator
+from secateur.model_selection.encoding import AsNumbers, on_numbers
+from secateur.model_selection.rows import Rows
+from secateur.model_selection.scorers import Metric, prepared
+from secateur.path import SelectionPath
+from secateur.typing import IntArray
 
+# The penalties that ridge regression chooses from, by leave-one-out cross-validation.
 ALPHAS = tuple(10.0**power for power in range(-3, 4))
-"""The penalties that ridge regression chooses from, by leave-one-out cross-validation."""
+VALIDATOR = "Use for instance sklearn.linear_model.LogisticRegression()."
+LINEAR = {"classification": "logistic", "regression": "ridge"}
 
 
-def numbers_then(estimator: Any, *, is_sparse: bool) -> Pipeline:
-    """An estimator behind an encoder, mean imputation and a standard scaler."""
-    fill = SimpleImputer(keep_empty_features=True)
-    return make_pipeline(AsNumbers(), fill, StandardScaler(with_mean=not is_sparse), estimator)
+# ---- by name ----------------------------------------------------------------------------------
 
 
 def linear_model(target_type: str, *, is_sparse: bool) -> Pipeline:
     """Logistic regression, or ridge regression that chooses its penalty by cross-validation."""
-    if target_type == "classification":
-        return numbers_then(LogisticRegression(max_iter=1000), is_sparse=is_sparse)
-    return numbers_then(RidgeCV(alphas=ALPHAS), is_sparse=is_sparse)
+    is_classes = target_type == "classification"
+    model = LogisticRegression(max_iter=1000) if is_classes else RidgeCV(alphas=ALPHAS)
+    return _numbers_then(model, is_sparse=is_sparse)
 
 
-def constant_model(target_type: str) -> Any:
-    """Predicts the frequencies of the classes, or the mean."""
-    return (
-        DummyClassifier(strategy="prior") if target_type == "classification" else DummyRegressor()
-    )
+def _numbers_then(estimator: Any, *, is_sparse: bool) -> Pipeline:
+    fill = SimpleImputer(keep_empty_features=True)
+    return make_pipeline(AsNumbers(), fill, StandardScaler(with_mean=not is_sparse), estimator)
 
 
-LINEAR = {"classification": "logistic", "regression": "ridge"}
-
-
-def known_validators(target_type: TargetType, *, is_sparse: bool) -> dict[str, Any]:
-    """The validators that have a name."""
+def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool) -> dict[str, Any]:
+    """Validators as estimators by name, from what a user may write."""
     is_classes = target_type == "classification"
     neighbours = KNeighborsClassifier() if is_classes else KNeighborsRegressor()
     # by name, because selectors are above this package
     package = importlib.import_module("secateur")
     # without a penalty: plain boosted trees, for missing cells, categories and sparse tables
-    trees = (package.AGBMClassifier if is_classes else package.AGBMRegressor)(
-        penalty=0.0, max_iter=100, early_stopping=False, categorical_features="from_dtype"
-    )
-    return {
+    trees = package.AGBMClassifier if is_classes else package.AGBMRegressor
+    known = {
         LINEAR[target_type]: linear_model(target_type, is_sparse=is_sparse),
-        "knn": numbers_then(neighbours, is_sparse=is_sparse),
-        "trees": trees.set_params(categorical_features=None) if is_sparse else trees,
+        "knn": _numbers_then(neighbours, is_sparse=is_sparse),
+        "trees": trees(penalty=0.0, max_iter=100, early_stopping=False),
     }
-
-
-def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool) -> dict[str, Any]:
-    """Validators as estimators by name, from what a user may write."""
-    known = known_validators(target_type, is_sparse=is_sparse)
     if validators is None:
         return known
     found: dict[str, Any] = {}
     for label, value in labelled(validators):
         name = label or type(value).__name__.lower()
         found[name] = _named(value, target_type, known) if isinstance(value, str) else value
-        check_validator(found[name])
+        check_estimator("validator", found[name], "fit", "predict", advice=VALIDATOR)
     if not found:
         raise ParameterError(
             f"'validators' must name at least one. Got none. Use some of {', '.join(known)}."
@@ -87,21 +81,130 @@ def labelled(given: Any) -> list[tuple[str | None, Any]]:
         return [(part.strip(), part.strip()) for part in given.split(",") if part.strip()]
     if hasattr(given, "fit") or not isinstance(given, Iterable):
         return [(None, given)]
-    return [pair for value in given for pair in _labelled_item(value)]
-
-
-def _labelled_item(value: Any) -> list[tuple[str | None, Any]]:
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):
-        return [value]
-    return labelled(value) if isinstance(value, str) else [(None, value)]
+    found: list[tuple[str | None, Any]] = []
+    for value in given:
+        is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)
+        found += [value] if is_pair else labelled(value)
+    return found
 
 
 def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
-    if name == "linear":
-        return known[LINEAR[target_type]]
-    if name not in known:
+    plain = LINEAR[target_type] if name == "linear" else name
+    if plain not in known:
         raise ParameterError(
             f"'validators' must be names for {target_type}, or estimators. Got {name!r}. "
             f"Use some of {', '.join(known)}."
         )
-    return known[name]
+    return known[plain]
+
+
+def check_estimator(name: str, value: Any, *methods: str, advice: str) -> None:
+    """Raise unless a value is an estimator that has some methods."""
+    if isinstance(value, type) or not all(hasattr(value, method) for method in methods):
+        raise ParameterError(
+            f"{name!r} must be an estimator with {' and '.join(methods)}. Got {value!r}. {advice}"
+        )
+
+
+# ---- scores of folds and steps ----------------------------------------------------------------
+
+
+def score_fold(
+    estimator: Any,
+    train: Rows,
+    test: Rows,
+    metric: Metric,
+    seed: int,
+    support: IntArray | None = None,
+) -> FoldLosses:
+    """Fit a clone to the training rows of a fold and evaluate it on the test rows.
+
+    `support` are the columns that are used, all by default. Without any, a constant is predicted.
+    """
+    if support is not None and len(support) == 0:
+        is_classes = train.target_type == "classification"
+        model = DummyClassifier(strategy="prior") if is_classes else DummyRegressor()
+        model.fit(np.zeros((len(train.y), 1)), train.y, sample_weight=train.weight)
+        empty = np.zeros((len(test.y), 1))
+        return metric.evaluate(test.with_tasks(model), empty, test.y, test.weight)
+    return test.evaluate(train.fit(prepared(estimator, seed), support), metric, support)
+
+
+@dataclass(frozen=True, slots=True)
+class AtIndex:
+    """The cutting rule that chooses a given step."""
+
+    index: int
+
+    def choose(self, path: SelectionPath) -> int:  # noqa: ARG002 - known already
+        """Return the index of the chosen step."""
+        return self.index
+
+    def sentence(self, path: SelectionPath, index: int) -> str:
+        """Say which it is."""
+        return f"Step {index} of {len(path)}."
+
+
+class StepScorer:
+    """Scores the steps of selectors, and a model on all features to compare them with.
+
+    By the steps' own models where the selector predicts, or linear models, without a validator.
+    """
+
+    def __init__(
+        self, selector: Any, validator: Any, rows: Rows, metric: Metric, seed: int
+    ) -> None:
+        self.metric = metric
+        self._seed = seed
+        self._uses_own = validator is None and hasattr(selector, "predict")
+        linear = linear_model(rows.target_type, is_sparse=rows.is_sparse)
+        model = linear if validator is None else validator
+        self._validator = on_numbers(model, has_categories=rows.has_categories)
+        self._of_all = self._validator
+        if self._uses_own:
+            self._of_all = without_penalty(selector, rows.n_features) or linear
+
+    @property
+    def name_of_all(self) -> str:
+        """The name of the model on all features."""
+        last = getattr(self._of_all, "steps", [("", self._of_all)])[-1][1]
+        return type(last).__name__
+
+    def steps(
+        self, fitted: Any, indices: Sequence[int], train: Rows, test: Rows
+    ) -> list[FoldLosses]:
+        """Score steps of a selector that was fitted to the training rows, each model once."""
+        found: dict[Any, FoldLosses] = {}
+        keys = []
+        for index in indices:
+            support = fitted.path_[index].support
+            keys.append(index if self._uses_own else support.tobytes())
+            if keys[-1] in found:
+                continue
+            if self._uses_own:
+                losses = test.evaluate(fitted.with_cut(AtIndex(index)), self.metric)
+            else:
+                losses = score_fold(self._validator, train, test, self.metric, self._seed, support)
+            found[keys[-1]] = losses
+        return [found[key] for key in keys]
+
+    def all_features(self, train: Rows, test: Rows) -> FoldLosses:
+        """Score the model on all features."""
+        return score_fold(self._of_all, train, test, self.metric, self._seed)
+
+    def fit_all(self, train: Rows) -> Any:
+        """The model on all features, fitted."""
+        return train.fit(prepared(self._of_all, self._seed))
+
+
+def without_penalty(selector: Any, n_features: int) -> Any:
+    """The same estimator without penalties and limits, so that it uses all features, or None."""
+    known = selector.get_params(deep=False)
+    # a grid of one penalty: its folds choose the number of rounds, as those of any grid
+    free: dict[str, Any] = {"max_features": None, "cost_budget": None, "cut": "best"}
+    free |= {"penalty": [0.0], "group_penalty": [0.0], "task_penalty": "auto"}
+    if not {"penalty", "group_penalty"} & known.keys():
+        if "keep" not in known:
+            return None
+        free["keep"] = np.ones(n_features, np.bool_)
+    return clone(selector).set_params(**{k: v for k, v in free.items() if k in known})

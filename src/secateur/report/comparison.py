@@ -8,15 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from secateur.model_selection.comparison import Comparison
-from secateur.model_selection.comparison_summary import (
-    Curve,
-    PairedTest,
-    Point,
-    Timing,
-    sentences,
-    shortened,
-)
-from secateur.model_selection.statistics import Agreement
+from secateur.model_selection.comparison_text import shortened
+from secateur.model_selection.statistics import Agreement, Curve, PairedTest, Point, Timing
 from secateur.path import rendering
 from secateur.path.step import format_score
 from secateur.report.figures import LOG_FROM, Figure, as_text, brief, layout, number, with_legend
@@ -109,7 +102,7 @@ def comparison_facts(comparison: Comparison) -> ComparisonFacts:
     """Compute all that is shown of a comparison."""
     methods = _methods(comparison)
     order = [method.name for method in methods]
-    lines = sentences(comparison).splitlines()
+    lines = str(comparison).splitlines()
     best = next((line for line in lines if line.startswith("By ")), lines[0])
     return ComparisonFacts(
         answer=best,

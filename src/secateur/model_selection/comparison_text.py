@@ -1,0 +1,138 @@
+"""The text, the table and the plain rows that show a comparison."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from secateur.model_selection.statistics import Point
+from secateur.path import rendering
+from secateur.path.step import format_features
+
+if TYPE_CHECKING:
+    from secateur.model_selection.comparison import Comparison, Trial
+
+COLUMNS = (
+    *("method", "fold", "status", "seconds", "size", "n_features"),
+    *("validator", "metric", "score", "features", "message"),
+)
+"""The columns of the rows of a comparison."""
+
+MAX_MESSAGE = 160
+
+
+def title(comparison: Comparison) -> str:
+    """Return a comparison in a few words."""
+    total = len(comparison.methods) * comparison.n_folds
+    return (
+        f"{_count(len(comparison.methods), 'method')}, {_count(comparison.n_folds, 'fold')}, "
+        f"{_count(len(comparison.validators), 'validator')}, "
+        f"{len(comparison.trials)} of {total} trials"
+    )
+
+
+def sentences(comparison: Comparison) -> str:
+    """Say what was compared, which methods are best, and which trials failed."""
+    so_far = "" if comparison.is_complete else " so far"
+    what = (
+        f"{_count(len(comparison.methods), 'method')} on {_count(comparison.n_folds, 'fold')}"
+        f"{so_far}, {format_features(comparison.n_features_in)}; selection inside the folds, "
+        f"held-out {comparison.metric} by {', '.join(comparison.validators)}."
+    )
+    lines = [what]
+    ranks = comparison.ranks()
+    if ranks:
+        listed = ", ".join(f"{rank.method} {rank.mean:.1f}" for rank in ranks)
+        lines.append(f"Mean rank over folds, sizes and validators (1 is best): {listed}.")
+    lines += [_best_by(comparison, validator) for validator in comparison.validators]
+    for method in comparison.methods:
+        failed = [trial for trial in comparison.trials_of(method) if not trial.is_done]
+        if failed:
+            late = all(trial.status == "timed_out" for trial in failed)
+            what = "exceeded the time limit" if late else "failed"
+            folds = _count(len(failed), "fold")
+            lines.append(f"{method} {what} on {folds}: {shortened(failed[0].message)}")
+    return "\n".join(lines)
+
+
+def _best_by(comparison: Comparison, validator: str) -> str:
+    """The best score at any size, and the fewest features within one standard error of it."""
+    found = [
+        (curve.method, point)
+        for curve in comparison.curves(validator)
+        for point in (*curve.points, *([curve.own] if curve.own else []))
+    ]
+    if not found:
+        return f"By {validator}: no scores."
+    method, best = max(found, key=lambda pair: pair[1].score.utility)
+    error = best.score.standard_error
+    lowest = best.score.utility - (0.0 if math.isnan(error) else error)
+    near = [pair for pair in found if pair[1].score.utility >= lowest]
+    other, small = min(near, key=lambda pair: (pair[1].n_features, -pair[1].score.utility))
+    sentence = f"By {validator}: best is {method}, {_score_and_size(best)}"
+    if small.n_features < best.n_features:
+        sentence += f"; within one standard error of it {other}, {_score_and_size(small)}"
+    return sentence + "."
+
+
+def _score_and_size(point: Point) -> str:
+    noun = "feature" if point.n_features == 1 else "features"
+    return f"{rendering.score_with_error(point.score)} with {point.n_features:.3g} {noun}"
+
+
+def shortened(message: str) -> str:
+    """A message in one line of limited length."""
+    line = " ".join(message.split())
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
+
+
+def table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """The heads of columns, and a row for each method by mean rank, those without a rank last."""
+    # the largest size up to ten, where curves differ most
+    small = [size for size in comparison.sizes if size <= 10]
+    size = small[-1] if small else next(iter(comparison.sizes), None)
+    limit = f"≤ {size}" if size else "own"
+    heads = ["method", "rank", "own features"]
+    heads += [f"{validator}, own" for validator in comparison.validators]
+    heads += [f"{validator}, {limit}" for validator in comparison.validators if size]
+    heads += [f"stability, {limit}", "seconds", "done"]
+    rank_of = {rank.method: rank.mean for rank in comparison.ranks()}
+    timings, agreements = comparison.seconds(), comparison.stability(size)
+    rows = []
+    for method in sorted(comparison.methods, key=lambda name: rank_of.get(name, math.inf)):
+        curves = [curve for curve in comparison.curves() if curve.method == method]
+        own = [curve.own for curve in curves]
+        sized = [next((p for p in c.points if p.size == size), None) for c in curves if size]
+        timing, agreement = timings[method], agreements[method]
+        rows.append(
+            [
+                method,
+                f"{rank_of[method]:.1f}" if method in rank_of else "",
+                next((f"{point.n_features:.4g}" for point in own if point), ""),
+                *(rendering.score_with_error(p.score if p else None) for p in (*own, *sized)),
+                "" if math.isnan(agreement.index) else str(agreement),
+                "" if math.isnan(timing.median) else f"{timing.median:.3g}",
+                f"{timing.n_done} of {comparison.n_folds}",
+            ]
+        )
+    return heads, rows
+
+
+def rows(comparison: Comparison, trial: Trial) -> list[dict[str, Any]]:
+    """A trial as plain rows, at least one."""
+    head = (trial.method, trial.fold, trial.status.value, trial.seconds)
+    metric, names = comparison.metric, comparison.feature_names
+    found: list[tuple[Any, ...]] = []
+    for subset in trial.subsets:
+        features = [names[feature] for feature in subset.order]
+        for validator in comparison.validators:
+            score = subset.scores.get(validator, math.nan)
+            size = (subset.size, subset.n_features)
+            found.append((*head, *size, validator, metric, score, features, trial.message))
+    if not found:
+        found.append((*head, None, None, None, metric, math.nan, [], trial.message))
+    return [dict(zip(COLUMNS, row, strict=True)) for row in found]
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
