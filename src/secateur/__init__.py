@@ -35,11 +35,7 @@ if TYPE_CHECKING:
         GBFSClassifier,
         GBFSRegressor,
     )
-    from secateur.selectors.featboost import (
-        FeatBoostClassifier,
-        FeatBoostRegressor,
-        IISRegressor,
-    )
+    from secateur.selectors.featboost import FeatBoostClassifier, FeatBoostRegressor, IISRegressor
     from secateur.selectors.feature_gradients import FeatureGradientsSelector
     from secateur.selectors.grafting import GraftingClassifier, GraftingRegressor
     from secateur.selectors.group_testing import GTGBMClassifier, GTGBMRegressor
@@ -92,54 +88,30 @@ __all__ = [
 # Where each public name lives. A name is imported when it is first asked for, so that
 # `import secateur` stays quick and loads neither numba nor scikit-learn.
 _HOMES = {
-    "secateur.data.costs": ("FeatureCosts",),
-    "secateur.storage.open_table": ("open_table",),
-    "secateur.execution.dask": ("DaskExecutor",),
-    "secateur.model_selection.compare": ("compare",),
-    "secateur.model_selection.held_out": ("HeldOut", "held_out"),
-    "secateur.model_selection.stability": ("Stability", "stability"),
-    "secateur.model_selection.comparison": ("Comparison",),
-    "secateur.path": (
-        "AtMost",
-        "Best",
-        "CostBudget",
-        "Elbow",
-        "MaxFeatures",
-        "OneStandardError",
-        "Patience",
-        "Score",
-        "Selection",
-        "SelectionPath",
-        "Step",
-        "StopReason",
-        "TimeLimit",
-        "WithinBudget",
-    ),
-    "secateur.report.display": ("SelectionPathDisplay",),
-    "secateur.selectors.boosted": (
-        "AGBMClassifier",
-        "AGBMRegressor",
-        "GBFSClassifier",
-        "GBFSRegressor",
-    ),
-    "secateur.selectors.grafting": ("GraftingClassifier", "GraftingRegressor"),
-    "secateur.selectors.group_testing": ("GTGBMClassifier", "GTGBMRegressor"),
-    "secateur.selectors.multitask": ("MultitaskAGBMClassifier", "MultitaskAGBMRegressor"),
-    "secateur.selectors.featboost": (
-        "FeatBoostClassifier",
-        "FeatBoostRegressor",
-        "IISRegressor",
-    ),
-    "secateur.selectors.feature_gradients": ("FeatureGradientsSelector",),
+    "data.costs": "FeatureCosts",
+    "storage.open_table": "open_table",
+    "execution.dask": "DaskExecutor",
+    "model_selection.compare": "compare",
+    "model_selection.held_out": "HeldOut held_out",
+    "model_selection.stability": "Stability stability",
+    "model_selection.comparison": "Comparison",
+    "path": "AtMost Best CostBudget Elbow MaxFeatures OneStandardError Patience Score Selection "
+    "SelectionPath Step StopReason TimeLimit WithinBudget",
+    "report.display": "SelectionPathDisplay",
+    "selectors.boosted": "AGBMClassifier AGBMRegressor GBFSClassifier GBFSRegressor",
+    "selectors.grafting": "GraftingClassifier GraftingRegressor",
+    "selectors.group_testing": "GTGBMClassifier GTGBMRegressor",
+    "selectors.multitask": "MultitaskAGBMClassifier MultitaskAGBMRegressor",
+    "selectors.featboost": "FeatBoostClassifier FeatBoostRegressor IISRegressor",
+    "selectors.feature_gradients": "FeatureGradientsSelector",
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_HOME_OF = {name: f"secateur.{home}" for home, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name from its module when it is first asked for."""
     if name not in _HOME_OF:
-        message = f"module 'secateur' has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module 'secateur' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME_OF[name]), name)
     globals()[name] = value  # the next access does not come here
     return value

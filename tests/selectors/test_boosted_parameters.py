@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from secateur import AGBMClassifier, GBFSRegressor
 from secateur.exceptions import ParameterError
 from secateur.model_selection.scorers import read_seed
-from secateur.selectors.boosted_base import MAX_PENALTY
 from secateur.selectors.parameters import read_penalty
+
+MAX_PENALTY = {"agbm": AGBMClassifier._max_penalty, "gbfs": GBFSRegressor._max_penalty}
 
 
 def test_one_penalty_of_any_type_of_number():

@@ -119,7 +119,7 @@ def to_document(value: Any) -> dict[str, Any]:
     for entry in _entries(type(value)):  # type: ignore[arg-type]
         held = getattr(value, entry.name)
         if not entry.optional or held:
-            document[entry.key] = _encode(entry.kind, held)
+            document[entry.key] = _encode(held, entry.kind)
     return document
 
 
@@ -130,41 +130,25 @@ def to_json(value: Saved, **more: Any) -> str:
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
 
-def _encode(kind: Any, value: Any) -> Any:
-    origin, inner = get_origin(kind), get_args(kind)
-    if value is None or kind is Any:
-        return _encode_any(value)
-    if origin in (Union, UnionType):
-        return _encode(_not_none(inner), value)
-    if is_dataclass(kind):
+def _encode(value: Any, kind: Any) -> Any:
+    if is_dataclass(value):
         return to_document(value)
-    if origin is tuple:
-        kinds = _item_kinds(inner, value)
-        return [_encode(each, item) for each, item in zip(kinds, value, strict=True)]
-    if origin is Mapping:
-        return {str(key): _encode(inner[1], item) for key, item in value.items()}
-    if origin is np.ndarray:
-        return [_encode_float(item) for item in value.tolist()]
-    if isinstance(value, Enum):
-        return value.value
-    return _encode_float(value)
-
-
-def _encode_float(value: Any) -> Any:
-    # Strict JSON has no NaN and no infinity; float() reads their names back.
-    is_special = isinstance(value, float) and not math.isfinite(value)
-    return repr(float(value)) if is_special else value
-
-
-def _encode_any(value: Any) -> Any:
-    """Any JSON value; a float that JSON lacks gets a mark, since a name would be read as text."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, Mapping):
-        return {key: _encode_any(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_encode_any(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"$float": repr(value)}
-    return value
+        return {str(key): _encode(item, kind) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encode(item, kind) for item in value]
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    # Strict JSON has no NaN and no infinity; float() reads their names back. Where any value may
+    # be, a name would be read as text, so it gets a mark.
+    name = repr(float(value))
+    return {"$float": name} if _may_be_any(kind) else name
+
+
+def _may_be_any(kind: Any) -> bool:
+    return kind is Any or any(map(_may_be_any, get_args(kind)))
 
 
 # ---- reading ----------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         that never entered.
     """
 
-    _constraints: dict[str, Constraint]
+    _constraints: ClassVar[dict[str, Constraint]]
     _fits_on_disk: ClassVar[frozenset[str]] = frozenset()
     """Where it fits on tables on disk: "here", in this process, or on a "cluster"."""
     _after_lost_cluster: ClassVar[str] = "path_.cut(...) chooses one of them."
@@ -188,11 +188,10 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         try:
             validate_data(self, X, reset=False, skip_check_array=True)
         except ValueError as error:
-            msg = (
+            raise InputError(
                 f"{str(error).strip()}\nGot columns that are not those of fit time, in that order. "
                 "Give X[list(selector.feature_names_in_)] if they have names."
-            )
-            raise InputError(msg) from error
+            ) from error
 
     def _set_path(self, path: SelectionPath) -> None:
         self.path_ = path
@@ -220,7 +219,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
 
     def _set_selection(self, selection: Selection) -> None:
         self.selection_ = selection
-        self.support_: BoolArray = np.asarray(selection.mask)
+        self.support_: BoolArray = selection.mask
         self.ranking_ = _ranking(self.path_, selection)
 
     def with_cut(self, cut: Any) -> Any:
@@ -267,14 +266,10 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
                 SecateurWarning,
                 stacklevel=2,
             )
-        taken = select_columns(X, np.flatnonzero(self.support_))
-        return _converted(taken, self._wanted_container())
-
-    def _wanted_container(self) -> str:
-        """What ``set_output`` asks for, of this selector or of all."""
+        # what ``set_output`` asks for, of this selector or of all
         own: dict[str, str] = getattr(self, "_sklearn_output_config", {})
-        for_all: str = get_config()["transform_output"]
-        return own.get("transform", for_all)
+        wanted = own.get("transform", get_config()["transform_output"])
+        return _converted(select_columns(X, np.flatnonzero(self.support_)), wanted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -287,20 +282,15 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn at the line that called this library, however many frames there are between."""
     frame, level = sys._getframe(1), 2  # noqa: SLF001  # as warnings does
-    while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in {"secateur", "sklearn"}:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
 
-def _is_library(module: str) -> bool:
-    return module.partition(".")[0] in {"secateur", "sklearn"}
-
-
 def _converted(taken: Any, wanted: str) -> Any:
     """A frame of another library, types kept; scikit-learn would go through objects."""
-    if isinstance(taken, np.ndarray) or wanted not in {"pandas", "polars"}:
-        return taken
-    frame = as_frame(taken)
+    is_array = isinstance(taken, np.ndarray) or wanted not in {"pandas", "polars"}
+    frame = None if is_array else as_frame(taken)
     if frame is None:
         return taken
     return frame.to_pandas() if wanted == "pandas" else frame.to_polars()
@@ -312,9 +302,9 @@ def _ranking(path: SelectionPath, selection: Selection) -> IntArray:
     rank[selection.support] = 1
     place = 2
     for step in path:
-        for feature in step.order[rank[step.order] == 0]:
-            rank[feature] = place
-            place += 1
+        new = step.order[rank[step.order] == 0]
+        rank[new] = np.arange(place, place + len(new))
+        place += len(new)
     rank[rank == 0] = place
     return rank
 

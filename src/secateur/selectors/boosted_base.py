@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.binning import BinnedColumns, bin_table
+from secateur.data.binning import bin_table
 from secateur.data.problem import Fold, all_rows
 from secateur.data.table import Table
 from secateur.data.target import Target, TargetType
@@ -24,7 +24,7 @@ from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.exceptions import InputError
-from secateur.execution.local import row_store_of
+from secateur.execution.local import RowStore, row_store_of
 from secateur.losses import get_loss
 from secateur.losses.base import weighted_quantile
 from secateur.model_selection.folds import hold_out
@@ -33,12 +33,12 @@ from secateur.path import (
     Best,
     OneStandardError,
     Patience,
-    Selection,
     SelectionPath,
     WithinBudget,
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
+from secateur.selectors.boosted_parameters import BoostedParameters
 from secateur.selectors.inputs import (
     FitInput,
     read_input,
@@ -46,20 +46,11 @@ from secateur.selectors.inputs import (
     read_validation,
     store_lazy,
 )
-from secateur.selectors.parameters import (
-    SHARED_CONSTRAINTS,
-    Constraint,
-    number,
-    one_of,
-    read_penalty,
-)
+from secateur.selectors.parameters import read_penalty
 from secateur.selectors.prediction import PathPredictor
 from secateur.selectors.progress import Progress
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, Loss
-
-MAX_PENALTY = {"agbm": 1.0, "gbfs": np.inf}
-"""The limit of the penalty: a share of the squared error, or in units of the loss."""
 
 GRID_PATIENCE = 2
 """Penalties without progress after which "auto" tries no lower ones."""
@@ -73,39 +64,6 @@ FALLBACK = 2
 
 HUBER_LEVEL = 0.9
 """Residuals from the median beyond this quantile count as outliers by default."""
-
-CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
-    "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
-    "max_iter": number(1, whole=True, advice="Use 200 for a start."),
-    "max_depth": number(1, 16, whole=True, advice="Use 4 for a start."),
-    "max_bins": number(2, 255, whole=True, advice="Use 255 for the finest bins."),
-    "min_samples_leaf": number(
-        1, below=True, words=("auto",), advice="Use 'auto' for 1 to 20 by the rows."
-    ),
-    "l2_regularization": number(0, below=True, advice="Use 0 for none."),
-    "early_stopping": one_of(True, False, "auto", advice="Use 'auto' to stop where rows allow it."),
-    "validation_fraction": number(
-        0, 1, above=True, below=True, advice="Use 0.1 for one row in ten."
-    ),
-    "n_iter_no_change": number(1, whole=True, advice="Use 10 for a start."),
-    "subsample": number(0, 1, above=True, advice="Use 1 for all rows."),
-    "cost_budget": number(0, or_none=True, advice="Use None for no limit."),
-    "leaf": one_of("newton", "mean", advice="Use 'newton' for a Newton step."),
-    "loss": one_of(
-        "squared_error",
-        "absolute_error",
-        "huber",
-        "poisson",
-        "quantile",
-        advice="Use 'squared_error' for the mean.",
-    ),
-    "quantile": number(
-        0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
-    ),
-    "huber_delta": number(
-        0, above=True, below=True, or_none=True, advice="Use None to have it chosen from y."
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -122,18 +80,45 @@ class BoostedInput(FitInput):
     resume: SelectionPath | None = None
 
 
-class BoostedSelector(PathPredictor):
+class BoostedSelector(PathPredictor, BoostedParameters):
     """Fits boosted trees with feature costs and keeps the features of one step.
 
     Subclasses set the gain (``_criterion``) and the type of target (``_target_type``).
+
+    Attributes
+    ----------
+    path_ : SelectionPath
+        Supports, costs and scores: a step is one penalty of a grid, or one support of a single
+        fit.
+    selection_ : Selection
+        The chosen step; print it for a sentence.
+    support_ : array of bool, shape (n_features_in_,)
+    ranking_ : array of int, shape (n_features_in_,)
+    feature_importances_ : array of float, shape (n_features_in_,)
+    n_iter_ : int
+        Rounds of the chosen model.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only where X has names.
+    classes_ : array
+        Only for classes.
     """
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]]
+    _max_penalty: ClassVar[float]
     _target_type: ClassVar[TargetType]
-    _constraints = CONSTRAINTS
     _fits_on_disk = frozenset({"here", "cluster"})
     _after_lost_cluster = "fit(..., resume=selector.path_) goes on from them."
-    penalty: Any
+
+    @property
+    def _penalty(self) -> Any:
+        return self.penalty
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds of the chosen model."""
+        n_rounds: int = self._model.n_rounds
+        return n_rounds
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
         """The log loss of classes, or the loss that is a parameter of regressors."""
@@ -144,10 +129,6 @@ class BoostedSelector(PathPredictor):
             residuals = np.abs(target.values - weighted_quantile(target.values, weight, 0.5))
             delta = weighted_quantile(residuals, weight, HUBER_LEVEL) or 1.0
         return get_loss(self.loss, quantile=self.quantile, delta=delta)
-
-    @property
-    def _penalty(self) -> Any:
-        return self.penalty
 
     def fit(  # type: ignore[override]  # explicit arguments
         self,
@@ -189,7 +170,7 @@ class BoostedSelector(PathPredictor):
         self, X: Any, y: Any, sample_weight: Any, *, validation: Any, resume: Any
     ) -> BoostedInput:
         X, y = store_lazy(self, X, y, sample_weight, *validation[:2])
-        penalty = read_penalty("penalty", self.penalty, MAX_PENALTY[self._criterion])
+        penalty = read_penalty("penalty", self.penalty, self._max_penalty)
         given = read_input(self, self._target_type, X, y, sample_weight)
         problem = given.problem
         metadata = self._metadata(problem.table.schema, problem.cost_model)
@@ -255,26 +236,37 @@ class BoostedSelector(PathPredictor):
     def _variants(self, given: BoostedInput, folds: list[Fold], threads: Threads) -> list[Any]:
         """The binned rows; several for variants of which validation rows choose one."""
         problem = given.problem
-        columns = self._bin(problem.table, problem.weight, given.seed, threads)
         row_store = row_store_of(problem.table, threads, given.loss.n_outputs, len(folds))
-        return [
-            BoostedData(
-                columns,
-                problem.target.values,
-                problem.weight,
-                given.loss,
-                problem.cost_model,
-                threads,
-                given.validation,
-                self._groups(columns, problem.weight, given.seed, threads, row_store),
-                row_store,
-            )
-        ]
+        return [self._data(given, problem.table, problem.weight, threads, row_store)]
 
-    def _bin(self, table: Table, weight: FloatArray, seed: int, threads: Threads) -> BinnedColumns:
+    def _data(
+        self,
+        given: BoostedInput,
+        table: Table,
+        weight: FloatArray,
+        threads: Threads,
+        row_store: RowStore | None = None,
+        group_weight: FloatArray | None = None,
+    ) -> BoostedData:
+        """The rows of a table, binned by their weight, with the target of the problem."""
         if isinstance(table, StoredTable):
-            return table.bins
-        return bin_table(table, weight, max_bins=self.max_bins, threads=threads, random_state=seed)
+            columns = table.bins
+        else:
+            columns = bin_table(
+                table, weight, max_bins=self.max_bins, threads=threads, random_state=given.seed
+            )
+        summed = weight if group_weight is None else group_weight
+        return BoostedData(
+            columns,
+            given.problem.target.values,
+            weight,
+            given.loss,
+            given.problem.cost_model,
+            threads,
+            given.validation,
+            self._groups(columns, summed, given.seed, threads, row_store),
+            row_store,
+        )
 
     def _groups(self, *rows: Any) -> Groups | None:  # noqa: ARG002
         """The feature groups of group tests; none where the search is exact."""
@@ -312,10 +304,6 @@ class BoostedSelector(PathPredictor):
         is_grid = given is None or isinstance(given, str) or np.iterable(given)
         return OneStandardError() if is_grid else Best()
 
-    def _set_selection(self, selection: Selection) -> None:
-        super()._set_selection(selection)
-        self.n_iter_ = self._model.n_rounds
-
 
 def min_leaf_rows(min_samples_leaf: Any, weight: FloatArray) -> float:
     """The smallest weight of a leaf: as given, or one for every 50 rows, from 1 to 20.
@@ -335,9 +323,8 @@ def rounds_to_resume(given: BoostedInput, fold: Fold) -> list[Any]:
     ensemble = given.resume[-1].model.ensemble
     target, weight = given.problem.target.values[fold.train], given.problem.weight[fold.train]
     if not np.array_equal(given.loss.baseline(target, weight), ensemble.baseline):
-        msg = (
+        raise InputError(
             "'resume' must be a path of the same rows. Got one with another best constant. Give "
             "the same rows and a random_state that is a number, or fit without resume."
         )
-        raise InputError(msg)
     return list(ensemble.rounds)

@@ -21,8 +21,8 @@ from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.model_selection.scorers import Scorer, read_scoring
 from secateur.path import Best, StopReason
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.boosted_base import CONSTRAINTS as BOOSTED
 from secateur.selectors.boosted_base import min_leaf_rows
+from secateur.selectors.boosted_parameters import CONSTRAINTS as BOOSTED
 from secateur.selectors.featboost_evaluators import (
     EstimatorEvaluator,
     EstimatorRanker,

@@ -63,12 +63,11 @@ def read_input(
     Of the parameters of the estimator those are read that it has: categorical_features, costs,
     feature_groups, keep, max_features, class_weight and random_state.
     """
-    parameters = estimator.get_params(deep=False)
+    known = estimator.get_params(deep=False)
     if isinstance(X, StoredTable):
-        categorical = parameters.get("categorical_features")
-        y, sample_weight = read_stored(X, y, sample_weight, categorical)
-    class_weight = parameters.get("class_weight")
-    return read_problem(parameters, target_type, X, y, sample_weight, class_weight=class_weight)
+        y, sample_weight = read_stored(X, y, sample_weight, known.get("categorical_features"))
+    class_weight = known.get("class_weight")
+    return read_problem(known, target_type, X, y, sample_weight, class_weight=class_weight)
 
 
 def read_problem(
@@ -86,9 +85,7 @@ def read_problem(
         read_y(y, target_type=target_type)
     seed = read_seed(parameters.get("random_state"))
     table = read_rows(X, parameters.get("categorical_features"))
-    costs = as_costs(
-        parameters.get("costs"), parameters.get("feature_groups"), parameters.get("keep")
-    )
+    costs = as_costs(*(parameters.get(name) for name in ("costs", "feature_groups", "keep")))
     cost_model = costs.bind(table.names)
     cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
     check_kept(cost_model.keep, parameters.get("max_features"))
@@ -100,7 +97,11 @@ def read_problem(
     if len(kept) < len(weight):
         refuse_weightless(table)
         problem = problem.take(kept)
-        _check_classes(problem.target)
+        if target.classes is not None and len(np.unique(problem.target.values)) < 2:
+            raise InputError(
+                "y must have at least two classes among the rows of positive weight. Got 1 class. "
+                "Give weight to rows of another class."
+            )
     factors = class_weights(target, class_weight, plain)
     return FitInput(problem, target, kept, factors, seed)
 
@@ -110,11 +111,10 @@ def store_lazy(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, Any]:
     if not is_lazy(X):
         return X, y
     if any(other is not None for other in others):
-        msg = (
+        raise InputError(
             "A dask collection must bring X and y only. Got weights, tasks or validation rows "
             "beside it. Name its columns in open_table(..., weight=..., task=...)."
         )
-        raise InputError(msg)
     seed = estimator.random_state
     table = open_table(
         X,
@@ -169,11 +169,10 @@ def read_stored(
         msg = f"A stored table brings its target and its categories. Got {what} beside it. Give "
         raise InputError(msg + "it to open_table instead.")
     if len(table.target_names) > 1:
-        msg = (
+        raise InputError(
             f"A selector for one task needs one target. Got {some_of(table.target_names)}. Use a "
             "multitask selector, or open the table with one of them."
         )
-        raise InputError(msg)
     return table.target(), table.weight if sample_weight is None else sample_weight
 
 
@@ -189,27 +188,16 @@ def refuse_categories(names: Sequence[str], categorical: Iterable[int], method: 
 
 def refuse_weightless(table: Table) -> None:
     """Rows of weight 0 are left out where the rows are here, and cannot be where they are not."""
-    if isinstance(table, StoredTable):
-        msg = (
-            "Rows of a stored table must have positive weights. Got some of weight 0. Leave them "
-            "out when the table is made: open_table(..., weight=...)."
-        )
-        raise InputError(msg)
-    if isinstance(table, LazyTable):
-        msg = (
-            "Rows of a dask collection must have positive weights. Got some of weight 0. Leave "
-            "them out of X, y and sample_weight."
-        )
-        raise InputError(msg)
-
-
-def _check_classes(target: Target) -> None:
-    if target.classes is not None and len(np.unique(target.values)) < 2:
-        msg = (
-            "y must have at least two classes among the rows of positive weight. Got 1 class. "
-            "Give weight to rows of another class."
-        )
-        raise InputError(msg)
+    known = {
+        StoredTable: ("stored table", "when the table is made: open_table(..., weight=...)"),
+        LazyTable: ("dask collection", "of X, y and sample_weight"),
+    }
+    for kind, (what, where) in known.items():
+        if isinstance(table, kind):
+            raise InputError(
+                f"Rows of a {what} must have positive weights. Got some of weight 0. Leave them "
+                f"out {where}."
+            )
 
 
 @contextmanager
@@ -228,11 +216,10 @@ def read_validation(
     if X_val is None and y_val is None and sample_weight_val is None:
         return None
     if X_val is None or y_val is None:
-        msg = (
+        raise InputError(
             "'X_val' and 'y_val' must come together. Got only one of them, or neither but "
             "'sample_weight_val'. Give both."
         )
-        raise InputError(msg)
     with _named("X_val"):
         table = read_table(X_val, like=given.problem.table.schema)
     with _named("y_val"):
@@ -253,11 +240,10 @@ def read_resume(resume: Any, metadata: dict[str, Any]) -> SelectionPath | None:
     if resume is None:
         return None
     if not isinstance(resume, SelectionPath) or len(resume) == 0:
-        msg = (
+        raise InputError(
             "'resume' must be the path of an interrupted fit. Got "
             f"{type(resume).__name__}. Give selector.path_, or the path of the error."
         )
-        raise InputError(msg)
     others = {
         name
         for name, value in metadata["parameters"].items()
@@ -268,15 +254,13 @@ def read_resume(resume: Any, metadata: dict[str, Any]) -> SelectionPath | None:
     if resume.feature_names != tuple(metadata["feature_names"]):
         others.add("the columns")
     if others:
-        msg = (
+        raise InputError(
             "'resume' must be a path of the same selector, parameters and columns. Got other "
             f"{some_of(sorted(others))}. Fit without resume."
         )
-        raise InputError(msg)
     if any(step.model is None for step in resume):
-        msg = (
+        raise InputError(
             "'resume' must be a path with its models. Got one that was read from a file. Fit "
             "without resume, or keep the selector by pickle."
         )
-        raise InputError(msg)
     return resume

@@ -16,45 +16,15 @@ from secateur.data.target import TargetType
 from secateur.data.tasks import is_wide, labelled_rows, read_keys, rows_by_key
 from secateur.data.weights import read_weights
 from secateur.engines.boosted.trees import BoostedModel
-from secateur.selectors.boosted import (
-    AFTER_PENALTY,
-    ATTRIBUTES,
-    CLASSIFICATION,
-    COMMON,
-    REGRESSION,
+from secateur.selectors.boosted_parameters import (
+    ClassificationParameters,
+    GroupTestingParameters,
+    RegressionParameters,
+    TaskParameters,
 )
-from secateur.selectors.boosted_base import CONSTRAINTS
-from secateur.selectors.group_testing import GROUP_CONSTRAINTS, GROUP_PARAMETERS
 from secateur.selectors.multitask_base import MultitaskSelector
-from secateur.selectors.parameters import Constraint, one_of, store_parameters, with_parameters
+from secateur.selectors.parameters import with_constructor
 from secateur.typing import AnyArray, FloatArray
-
-TASK_CONSTRAINTS: dict[str, Constraint] = GROUP_CONSTRAINTS | {
-    "common_trees": one_of(
-        True, False, "auto", advice="Use True to begin rounds with a tree for all."
-    ),
-    "search": one_of("exact", "group_testing", advice="Use 'exact' to look at every feature."),
-}
-
-MULTITASK = f"""task_penalty : float, dict, sequence or "auto", default="auto"
-    What a feature that is new to a task costs that task, whoever else uses it; one number, or one
-    per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is as much
-    as the group penalty. With 0 all tasks have one common set.
-common_trees : bool or "auto", default="auto"
-    Whether a round is one tree for the rows of all tasks, which may ask for the task, instead of
-    one tree for each. A node of it pays for every task that can come to it: what a feature new to
-    the task costs, by the task's share of the rows. "auto" tries both, where the group penalty is
-    "auto" too and rows of several tasks with the same classes come stacked; trees in common are
-    kept where held-out rows find those of the tasks clearly worse. Else it is False.
-    ``common_trees_`` tells what was kept.
-search : {{"exact", "group_testing"}}, default="exact"
-    Whether nodes look at every feature, or find new ones by group tests as GT-GBM does; the next
-    four parameters are those of group tests.
-{GROUP_PARAMETERS}"""
-
-GROUP_PENALTY = """group_penalty : float, "auto" or sequence of float, default="auto"
-    What a feature that no task uses yet costs, times its cost, as a share of the squared error at
-    the root of a tree; from 0, which makes the tasks independent, to below 1."""
 
 
 def has_one_target(estimator: Any) -> bool:
@@ -94,10 +64,14 @@ def _parts(
         yield given[rows], predicted[rows], weight[rows]
 
 
-@with_parameters(
-    GROUP_PENALTY, AFTER_PENALTY, MULTITASK, CLASSIFICATION, COMMON, attributes=ATTRIBUTES
-)
-class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
+@with_constructor
+class MultitaskAGBMClassifier(
+    ClassifierMixin,  # type: ignore[misc]  # untyped
+    MultitaskSelector,
+    ClassificationParameters,
+    GroupTestingParameters,
+    TaskParameters,
+):
     """A-GBM for several tasks over the same features, for classification.
 
     Tasks share the cost of features, and perhaps trees (``common_trees``). A split of a tree of
@@ -121,44 +95,6 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
     """
 
     _target_type: ClassVar[TargetType] = "classification"
-    _constraints = CONSTRAINTS | TASK_CONSTRAINTS
-
-    def __init__(
-        self,
-        *,
-        group_penalty: Any = "auto",
-        task_penalty: Any = "auto",
-        common_trees: Any = "auto",
-        search: str = "exact",
-        expected_features: Any = "auto",
-        delta: float = 0.1,
-        leaf_size: int = 32,
-        group_size: Any = "auto",
-        learning_rate: float = 0.1,
-        max_iter: int = 200,
-        max_depth: int = 4,
-        max_bins: int = 255,
-        min_samples_leaf: Any = "auto",
-        l2_regularization: float = 0.0,
-        leaf: str = "newton",
-        subsample: float = 1.0,
-        costs: Any = None,
-        feature_groups: Any = None,
-        keep: Any = None,
-        max_features: int | None = None,
-        cost_budget: float | None = None,
-        cut: Any = None,
-        cv: Any = None,
-        early_stopping: Any = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        categorical_features: Any = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        store_parameters(self, locals())
 
     def _shares(self, model: BoostedModel, table: Table, t: int) -> FloatArray:
         """Probabilities of all classes; 0 for those that the task has not."""
@@ -193,8 +129,14 @@ class MultitaskAGBMClassifier(ClassifierMixin, MultitaskSelector):  # type: igno
         return mean_score(accuracy_score, self.predict(X, task), y, sample_weight, task)
 
 
-@with_parameters(GROUP_PENALTY, AFTER_PENALTY, MULTITASK, REGRESSION, COMMON, attributes=ATTRIBUTES)
-class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore[misc]  # untyped base
+@with_constructor
+class MultitaskAGBMRegressor(
+    RegressorMixin,  # type: ignore[misc]  # untyped
+    MultitaskSelector,
+    RegressionParameters,
+    GroupTestingParameters,
+    TaskParameters,
+):
     """A-GBM for several tasks over the same features, for regression.
 
     Tasks share the cost of features, and perhaps trees (``common_trees``). A split of a tree of
@@ -218,49 +160,6 @@ class MultitaskAGBMRegressor(RegressorMixin, MultitaskSelector):  # type: ignore
     """
 
     _target_type: ClassVar[TargetType] = "regression"
-    _constraints = CONSTRAINTS | TASK_CONSTRAINTS
-
-    def __init__(
-        self,
-        *,
-        group_penalty: Any = "auto",
-        task_penalty: Any = "auto",
-        common_trees: Any = "auto",
-        search: str = "exact",
-        expected_features: Any = "auto",
-        delta: float = 0.1,
-        leaf_size: int = 32,
-        group_size: Any = "auto",
-        loss: str = "squared_error",
-        quantile: float | None = None,
-        huber_delta: float | None = None,
-        learning_rate: float = 0.1,
-        max_iter: int = 200,
-        max_depth: int = 4,
-        max_bins: int = 255,
-        min_samples_leaf: Any = "auto",
-        l2_regularization: float = 0.0,
-        leaf: str = "newton",
-        subsample: float = 1.0,
-        costs: Any = None,
-        feature_groups: Any = None,
-        keep: Any = None,
-        max_features: int | None = None,
-        cost_budget: float | None = None,
-        cut: Any = None,
-        cv: Any = None,
-        early_stopping: Any = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        categorical_features: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        store_parameters(self, locals())
-
-    def _values(self, model: BoostedModel, table: Table, t: int) -> FloatArray:  # noqa: ARG002
-        return self._predict(model, table)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The R2 of each task, and of these the mean, tasks by their rows."""

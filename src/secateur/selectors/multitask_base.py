@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
-from secateur.data.binning import BinnedColumns
 from secateur.data.problem import Fold
 from secateur.data.table import Table
 from secateur.data.target import Target
@@ -19,11 +18,12 @@ from secateur.engines.boosted.common_trees import TASK_SPLIT_PENALTIES, CommonDa
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.multitask import TaskData, TasksData, TasksModel
-from secateur.exceptions import InputError, MissingDependencyError, ParameterError, some_of
-from secateur.execution.local import RowStore, row_store_of
+from secateur.exceptions import InputError, ParameterError, some_of
+from secateur.execution.local import row_store_of
 from secateur.model_selection.folds import default_folds, draw_folds, is_drawn
+from secateur.path.rendering import import_pandas
 from secateur.selectors.base import PathSelector
-from secateur.selectors.boosted_base import MAX_PENALTY, BoostedSelector, min_leaf_rows
+from secateur.selectors.boosted_base import BoostedSelector, min_leaf_rows
 from secateur.selectors.group_testing import check_design, group_testing, make_groups
 from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
@@ -43,27 +43,10 @@ TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
 
 
-class SharedRows(NamedTuple):
-    """Rows that all tasks share: their columns, groups of features, and where they are.
-
-    ``stacked`` are target and weight of the rows of all tasks, where no task is fitted by itself.
-    """
-
-    columns: BinnedColumns
-    groups: Groups | None
-    row_store: RowStore | None
-    stacked: tuple[FloatArray, FloatArray] | None = None
-
-
 class MultitaskSelector(BoostedSelector):
     """Fits boosted trees for several tasks that share the cost of their features."""
 
-    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
     _after_lost_cluster = "a fit of several tasks cannot go on from them."
-    group_penalty: Any
-    task_penalty: Any
-    common_trees: bool | str
-    search: str
 
     @property
     def _penalty(self) -> Any:
@@ -90,7 +73,7 @@ class MultitaskSelector(BoostedSelector):
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, *, task: Any) -> MultitaskInput:  # type: ignore[override]
         X, y = store_lazy(self, X, y, sample_weight, task)
-        penalty = read_penalty("group_penalty", self.group_penalty, MAX_PENALTY["agbm"])
+        penalty = read_penalty("group_penalty", self.group_penalty, self._max_penalty)
         given, tasks, is_wide, has_names = read_multitask(
             self, self._target_type, X, y, sample_weight, task
         )
@@ -170,104 +153,65 @@ class MultitaskSelector(BoostedSelector):
 
     def _tasks_data(self, given: MultitaskInput, folds: list[Fold], threads: Threads) -> TasksData:
         """Every task binned by itself; tasks that have all rows in common share one binning."""
-        row_store = self._row_store(given, folds, threads)
-        shares = given.is_wide or row_store is not None
-        shared = self._shared(given, threads, row_store) if shares else None
-        tasks = [self._task_data(given, each, shared, threads) for each in given.fits]
-        name = given.fits[0].loss.name
-        is_relative = len(tasks) > 1 and given.classes is None
-        metric = f"relative {name}" if is_relative else name
-        return TasksData(tasks, given.problem.cost_model, given.problem.n_rows, metric, TASK_SHARE)
-
-    def _row_store(
-        self, given: MultitaskInput, folds: list[Fold], threads: Threads
-    ) -> RowStore | None:
-        n_fits = max(1, len(folds)) * (len(given.fits) if self._has_own(given) else 1)
-        n_outputs = max(each.loss.n_outputs for each in given.fits)
-        return row_store_of(given.problem.table, threads, n_outputs, n_fits)
-
-    def _common(self, given: MultitaskInput, own: TasksData, threads: Threads) -> CommonData:
-        """The rows of all tasks as those of one, for trees that all have in common."""
-        target, weight = self._stacked(given)
-        loss = self._loss(Target(target, given.fits[0].task.target.classes), weight)
-        data = replace(own.tasks[0].data, target=target, weight=weight, loss=loss, rows=None)
-        if data.row_store is None:  # a task has bins of its own
-            columns = self._bin(given.problem.table, weight, given.seed, threads)
-            groups = self._groups(columns, given.problem.weight, given.seed, threads, None)
-            data = replace(data, columns=columns, groups=groups)
-        return CommonData.of(data, own.tasks, own.metric, own.share)
-
-    def _stacked(self, given: MultitaskInput) -> tuple[FloatArray, FloatArray]:
-        """Target and weight of the rows of all tasks."""
-        target, weight = given.problem.target.values.copy(), given.problem.weight.copy()
-        for each in given.fits:
-            target[each.task.rows], weight[each.task.rows] = each.task.target.values, each.weight
-        return target, weight
-
-    def _has_own(self, given: MultitaskInput) -> bool:
-        """Whether tasks are fitted by themselves at all."""
-        return not given.has_common or self.common_trees == "auto"
-
-    def _shared(
-        self, given: MultitaskInput, threads: Threads, row_store: RowStore | None
-    ) -> SharedRows:
-        problem = given.problem
-        columns = self._bin(problem.table, problem.weight, given.seed, threads)
-        groups = self._groups(columns, problem.weight, given.seed, threads, row_store)
-        # Long tables have no room for a target and a weight of all rows for each task.
-        stacked = None if self._has_own(given) else self._stacked(given)
-        return SharedRows(columns, groups, row_store, stacked)
-
-    def _groups(self, *given: Any) -> Groups | None:
-        return make_groups(self, *given) if self.search == "group_testing" else None
+        problem, fits = given.problem, given.fits
+        has_own = not given.has_common or self.common_trees == "auto"
+        n_fits = max(1, len(folds)) * (len(fits) if has_own else 1)
+        n_outputs = max(each.loss.n_outputs for each in fits)
+        row_store = row_store_of(problem.table, threads, n_outputs, n_fits)
+        shared, stacked = None, None
+        if given.is_wide or row_store is not None:
+            shared = self._data(given, problem.table, problem.weight, threads, row_store)
+            # Long tables have no room for a target and a weight of all rows for each task.
+            stacked = None if has_own else _stacked(given)
+        tasks = [self._task_data(given, each, shared, stacked, threads) for each in fits]
+        name = fits[0].loss.name
+        metric = f"relative {name}" if len(tasks) > 1 and given.classes is None else name
+        return TasksData(tasks, problem.cost_model, problem.n_rows, metric, TASK_SHARE)
 
     def _task_data(
         self,
         given: MultitaskInput,
         each: TaskFit,
-        shared: SharedRows | None,
+        shared: BoostedData | None,
+        stacked: tuple[FloatArray, FloatArray] | None,
         threads: Threads,
     ) -> TaskData:
-        task, problem = each.task, given.problem
-        where, rows = None, None
+        """The rows of one task: binned by themselves, or among the rows that all tasks share."""
+        task, table = each.task, given.problem.table
         if shared is None:
-            table = problem.table
             table = table if len(task.rows) == table.n_rows else table.take(task.rows)
-            columns = self._bin(table, each.weight, given.seed, threads)
-            groups = self._groups(columns, each.weight, given.seed, threads, None)
-            target, weight, place = task.target.values, each.weight, np.arange(len(task.rows))
+            data = self._data(given, table, each.weight, threads)
+            data = replace(data, target=task.target.values, loss=each.loss)
+            place = np.arange(len(task.rows))
         else:
-            columns, groups, where, stacked = shared
+            target, weight = stacked or (np.zeros(table.n_rows), np.ones(table.n_rows))
+            target[task.rows], weight[task.rows] = task.target.values, each.weight
             rows = None if given.is_wide else task.rows
-            target, weight = stacked or (np.zeros(problem.n_rows), np.ones(problem.n_rows))
-            target[task.rows], weight[task.rows], place = task.target.values, each.weight, task.rows
-        data = BoostedData(
-            columns,
-            target,
-            weight,
-            each.loss,
-            problem.cost_model,
-            threads,
-            groups=groups,
-            row_store=where,
-            rows=rows,
-        )
-        least = min_leaf_rows(self.min_samples_leaf, each.weight)
+            data = replace(shared, target=target, weight=weight, loss=each.loss, rows=rows)
+            place = task.rows
+        min_leaf = min_leaf_rows(self.min_samples_leaf, each.weight)
         unit = each.unit if len(given.fits) > 1 else 1.0
-        return TaskData(str(task.key), data, task.rows, place, each.penalty, least, unit)
+        return TaskData(str(task.key), data, task.rows, place, each.penalty, min_leaf, unit)
+
+    def _common(self, given: MultitaskInput, own: TasksData, threads: Threads) -> CommonData:
+        """The rows of all tasks as those of one, for trees that all have in common."""
+        target, weight = _stacked(given)
+        loss = self._loss(Target(target, given.fits[0].task.target.classes), weight)
+        data = replace(own.tasks[0].data, target=target, weight=weight, loss=loss, rows=None)
+        if data.row_store is None:  # a task has bins of its own
+            problem = given.problem
+            binned = self._data(given, problem.table, weight, threads, group_weight=problem.weight)
+            data = replace(data, columns=binned.columns, groups=binned.groups)
+        return CommonData.of(data, own.tasks, own.metric, own.share)
+
+    def _groups(self, *given: Any) -> Groups | None:
+        return make_groups(self, *given) if self.search == "group_testing" else None
 
     @property
     def task_support_(self) -> Any:
         """Which features each task uses: a frame of booleans, tasks by features."""
         check_is_fitted(self)
-        try:
-            import pandas as pd
-        except ImportError as error:
-            msg = (
-                "A frame of tasks and features needs pandas. Got no such package. Install it with "
-                "'pip install pandas', or use path_[selection_.index].supports."
-            )
-            raise MissingDependencyError(msg) from error
+        pd = import_pandas("path_[selection_.index].supports")
         step = self.path_[self.selection_.index]
         mask = np.zeros((len(self.tasks_), self.n_features_in_), np.bool_)
         for t, key in enumerate(self.tasks_):
@@ -287,21 +231,19 @@ class MultitaskSelector(BoostedSelector):
         number = {key: t for t, key in enumerate(self.tasks_)}
         if task is None:
             if len(self.tasks_) > 1:
-                msg = (
+                raise InputError(
                     "'task' must name the task of every row. Got None. The tasks are "
                     f"{some_of(self.tasks_, limit=20)}."
                 )
-                raise InputError(msg)
             return {0: np.arange(n_rows)}
         keys = [task] * n_rows if np.isscalar(task) else read_keys(task, n_rows)
         found = rows_by_key(keys)
         unknown = [key for key in found if key not in number]
         if unknown or not (self._has_names or self._is_wide):
-            msg = (
+            raise InputError(
                 f"'task' must hold tasks that the fit knows. Got {some_of(unknown or list(found))}."
                 f" The tasks are {some_of(self.tasks_, limit=20) if number else 'none'}."
             )
-            raise InputError(msg)
         return {number[key]: rows for key, rows in found.items()}
 
     def _by_task(
@@ -329,17 +271,14 @@ class MultitaskSelector(BoostedSelector):
         self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]
     ) -> Iterator[Any]:
         """Predictions of every step; X is read and checked once, before the first."""
-        check_is_fitted(self)
-        models: list[TasksModel] = [step.model for step in self.path_]
-        asked = np.unique(np.concatenate([model.features for model in models]))
-        table = self._read_again(X, only=asked)
+        models, table = self._models_and_rows(X)
         if task is not None or not self._is_wide:
             self._rows_of(task, table.n_rows)  # refuses before the first step
         return (self._by_task(model, table, task, predict) for model in models)
 
-    def _values(self, model: Any, table: Table, t: int) -> AnyArray:
+    def _values(self, model: Any, table: Table, t: int) -> AnyArray:  # noqa: ARG002
         """The predictions of one task."""
-        raise NotImplementedError
+        return self._predict(model, table)
 
     def predict(self, X: Any, task: Any = None) -> AnyArray:
         """The prediction of each row in its task; a column per task where y had columns."""
@@ -359,3 +298,11 @@ class MultitaskSelector(BoostedSelector):
 def _as_columns(found: Any) -> Any:
     """A list of predictions, one for each task, as columns."""
     return np.column_stack(found) if isinstance(found, list) else found
+
+
+def _stacked(given: MultitaskInput) -> tuple[FloatArray, FloatArray]:
+    """Target and weight of the rows of all tasks."""
+    target, weight = given.problem.target.values.copy(), given.problem.weight.copy()
+    for each in given.fits:
+        target[each.task.rows], weight[each.task.rows] = each.task.target.values, each.weight
+    return target, weight

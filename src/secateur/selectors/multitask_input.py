@@ -127,11 +127,10 @@ def task_weight(
         known = classes.tolist()
         unknown = [label for label in class_weight if label not in known]
         if unknown:
-            msg = (
+            raise ParameterError(
                 f"'class_weight' must have labels of y as keys. Got {some_of(unknown)}. The labels "
                 f"are {some_of(known)}."
             )
-            raise ParameterError(msg)
         own = set(task.target.classes.tolist()) if task.target.classes is not None else set()
         class_weight = {label: w for label, w in class_weight.items() if label in own}
     return combine_weights(task.target, weight[task.rows], class_weight)
@@ -146,23 +145,21 @@ def read_task_penalties(
         unknown = [key for key in value if key not in keys]
         left_out = [key for key in keys if key not in value]
         if unknown or left_out:
-            msg = (
+            raise ParameterError(
                 "'task_penalty' must have the tasks as keys. Got "
                 f"{some_of(unknown or left_out)} {'without rows' if unknown else 'left out'}. The "
                 f"tasks are {some_of(keys)}."
             )
-            raise ParameterError(msg)
         values = [value[key] for key in keys]
     elif isinstance(value, str) or not np.iterable(value):
         values = [value] * len(keys)
     else:
         values = list(value)
     if len(values) != len(keys):
-        msg = (
+        raise ParameterError(
             f"'task_penalty' must be a number or one per task, {len(keys)}. Got {len(values)} "
             f"values. {_OWN}"
         )
-        raise ParameterError(msg)
     each = number(0, 1, below=True, words=("auto",), advice=_OWN)
     for own in values:
         each.check("task_penalty", own)
@@ -176,11 +173,10 @@ def _check_sum(own: Sequence[float | None], group: float | list[float] | None) -
     most = max((penalty for penalty in own if penalty is not None), default=0.0)
     largest = max(group) if isinstance(group, list) else group or 0.0
     if most + largest >= 1.0:
-        msg = (
+        raise ParameterError(
             "'group_penalty' and 'task_penalty' together must be < 1. Got "
             f"{largest:g} and {most:g}. Lower one of them."
         )
-        raise ParameterError(msg)
 
 
 def check_folds(folds: Sequence[Fold], tasks: Sequence[TaskRows]) -> None:
@@ -190,11 +186,10 @@ def check_folds(folds: Sequence[Fold], tasks: Sequence[TaskRows]) -> None:
             np.isin(task.rows, train).any() and np.isin(task.rows, test).any() for task in tasks
         )
         if not any(both):
-            msg = (
+            raise ParameterError(
                 "'cv' must have rows of a task on both sides of every fold. Got none in fold "
                 f"{which}. Part the rows within tasks, not whole tasks from each other."
             )
-            raise ParameterError(msg)
 
 
 def why_not_common(given: MultitaskInput) -> str:

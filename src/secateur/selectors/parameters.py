@@ -9,9 +9,9 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from secateur.model_selection.folds import is_drawn
 from secateur.typing import BoolArray
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(NamedTuple):
     """A test of a value, its condition in words, and advice."""
 
     accepts: Callable[[Any], bool]
@@ -129,8 +128,7 @@ def read_penalty(name: str, given: Any, most: float = math.inf) -> float | list[
         return float(given)
     values = list(given)
     if not values:
-        msg = f"{name!r} must hold at least one value. Got {given!r}. {advice}"
-        raise ParameterError(msg)
+        raise ParameterError(f"{name!r} must hold at least one value. Got {given!r}. {advice}")
     each = number(0, most, below=True, advice=advice)
     for value in values:
         each.check(name, value)
@@ -140,11 +138,10 @@ def read_penalty(name: str, given: Any, most: float = math.inf) -> float | list[
 def check_kept(keep: BoolArray, max_features: int | None) -> None:
     """Features that are always in must be allowed to be."""
     if max_features is not None and keep.sum() > max_features:
-        msg = (
+        raise ParameterError(
             f"'max_features' must be at least the number of kept features, {keep.sum()}. Got "
             f"{max_features}. Keep fewer, or raise it."
         )
-        raise ParameterError(msg)
 
 
 def store_parameters(estimator: Any, arguments: Mapping[str, Any]) -> None:
@@ -167,15 +164,66 @@ classes_ : array
 Class = TypeVar("Class", bound=type)
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def with_constructor(cls: Class) -> Class:
+    """Make the constructor of a class from annotated defaults: its own and those of its bases.
+
+    Constraints are collected alike. The docstring of a class with examples gets the parameters of
+    its bases, and the attributes of the nearest base that has that section.
+    """
+    types = {name: kind for name, kind in inspect.get_annotations(cls).items() if name[0] != "_"}
+    cls._own = [  # type: ignore[attr-defined]
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=vars(cls)[name], annotation=kind
+        )
+        for name, kind in types.items()
+    ]
+    for name in types:
+        delattr(cls, name)  # instances have it, as those of scikit-learn
+    bases = cls.__mro__[::-1]
+    own = {each.name: each for base in bases for each in vars(base).get("_own", ())}
+    defaults = {name: each.default for name, each in own.items()}
+
+    def __init__(self: Any, **given: Any) -> None:  # noqa: N807
+        signature.bind(self, **given)  # refuses other names
+        vars(self).update(defaults | given)
+
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    signature = inspect.Signature([itself, *own.values()])
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = __init__  # type: ignore[misc]
+    constraints = (vars(base).get("_constraints", {}).items() for base in bases)
+    cls._constraints = dict(chain.from_iterable(constraints))  # type: ignore[attr-defined]
+    head, title, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
+    if title:
+        parameters = "\n".join(filter(None, (_section(base, "Parameters") for base in bases)))
+        attributes = next(filter(None, (_section(base, "Attributes") for base in bases[::-1])), "")
+        cls.__doc__ = _documented(head, parameters, attributes, examples)
+    return cls
+
+
+def _section(cls: type, title: str) -> str:
+    """A section of the docstring of a class of this library."""
+    if not cls.__module__.startswith("secateur."):
+        return ""
+    text = inspect.cleandoc(vars(cls).get("__doc__") or "")
+    return text.partition(f"{title}\n{'-' * len(title)}\n")[2].partition("\n\n")[0]
+
+
+def _documented(head: str, parameters: str, attributes: str, examples: str) -> str:
+    return (
+        f"{head.rstrip()}\n\nParameters\n----------\n{parameters}\n\n"
+        f"Attributes\n----------\n{attributes}\n\nExamples\n--------\n{examples}"
+    )
+
+
 def with_parameters(*parameters: str, attributes: str) -> Callable[[Class], Class]:
     """Put the parameters and attributes into the docstring of a class, before its examples."""
 
     def document(cls: Class) -> Class:
         head, _, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-        cls.__doc__ = (
-            f"{head.rstrip()}\n\nParameters\n----------\n{chr(10).join(parameters)}\n\n"
-            f"Attributes\n----------\n{attributes}\n\nExamples\n--------\n{examples}"
-        )
+        cls.__doc__ = _documented(head, "\n".join(parameters), attributes, examples)
         return cls
 
     return document

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,25 +14,12 @@ from secateur.selectors.base import PathSelector
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 
-class StepModel(Protocol):
-    """What the model of a step can do."""
-
-    @property
-    def features(self) -> IntArray:
-        """The columns that it asks for."""
-        ...
-
-    def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:
-        """Raw predictions of shape (n_outputs, n_rows)."""
-        ...
-
-    def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
-        """Predictions on the scale of the target."""
-        ...
-
-
 class StepPredictor(PathSelector):
-    """A selector whose steps carry models; it predicts with the one that was chosen."""
+    """A selector whose steps carry models; it predicts with the one that was chosen.
+
+    A model has ``features``, the columns that it asks for, ``response(table, threads)``, its
+    predictions on the scale of the target, and perhaps ``raw``, those of shape (n_outputs, n_rows).
+    """
 
     @property
     def _model(self) -> Any:
@@ -41,20 +28,24 @@ class StepPredictor(PathSelector):
 
     def _response(self, X: Any) -> FloatArray:
         """Predictions of the chosen model on the scale of the target."""
-        model: StepModel = self._model
-        return self._predict(model, self._read_again(X, only=model.features))
+        return self._predict(self._model, self._read_again(X, only=self._model.features))
 
-    def _predict(self, model: StepModel, table: Table) -> FloatArray:
+    def _predict(self, model: Any, table: Table, kind: str = "response") -> FloatArray:
         with Threads(resolve_n_jobs(self.n_jobs)) as threads:
-            return model.response(table, threads)
+            predicted: FloatArray = getattr(model, kind)(table, threads)
+        return predicted
 
     def _staged(self, X: Any, finish: Callable[[FloatArray], Any]) -> Iterator[Any]:
         """Predictions of every step; X is read and checked once, before the first."""
-        check_is_fitted(self)
-        models: list[StepModel] = [step.model for step in self.path_]
-        asked: IntArray = np.unique(np.concatenate([model.features for model in models]))
-        table = self._read_again(X, only=asked)
+        models, table = self._models_and_rows(X)
         return (finish(self._predict(model, table)) for model in models)
+
+    def _models_and_rows(self, X: Any) -> tuple[list[Any], Table]:
+        """The models of all steps, and X with the columns that any of them asks for."""
+        check_is_fitted(self)
+        models = [step.model for step in self.path_]
+        asked: IntArray = np.unique(np.concatenate([model.features for model in models]))
+        return models, self._read_again(X, only=asked)
 
 
 class PathPredictor(StepPredictor):
@@ -72,10 +63,7 @@ class PathPredictor(StepPredictor):
 
     def _raw(self, X: Any) -> FloatArray:
         """Raw predictions of the chosen model, shape (n_outputs, n_rows)."""
-        model: StepModel = self._model
-        table = self._read_again(X, only=model.features)
-        with Threads(resolve_n_jobs(self.n_jobs)) as threads:
-            return model.raw(table, threads)
+        return self._predict(self._model, self._read_again(X, only=self._model.features), "raw")
 
 
 class PredictsProbabilities:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -26,11 +26,14 @@ __all__ = ["CallbackSupportMixin", "Progress", "listened", "progress_of", "with_
 _LISTENER: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Show = Callable[[int, int], None]
+"""Shows how many rounds are done, and of how many."""
 
 
 def with_callbacks(method: Method) -> Method:
     """Let scikit-learn end the callbacks of an estimator however its fit ends."""
-    return cast("Method", _with_callbacks(method))
+    decorated: Method = _with_callbacks(method)
+    return decorated
 
 
 class Progress:
@@ -40,24 +43,22 @@ class Progress:
     a stop; the fit then ends as if it was interrupted, once there is a step to keep.
     """
 
-    def __init__(self, estimator: Any, bar: _Bar | _Listener | None, context: Any) -> None:
+    def __init__(self, estimator: Any, show: Show | None, context: Any) -> None:
         self._estimator = estimator
-        self._bar = bar
+        self._show = show
         self._context = context
-        self._n_rounds = 1
-        self._n_parts = 0
+        self._n_rounds = self._total = 1
+        self._n_done = self._n_parts = 0
         self._is_asked_to_stop = False
 
     def expect(self, n_parts: int, n_rounds: int) -> None:
         """Announce the number of parts, and the largest number of rounds of each."""
-        self._n_rounds = n_rounds
-        if self._bar is not None:
-            self._bar.expect(n_parts * n_rounds)
+        self._n_rounds, self._total = n_rounds, max(1, n_parts * n_rounds)
+        self._reach(0)
 
     def round(self) -> None:
         """A round is done."""
-        if self._bar is not None:
-            self._bar.advance()
+        self._reach(self._n_done + 1)
         if self._context is not None:
             task = self._context.subcontext(task_name="round")
             task.call_on_fit_task_begin(estimator=self._estimator)
@@ -66,9 +67,13 @@ class Progress:
     def part(self, _: Any = None) -> None:
         """A part is done, perhaps in fewer rounds than expected."""
         self._n_parts += 1
-        if self._bar is not None:
-            self._bar.reach(self._n_parts * self._n_rounds)
+        self._reach(self._n_parts * self._n_rounds)
         self.stop_if_asked()
+
+    def _reach(self, n_done: int) -> None:
+        self._n_done = n_done
+        if self._show is not None:
+            self._show(n_done, self._total)
 
     def round_or_stop(self, _: Any = None) -> None:
         """A round is done that was a step of the path, after which the fit may end."""
@@ -84,8 +89,15 @@ class Progress:
 @contextmanager
 def progress_of(estimator: Any, X: Any, y: Any) -> Iterator[Progress]:
     """The progress of one fit."""
-    with _bar(estimator) as bar, _callback_context(estimator, X, y) as context:
-        yield Progress(estimator, bar, context)
+    with _shown(estimator) as show:
+        if not getattr(estimator, "_skl_callbacks", None):
+            yield Progress(estimator, show, None)
+            return
+        # private by its name only: scikit-learn documents it for those who write estimators
+        context = estimator._init_callback_context(max_subtasks=None)  # noqa: SLF001
+        context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+        yield Progress(estimator, show, context)
+        context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
 
 
 @contextmanager
@@ -99,67 +111,18 @@ def listened(listener: Callable[[float], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _callback_context(estimator: Any, X: Any, y: Any) -> Iterator[Any]:
-    if not getattr(estimator, "_skl_callbacks", None):
-        yield None
-        return
-    # private by its name only: scikit-learn documents it for those who write estimators
-    context = estimator._init_callback_context(max_subtasks=None)  # noqa: SLF001
-    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-    yield context
-    context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
-
-
-class _Listener:
-    """Tells a function the share of rounds that are done."""
-
-    def __init__(self, listener: Callable[[float], None]) -> None:
-        self._listener = listener
-        self._total = 1
-        self._done = 0
-
-    def expect(self, n_rounds: int) -> None:
-        self._total = max(1, n_rounds)
-
-    def advance(self) -> None:
-        self.reach(self._done + 1)
-
-    def reach(self, n_rounds: int) -> None:
-        self._done = n_rounds
-        self._listener(min(1.0, n_rounds / self._total))
-
-
-class _Bar:
-    """A progress bar of rich."""
-
-    def __init__(self, bar: Any, task: Any) -> None:
-        self._bar = bar
-        self._task = task
-
-    def expect(self, n_rounds: int) -> None:
-        self._bar.update(self._task, total=n_rounds, visible=True)
-
-    def advance(self) -> None:
-        self._bar.advance(self._task)
-
-    def reach(self, n_rounds: int) -> None:
-        self._bar.update(self._task, completed=n_rounds)
-
-
-@contextmanager
-def _bar(estimator: Any) -> Iterator[_Bar | _Listener | None]:
+def _shown(estimator: Any) -> Iterator[Show | None]:
+    """The listener if there is one, a progress bar of rich if wanted, or nothing."""
     listener = _LISTENER.get()
-    if listener is not None:
-        yield _Listener(listener)
-        return
-    if not estimator.verbose:
-        yield None
+    if listener is not None or not estimator.verbose:
+        yield listener and (lambda n_done, total: listener(min(1.0, n_done / total)))
         return
     from rich import get_console
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
+    from rich.progress import Progress as Bar
 
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # a bar that is done makes room on a screen; in a log it is all that is left
-    with RichProgress(*columns, transient=get_console().is_terminal) as bar:
-        yield _Bar(bar, bar.add_task(type(estimator).__name__, total=None, visible=False))
+    with Bar(*columns, transient=get_console().is_terminal) as bar:
+        task = bar.add_task(type(estimator).__name__, total=None, visible=False)
+        yield lambda n_done, total: bar.update(task, completed=n_done, total=total, visible=True)

@@ -1,0 +1,288 @@
+"""The parameters of the boosted selectors: documentation, defaults and constraints in one place."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from secateur.selectors.parameters import (
+    SHARED_CONSTRAINTS,
+    Constraint,
+    number,
+    one_of,
+    with_constructor,
+)
+
+
+@with_constructor
+class GBFSPenalty:
+    """The gain of GBFS.
+
+    Parameters
+    ----------
+    penalty : float, "auto" or sequence of float, default="auto"
+        The penalty of a new feature, times its cost, in units of the loss; >= 0.
+        "auto" tries a falling grid, scores each value on held-out rows, and lets ``cut`` choose; a
+        sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
+        is one value from the middle of the grid.
+    """
+
+    penalty: Any = "auto"
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "gbfs"
+    _max_penalty: ClassVar[float] = np.inf
+
+
+@with_constructor
+class AGBMPenalty:
+    """The gain of A-GBM.
+
+    Parameters
+    ----------
+    penalty : float, "auto" or sequence of float, default="auto"
+        The penalty of a new feature, times its cost, as a share of the squared error at the root of
+        a tree; from 0 to below 1. 0.01 selects what explains at least one part in a hundred.
+        "auto" tries a falling grid, scores each value on held-out rows, and lets ``cut`` choose; a
+        sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
+        is one value from the middle of the grid.
+    """
+
+    penalty: Any = "auto"
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
+    _max_penalty: ClassVar[float] = 1.0
+
+
+@with_constructor
+class TaskParameters:
+    """What tasks pay for features.
+
+    Parameters
+    ----------
+    group_penalty : float, "auto" or sequence of float, default="auto"
+        What a feature that no task uses yet costs, times its cost, as a share of the squared error
+        at the root of a tree; from 0, which makes the tasks independent, to below 1.
+        "auto" tries a falling grid, scores each value on held-out rows, and lets ``cut`` choose; a
+        sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
+        is one value from the middle of the grid.
+    task_penalty : float, dict, sequence or "auto", default="auto"
+        What a feature that is new to a task costs that task, whoever else uses it; one number, or
+        one per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is as much
+        as the group penalty. With 0 all tasks have one common set.
+    common_trees : bool or "auto", default="auto"
+        Whether a round is one tree for the rows of all tasks, which may ask for the task, instead
+        of one tree for each. A node of it pays for every task that can come to it: what a feature
+        new to the task costs, by the task's share of the rows. "auto" tries both, where the group
+        penalty is "auto" too and rows of several tasks with the same classes come stacked; trees
+        in common are kept where held-out rows find those of the tasks clearly worse. Else it is
+        False. ``common_trees_`` says what was kept.
+    search : {"exact", "group_testing"}, default="exact"
+        Whether nodes look at every feature, or find new ones by group tests as GT-GBM does; the
+        next four parameters are those of group tests.
+    """
+
+    group_penalty: Any = "auto"
+    task_penalty: Any = "auto"
+    common_trees: Any = "auto"
+    search: str = "exact"
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
+    _max_penalty: ClassVar[float] = 1.0
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "common_trees": one_of(
+            True, False, "auto", advice="Use True to begin rounds with a tree for all."
+        ),
+        "search": one_of("exact", "group_testing", advice="Use 'exact' to look at every feature."),
+    }
+
+
+@with_constructor
+class GroupTestingParameters:
+    """How new features are found by group tests.
+
+    Parameters
+    ----------
+    expected_features : int or "auto", default="auto"
+        The number of features s that matter, about; "auto" is ``max_features`` if given, 20
+        otherwise. All features are dealt out into s subsets, again and again, and each is searched
+        by itself.
+    delta : float, default=0.1
+        The probability that some of these features never is in a group without another of them
+        (Theorem 4.1); the smaller, the more often features are dealt out.
+    leaf_size : int, default=32
+        Halving ends at groups of so many features, which are then searched one by one. Less is
+        quicker and takes more memory; 1 is the paper's search to the end.
+    group_size : int, None or "auto", default="auto"
+        The largest groups that are tested: all groups of this size, of which the best of each
+        subset are halved on. "auto" is one feature for every 500 rows: sums of more drown in noise.
+        None is the paper's: half a subset.
+    """
+
+    expected_features: Any = "auto"
+    delta: float = 0.1
+    leaf_size: int = 32
+    group_size: Any = "auto"
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "expected_features": number(
+            1, whole=True, words=("auto",), advice="Use 'auto' for max_features, or 20."
+        ),
+        "delta": number(0, 1, above=True, below=True, advice="Use 0.1 for a start."),
+        "leaf_size": number(1, whole=True, advice="Use 32 for a start, 1 to search to the end."),
+        "group_size": number(
+            1,
+            whole=True,
+            or_none=True,
+            words=("auto",),
+            advice="Use 'auto' to have it chosen by the rows, None for the paper's.",
+        ),
+    }
+
+
+@with_constructor
+class ClassificationParameters:
+    """The weights of classes.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or dict, default=None
+        Weights of the classes, times those of the rows.
+    """
+
+    class_weight: Any = None
+
+
+@with_constructor
+class RegressionParameters:
+    """The loss of regression.
+
+    Parameters
+    ----------
+    loss : str, default="squared_error"
+        Also "absolute_error", "huber", "poisson" and "quantile".
+    quantile : float, default=None
+        The level, for ``loss="quantile"``.
+    huber_delta : float, default=None
+        Where the Huber loss turns linear; None takes the 0.9 quantile of the distances to the
+        median.
+    """
+
+    loss: str = "squared_error"
+    quantile: float | None = None
+    huber_delta: float | None = None
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "loss": one_of(
+            "squared_error",
+            "absolute_error",
+            "huber",
+            "poisson",
+            "quantile",
+            advice="Use 'squared_error' for the mean.",
+        ),
+        "quantile": number(
+            0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
+        ),
+        "huber_delta": number(
+            0, above=True, below=True, or_none=True, advice="Use None to have it chosen from y."
+        ),
+    }
+
+
+CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
+    "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
+    "max_iter": number(1, whole=True, advice="Use 200 for a start."),
+    "max_depth": number(1, 16, whole=True, advice="Use 4 for a start."),
+    "max_bins": number(2, 255, whole=True, advice="Use 255 for the finest bins."),
+    "min_samples_leaf": number(
+        1, below=True, words=("auto",), advice="Use 'auto' for 1 to 20 by the rows."
+    ),
+    "l2_regularization": number(0, below=True, advice="Use 0 for none."),
+    "early_stopping": one_of(True, False, "auto", advice="Use 'auto' to stop where rows allow it."),
+    "validation_fraction": number(
+        0, 1, above=True, below=True, advice="Use 0.1 for one row in ten."
+    ),
+    "n_iter_no_change": number(1, whole=True, advice="Use 10 for a start."),
+    "subsample": number(0, 1, above=True, advice="Use 1 for all rows."),
+    "cost_budget": number(0, or_none=True, advice="Use None for no limit."),
+    "leaf": one_of("newton", "mean", advice="Use 'newton' for a Newton step."),
+}
+
+
+@with_constructor
+class BoostedParameters:
+    """Trees, costs, folds and early stopping.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.1
+    max_iter : int, default=200
+        The largest number of rounds; each has one tree, or one per class if there are more than
+        two.
+    max_depth : int, default=4
+    max_bins : int, default=255
+        Bins per feature; columns with fewer distinct values have a bin for each.
+    min_samples_leaf : "auto" or number, default="auto"
+        The smallest number of rows in a leaf; "auto" is 1 to 20, one for every 50 rows.
+    l2_regularization : float, default=0.0
+    leaf : {"newton", "mean"}, default="newton"
+        The value of a leaf: a Newton step, or the mean gradient as in the papers.
+    subsample : float, default=1.0
+        The share of rows that each tree sees.
+    costs : None, number, sequence, dict or FeatureCosts, default=None
+        What features cost to acquire, 1 each by default; a dict goes by name or position.
+    feature_groups : None, sequence, dict or matrix, default=None
+        Features that are paid for together: the first of a group pays, the others are free.
+    keep : names or indices, default=None
+        Features that are always selected, at no cost.
+    max_features : int, default=None
+        The largest number of features.
+    cost_budget : float, default=None
+        The largest total cost of the features.
+    cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
+        Which step of the path is chosen. None is the fewest features within one standard error of
+        the best along a grid, and the best step of a single fit.
+    cv : None, int, splitter or list of (train, test), default=None
+        The folds that score a grid. None is five up to 2,000 rows, three up to 5,000, and one
+        held-out fifth above; none below 40 rows, or where a class has fewer than 6.
+    early_stopping : bool or "auto", default="auto"
+        With a single penalty: hold rows out and stop when their loss no longer falls; "auto" does
+        so above 10,000 rows.
+    validation_fraction : float, default=0.1
+        The share of rows that early stopping holds out.
+    n_iter_no_change : int, default=10
+        Rounds without a lower loss on held-out rows after which a fit stops.
+    categorical_features : None, "from_dtype", list or mask, default=None
+        Columns of categories; those of a category type are always taken as such.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int, default=None
+        Threads; None is all cores. The result does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+    """
+
+    learning_rate: float = 0.1
+    max_iter: int = 200
+    max_depth: int = 4
+    max_bins: int = 255
+    min_samples_leaf: Any = "auto"
+    l2_regularization: float = 0.0
+    leaf: Literal["newton", "mean"] = "newton"
+    subsample: float = 1.0
+    costs: Any = None
+    feature_groups: Any = None
+    keep: Any = None
+    max_features: int | None = None
+    cost_budget: float | None = None
+    cut: Any = None
+    cv: Any = None
+    early_stopping: Any = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    categorical_features: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    _constraints: ClassVar[dict[str, Constraint]] = CONSTRAINTS
