@@ -60,14 +60,17 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
 
     Attributes
     ----------
-    path_ : SelectionPath
-        All steps.
     selection_ : Selection
-        The step that was chosen; ``print(selector.selection_)`` explains the choice.
+        The chosen step of ``path_``; print it for a sentence.
     support_ : array of bool, shape (n_features_in_,)
     ranking_ : array of int, shape (n_features_in_,)
         1 for the selected features; then the others by their entry into the path, and last those
         that never entered.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X has names.
+    classes_ : array
+        Only for classification.
     """
 
     _constraints: ClassVar[dict[str, Constraint]]

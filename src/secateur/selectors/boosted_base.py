@@ -84,24 +84,6 @@ class BoostedSelector(PathPredictor, BoostedParameters):
     """Fits boosted trees with feature costs and keeps the features of one step.
 
     Subclasses set the gain (``_criterion``) and the type of target (``_target_type``).
-
-    Attributes
-    ----------
-    path_ : SelectionPath
-        Supports, costs and scores: a step is one penalty of a grid, or one support of a single
-        fit.
-    selection_ : Selection
-        The chosen step; print it for a sentence.
-    support_ : array of bool, shape (n_features_in_,)
-    ranking_ : array of int, shape (n_features_in_,)
-    feature_importances_ : array of float, shape (n_features_in_,)
-    n_iter_ : int
-        Rounds of the chosen model.
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        Only where X has names.
-    classes_ : array
-        Only for classes.
     """
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]]

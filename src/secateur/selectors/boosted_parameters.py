@@ -260,6 +260,15 @@ class BoostedParameters:
         Threads; None is all cores. The result does not depend on it.
     verbose : int, default=0
         1 shows a progress bar.
+
+    Attributes
+    ----------
+    path_ : SelectionPath
+        Supports, costs and scores: a step is one penalty of a grid, or one support of a single
+        fit.
+    feature_importances_ : array of float, shape (n_features_in_,)
+    n_iter_ : int
+        Rounds of the chosen model.
     """
 
     learning_rate: float = 0.1

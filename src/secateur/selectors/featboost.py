@@ -11,86 +11,121 @@ from secateur.data.target import TargetType
 from secateur.engines.featboost.forward import IIS, FeatBoost
 from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
 from secateur.selectors.featboost_base import CLASSIFIER, CONSTRAINTS, REGRESSOR, ForwardSelector
-from secateur.selectors.parameters import SHARED_ATTRIBUTES, store_parameters, with_parameters
+from secateur.selectors.parameters import with_constructor
 from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities
 
-PARAMETERS = {
-    "ranker": """ranker : "trees" or estimator, default="trees"
-    Ranks all features: boosted trees without a penalty, or any estimator
-    with ``feature_importances_`` or ``coef_`` (and ``sample_weight`` in ``fit``, where rows are
-    weighted). Estimators are cloned; they get floats, categories as codes and classes as 0, 1,
-    ...; random states that are None are set from ``random_state``.""",
-    "evaluator": """evaluator : "nearest", "knn", "trees" or estimator, default={default!r}
-    Scores subsets in cross-validation: the nearest neighbour, the ``n_neighbors`` nearest, boosted
-    trees on the columns binned for the ranker, or any estimator.""",
-    "n_neighbors": """n_neighbors : int, default=5
-    For ``evaluator="knn"``.""",
-    "standardize": """standardize : bool, default=True
-    Measure distances on columns divided by their standard deviation.""",
-    "n_candidates": """n_candidates : int, default=50
-    Number of best ranked features that are scored in each round (m of the paper).""",
-    "cv": """cv : None, int, splitter or list of (train, test), default=None
-    The folds of the evaluator. None is three; 1 is one held-out fifth.""",
-    "scoring": """scoring : None, str or callable, default=None
-    Any scorer of scikit-learn; None is {scoring}.""",
-    "max_features": """max_features : int or None, default=100
-    The largest number of features.""",
-    "epsilon": """epsilon : float, default=1e-9
-    A feature must improve the score by more than this.""",
-    "weighting": """weighting : {weighting}
-    How rows are re-weighted; None leaves them.""",
-    "reset": """reset : bool, default=True
-    Try once more with the initial weights before stopping.""",
-    "costs": """costs : None, number, sequence, dict or FeatureCosts, default=None
-    Costs of the features. Of candidates with equal scores the one with the lower cost wins.""",
-    "feature_groups": """feature_groups : None, sequence, dict or matrix, default=None
-    Groups of features: after the first of a group the others cost nothing.""",
-    "keep": """keep : names or indices, default=None
-    Features that are selected from the start, at no cost.""",
-    "cost_budget": """cost_budget : float, default=None
-    The largest total cost.""",
-    "gain_per_cost": """gain_per_cost : bool, default=False
-    Take the candidate with the largest gain per cost instead of the largest gain; the first
-    feature is taken by its score.""",
-    "cut": """cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
-    Which step of the path is chosen; None is the best, which is the last one.""",
-    "max_iter": """max_iter : int, default=20
-    Rounds of the built-in trees.""",
-    "learning_rate": """learning_rate : float, default=0.3
-    Of the built-in trees.""",
-    "max_depth": """max_depth : int, default=4
-    Of the built-in trees.""",
-    "categorical_features": """categorical_features : None, "from_dtype", list or mask, default=None
-    Columns of categories; those of a category type are always taken as such.""",
-    "random_state": "random_state : int, RandomState or None, default=None",
-    "n_jobs": """n_jobs : int, default=None
-    Threads; None is all cores. The result does not depend on it.""",
-    "executor": """executor : DaskExecutor, default=None
-    Scores the candidates on the workers of a cluster; None scores them in this process. The
-    result does not depend on it.""",
-    "verbose": """verbose : int, default=0
-    1 shows a progress bar.""",
-}
-ATTRIBUTES = f"""path_ : SelectionPath
-    A step for each accepted feature, with its inner score. ``details`` of a step hold the winner's
-    ``rank``, its ``gain``, the candidates ``tried`` and their ``tried_scores``, whether it came
-    ``after_reset``, and the row weights in two numbers, ``effective_rows`` and ``largest_weight``.
-stop_reason_ : StopReason
-    Why no more features were accepted.
-n_iter_ : int
-    Rounds of the built-in trees: ``max_iter``.
-{SHARED_ATTRIBUTES}"""
+
+@with_constructor
+class ForwardParameters:
+    """Ranker, evaluator, costs and the built-in trees.
+
+    Parameters
+    ----------
+    ranker : "trees" or estimator, default="trees"
+        Ranks all features: boosted trees without a penalty, or any estimator
+        with ``feature_importances_`` or ``coef_`` (and ``sample_weight`` in ``fit``, where rows are
+        weighted). Estimators are cloned; they get floats, categories as codes and classes as 0, 1,
+        ...; random states that are None are set from ``random_state``.
+    evaluator : "nearest", "knn", "trees" or estimator
+        Scores subsets in cross-validation: the nearest neighbour (the default of
+        FeatBoostClassifier), the ``n_neighbors`` nearest (of FeatBoostRegressor), boosted trees on
+        the columns binned for the ranker (of IISRegressor), or any estimator.
+    n_neighbors : int, default=5
+        For ``evaluator="knn"``.
+    standardize : bool, default=True
+        Measure distances on columns divided by their standard deviation.
+    n_candidates : int, default=50
+        Number of best ranked features that are scored in each round (m of the paper).
+    cv : None, int, splitter or list of (train, test), default=None
+        The folds of the evaluator. None is three; 1 is one held-out fifth.
+    scoring : None, str or callable, default=None
+        Any scorer of scikit-learn; None is the accuracy, or R squared for regression.
+    max_features : int or None, default=100
+        The largest number of features.
+    epsilon : float, default=1e-9
+        A feature must improve the score by more than this.
+    costs : None, number, sequence, dict or FeatureCosts, default=None
+        Costs of the features. Of candidates with equal scores the one with the lower cost wins.
+    feature_groups : None, sequence, dict or matrix, default=None
+        Groups of features: after the first of a group the others cost nothing.
+    keep : names or indices, default=None
+        Features that are selected from the start, at no cost.
+    cost_budget : float, default=None
+        The largest total cost.
+    cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
+        Which step of the path is chosen; None is the best, which is the last one.
+    max_iter : int, default=20
+        Rounds of the built-in trees.
+    learning_rate : float, default=0.3
+        Of the built-in trees.
+    max_depth : int, default=4
+        Of the built-in trees.
+    categorical_features : None, "from_dtype", list or mask, default=None
+        Columns of categories; those of a category type are always taken as such.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int, default=None
+        Threads; None is all cores. The result does not depend on it.
+    executor : DaskExecutor, default=None
+        Scores the candidates on the workers of a cluster; None scores them in this process. The
+        result does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    path_ : SelectionPath
+        A step for each accepted feature, with its inner score. ``details`` of a step hold the
+        winner's ``rank``, its ``gain``, the candidates ``tried`` and their ``tried_scores``,
+        whether it came ``after_reset``, and the row weights in two numbers, ``effective_rows`` and
+        ``largest_weight``.
+    stop_reason_ : StopReason
+        Why no more features were accepted.
+    n_iter_ : int
+        Rounds of the built-in trees: ``max_iter``.
+    """
+
+    ranker: Any = "trees"
+    evaluator: Any = "nearest"
+    n_neighbors: int = 5
+    standardize: bool = True
+    n_candidates: int = 50
+    cv: Any = None
+    scoring: Any = None
+    max_features: int | None = 100
+    epsilon: float = 1e-9
+    costs: Any = None
+    feature_groups: Any = None
+    keep: Any = None
+    cost_budget: float | None = None
+    cut: Any = None
+    max_iter: int = 20
+    learning_rate: float = 0.3
+    max_depth: int = 4
+    categorical_features: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    executor: Any = None
+    verbose: int = 0
 
 
-def _parameters(evaluator: str, scoring: str, weighting: str = "") -> list[str]:
-    """The documentation of the parameters of one class."""
-    only_featboost = {"weighting", "reset", "gain_per_cost"}
-    words = {"default": evaluator, "scoring": scoring, "weighting": weighting}
-    return [
-        text.format(**words)
-        for name, text in PARAMETERS.items()
-        if weighting or name not in only_featboost
-    ]
+@with_constructor
+class FeatBoostParameters:
+    """How rows are weighted and candidates compared.
+
+    Parameters
+    ----------
+    weighting : {"softmax", "adaboost"} for classes, {"residual"} for regression, or None
+        How rows are re-weighted, by default "softmax" or "residual"; None leaves them.
+    reset : bool, default=True
+        Try once more with the initial weights before stopping.
+    gain_per_cost : bool, default=False
+        Take the candidate with the largest gain per cost instead of the largest gain; the first
+        feature is taken by its score.
+    """
+
+    weighting: str | None = "softmax"
+    reset: bool = True
+    gain_per_cost: bool = False
 
 
 class _FeatBoost(ForwardSelector):
@@ -105,11 +140,14 @@ class _FeatBoost(ForwardSelector):
         return FeatBoost(weighting, *args)
 
 
-@with_parameters(
-    *_parameters("nearest", "the accuracy", '"softmax", "adaboost" or None, default="softmax"'),
-    attributes=ATTRIBUTES,
-)
-class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  # type: ignore[misc]  # untyped base
+@with_constructor
+class FeatBoostClassifier(
+    PredictsProbabilities,
+    ClassifierMixin,  # type: ignore[misc]  # untyped
+    _FeatBoost,
+    ForwardParameters,
+    FeatBoostParameters,
+):
     """Forward selection that re-weights the rows, for classification (FeatBoost).
 
     In each round a ranker is fitted to weighted rows; the best ranked features are scored, each
@@ -132,43 +170,15 @@ class FeatBoostClassifier(PredictsProbabilities, ClassifierMixin, _FeatBoost):  
     _target_type: ClassVar[TargetType] = "classification"
     _constraints = CLASSIFIER
 
-    def __init__(
-        self,
-        *,
-        ranker: Any = "trees",
-        evaluator: Any = "nearest",
-        n_neighbors: int = 5,
-        standardize: bool = True,
-        n_candidates: int = 50,
-        cv: Any = None,
-        scoring: Any = None,
-        max_features: int | None = 100,
-        epsilon: float = 1e-9,
-        weighting: str | None = "softmax",
-        reset: bool = True,
-        costs: Any = None,
-        feature_groups: Any = None,
-        keep: Any = None,
-        cost_budget: float | None = None,
-        gain_per_cost: bool = False,
-        cut: Any = None,
-        max_iter: int = 20,
-        learning_rate: float = 0.3,
-        max_depth: int = 4,
-        categorical_features: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        store_parameters(self, locals())
 
-
-@with_parameters(
-    *_parameters("knn", "R squared", '"residual" or None, default="residual"'),
-    attributes=ATTRIBUTES,
-)
-class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: ignore[misc]  # untyped base
+@with_constructor
+class FeatBoostRegressor(
+    PredictsNumbers,
+    RegressorMixin,  # type: ignore[misc]  # untyped
+    _FeatBoost,
+    ForwardParameters,
+    FeatBoostParameters,
+):
     """Forward selection that re-weights the rows, for regression.
 
     FeatBoost as in ``FeatBoostClassifier``, with rows weighted by how far the ranker's prediction
@@ -186,40 +196,17 @@ class FeatBoostRegressor(PredictsNumbers, RegressorMixin, _FeatBoost):  # type: 
     _target_type: ClassVar[TargetType] = "regression"
     _constraints = REGRESSOR
 
-    def __init__(
-        self,
-        *,
-        ranker: Any = "trees",
-        evaluator: Any = "knn",
-        n_neighbors: int = 5,
-        standardize: bool = True,
-        n_candidates: int = 50,
-        cv: Any = None,
-        scoring: Any = None,
-        max_features: int | None = 100,
-        epsilon: float = 1e-9,
-        weighting: str | None = "residual",
-        reset: bool = True,
-        costs: Any = None,
-        feature_groups: Any = None,
-        keep: Any = None,
-        cost_budget: float | None = None,
-        gain_per_cost: bool = False,
-        cut: Any = None,
-        max_iter: int = 20,
-        learning_rate: float = 0.3,
-        max_depth: int = 4,
-        categorical_features: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        store_parameters(self, locals())
+    evaluator: Any = "knn"
+    weighting: str | None = "residual"
 
 
-@with_parameters(*_parameters("trees", "R squared"), attributes=ATTRIBUTES)
-class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: ignore[misc]  # untyped base
+@with_constructor
+class IISRegressor(
+    PredictsNumbers,
+    RegressorMixin,  # type: ignore[misc]  # untyped
+    ForwardSelector,
+    ForwardParameters,
+):
     """Iterative Input Selection: each feature for what the ones before it leave unexplained.
 
     In each round the features are ranked for the current target, the best ranked are scored
@@ -240,33 +227,7 @@ class IISRegressor(PredictsNumbers, RegressorMixin, ForwardSelector):  # type: i
     _target_type: ClassVar[TargetType] = "regression"
     _constraints = CONSTRAINTS
 
-    def __init__(
-        self,
-        *,
-        ranker: Any = "trees",
-        evaluator: Any = "trees",
-        n_neighbors: int = 5,
-        standardize: bool = True,
-        n_candidates: int = 50,
-        cv: Any = None,
-        scoring: Any = None,
-        max_features: int | None = 100,
-        epsilon: float = 1e-9,
-        costs: Any = None,
-        feature_groups: Any = None,
-        keep: Any = None,
-        cost_budget: float | None = None,
-        cut: Any = None,
-        max_iter: int = 20,
-        learning_rate: float = 0.3,
-        max_depth: int = 4,
-        categorical_features: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        store_parameters(self, locals())
+    evaluator: Any = "trees"
 
     def _search(self, problem: Problem, *args: Any) -> IIS:  # noqa: ARG002
         return IIS(*args)

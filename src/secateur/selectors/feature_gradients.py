@@ -41,7 +41,7 @@ from secateur.selectors.feature_gradients_stream import (
     open_session,
     save_session,
 )
-from secateur.selectors.parameters import store_parameters
+from secateur.selectors.parameters import with_constructor
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
 from secateur.storage import sources
 from secateur.typing import FloatArray
@@ -50,6 +50,7 @@ GRID_PATIENCE = 3
 """Penalties without progress after which "auto" tries no lower ones."""
 
 
+@with_constructor
 class FeatureGradientsSelector(PathSelector):
     """Select the features whose estimated learnability is worth their cost.
 
@@ -150,31 +151,26 @@ class FeatureGradientsSelector(PathSelector):
     _max_unscored: int | None
     _session: StreamSession
 
-    def __init__(
-        self,
-        *,
-        penalty: Any = "auto",
-        n_features: int | None = None,
-        target_type: str = "auto",
-        order: int = 4,
-        costs: Any = None,
-        feature_groups: Any = None,
-        group_mode: str = "hard",
-        batch_size: int = 1000,
-        accumulate: int = 1,
-        max_epochs: Any = "auto",
-        learning_rate: float = 0.1,
-        standardize: bool = True,
-        init: Any = 0.0,
-        tol: float = 1e-5,
-        cut: Any = None,
-        cv: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        store_parameters(self, locals())
+    penalty: Any = "auto"
+    n_features: int | None = None
+    target_type: str = "auto"
+    order: int = 4
+    costs: Any = None
+    feature_groups: Any = None
+    group_mode: str = "hard"
+    batch_size: int = 1000
+    accumulate: int = 1
+    max_epochs: Any = "auto"
+    learning_rate: float = 0.1
+    standardize: bool = True
+    init: Any = 0.0
+    tol: float = 1e-5
+    cut: Any = None
+    cv: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    executor: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # type: ignore[override]
         """Search the path of selections and choose a step.

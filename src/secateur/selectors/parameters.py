@@ -144,23 +144,6 @@ def check_kept(keep: BoolArray, max_features: int | None) -> None:
         )
 
 
-def store_parameters(estimator: Any, arguments: Mapping[str, Any]) -> None:
-    """Set the arguments of a constructor, its ``locals()``, as attributes, as scikit-learn asks."""
-    own = {name: value for name, value in arguments.items() if name not in {"self", "__class__"}}
-    vars(estimator).update(own)
-
-
-SHARED_ATTRIBUTES = """selection_ : Selection
-    The chosen step; print it for a sentence.
-support_ : array of bool, shape (n_features_in_,)
-ranking_ : array of int, shape (n_features_in_,)
-n_features_in_ : int
-feature_names_in_ : array of str
-    Only if X has names.
-classes_ : array
-    Only for classification."""
-"""The documentation of the attributes that all selectors have."""
-
 Class = TypeVar("Class", bound=type)
 
 
@@ -168,8 +151,8 @@ Class = TypeVar("Class", bound=type)
 def with_constructor(cls: Class) -> Class:
     """Make the constructor of a class from annotated defaults: its own and those of its bases.
 
-    Constraints are collected alike. The docstring of a class with examples gets the parameters of
-    its bases, and the attributes of the nearest base that has that section.
+    Constraints are collected alike. The docstring of a class with examples gets the parameters and
+    attributes of its bases.
     """
     types = {name: kind for name, kind in inspect.get_annotations(cls).items() if name[0] != "_"}
     cls._own = [  # type: ignore[attr-defined]
@@ -196,10 +179,12 @@ def with_constructor(cls: Class) -> Class:
     constraints = (vars(base).get("_constraints", {}).items() for base in bases)
     cls._constraints = dict(chain.from_iterable(constraints))  # type: ignore[attr-defined]
     head, title, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-    if title:
-        parameters = "\n".join(filter(None, (_section(base, "Parameters") for base in bases)))
-        attributes = next(filter(None, (_section(base, "Attributes") for base in bases[::-1])), "")
-        cls.__doc__ = _documented(head, parameters, attributes, examples)
+    if title and not _section(cls, "Parameters"):
+        sections = [head.rstrip()]
+        for name in ("Parameters", "Attributes"):
+            texts = filter(None, (_section(base, name) for base in bases))
+            sections.append(f"{name}\n----------\n" + "\n".join(texts))
+        cls.__doc__ = "\n\n".join([*sections, title + examples])
     return cls
 
 
@@ -209,21 +194,3 @@ def _section(cls: type, title: str) -> str:
         return ""
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
     return text.partition(f"{title}\n{'-' * len(title)}\n")[2].partition("\n\n")[0]
-
-
-def _documented(head: str, parameters: str, attributes: str, examples: str) -> str:
-    return (
-        f"{head.rstrip()}\n\nParameters\n----------\n{parameters}\n\n"
-        f"Attributes\n----------\n{attributes}\n\nExamples\n--------\n{examples}"
-    )
-
-
-def with_parameters(*parameters: str, attributes: str) -> Callable[[Class], Class]:
-    """Put the parameters and attributes into the docstring of a class, before its examples."""
-
-    def document(cls: Class) -> Class:
-        head, _, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-        cls.__doc__ = _documented(head, "\n".join(parameters), attributes, examples)
-        return cls
-
-    return document
