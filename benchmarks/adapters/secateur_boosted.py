@@ -16,7 +16,7 @@ from secateur.data.binning import bin_table
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.trees import BoostingParams
 from secateur.losses import get_loss
 from secateur.path import Step
 

@@ -24,7 +24,7 @@ from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.data.problem import Fold, Problem
 from secateur.data.target import read_target
-from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.featboost.neighbours import (
     NeighbourEvaluator,
     NeighbourTargets,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur.engines.fold_losses import SHRINKAGES, shrunken_losses
+from secateur.engines.linear_scorer import SHRINKAGES, shrunken_losses
 
 
 def losses_of(margin):

@@ -17,11 +17,11 @@ from secateur.data.categories import Categories
 from secateur.data.costs import FeatureCosts
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
 from secateur.engines.boosted.groups import GroupPlan, sum_groups
-from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trace import trace_boosted
+from secateur.engines.boosted.trees import BoostingParams
 from secateur.execution.blocks import RowBlock
 from secateur.execution.local import LocalExecutor
-from secateur.losses import SquaredError
+from secateur.losses.losses import SquaredError
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ def ensembles_of(model) -> list:
     """The ensembles behind a model of one task or of several."""
     if hasattr(model, "models"):
         return [found for each in model.models for found in ensembles_of(each)]
-    if hasattr(model, "common"):
-        return ensembles_of(model.common)
     return [model.ensemble]
 
 

@@ -15,7 +15,7 @@ from equivalence.test_boosted_lazy import always_tried
 
 import secateur
 from secateur.data import bundles
-from secateur.engines.boosted import whole_tree as whole
+from secateur.engines.boosted import grower as whole
 
 
 @contextmanager

@@ -40,7 +40,6 @@ def test_a_step_predicts_what_a_shorter_fit_predicts(loss, subsample):
         step = long.steps[n_rounds - 1]
         assert step.details["round"] == n_rounds
         np.testing.assert_array_equal(step.model.raw(table), short.raw)
-        np.testing.assert_array_equal(step.model.frozen().raw(table), short.raw)
         np.testing.assert_array_equal(step.order, short.steps[-1].order)
         assert step.objective == short.steps[-1].objective
         np.testing.assert_array_equal(step.model.response(table), task.loss.response(short.raw))

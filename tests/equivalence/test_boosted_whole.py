@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted import grower
-from secateur.engines.boosted.whole_tree import WholeTrees
+from secateur.engines.boosted.grower import WholeTrees
 
 
 class Counted(WholeTrees):

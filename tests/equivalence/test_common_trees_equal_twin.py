@@ -24,12 +24,11 @@ from secateur.data.costs import FeatureCosts
 from secateur.data.problem import Fold
 from secateur.data.target import Target
 from secateur.engines.boosted import lazy
-from secateur.engines.boosted.common_trees import CommonData
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.feature_use import NodeFeatureUse
-from secateur.engines.boosted.multitask import TaskData
-from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.fold_losses import FoldLosses, first_near_best
+from secateur.engines.boosted.multitask import CommonData, TaskData
+from secateur.engines.boosted.trees import BoostingParams
+from secateur.engines.path_search import FoldLosses, first_near_best
 from secateur.model_selection.folds import draw_folds
 from secateur.model_selection.scorers import read_seed
 
@@ -121,9 +120,7 @@ def test_common_trees_equal_twin(case, task_split_penalty, sparse):
     assert [set(last.supports[str(t)].tolist()) for t in range(len(rows_of))] == sets
     assert [model.code for model in last.model.models] == categories(rows_of)
     is_categorical = np.array([False] * 4 + [True])
-    for trees, its_trees in zip(
-        last.model.models[0].common.ensemble.rounds, twin.rounds, strict=True
-    ):
+    for trees, its_trees in zip(last.model.models[0].ensemble.rounds, twin.rounds, strict=True):
         for tree, nodes in zip(trees, its_trees, strict=True):
             assert describe(tree) == describe_twin(nodes, is_categorical)
             np.testing.assert_array_equal(tree.value, [RATE * node.value for node in nodes])
@@ -137,7 +134,7 @@ def test_drafts_of_common_trees_are_the_full_search(case, task_split_penalty):
     full, _ = fit_common(case, task_split_penalty, is_lazy=False)
     for step, same in zip(drafted, full, strict=True):
         assert step.order.tolist() == same.order.tolist()
-        rounds = [each.model.models[0].common.ensemble.rounds for each in (step, same)]
+        rounds = [each.model.models[0].ensemble.rounds for each in (step, same)]
         for trees, its_trees in zip(*rounds, strict=True):
             for tree, its in zip(trees, its_trees, strict=True):
                 assert describe(tree) == describe(its)
@@ -148,14 +145,14 @@ def test_the_first_split_by_task_costs_once_and_can_be_undone():
     cost_model = FeatureCosts().bind(["a", "b"])
     own, codes, column = np.array([0.05, 0.05]), np.arange(2), 2
     feature_use = NodeFeatureUse(cost_model, (None, None), 0.1, own, codes, 0.0, 0.1)
-    np.testing.assert_allclose(feature_use.at_node(0).costs, [0.2, 0.2, 0.1])
+    np.testing.assert_allclose(feature_use.at_node(0)[1], [0.2, 0.2, 0.1])
     state = feature_use.state()
-    feature_use.at_node(0).add(column)
-    np.testing.assert_allclose(feature_use.at_node(0).costs, [0.2, 0.2, 0.0])
+    feature_use.add_at(0, column)
+    np.testing.assert_allclose(feature_use.at_node(0)[1], [0.2, 0.2, 0.0])
     assert feature_use.entered.tolist() == []  # it is no feature
     assert feature_use.total_cost == 0.0
     feature_use.restore(state)
-    np.testing.assert_allclose(feature_use.at_node(0).costs, [0.2, 0.2, 0.1])
+    np.testing.assert_allclose(feature_use.at_node(0)[1], [0.2, 0.2, 0.1])
 
 
 @settings(max_examples=25)

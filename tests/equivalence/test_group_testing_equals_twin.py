@@ -37,7 +37,7 @@ def subsets_of(fit, testing):
         [part for partition in parts[t : t + design.n_partitions] for part in partition]
         for t in range(0, design.n_orders, design.n_partitions)
     ]
-    return Subsets(turns, design.entry, design.leaf, design.n_kept, design.is_open)
+    return Subsets(turns, design.entry, design.leaf, design.n_kept, design.n_turns > 1)
 
 
 def assert_grouped_twin(task, testing, **how):

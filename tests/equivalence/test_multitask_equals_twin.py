@@ -16,7 +16,7 @@ from secateur.data.binning import bin_table
 from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.multitask import TaskData, TasksData
-from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.trees import BoostingParams
 
 COSTS = (
     {},

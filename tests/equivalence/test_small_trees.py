@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,9 +12,8 @@ from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.data.problem import Fold
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.boosted.whole_tree import SmallTrees
-from secateur.exceptions import ParameterError
+from secateur.engines.boosted.small_trees import SmallTrees
+from secateur.engines.boosted.trees import BoostingParams
 from secateur.losses import get_loss
 
 
@@ -109,11 +107,3 @@ def test_columns_are_taken_in_the_order_asked_for():
     np.testing.assert_array_equal(
         small.raw(np.array([3, 1]), fold, y), narrow.raw(np.array([0, 1]), fold, y)
     )
-
-
-def test_other_losses_are_refused():
-    weight = np.ones(20)
-    columns = bin_table(read_table(np.arange(20.0)[:, None]), weight)
-    small = SmallTrees(columns, weight, get_loss("absolute_error"), BoostingParams())
-    with pytest.raises(ParameterError, match=r"squared error and log loss\. Got 'absolute_error'"):
-        small.raw(np.array([0]), Fold(np.arange(20), np.arange(0)), np.arange(20.0))

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import secateur
 from secateur.datasets import make_wide
-from secateur.engines.boosted.whole_tree import WholeTrees
+from secateur.engines.boosted.grower import WholeTrees
 from secateur.exceptions import ParameterError
 from secateur.execution import local as places
 from secateur.storage import open_table as opening
@@ -218,7 +218,7 @@ def test_common_trees(frame, tmp_path, memory, selector, target, weight):
 def assert_asks_for_the_task(selector):
     """Or nothing would be tested of it."""
     model = selector.path_[-1].model.models[0]
-    asked = [tree.feature for trees in model.common.ensemble.rounds for tree in trees]
+    asked = [tree.feature for trees in model.ensemble.rounds for tree in trees]
     assert model.column in np.concatenate(asked)
 
 

@@ -7,21 +7,11 @@ import pytest
 
 from secateur._kernels.bundling import (
     bundle_pairs,
-    count_pairs,
     mark_pairs,
-    number_pairs,
     spread_bins,
     spread_cells,
 )
 from secateur._kernels.records import MISSING, N_CODES
-
-
-def numbered(a, b):
-    """The kernels' numbers of the pairs of two columns, and the pair of each number."""
-    seen = np.empty(N_CODES * N_CODES, np.uint8)
-    mark_pairs(a, b, seen)
-    number, pair = np.zeros(N_CODES * N_CODES, np.uint8), np.zeros(N_CODES, np.int64)
-    return number, pair, number_pairs(seen, number, pair)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -30,19 +20,13 @@ def test_pairs_that_occur_are_numbered_in_their_order(seed):
     a, b = rng.integers(0, 4, (2, 60)).astype(np.uint8)
     b[rng.random(60) < 0.2] = MISSING
     pairs = sorted(set(zip(a.tolist(), b.tolist(), strict=True)))
-    number, pair, n = numbered(a, b)
-    assert n == len(pairs) == count_pairs(a, b, np.empty(N_CODES * N_CODES, np.uint8))
-    assert [divmod(int(p), N_CODES) for p in pair[:n]] == pairs
+    seen = np.ones(N_CODES * N_CODES, np.uint8)
+    mark_pairs(a, b, seen)
+    assert [divmod(int(p), N_CODES) for p in np.flatnonzero(seen)] == pairs
     bundled = a.copy()
-    bundle_pairs(b, number, bundled)
+    bundle_pairs(b, (np.cumsum(seen) - 1).astype(np.uint8), bundled)
     expected = [pairs.index(each) for each in zip(a.tolist(), b.tolist(), strict=True)]
     assert bundled.tolist() == expected
-
-
-def test_more_pairs_than_a_byte_can_number():
-    a = np.repeat(np.arange(17), 17).astype(np.uint8)
-    b = np.tile(np.arange(17), 17).astype(np.uint8)
-    assert numbered(a, b)[2] == -1
 
 
 def test_histograms_of_bundles_are_split_up_by_feature():

@@ -76,8 +76,9 @@ class World:
         penalties = np.broadcast_to(np.asarray(penalties, dtype=float), (7, len(features))).copy()
         find_better(
             self.naive_cells(features), features, self.n_bins, self.is_categorical,
-            (self.cell, self.below, self.totals), np.asarray(best, dtype=float),
-            np.full(7, first_use), penalties, scale, STEPS, min_weight, better,
+            (self.cell, self.below, self.totals),
+            (np.asarray(best, dtype=float), np.full(7, first_use), penalties),
+            scale, STEPS, min_weight, better,
         )  # fmt: skip
         return better
 

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.losses import fixed_point_sum
 
-from secateur._kernels.fixed_point import (
+from secateur._kernels.histogram import (
     add_leaf_values,
     largest_terms,
     pack_rows,
     sum_leaves,
     sum_terms,
 )
-from secateur.engines.boosted.params import WeightScale, fixed_point_scale, gradient_scale
+from secateur.engines.boosted.rows import WeightScale, fixed_point_scale, gradient_scale
 
 
 def make_rows(seed, n):

@@ -23,7 +23,14 @@ def test_each_row_goes_to_one_side_and_keeps_its_place_there(seed, n_node, missi
     stop = start + n_node
     before = rows.copy()
     scratch = np.empty(n_node, np.uint32)
-    middle = split_dense(codes, left_words(left, missing_left), rows, start, stop, scratch)
+    middle = split_dense(
+        codes,
+        left_words(sum(1 << b for b in left.tolist()), missing_left),
+        rows,
+        start,
+        stop,
+        scratch,
+    )
 
     node = before[start:stop]
     is_left = np.isin(codes[node], left) & (codes[node] != MISSING)
@@ -38,7 +45,7 @@ def test_each_row_goes_to_one_side_and_keeps_its_place_there(seed, n_node, missi
 @pytest.mark.parametrize("missing_left", [False, True])
 def test_the_set_of_left_codes_holds_what_it_was_given(missing_left):
     bins = [0, 63, 64, 127, 128, 254]
-    words = left_words(bins, missing_left)
+    words = left_words(sum(1 << b for b in bins), missing_left)
     found = [code for code in range(256) if goes_left(code, words)]
     assert found == bins + [MISSING] * missing_left
 

@@ -256,14 +256,14 @@ def test_a_search_of_rows_is_that_of_their_histograms(seed, n_asked, in_order):
     )
     asked = rng.permutation(n_features)[:n_asked]
     node = (int(packed.sum()), UNIT, np.int64(rng.integers(1, 30)))
-    given_rows = (codes, rows, packed, in_order, asked)
+    given_rows = (rows, packed, in_order)
 
     def nothing_yet():
         return np.full(n_features, np.nan), np.full((n_features, 3), -9), np.ones(n_features, bool)
 
     histogram, expected, found = np.zeros(columns[0][-1], np.int64), nothing_yet(), nothing_yet()
-    dense_histograms(*given_rows, *columns[:2], 0, n_asked, histogram)
+    dense_histograms(codes, *given_rows, asked, *columns[:2], 0, n_asked, histogram)
     search_features(histogram, NONE, NONE, asked, columns, *node, 0, n_asked, expected)
-    search_rows(*given_rows, columns, *node, 0, n_asked, found)
+    search_rows(codes, given_rows, asked, columns, *node, 0, n_asked, found)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -142,8 +142,8 @@ def test_sums_of_trees():
     missing_left = np.array([True, False, False, False, False, False])
     is_set = np.array([False, False, True, False, False, False])
     words = np.zeros((6, 4), np.uint64)
-    words[0] = left_words([0, 1], missing_left=True)
-    words[2] = left_words([0, 2], missing_left=False)
+    words[0] = left_words(0b11, missing_left=True)
+    words[2] = left_words(0b101, missing_left=False)
     value = np.array([0.0, 1.0, 0.0, 10.0, 100.0, 0.5])
     roots = np.array([0, 5])
     X = np.array([[1.0, 0.0], [2.0, 2.0], [2.0, 1.0], [np.nan, 1.0], [2.0, np.nan]])
@@ -164,7 +164,7 @@ def fit_small(codes, target, loss, n_outputs, n_rounds, *, train=None, rate=0.5)
     raw, gains = np.zeros((n_outputs, N_ROWS)), np.zeros(len(codes))
     weight = np.ones(N_ROWS)
     boost(
-        codes, shape_of(len(codes)), target, weight, weight.astype(np.uint32), 1.0,
+        codes, shape_of(len(codes)), target, (weight, weight.astype(np.uint32), 1.0),
         train.astype(np.uint32), held.astype(np.uint32), loss, (n_rounds, DEPTH, 5, rate, 0.0), raw,
         gains,
     )  # fmt: skip

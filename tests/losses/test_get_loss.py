@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from secateur.exceptions import ParameterError
-from secateur.losses import LOSS_NAMES, Huber, Logistic, Multinomial, Quantile, get_loss
+from secateur.losses import LOSS_NAMES, get_loss
+from secateur.losses.losses import Huber, Logistic, Multinomial, Quantile
 
 
 @pytest.mark.parametrize("name", LOSS_NAMES)

@@ -5,8 +5,8 @@ import pytest
 from reference import losses as naive
 from scipy.optimize import minimize_scalar
 
-from secateur import losses
 from secateur.exceptions import InputError
+from secateur.losses import losses
 
 ONE_OUTPUT = {
     "squared": (losses.SquaredError(), naive.SquaredError()),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reference import losses as naive
 from sklearn._loss import loss as sk
 
-from secateur import losses
+from secateur.losses import losses
 
 CASES = {
     "squared": (losses.SquaredError(), naive.SquaredError()),

@@ -129,7 +129,7 @@ def test_designs_keep_to_the_memory_of_the_paper():
     for d, s, leaf, size in [(20_000, 10, 32, 40), (100_000, 10, 32, 20), (5_000, 30, 16, None)]:
         design = GroupDesign.of(d, GroupTesting(s, 0.1, leaf, size))
         bound = 2 / leaf * np.e * np.log(s / 0.1) * d
-        assert design.n_bytes(1) <= 2 * bound  # halving stops between leaf_size / 2 and leaf_size
+        assert design.n_groups <= 2 * bound  # halving stops between leaf_size / 2 and leaf_size
         assert design.is_faster == (size is not None)
 
 

@@ -11,8 +11,6 @@ i, r     stored cell, row
 j        column
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
@@ -69,19 +67,11 @@ def middle(a, b):
 def merge_zero(v, w, zero_weight):
     """Insert the value 0 with its weight into the sorted non-zeros of a sparse column."""
     n = v.shape[0]
-    values = np.empty(n + 1)
-    weights = np.empty(n + 1)
-    shift = 0
-    for i in range(n):
-        if shift == 0 and v[i] >= 0.0:
-            values[i] = 0.0
-            weights[i] = zero_weight
-            shift = 1
-        values[i + shift] = v[i]
-        weights[i + shift] = w[i]
-    if shift == 0:
-        values[n] = 0.0
-        weights[n] = zero_weight
+    at = np.searchsorted(v, 0.0)
+    values, weights = np.empty(n + 1), np.empty(n + 1)
+    values[:at], weights[:at] = v[:at], w[:at]
+    values[at], weights[at] = 0.0, zero_weight
+    values[at + 1 :], weights[at + 1 :] = v[at:], w[at:]
     return values, weights
 
 
@@ -121,15 +111,11 @@ def sort_pairs(v, w):
         w[:] = w[order]
         return
     for i in range(1, n):
-        x = v[i]
-        y = w[i]
-        k = i
+        x, y, k = v[i], w[i], i
         while k > 0 and v[k - 1] > x:
-            v[k] = v[k - 1]
-            w[k] = w[k - 1]
+            v[k], w[k] = v[k - 1], w[k - 1]
             k -= 1
-        v[k] = x
-        w[k] = y
+        v[k], w[k] = x, y
 
 
 @njit(cache=True, nogil=True)
@@ -138,11 +124,8 @@ def seen_cells(data, indices, weight, is_seen, first, last):
 
     Sorted and without NaN; the count has the NaN in it, for what is not stored is zero.
     """
-    v = np.empty(last - first)
-    w = np.empty(last - first)
-    n = 0
-    n_cells = 0
-    stored_weight = 0.0
+    v, w = np.empty(last - first), np.empty(last - first)
+    n, n_cells, stored_weight = 0, 0, 0.0
     for i in range(first, last):
         r = indices[i]
         if is_seen[r]:
@@ -152,32 +135,21 @@ def seen_cells(data, indices, weight, is_seen, first, last):
                 v[n] = data[i]
                 w[n] = weight[r]
                 n += 1
-    v = v[:n]
-    w = w[:n]
+    v, w = v[:n], w[:n]
     sort_pairs(v, w)
     return v, w, n_cells, stored_weight
 
 
 @njit(cache=True, nogil=True)
-def bin_sparse_columns(
-    indptr,
-    indices,
-    data,
-    weight,
-    is_seen,
-    n_seen,
-    seen_weight,
-    max_bins,
-    cut_start,
-    start,
-    stop,
-    cuts_out,
-    n_cuts_out,
-    codes_out,
-    zero_code_out,
-    has_missing_out,
-):
-    """Cuts and codes of the columns start .. stop; column j's cuts begin at ``cut_start[j]``."""
+def bin_sparse_columns(cells, weight, seen, max_bins, cut_start, start, stop, out):
+    """Cuts and codes of the columns start .. stop; column j's cuts begin at ``cut_start[j]``.
+
+    ``cells`` = (indptr, indices, data); ``seen`` = (which rows choose the cuts, their number, their
+    weight); ``out`` = (cuts, n_cuts, codes, zero_code, has_missing).
+    """
+    indptr, indices, data = cells
+    is_seen, n_seen, seen_weight = seen
+    cuts_out, n_cuts_out, codes_out, zero_code_out, has_missing_out = out
     cuts = np.empty(max_bins)
     for j in range(start, stop):
         first, last = indptr[j], indptr[j + 1]

@@ -9,8 +9,6 @@ j, k     feature, bundle
 c        code of a bundle; ``own[j, c]`` is the code of feature j in it
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
@@ -23,30 +21,6 @@ def mark_pairs(bundled, codes, seen_out):
     seen_out[:] = 0
     for i in range(bundled.shape[0]):
         seen_out[(np.uint32(bundled[i]) << np.uint32(8)) + np.uint32(codes[i])] = 1
-
-
-@njit(cache=True, nogil=True)
-def count_pairs(bundled, codes, seen_out):
-    """How many pairs occur."""
-    mark_pairs(bundled, codes, seen_out)
-    n = 0
-    for pair in range(seen_out.shape[0]):
-        n += seen_out[pair]
-    return n
-
-
-@njit(cache=True, nogil=True)
-def number_pairs(seen, number_out, pair_out):
-    """Number the pairs that occur; returns how many, or -1 if they do not fit in a byte."""
-    n = 0
-    for pair in range(seen.shape[0]):
-        if seen[pair]:
-            if n == N_CODES:
-                return -1
-            number_out[pair] = n
-            pair_out[n] = pair
-            n += 1
-    return n
 
 
 @njit(cache=True, nogil=True)
@@ -65,11 +39,8 @@ def spread_bins(bundled, column, own, features, offset, n_bins, start, stop, his
     """
     for f in range(start, stop):
         j = features[f]
-        first = offset[j]
-        n = n_bins[j]
-        k = column[j]
-        for b in range(first, first + n + 1):
-            histogram_out[b] = 0
+        first, n, k = offset[j], n_bins[j], column[j]
+        histogram_out[first : first + n + 1] = 0
         for c in range(N_CODES):
             histogram_out[first + min(np.int64(own[j, c]), n)] += bundled[k, c]
 

@@ -8,9 +8,8 @@ v, w      a vector over rows; weights of rows, of sum one
 m         mean of a column under the weights
 *_out     filled in place
 
-Rows of stored cells are read as unsigned: no index can be negative, and none is tested for it. A
-column's sums do not depend on its neighbours nor on how columns are shared among threads. Sums
-over rows of one column may be reordered (`reassoc`), or the loop would take one row at a time.
+Rows of stored cells are read as unsigned, so that no index is checked for being negative. A
+column's sums depend neither on other columns nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -65,13 +64,11 @@ def sparse_dots(indptr, indices, values, v, start, stop, dot_out):
 def dense_moments(X, w, start, stop, mean_out, spread_out):
     """Mean and standard deviation under the weights; 0 where the spread drowns in rounding."""
     for j in range(start, stop):
-        m = 0.0
-        top = 0.0
+        m, top = 0.0, 0.0
         for i in range(X.shape[1]):
             m += w[i] * X[j, i]
             top = max(top, abs(X[j, i]))
-        square = 0.0
-        rest = 0.0
+        square, rest = 0.0, 0.0
         for i in range(X.shape[1]):
             d = X[j, i] - m
             square += w[i] * d * d
@@ -85,9 +82,7 @@ def dense_moments(X, w, start, stop, mean_out, spread_out):
 def sparse_moments(indptr, indices, values, w, start, stop, mean_out, spread_out):
     """As dense_moments; rows that are not stored are zero, and weigh what the others leave."""
     for j in range(start, stop):
-        m = 0.0
-        top = 0.0
-        stored = 0.0
+        m, top, stored = 0.0, 0.0, 0.0
         for cell in range(indptr[j], indptr[j + 1]):
             m += w[indices[cell]] * values[cell]
             stored += w[indices[cell]]
@@ -103,10 +98,9 @@ def sparse_moments(indptr, indices, values, w, start, stop, mean_out, spread_out
 
 @njit(cache=True, nogil=True)
 def present(X, w, j):
-    """Weight, mean, rest, squares and largest of the cells of a column that are there.
+    """Weight, mean, rest, squares and largest of a column's cells, and how many are missing.
 
-    The rest is what rounding leaves of the differences from the mean; last comes how many cells
-    are missing.
+    The rest is what rounding leaves of the differences from the mean.
     """
     total, weight, top, n_missing = 0.0, 0.0, 0.0, 0
     for i in range(X.shape[1]):

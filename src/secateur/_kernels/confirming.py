@@ -14,13 +14,17 @@ b, c     bin, cell
 q        node; ``cell[q]`` is its cell or -1, ``below[q]`` then the first of the two nodes below
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
 from secateur._kernels.records import MISSING, N_CODES
-from secateur._kernels.splitting import LOW, best_of_feature, gain_of, running_sums
+from secateur._kernels.splitting import (
+    LOW,
+    best_of_feature,
+    gain_of,
+    running_sums,
+    search_buffers,
+)
 
 
 @njit(cache=True, nogil=True)
@@ -102,36 +106,24 @@ def node_bins(cells, f, cell, below, q, n, bins_out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def find_better(
-    cells,
-    features,
-    n_bins,
-    is_categorical,
-    nodes,
-    best,
-    first_use,
-    penalties,
-    scale,
-    steps,
-    min_weight,
-    better_out,
+    cells, features, n_bins, is_categorical, nodes, chosen, scale, steps, min_weight, better_out
 ):
     """Mark the features of the list that some node would have chosen instead of what it chose.
 
-    ``nodes`` = (cell, below, totals) of the searched nodes in breadth-first order, ``best[q]`` the
-    net gain of node q's choice (0 for a leaf), ``first_use[q]`` the feature if node q was the first
-    to use it (of equals the smaller index wins) or -1, ``penalties[q, f]`` penalty times cost,
-    infinite where not allowed, ``scale`` = (unit of gain, smallest dSSE). A quick test without
-    divisions leaves few pairs for the exact one.
+    ``nodes`` = (cell, below, totals) of the searched nodes in breadth-first order, ``chosen`` =
+    (best, first_use, penalties): ``best[q]`` the net gain of node q's choice (0 for a leaf),
+    ``first_use[q]`` the feature if node q was the first to use it (of equals the smaller index
+    wins) or -1, ``penalties[q, f]`` penalty times cost, infinite where not allowed. ``scale`` =
+    (unit of gain, smallest dSSE). A test without divisions leaves few pairs for the exact one.
     """
     cell, below, totals = nodes
+    best, first_use, penalties = chosen
     inv_g, inv_w = steps
     per_gain, floor = scale
     to_integers = inv_w / (inv_g * inv_g)
     bins = np.empty(cell.shape[0] * N_CODES, np.int64)
-    g_left = np.empty(N_CODES)
-    w_left = np.empty(N_CODES)
-    score_buffer = np.empty(N_CODES)
-    order = np.empty(N_CODES, np.int64)
+    buffers = search_buffers()
+    g_left, w_left = buffers[0], buffers[1]
     for f in range(features.shape[0]):
         j = features[f]
         n = n_bins[j]
@@ -150,17 +142,7 @@ def find_better(
                 if count_above(n - 1, mean, float(total_w), bound, g_left, w_left) == 0:
                     continue
             score, position, _, _ = best_of_feature(
-                bins,
-                first,
-                n,
-                is_categorical[j],
-                totals[q],
-                steps,
-                min_weight,
-                g_left,
-                w_left,
-                score_buffer,
-                order,
+                bins, first, n, is_categorical[j], totals[q], steps, min_weight, *buffers
             )
             gain = gain_of(score, totals[q], steps)
             if position < 0 or gain <= floor:
@@ -186,10 +168,7 @@ def bound_gains(cells, n_bins, is_categorical, nodes, steps, gain_out):
     """
     cell, below = nodes
     bins = np.empty(cell.shape[0] * N_CODES, np.int64)
-    g_left = np.empty(N_CODES)
-    w_left = np.empty(N_CODES)
-    score_buffer = np.empty(N_CODES)
-    order = np.empty(N_CODES, np.int64)
+    buffers = search_buffers()
     last = gain_out.shape[0] - 1
     gain_out[:] = 0.0
     for f in range(n_bins.shape[0]):
@@ -209,7 +188,7 @@ def bound_gains(cells, n_bins, is_categorical, nodes, steps, gain_out):
                 gain_out[f, q] = np.inf
                 continue
             score, position, _, _ = best_of_feature(
-                bins, first, n, False, total, steps, 1, g_left, w_left, score_buffer, order
+                bins, first, n, False, total, steps, 1, *buffers
             )
             if position >= 0:
                 gain_out[f, q] = gain_of(score, total, steps)

@@ -10,9 +10,8 @@ t       threshold of each weight, l1 times its alpha
 w       weights, changed in place
 violation   how far the subgradient is from zero: |q + t sign(w)|, or |q| - t at w = 0
 
-Two ways to the same minimum: on the Gram matrix, coordinate descent that is cut short by Newton
-steps on the weights that are not zero; or, where the matrix would be too large, coordinate
-descent on the columns themselves, with r = gradient of every row kept up to date.
+On the Gram matrix: coordinate descent with Newton steps on the weights that are not zero. Where the
+matrix would be too large: coordinate descent on the columns, with r = gradient of every row.
 """
 
 import math
@@ -155,9 +154,8 @@ def descend_gram(H, q, t, w, tol, max_sweeps):
 def descend_dense(X, features, mean, inverse, d, ridge, t, fit_intercept, tol, max_sweeps, r, w):
     """Minimise on dense columns; r is the gradient of rows, d their curvature.
 
-    Ends where violations are below ``tol``, or below a tenth of those at the start: the next
-    Newton step will see to the rest. Returns the change of the intercept, and the largest
-    violation at the start; r and w are changed in place.
+    Ends where violations are below ``tol``, or below a tenth of those at the start. Returns the
+    change of the intercept, and the largest violation at the start; r and w change in place.
     """
     n_rows, moved, at_start = X.shape[1], 0.0, 0.0
     total_d = d.sum()
@@ -223,8 +221,7 @@ def descend_sparse(
 ):  # fmt: skip
     """As descend_dense, in time that depends on the stored cells only.
 
-    Centring moves every row by the same amount c, so r + c d is the gradient of rows: only the
-    stored rows are touched, and c and the sum of all gradients are kept beside them.
+    Centring moves every row by the same amount c, so r + c d is the gradient of rows.
     """
     total_d, moved, c, at_start = d.sum(), 0.0, 0.0, 0.0
     total_r = r.sum()

@@ -1,7 +1,6 @@
 """Feature Gradients: Adam on relaxed features, and the products of power iteration.
 
-A feature is relaxed to s = sigmoid(2 v); v > 0 means selected. One loop over features does all of
-an update, so a million features cost few passes over memory. Rows and columns of the products are
+A feature is relaxed to s = sigmoid(2 v); v > 0 means selected. Rows and columns of the products are
 independent sums, so results do not depend on the number of threads.
 
 Notation

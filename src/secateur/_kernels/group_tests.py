@@ -18,12 +18,9 @@ Two neighbours make the group above them:
 
 A column enters a sum with values from 0 to 4096: bin b counts ``b * per_bin[j]``, a missing value
 ``MIDDLE``. The range of a sum is cut into ``N_FINE`` steps of equal width; steps of about equal
-weight together get one of ``TEST_BINS`` codes. Where all rows are at hand, this is done at once
-(``CODES_AT_ONCE``); where rows are in blocks, in three passes: ``RANGES``, ``COUNTS`` (the weight
-of each step) and ``CODES``. The codes are the same.
+weight together get one of ``TEST_BINS`` codes: at once (``CODES_AT_ONCE``), or where rows are in
+blocks in three passes, ``RANGES``, ``COUNTS`` (the weight of each step) and ``CODES``.
 """
-
-from __future__ import annotations
 
 import numpy as np
 from numba import njit
@@ -52,10 +49,7 @@ RANGES, COUNTS, CODES, CODES_AT_ONCE = 0, 1, 2, 3
 
 @njit(cache=True, nogil=True)
 def code_steps(filled, total, code_out):
-    """The code of each step: steps of about equal weight together.
-
-    A step gets the code that the middle of its rows belongs to.
-    """
+    """The code of each step, that of the middle of its rows: steps of equal weight together."""
     below = 0.0
     for q in range(N_FINE):
         middle = (below + 0.5 * filled[q]) * TEST_BINS / total
@@ -66,8 +60,7 @@ def code_steps(filled, total, code_out):
 @njit(cache=True, nogil=True)
 def code_sums(v, w, total, codes_out):
     """The code of each sum, where all rows are at hand."""
-    low = v[0]
-    high = v[0]
+    low, high = v[0], v[0]
     for i in range(v.shape[0]):
         low = min(low, v[i])
         high = max(high, v[i])
@@ -191,9 +184,7 @@ def group_histograms(codes, rows, packed, in_order, groups, start, stop, histogr
 @njit(cache=True, nogil=True, error_model="numpy")
 def group_gains(histogram, total, steps, min_weight, start, stop, gain_out):
     """``gain[f]`` = dSSE of the best split of the histogram f, or -1 where none is admissible."""
-    g_left = np.empty(TEST_BINS)
-    w_left = np.empty(TEST_BINS)
-    score = np.empty(TEST_BINS)
+    g_left, w_left, score = np.empty(TEST_BINS), np.empty(TEST_BINS), np.empty(TEST_BINS)
     for f in range(start, stop):
         best, position, _, _ = scan_many(
             histogram[f], 0, TEST_BINS, total, min_weight, g_left, w_left, score

@@ -1,28 +1,93 @@
-"""Histograms of nodes: for each feature and bin, the packed sum of its rows.
+"""Rows as integers, and histograms of nodes: sums that do not depend on the order of the rows.
 
-All features of a node are in one array; feature j begins at ``offset[j]``, has ``n_bins[j]`` bins
-and one more, the last, for missing values:
+A row's weighted gradient and its weight (16 bits each at most) share one int64, gradient high:
+
+    packed[i] = (rint(w g * gradient_scale) << 32) + rint(w * weight_scale)
+
+The scales are such that the halves of the sum over all rows stay below 2^31 and 2^32: no sum over
+any rows can overflow into the other half, and packed sums are added and subtracted as they are.
+All features of a node are in one histogram; feature j begins at ``offset[j]``, has ``n_bins[j]``
+bins and one more, the last, for missing values:
 
     histogram[offset[j] + b] = (sum of gradients << 32) + sum of weights
 
-The scales of ``fixed_point`` are such that neither half can overflow, whatever rows are summed.
 Only the requested features are written; the rest of the array keeps its content.
 
 Notation
 --------
-i, r     position in the node, row
+i, r     position in the node or a list of rows, row
+g, h, w  negative gradient, hessian, weight
+q        a rounded number
 j, f     feature, its position in a list
 b        bin
 c, h     codes and histogram of one feature
 p        packed gradient and weight of a row
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
 from secateur._kernels.records import MISSING, N_CODES
+
+
+@njit(cache=True, nogil=True)
+def largest_terms(g, h, w, rows, start, stop):
+    """The largest |w g|, w g g and w h of some rows: what the scales are made of."""
+    max_g, max_gg, max_h = 0.0, 0.0, 0.0
+    for i in range(start, stop):
+        r = rows[i]
+        wg = w[r] * g[r]
+        max_g = max(max_g, abs(wg))
+        max_gg = max(max_gg, wg * g[r])
+        max_h = max(max_h, abs(w[r] * h[r]))
+    return max_g, max_gg, max_h
+
+
+@njit(cache=True, nogil=True)
+def sum_terms(g, w, rows, scale_g, scale_gg, start, stop):
+    """Exact sums of |w g|, w g and w g g, each term rounded to a multiple of 1 / scale."""
+    sum_abs, sum_g, sum_gg = np.int64(0), np.int64(0), np.int64(0)
+    for i in range(start, stop):
+        r = rows[i]
+        wg = w[r] * g[r]
+        q = np.int64(np.rint(wg * scale_g))
+        sum_abs += abs(q)
+        sum_g += q
+        sum_gg += np.int64(np.rint(wg * g[r] * scale_gg))
+    return sum_abs, sum_g, sum_gg
+
+
+@njit(cache=True, nogil=True)
+def pack_rows(g, w, quantised_weight, rows, scale, start, stop, packed_out):
+    """Pack some rows, by row; returns their packed sum."""
+    total = np.int64(0)
+    for i in range(start, stop):
+        r = rows[i]
+        q = np.int64(np.rint(w[r] * g[r] * scale))
+        packed_out[r] = (q << 32) + quantised_weight[r]
+        total += packed_out[r]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sum_leaves(g, h, w, rows, bounds, scales, first, last, sums_out):
+    """Exact sums of w g, w h and w of each leaf; ``bounds[l] = (start, stop)`` in ``rows``."""
+    for leaf in range(first, last):
+        sum_g, sum_h, sum_w = np.int64(0), np.int64(0), np.int64(0)
+        for i in range(bounds[leaf, 0], bounds[leaf, 1]):
+            r = rows[i]
+            sum_g += np.int64(np.rint(w[r] * g[r] * scales[0]))
+            sum_h += np.int64(np.rint(w[r] * h[r] * scales[1]))
+            sum_w += np.int64(np.rint(w[r] * scales[2]))
+        sums_out[leaf, 0], sums_out[leaf, 1], sums_out[leaf, 2] = sum_g, sum_h, sum_w
+
+
+@njit(cache=True, nogil=True)
+def add_leaf_values(rows, bounds, values, first, last, raw_out):
+    """Add each leaf's value to the prediction of its rows."""
+    for leaf in range(first, last):
+        for i in range(bounds[leaf, 0], bounds[leaf, 1]):
+            raw_out[rows[i]] += values[leaf]
 
 
 @njit(cache=True, nogil=True)
@@ -89,15 +154,6 @@ def dense_histograms(
 
 
 @njit(cache=True, nogil=True)
-def clear_features(features, offset, n_bins, histogram_out):
-    """Empty the bins of the listed features."""
-    for f in range(features.shape[0]):
-        j = features[f]
-        for b in range(offset[j], offset[j] + n_bins[j] + 1):
-            histogram_out[b] = 0
-
-
-@njit(cache=True, nogil=True)
 def fill_zero_bins(features, offset, n_bins, zero_code, total, histogram_out):
     """Rows without a stored cell make the zero bin: the node's total less the other bins."""
     for f in range(features.shape[0]):
@@ -132,7 +188,9 @@ def sparse_by_column(
     indptr, indices, codes, zero_code, packed, rows, features, offset, n_bins, histogram_out
 ):
     """As ``sparse_by_row`` column by column, where the listed features have few cells."""
-    clear_features(features, offset, n_bins, histogram_out)
+    for f in range(features.shape[0]):
+        j = features[f]
+        histogram_out[offset[j] : offset[j] + n_bins[j] + 1] = 0
     inside = np.zeros(packed.shape[0], np.int64)
     total = np.int64(0)
     for i in range(rows.shape[0]):

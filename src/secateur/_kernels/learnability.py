@@ -18,9 +18,8 @@ Notation
 i, j    row, feature
 q, p    link of a chain: C_q carries r_q, E_p carries l_p
 a       lane: a target and a link together, a = target * order + q
-b       row within a block of BLOCK rows; K within the block is formed, so that carries are loaded
-        and stored once per block and not once per row
-t       feature within a tile: what is touched for a tile stays in the first cache
+b       row within a block of BLOCK rows, in which K is formed: carries are loaded once per block
+t       feature within a tile, which stays in the first cache
 
 Rows of X are float32. Carries are float32 up to order 6 and float64 above, where the coefficients
 are large and of both signs. Sums over a tile are of the carry's type, sums of tiles are float64.
@@ -32,8 +31,7 @@ from numba import njit
 BLOCK = 4
 TILE = 512
 
-# A sum over the features of a tile may be taken in any order: that is what makes it SIMD. The
-# order is fixed at compile time, so results repeat. NaN and infinities keep their meaning.
+# Sums over the features of a tile may be reordered (SIMD); the order is fixed at compile time.
 FAST = {"reassoc", "contract", "nsz"}
 
 

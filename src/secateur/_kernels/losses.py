@@ -11,8 +11,6 @@ e       exponential of a number that is never positive, so it cannot overflow
 p, q    probability of a class, and of the rest; q is never formed as 1 - p
 mu      mean of a count, exp(raw)
 *_out   filled in place; gradient_out gets the *negative* gradient
-
-All rows are independent, so the result of a row does not depend on how rows are cut into blocks.
 """
 
 import math
@@ -32,16 +30,10 @@ def squared_gradients(y, raw, gradient_out, hessian_out):
 
 @njit(cache=True, nogil=True)
 def quantile_gradients(y, raw, above, below, gradient_out, hessian_out):
-    # A row that is met exactly wants to stay: 0 is a subgradient there. It matters, for a
-    # baseline that is a quantile meets many rows when the target has ties.
+    # 0 is a subgradient of a row that is met exactly, as many are when the target has ties.
     for i in range(y.shape[0]):
         r = y[i] - raw[0, i]
-        if r > 0.0:
-            gradient_out[0, i] = above
-        elif r < 0.0:
-            gradient_out[0, i] = -below
-        else:
-            gradient_out[0, i] = 0.0
+        gradient_out[0, i] = above if r > 0.0 else (-below if r < 0.0 else 0.0)
         hessian_out[0, i] = 1.0
 
 
@@ -72,10 +64,7 @@ def logistic_gradients(y, raw, gradient_out, hessian_out):
     for i in range(y.shape[0]):
         e = math.exp(-abs(raw[0, i]))
         likely, unlikely = 1.0 / (1.0 + e), e / (1.0 + e)
-        if raw[0, i] >= 0.0:
-            p, q = likely, unlikely
-        else:
-            p, q = unlikely, likely
+        p, q = (likely, unlikely) if raw[0, i] >= 0.0 else (unlikely, likely)
         gradient_out[0, i] = y[i] * q - (1.0 - y[i]) * p
         hessian_out[0, i] = p * q
 

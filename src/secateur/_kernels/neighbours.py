@@ -14,11 +14,7 @@ A candidate costs one pass over the pairs and no copy of the distances:
 
     distance(i, j) = d[j] + (a - x[j])^2          numbers
     distance(i, j) = d[j] + s [a != x[j]]         categories
-
-The rows of ``d`` and ``x`` stay in the nearest cache while all candidates pass over them.
 """
-
-from __future__ import annotations
 
 import numpy as np
 from numba import njit
@@ -58,8 +54,8 @@ def distance(d, x, a, s, j):
 def smallest_of_chunk(d, x, a, s, first, last):
     """The bits of the smallest distance of a chunk with the candidate's column added.
 
-    Floats that are not negative have the order of their bits. Compared as integers they need no
-    check for NaN, and the loop is vectorised: eight times as fast as one over floats.
+    Floats that are not negative have the order of their bits; as integers they need no check for
+    NaN, and the loop is vectorised.
     """
     smallest = np.int64(INFINITY_BITS)
     if s == 0.0:
@@ -86,11 +82,9 @@ def take_from_chunk(d, x, a, s, first, last, best, found):
         if v < best[k - 1]:
             q = k - 1
             while q > 0 and best[q - 1] > v:
-                best[q] = best[q - 1]
-                found[q] = found[q - 1]
+                best[q], found[q] = best[q - 1], found[q - 1]
                 q -= 1
-            best[q] = v
-            found[q] = j
+            best[q], found[q] = v, j
 
 
 @njit(cache=True, nogil=True)
@@ -146,22 +140,13 @@ def bound(d, x, a, s, found):
 def nearest(distances, test, train, s, before, start, stop, nearest_out):
     """The k nearest training rows of each test row, for each candidate column by itself.
 
-    Parameters
-    ----------
-    distances : array of shape (n_block, n_train)
-        Squared distances of a block of test rows without the candidates.
-    test, train : arrays of shape (n_candidates, n_test) and (n_candidates, n_train)
-    s : array of shape (n_candidates,)
-    before : int
-        The test rows that come before the block.
-    start, stop : int
-        The rows of the block that are asked for.
-    nearest_out : array of int32, shape (n_candidates, n_test, k)
-        Positions among the training rows, nearest first; -1 where there are fewer than k.
+    ``distances`` (block, n_train) are those of a block of test rows without the candidates, of
+    which the rows start .. stop are asked for; ``before`` test rows come before the block. ``test``
+    and ``train`` are (n_candidates, rows), ``nearest_out`` (n_candidates, n_test, k): nearest
+    first, -1 where there are fewer than k.
     """
     k = nearest_out.shape[2]
-    best = np.empty(k)
-    found = np.full(k, -1, np.int32)
+    best, found = np.empty(k), np.full(k, -1, np.int32)
     for i in range(start, stop):
         d = distances[i]
         for c in range(train.shape[0]):

@@ -13,8 +13,6 @@ words    256 bits in four words: the set of codes that go left
 A split of raw values is ``value <= threshold[q]``, one of codes ``code in words[q]``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
@@ -34,8 +32,7 @@ def split_run(codes, words, rows, start, stop, scratch):
     table = np.empty(256, np.uint8)
     for c in range(256):
         table[c] = goes_left(c, words)
-    n_left = start
-    n_right = 0
+    n_left, n_right = start, 0
     for i in range(start, stop):
         r = rows[i]
         left = table[codes[r]]

@@ -1,8 +1,5 @@
 """Boosted trees on a few columns in one call: the trees of the engine without penalties.
 
-On a handful of columns and a few thousand rows a whole ensemble takes less time than the Python
-calls for its trees, and forward selection needs thousands.
-
 Notation
 --------
 q        node
@@ -10,11 +7,10 @@ k        output
 g, h, w  negative gradient, hessian, weight
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
+from secateur._kernels.histogram import pack_rows
 from secateur._kernels.losses import logistic_gradients, multinomial_gradients, squared_gradients
 from secateur._kernels.partition import add_trees_binned
 from secateur._kernels.records import DenseCodes
@@ -31,11 +27,7 @@ ROUNDING = 1e-13
 @njit(cache=True, nogil=True)
 def pack_gradients(g, w, quantised_weight, rows, packed_out):
     """Pack the rows; returns (scale, squared error, sum of squares, packed sum) or a scale of 0."""
-    largest = 0.0
-    sum_abs = 0.0
-    sum_g = 0.0
-    sum_gg = 0.0
-    sum_w = 0.0
+    largest, sum_abs, sum_g, sum_gg, sum_w = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(rows.shape[0]):
         r = rows[i]
         wg = w[r] * g[r]
@@ -49,11 +41,7 @@ def pack_gradients(g, w, quantised_weight, rows, packed_out):
         return 0.0, sse, sum_gg, np.int64(0)
     max_steps = (2.0**31 - 1.0 - rows.shape[0]) * largest / sum_abs
     scale = min(GRADIENT_STEPS, np.floor(max_steps)) / largest
-    total = np.int64(0)
-    for i in range(rows.shape[0]):
-        r = rows[i]
-        packed_out[r] = (np.int64(np.rint(w[r] * g[r] * scale)) << 32) + quantised_weight[r]
-        total += packed_out[r]
+    total = pack_rows(g, w, quantised_weight, rows, scale, 0, rows.shape[0], packed_out)
     return scale, sse, sum_gg, total
 
 
@@ -76,36 +64,22 @@ def fill_leaves(bounds, left, order, g, h, w, l2, rate, value_out, raw_out):
 
 
 @njit(cache=True, nogil=True)
-def boost(
-    codes,
-    columns,
-    target,
-    w,
-    quantised_weight,
-    weight_scale,
-    train,
-    held,
-    loss,
-    limits,
-    raw_out,
-    gains_out,
-):
+def boost(codes, columns, target, weights, train, held, loss, limits, raw_out, gains_out):
     """Boost on the rows ``train`` and predict these and the rows ``held``.
 
-    ``columns`` = (offset, n_bins, is_categorical) of the columns of ``codes``; ``limits`` =
+    ``columns`` = (offset, n_bins, is_categorical) of the columns of ``codes``; ``weights`` =
+    (weight, the same as integers, the scale of these); ``limits`` =
     (n_rounds, max_depth, smallest integer weight of a leaf, learning rate, l2); ``raw_out`` of
     shape (n_outputs, n_rows) holds the baseline at first; the gain of each split is added to
     ``gains_out``, by column.
     """
+    w, quantised_weight, weight_scale = weights
     n_rounds, max_depth, min_weight, rate, l2 = limits
     n_outputs, n_rows = raw_out.shape
     n_level, max_nodes, d = 2 ** max(0, max_depth - 1), 2 ** (max_depth + 1), codes.shape[0]
     bounds, left = np.zeros((max_nodes, 2), np.int64), np.full(max_nodes, -1, np.int64)
-    split_on, split, gain = (
-        np.zeros(max_nodes, np.int64),
-        np.zeros((max_nodes, 2), np.int64),
-        np.zeros(max_nodes),
-    )
+    split_on, split = np.zeros(max_nodes, np.int64), np.zeros((max_nodes, 2), np.int64)
+    gain = np.zeros(max_nodes)
     words, value = np.zeros((max_nodes, 4), np.uint64), np.zeros(max_nodes)
     tree = (bounds, left, split_on, split, gain, words)
     buffers = (
@@ -118,8 +92,7 @@ def boost(
         np.empty(n_rows, np.int64),
     )
     by_row = np.zeros(n_rows, np.int64)
-    gradient = np.empty((n_outputs, n_rows))
-    hessian = np.empty((n_outputs, n_rows))
+    gradient, hessian = np.empty((n_outputs, n_rows)), np.empty((n_outputs, n_rows))
     used, costs, features = np.zeros(d, np.bool_), np.zeros(d), np.arange(d)
     root = np.zeros(1, np.int64)
     order = train.copy()

@@ -10,11 +10,9 @@ walk of `learnability` carries splits into a part at the non-zeros and a few num
     r_(q+1)[i] = <z_i s, C_q> - rho_q u_i - (t_q - rho_q M),
     u_i = sum_j z_ij s_j m_j,   M = sum_j s_j m_j^2
 
-Columns of a batch are renumbered in the order in which its rows meet them: the carries of a batch
-are then as small as the batch, and lie in memory in the order of their first use.
-
-A cell touches four lanes at once, one register: lanes are filled up to a multiple of FOUR, and
-carries are (fours of lanes, columns of the batch, FOUR).
+Columns of a batch are renumbered in the order in which its rows meet them, so carries are as small
+as the batch. A cell touches four lanes at once, one register: lanes are filled up to a multiple of
+FOUR, and carries are (fours of lanes, columns of the batch, FOUR).
 
 Notation
 --------

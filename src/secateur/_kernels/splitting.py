@@ -8,9 +8,8 @@ reduction of the squared error is twice the first part of Eq. 14 of GBFS:
 
 and a feature is chosen by dSSE / gain_unit - penalty * cost         ``pick_feature``
 
-The second form of dSSE has one division and no difference of large squares; a split and its mirror
-image are exactly alike in it. The cost of a feature is the same for all its thresholds, so costs
-matter only where features are compared.
+The second form has one division and no difference of large squares; a split and its mirror image
+are exactly alike in it. The cost of a feature is the same for all its thresholds.
 
 Notation
 --------
@@ -22,8 +21,6 @@ score    (G_L W_R - G_R W_L)^2 / (W_L W_R): dSSE but for a factor that all split
 left     packed sum of the left side
 total    packed sum of the node
 """
-
-from __future__ import annotations
 
 import numpy as np
 from numba import njit
@@ -65,11 +62,8 @@ def scan_order(bins, first, n, order, m, total, min_weight):
     total_w = total & LOW
     missing = bins[first + n]
     has_missing = missing & LOW > 0
-    score = -1.0
-    position = -1
-    missing_left = 0
-    best = np.int64(0)
-    left = np.int64(0)
+    score, position, missing_left = -1.0, -1, 0
+    best, left = np.int64(0), np.int64(0)
     for b in range(m if has_missing else m - 1):
         left += bins[first + order[b]]
         for with_missing in range(2 if has_missing and b < m - 1 else 1):
@@ -90,11 +84,8 @@ def scan_few(bins, first, n, total, min_weight):
     """
     total_g = float(total >> 32)
     total_w = total & LOW
-    score = -1.0
-    position = -1
-    best = np.int64(0)
-    left = np.int64(0)
-    heaviest = np.int64(0)
+    score, position = -1.0, -1
+    best, left, heaviest = np.int64(0), np.int64(0), np.int64(0)
     for b in range(first, first + n):
         left += bins[b]
         heaviest = max(heaviest, bins[b] & LOW)
@@ -133,8 +124,7 @@ def first_best(m, w_left, score, min_weight, max_weight):
     position = -1
     for b in range(m):
         if score[b] > best and w_left[b] >= min_weight and w_left[b] <= max_weight:
-            best = score[b]
-            position = b
+            best, position = score[b], b
     return best, position
 
 
@@ -156,11 +146,7 @@ def scan_many(bins, first, m, total, min_weight, g_left, w_left, score):
 
 @njit(cache=True, nogil=True, inline="always")
 def middle_of_gap(bins, first, n, position):
-    """The middle of the run of positions that partition the node's rows alike.
-
-    Empty bins next to the left side could go either way; a threshold half way is best for unseen
-    rows.
-    """
+    """The middle of the positions that partition the node's rows alike: beside empty bins."""
     last = position
     while last + 1 < n and bins[first + last + 1] & LOW == 0:
         last += 1
@@ -195,8 +181,7 @@ def best_of_feature(
 ):
     """The best split of one feature: (score, last position in order, missing left, packed left).
 
-    The four last arguments are buffers. No slices: taking one costs more than searching a short
-    column.
+    The four last arguments are buffers. No slices: they cost more than searching a short column.
     """
     if is_categorical:
         m = order_categories(bins, first, n, steps, order)
@@ -215,7 +200,7 @@ def search_one(bins, first, n, is_categorical, total, steps, min_weight, buffers
 
     Returns (gain, split, divisible): dSSE or -1 where nothing is admissible; (last position of the
     left side, missing left, packed left sum); whether this node or one below can be split on it:
-    all bins but the heaviest, which one side lacks, must weigh enough for a side.
+    all bins but the heaviest must weigh enough for a side.
     """
     nothing = (np.int64(-1), np.int64(0), np.int64(0))
     total_w = total & LOW
@@ -290,24 +275,12 @@ def search_features(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def search_rows(
-    codes,
-    rows,
-    packed,
-    in_order,
-    features,
-    columns,
-    total,
-    steps,
-    min_weight,
-    start,
-    stop,
-    found_out,
-):
-    """As ``search_features`` from the rows of a node; no histograms are kept.
+def search_rows(codes, node, features, columns, total, steps, min_weight, start, stop, found_out):
+    """As ``search_features`` from the rows of a node; no histograms leave the nearest cache.
 
-    They stay in the nearest cache: see ``dense_histograms`` for how they are built.
+    ``node`` = (rows, packed, in_order) of ``dense_histograms``.
     """
+    rows, packed, in_order = node
     _, n_bins, is_categorical = columns
     buffers = search_buffers()
     bins = np.empty((4, N_CODES), np.int64)

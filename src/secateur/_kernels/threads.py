@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
-from types import TracebackType
 from typing import Self
 
 from secateur.exceptions import ParameterError
@@ -20,12 +19,9 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     3
     """
     if n_jobs == 0:
-        msg = "'n_jobs' must not be 0. Got 0. Use None for all cores or 1 for one."
-        raise ParameterError(msg)
-    available = available_cores()
-    if n_jobs is None:
-        return available
-    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+        raise ParameterError("'n_jobs' must not be 0. Got 0. Use None for all cores or 1 for one.")
+    n_jobs = -1 if n_jobs is None else n_jobs
+    return n_jobs if n_jobs > 0 else max(1, available_cores() + 1 + n_jobs)
 
 
 def available_cores() -> int:
@@ -39,8 +35,7 @@ class Threads:
     """A few threads that share loops over features or rows; the caller's thread is one of them.
 
     The parts of a loop are independent (integer sums, or disjoint output), so results never depend
-    on the number of threads. The threads belong to one fit: fits in several threads do not meet.
-    Plain queues instead of an executor: a tree has many loops, each shorter than a millisecond.
+    on the number of threads. Plain queues instead of an executor: a tree has many short loops.
     """
 
     def __init__(self, n_threads: int = 1) -> None:
@@ -116,12 +111,7 @@ class Threads:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -1,8 +1,7 @@
 """One tree on a small table in one call: the same tree as growing level by level.
 
-On small or sparse tables a node takes less time than a Python call. Only for features whose costs
-do not depend on each other. One function grows trees on both kinds of codes; what differs is
-overloaded by their class.
+Only for features whose costs do not depend on each other. One function grows trees on both kinds of
+codes; what differs is overloaded by their class.
 
 Notation
 --------
@@ -12,8 +11,6 @@ bounds   ``bounds[q]`` = (start, stop) of the node's run of ``order``
 slot     ``slot[q]`` = the row of its histogram
 asked    features that the parent could still be split on: siblings share the list
 """
-
-from __future__ import annotations
 
 import numpy as np
 from numba import njit
@@ -59,18 +56,11 @@ def build_dense(codes, columns, packed, order, start, stop, features, ordered, h
     """All cells of the node's rows."""
     offset, n_bins, _ = columns
     gather(packed, order, start, stop, ordered)
+    in_order = stop - start == packed.shape[0]  # all rows
     dense_histograms(
-        codes.codes,
-        order[start:stop],
-        ordered[start:stop],
-        stop - start == packed.shape[0],  # all rows, and so in their order
-        features,
-        offset,
-        n_bins,
-        0,
-        features.shape[0],
-        histogram_out,
-    )
+        codes.codes, order[start:stop], ordered[start:stop], in_order, features, offset, n_bins,
+        0, features.shape[0], histogram_out,
+    )  # fmt: skip
 
 
 def partition_dense(codes, j, words, order, start, stop, column, scratch):
@@ -108,15 +98,11 @@ def partition_sparse(codes, j, words, order, start, stop, column, scratch):
 def fill_words(bins, first, n, is_categorical, split, steps, words_out):
     """The codes that go left, as 256 bits."""
     words_out[:] = 0
-    last = split[0]
+    order = np.arange(256)
     if is_categorical:
-        order = np.empty(256, np.int64)
         order_categories(bins, first, n, steps, order)
-        for b in range(last + 1):
-            words_out[order[b] >> 6] |= np.uint64(1) << np.uint64(order[b] & 63)
-    else:
-        for b in range(last + 1):
-            words_out[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
+    for b in range(split[0] + 1):
+        words_out[order[b] >> 6] |= np.uint64(1) << np.uint64(order[b] & 63)
     if split[1] > 0:
         words_out[3] |= np.uint64(1) << np.uint64(63)
 

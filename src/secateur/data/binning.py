@@ -214,24 +214,9 @@ def _bin_sparse(
     n_seen, seen_weight = int(is_seen.sum()), float(weight[is_seen].sum())
 
     def some_columns(start: int, stop: int) -> None:
-        bin_sparse_columns(
-            indptr,
-            indices,
-            data,
-            weight,
-            is_seen,
-            n_seen,
-            seen_weight,
-            max_bins,
-            cut_start,
-            start,
-            stop,
-            cuts,
-            n_cuts,
-            codes,
-            zero_code,
-            cells.has_missing,
-        )
+        given, seen = (indptr, indices, data), (is_seen, n_seen, seen_weight)
+        out = (cuts, n_cuts, codes, zero_code, cells.has_missing)
+        bin_sparse_columns(given, weight, seen, max_bins, cut_start, start, stop, out)
 
     threads.run(some_columns, table.n_features, 256)
     cells.n_bins[:] = n_cuts + 1

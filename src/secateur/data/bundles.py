@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secateur._kernels.bundling import bundle_pairs, count_pairs, mark_pairs, number_pairs
+from secateur._kernels.bundling import bundle_pairs, mark_pairs
 from secateur._kernels.records import N_CODES
 from secateur._kernels.threads import Threads
 from secateur.typing import AnyArray, BoolArray, CodeArray, IntArray
@@ -74,7 +74,8 @@ def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[in
     for j in few.tolist():
         column = np.ascontiguousarray(codes[j, ::step])
         for g in range(max(0, len(groups) - N_OPEN), len(groups)):
-            if count_pairs(sums[g], column, seen) <= SAMPLED_CODES:
+            mark_pairs(sums[g], column, seen)
+            if np.count_nonzero(seen) <= SAMPLED_CODES:
                 groups[g].append(j)
                 break
         else:
@@ -88,14 +89,14 @@ def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[in
 
 def _add(column: CodeArray, bundled: CodeArray, seen: AnyArray) -> IntArray | None:
     """Join one more column; returns the pair of each new code, None if they are too many."""
-    number = np.zeros(len(seen), np.uint8)
-    pair = np.zeros(N_CODES, np.int64)
     mark_pairs(bundled, column, seen)
-    n = number_pairs(seen, number, pair)
-    if n < 0:
+    pairs = np.flatnonzero(seen)
+    if len(pairs) > N_CODES:
         return None
+    number = np.zeros(len(seen), np.uint8)
+    number[pairs] = np.arange(len(pairs))
     bundle_pairs(column, number, bundled)
-    return pair
+    return np.pad(pairs, (0, N_CODES - len(pairs)))
 
 
 def _join(codes: CodeArray, group: list[int], bundled: CodeArray, own: CodeArray) -> list[int]:

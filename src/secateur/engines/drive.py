@@ -37,24 +37,12 @@ def drive(
     interrupt keeps the complete steps, with ``StopReason.INTERRUPTED``; without any it is raised
     again. A ``ClusterError`` is raised with these steps as its ``path``.
 
-    Parameters
-    ----------
-    trace : iterator of Step
-        The algorithm. It is closed at the end, if it can be. A generator may return the
-        ``StopReason`` for which it ended; otherwise it has ``FINISHED``.
-    feature_names : sequence of str
-    algorithm : str
-    costs : callable, default=None
-        From the features in order of entry to their total cost. None keeps the costs of the steps.
-    score : callable, default=None
-        From a raw step to its score, or to None. None keeps the scores of the steps.
-    rules : sequence of StoppingRule, default=()
-        Asked after each raw step; the first that gives a reason ends the run. Limits
-        (``is_limit``) are asked before the step is scored, and keep the step that crosses them out.
-    on_step : callable, default=None
-        Called with each raw step once it is part of the path.
-    parameters, penalty_name, cost_unit
-        Stored in the path.
+    ``trace``, the algorithm, is closed at the end; a generator may return the ``StopReason`` for
+    which it ended, otherwise it has ``FINISHED``. ``costs`` of features in order of entry and
+    ``score`` of a raw step replace those of the steps. ``rules`` are asked after each raw step, and
+    the first that gives a reason ends the run; limits (``is_limit``) are asked before the step is
+    scored, and keep out the step that crosses them. ``on_step`` is called with each raw step once
+    it is part of the path. All else is stored in the path.
 
     Examples
     --------
@@ -89,9 +77,7 @@ def drive(
             error.path = run.path(StopReason.INTERRUPTED, **metadata)
         raise
     finally:
-        close = getattr(trace, "close", None)
-        if close is not None:
-            close()
+        getattr(trace, "close", lambda: None)()
     return run.path(reason, **metadata)
 
 
@@ -110,19 +96,18 @@ class _Run:
 
     def path(self, reason: StopReason, **metadata: Any) -> SelectionPath:
         """What there is so far."""
-        steps = tuple(self.kept)
-        return SelectionPath(steps=steps, stop_reason=reason, versions=versions(), **metadata)
+        return SelectionPath(tuple(self.kept), reason, versions=versions(), **metadata)
 
     def take(self, raw: Step) -> StopReason | None:
         """Add a raw step to the path; the reason to stop, if there is one."""
         step = self._with_cost(raw)
-        reason = self._ask([rule for rule in self.rules if _is_limit(rule)], step, n_arriving=1)
+        reason = self._ask(step, are_limits=True)
         if reason is not None:
             return reason  # before the step is scored: it is not part of the path
         step = self._add(step)
         if self.on_step is not None:
             self.on_step(step)
-        return self._ask([rule for rule in self.rules if not _is_limit(rule)], step)
+        return self._ask(step, are_limits=False)
 
     def _with_cost(self, raw: Step) -> Step:
         if self.costs is None:
@@ -143,26 +128,20 @@ class _Run:
             self.kept.append(added)
         return added
 
-    def _ask(
-        self, rules: Sequence[StoppingRule], step: Step, n_arriving: int = 0
-    ) -> StopReason | None:
-        n_raw_steps = len(self.best_utilities) + n_arriving
+    def _ask(self, step: Step, *, are_limits: bool) -> StopReason | None:
+        """Ask the limits about a step that arrives, or the other rules about one that is there."""
         elapsed = perf_counter() - self.started
-        history = History(step, n_raw_steps, elapsed, self.best_utilities)
+        history = History(step, len(self.best_utilities) + are_limits, elapsed, self.best_utilities)
+        rules = (r for r in self.rules if bool(getattr(r, "is_limit", False)) == are_limits)
         reasons = (rule.reason(history) for rule in rules)
         return next((reason for reason in reasons if reason is not None), None)
 
 
-def _is_limit(rule: StoppingRule) -> bool:
-    return bool(getattr(rule, "is_limit", False))
-
-
 def _same_lifetime(a: Step, b: Step) -> bool:
-    same_penalty = a.penalty == b.penalty or (math.isnan(a.penalty) and math.isnan(b.penalty))
-    same_support = same_penalty and np.array_equal(a.support, b.support)
-    # where there are several tasks, each has the same features
+    """Whether penalty and support are the same, of each task where there are several."""
     return (
-        same_support
+        np.array_equal(a.penalty, b.penalty, equal_nan=True)
+        and np.array_equal(a.support, b.support)
         and a.supports.keys() == b.supports.keys()
         and all(np.array_equal(a.supports[name], b.supports[name]) for name in a.supports)
     )

@@ -1,11 +1,13 @@
 """Search along a falling penalty: a step for each penalty, scored on the validation rows of folds.
 
 A family of models supplies a `PenaltyEngine`; `search_penalties` makes a `PathSearch` of it, and
-`search_path` turns one search, or several variants of it, into a `SelectionPath`.
+`search_path` turns one search, or several variants of it, into a `SelectionPath`. `FoldLosses` are
+the losses of validation rows, `pool` is their mean over folds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -13,14 +15,99 @@ from typing import Any, Protocol
 import numpy as np
 
 from secateur.engines.drive import drive
-from secateur.engines.fold_losses import FoldLosses, first_near_best, pool
 from secateur.path.cutting import Best
 from secateur.path.path import SelectionPath
-from secateur.path.step import Score, Step
+from secateur.path.step import Origin, Score, Step
 from secateur.path.stopping import StoppingRule, StopReason
+from secateur.typing import FloatArray
 
 # Penalties tried between the last with few enough features and the first with too many.
 MAX_BISECTIONS = 3
+
+
+class FoldLosses:
+    """The losses of the validation rows of one fold, with the sums that a pooled score needs.
+
+    With ``counts`` a weight of 2 stands for two rows rather than for one row that counts twice.
+
+    >>> FoldLosses(np.array([1.0, 3.0]), np.ones(2)).mean
+    2.0
+    """
+
+    __slots__ = ("losses", "mean", "moments", "squared_weights", "weight", "weights")
+
+    def __init__(self, losses: FloatArray, weight: FloatArray, *, counts: bool = False) -> None:
+        self.losses, self.weights = losses, weight
+        self.weight = float(weight.sum())
+        self.mean = float(weight @ losses) / self.weight
+        # For the sum of w^2 (loss - m)^2 at a mean m that is known only later; w of counted rows.
+        squared = self.squared_weights = weight if counts else weight * weight
+        self.moments = np.array([squared @ (losses * losses), squared @ losses, squared.sum()])
+
+    @classmethod
+    def joined(cls, parts: Sequence[FoldLosses], units: Sequence[float]) -> FoldLosses:
+        """The losses of all parts, those of each part divided by its unit.
+
+        >>> parts = [FoldLosses(np.array([loss]), np.ones(1)) for loss in (1.0, 6.0)]
+        >>> FoldLosses.joined(parts, [1.0, 2.0]).mean
+        2.0
+        """
+        whole = cls.__new__(cls)
+        whole.weight = sum(part.weight for part in parts)
+        pairs = list(zip(parts, units, strict=True))
+        whole.mean = sum(part.mean / unit * part.weight for part, unit in pairs) / whole.weight
+        scaled = [part.moments / np.array([unit * unit, unit, 1.0]) for part, unit in pairs]
+        whole.moments = np.sum(scaled, axis=0)
+        whole.losses = np.concatenate([part.losses / unit for part, unit in pairs])
+        whole.weights = np.concatenate([part.weights for part in parts])
+        whole.squared_weights = np.concatenate([part.squared_weights for part in parts])
+        return whole
+
+
+def pool(folds: Sequence[FoldLosses], *, origin: Origin, metric: str) -> Score:
+    """The mean loss over all folds, with its standard error over rows.
+
+    Over rows, not over folds: folds are few, and share their training rows.
+    """
+    total = sum(fold.weight for fold in folds)
+    mean = sum(fold.mean * fold.weight for fold in folds) / total
+    squares, firsts, weights = np.sum([fold.moments for fold in folds], axis=0)
+    variance = max(0.0, squares - 2.0 * mean * firsts + mean * mean * weights)
+    means = tuple(fold.mean for fold in folds)
+    return Score(mean, math.sqrt(variance) / total, means, origin, metric)
+
+
+def difference(folds: Sequence[FoldLosses], others: Sequence[FoldLosses]) -> tuple[float, float]:
+    """The mean paired difference of two models' losses on the same rows, and its standard error.
+
+    >>> one = FoldLosses(np.array([1.0, 5.0, 9.0]), np.ones(3))
+    >>> other = FoldLosses(np.array([0.0, 4.0, 8.5]), np.ones(3))
+    >>> mean, standard_error = difference([one], [other])
+    >>> round(mean, 4), round(standard_error, 4)
+    (0.8333, 0.1361)
+    """
+    pairs = list(zip(folds, others, strict=True))
+    total = sum(one.weight for one in folds)
+    mean = sum((one.mean - other.mean) * one.weight for one, other in pairs) / total
+    variance = sum(
+        float(one.squared_weights @ (one.losses - other.losses - mean) ** 2) for one, other in pairs
+    )
+    return mean, math.sqrt(variance) / total
+
+
+def first_near_best(models: Sequence[Sequence[FoldLosses]]) -> int:
+    """The first model within one standard error of the best one, of their paired difference."""
+    means = [pool(each, origin="held_out", metric="loss").mean for each in models]
+    usable = [number for number, mean in enumerate(means) if math.isfinite(mean)]
+    if not usable:
+        return 0
+    best = min(usable, key=lambda number: means[number])
+
+    def is_near(number: int) -> bool:
+        worse, standard_error = difference(models[number], models[best])
+        return number == best or worse <= standard_error
+
+    return next(number for number in usable if is_near(number))
 
 
 class PenaltyEngine(Protocol):
@@ -86,20 +173,12 @@ def search_path(variants: Sequence[PathSearch], **metadata: Any) -> SelectionPat
 
 
 def choose_variant(variants: Sequence[PathSearch], paths: Sequence[SelectionPath]) -> int:
-    """The first variant whose best step is not clearly worse than the best step of all.
-
-    Clearly worse: by more than one standard error of the paired differences of row losses.
-    """
+    """The first variant whose best step is within one standard error of the best step of all."""
     if len(paths) == 1 or any(not variant.losses for variant in variants[: len(paths)]):
         return 0
-    steps = [_best_step(path) for path in paths]
-    losses = [each.losses[step.penalty] for each, step in zip(variants, steps, strict=False)]
-    return first_near_best(losses)
-
-
-def _best_step(path: SelectionPath) -> Step:
-    """The step with the best score; the first where no score is finite."""
-    return path[Best().choose(path) if np.isfinite(path.utilities).any() else 0]
+    best = [Best().choose(path) if np.isfinite(path.utilities).any() else 0 for path in paths]
+    tried = zip(variants, paths, best, strict=False)
+    return first_near_best([each.losses[path[index].penalty] for each, path, index in tried])
 
 
 def search_penalties(
@@ -120,8 +199,7 @@ def search_penalties(
     a support that is nearer to the limit. ``keep_losses`` if variants are to be compared.
     """
     losses: dict[float, Sequence[FoldLosses]] = {}
-    kept = losses if keep_losses else None
-    steps = _trace(engine, penalties, done or {}, max_features, kept)
+    steps = _trace(engine, penalties, done or {}, max_features, losses if keep_losses else None)
     return PathSearch(steps, None, rules, on_step, penalty_name, losses)
 
 

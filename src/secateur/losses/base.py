@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,37 +11,16 @@ from secateur.exceptions import InputError
 from secateur.typing import FloatArray
 
 
-def fixed_point_exponent(values: FloatArray) -> int:
-    """Largest safe power of two by which to scale ``values`` before rounding to int64.
+def fixed_point_sum(values: FloatArray) -> float:
+    """Sum that is the same bit for bit in every order of the rows: of rounded integers.
 
-    The sum of ``n`` numbers, each at most ``2**(61 - n.bit_length())``, stays below ``2**61``.
+    They are scaled by the largest power of two at which n of them stay below ``2**61``.
 
-    Examples
-    --------
-    >>> fixed_point_exponent(np.array([0.75, 0.5, 0.25]))
-    59
-    """
-    largest = float(np.max(np.abs(values), initial=0.0))
-    return 61 - math.frexp(largest)[1] - len(values).bit_length()
-
-
-def fixed_point_sum(values: FloatArray, exponent: int | None = None) -> float:
-    """Sum that is the same bit for bit in every order of the rows.
-
-    Each value is rounded to a multiple of ``2**-exponent``, then the integers are summed.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-    exponent : int, default: :func:`fixed_point_exponent` of ``values``
-        To sum over parts of the rows, give the exponent of all rows: the parts then add up exactly.
-
-    Examples
-    --------
     >>> fixed_point_sum(np.array([0.5, 1.0, -0.25]))
     1.25
     """
-    power = fixed_point_exponent(values) if exponent is None else exponent
+    largest = float(np.max(np.abs(values), initial=0.0))
+    power = 61 - math.frexp(largest)[1] - len(values).bit_length()
     whole = np.rint(np.ldexp(values, power)).astype(np.int64)
     return math.ldexp(float(whole.sum()), -power)
 
@@ -48,8 +28,6 @@ def fixed_point_sum(values: FloatArray, exponent: int | None = None) -> float:
 def exact_mean(values: FloatArray, weights: FloatArray) -> float:
     """Weighted mean that does not depend on the order of the rows.
 
-    Examples
-    --------
     >>> exact_mean(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
     2.0
     """
@@ -69,8 +47,6 @@ def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> 
 
     Rows are sorted by (value, weight), so the result does not depend on their order in the data.
 
-    Examples
-    --------
     >>> weighted_quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), 0.5)
     2.0
     """
@@ -93,6 +69,8 @@ class LossBase:
     ----------
     name : str
     n_outputs : int
+    n_classes : int
+        The number of classes whose codes the target holds; 0 for a target of numbers.
     constant_hessian : bool
         True if the hessian is 1 for all rows.
     leaf_quantile : float or None
@@ -102,12 +80,14 @@ class LossBase:
 
     name: str
     n_outputs: int = 1
+    n_classes: int = 0
     constant_hessian: bool = False
     leaf_quantile: float | None = None
+    _parameters: ClassVar[tuple[str, ...]] = ()
 
     def __repr__(self) -> str:
-        settings = ", ".join(f"{key}={value!r}" for key, value in self._settings().items())
-        return f"{type(self).__name__}({settings})"
+        parameters = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._parameters)
+        return f"{type(self).__name__}({parameters})"
 
     def baseline(self, target: FloatArray, weight: FloatArray) -> FloatArray:
         """Best constant raw prediction, shape (n_outputs,); the same in every order of rows."""
@@ -124,6 +104,16 @@ class LossBase:
                 f"The target must be finite. Got {n_bad} missing or infinite values. "
                 "Drop these rows or fill them in."
             )
+        if self.n_classes:
+            self._check_codes(target)
+
+    def _check_codes(self, target: FloatArray) -> None:
+        wrong = (target != np.floor(target)) | (target < 0) | (target >= self.n_classes)
+        if wrong.any():
+            raise InputError(
+                f"The target must hold class codes 0 to {self.n_classes - 1}. "
+                f"Got {float(target[wrong][0])}. Encode the labels first."
+            )
 
     def response(self, raw: FloatArray) -> FloatArray:
         """Prediction on the scale of the target: (n_rows,), or (n_rows, n_classes)."""
@@ -132,7 +122,3 @@ class LossBase:
 
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float | FloatArray:
         raise NotImplementedError
-
-    def _settings(self) -> dict[str, object]:
-        """Parameters of the constructor, for ``repr``."""
-        return {}

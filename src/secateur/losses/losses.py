@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
+from scipy.special import xlogy
 
 from secateur._kernels import losses as kernels
 from secateur.exceptions import InputError, ParameterError
 from secateur.losses.base import LossBase, exact_mean, fixed_point_sum, weighted_quantile
-from secateur.typing import FloatArray
+from secateur.typing import FloatArray, Loss
 
 SMALLEST_SHARE = float(np.finfo(np.float64).eps)
 """Smallest share of a class: the log odds of a class without rows stay at about 36."""
@@ -19,14 +21,7 @@ MAX_STEPS = 100
 
 
 class SquaredError(LossBase):
-    """Half squared error, ``(y - raw)^2 / 2``; the negative gradient is the residual.
-
-    Examples
-    --------
-    >>> loss = SquaredError()
-    >>> loss.baseline(np.array([1.0, 2.0, 6.0]), np.ones(3))
-    array([3.])
-    """
+    """Half squared error, ``(y - raw)^2 / 2``; the negative gradient is the residual."""
 
     name: str = "squared_error"
     constant_hessian: bool = True
@@ -47,22 +42,11 @@ class SquaredError(LossBase):
 
 
 class Quantile(LossBase):
-    """Pinball loss: ``level * r`` for a residual ``r >= 0``, ``(level - 1) * r`` below.
-
-    Parameters
-    ----------
-    level : float
-        The quantile to estimate, strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> loss = Quantile(0.9)
-    >>> loss.baseline(np.arange(1.0, 11.0), np.ones(10))
-    array([9.])
-    """
+    """Pinball loss: ``level * r`` for a residual ``r >= 0``, ``(level - 1) * r`` below."""
 
     name: str = "quantile"
     constant_hessian: bool = True
+    _parameters: ClassVar[tuple[str, ...]] = ("level",)
 
     def __init__(self, level: float) -> None:
         if not 0.0 < level < 1.0:
@@ -89,28 +73,16 @@ class Quantile(LossBase):
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
         return weighted_quantile(target, weight, self.level)
 
-    def _settings(self) -> dict[str, object]:
-        return {"level": self.level}
-
 
 class AbsoluteError(Quantile):
-    """Absolute error, ``|y - raw|``; the negative gradient is the sign of the residual.
-
-    Examples
-    --------
-    >>> loss = AbsoluteError()
-    >>> loss.baseline(np.array([1.0, 2.0, 60.0]), np.ones(3))
-    array([2.])
-    """
+    """Absolute error, ``|y - raw|``; the negative gradient is the sign of the residual."""
 
     name: str = "absolute_error"
+    _parameters: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         super().__init__(0.5)
         self._slopes = (1.0, 1.0)
-
-    def _settings(self) -> dict[str, object]:
-        return {}
 
 
 class Huber(LossBase):
@@ -119,20 +91,10 @@ class Huber(LossBase):
     The hessian is 1 inside and ``delta / |r|`` outside, the curvature of the parabola that
     touches the loss at r and lies above it: a Newton leaf is then one step of iteratively
     re-weighted least squares.
-
-    Parameters
-    ----------
-    delta : float
-        Residual beyond which a row counts by its absolute error, in units of the target.
-
-    Examples
-    --------
-    >>> loss = Huber(delta=1.0)
-    >>> loss.baseline(np.array([0.0, 0.0, 0.5, 100.0]), np.ones(4))
-    array([0.5])
     """
 
     name: str = "huber"
+    _parameters: ClassVar[tuple[str, ...]] = ("delta",)
 
     def __init__(self, delta: float) -> None:
         if not (delta > 0.0 and math.isfinite(delta)):
@@ -174,20 +136,11 @@ class Huber(LossBase):
                 break
         return centre
 
-    def _settings(self) -> dict[str, object]:
-        return {"delta": self.delta}
-
 
 class Poisson(LossBase):
     """Half Poisson deviance, ``y log(y / mu) - y + mu`` with ``mu = exp(raw)``.
 
     Raw predictions beyond plus or minus 300 count as 300, so that nothing overflows.
-
-    Examples
-    --------
-    >>> loss = Poisson()
-    >>> loss.response(loss.baseline(np.array([0.0, 1.0, 5.0]), np.ones(3))[:, None])
-    array([2.])
     """
 
     name: str = "poisson"
@@ -206,7 +159,7 @@ class Poisson(LossBase):
         return mean
 
     def check_target(self, target: FloatArray) -> None:
-        """Raise InputError if the target has a negative value, or is zero everywhere."""
+        """Raise InputError if the target has a negative value."""
         super().check_target(target)
         smallest = float(target.min())
         if smallest < 0.0:
@@ -214,32 +167,22 @@ class Poisson(LossBase):
                 f"The target must be >= 0 for the loss 'poisson'. Got {smallest}. "
                 "Use loss='squared_error' for targets with negative values."
             )
-        self._check_positive(float(target.max()))
 
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
         mean = exact_mean(target, weight)
-        self._check_positive(mean)
-        return math.log(mean)
-
-    def _check_positive(self, size: float) -> None:
-        if not size > 0.0:
+        if not mean > 0.0:
             raise InputError(
                 "The target must have a positive sum for the loss 'poisson'. Got only zeros. "
                 "Check that the right column is the target."
             )
+        return math.log(mean)
 
 
 class Logistic(LossBase):
-    """Log loss in nats, ``log(1 + exp(raw)) - y * raw``, for class codes 0 and 1.
-
-    Examples
-    --------
-    >>> loss = Logistic()
-    >>> loss.response(np.array([[0.0]]))
-    array([[0.5, 0.5]])
-    """
+    """Log loss in nats, ``log(1 + exp(raw)) - y * raw``, for class codes 0 and 1."""
 
     name: str = "log_loss"
+    n_classes: int = 2
     gradients = staticmethod(kernels.logistic_gradients)
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
@@ -251,7 +194,7 @@ class Logistic(LossBase):
     def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
         """Minus the entropy of ``(q, 1 - q)``, q = y + slope."""
         share = np.clip(target + slope[0], 0.0, 1.0)
-        value: FloatArray = plogp(share) + plogp(1.0 - share)
+        value: FloatArray = xlogy(share, share) + xlogy(1.0 - share, 1.0 - share)
         return value
 
     def response(self, raw: FloatArray) -> FloatArray:
@@ -259,11 +202,6 @@ class Logistic(LossBase):
         probability = np.empty((raw.shape[1], 2))
         kernels.logistic_probabilities(raw, probability)
         return probability
-
-    def check_target(self, target: FloatArray) -> None:
-        """Raise InputError unless the target holds 0 and 1."""
-        super().check_target(target)
-        check_class_codes(target, 2)
 
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
         share = exact_mean(target, weight)
@@ -275,28 +213,18 @@ class Multinomial(LossBase):
     """Log loss in nats, ``log(sum_k exp(raw_k)) - raw_y``, for class codes 0 to n_classes - 1.
 
     The hessian is the diagonal ``p_k (1 - p_k)`` of the full one, one tree per class.
-
-    Parameters
-    ----------
-    n_classes : int
-        At least 2.
-
-    Examples
-    --------
-    >>> loss = Multinomial(n_classes=4)
-    >>> loss.response(np.zeros((4, 1)))
-    array([[0.25, 0.25, 0.25, 0.25]])
     """
 
     name: str = "log_loss"
     gradients = staticmethod(kernels.multinomial_gradients)
+    _parameters: ClassVar[tuple[str, ...]] = ("n_classes",)
 
     def __init__(self, n_classes: int) -> None:
         if n_classes < 2:
             raise ParameterError(
                 f"'n_classes' must be >= 2. Got {n_classes}. Give a target with several classes."
             )
-        self.n_outputs: int = int(n_classes)
+        self.n_outputs = self.n_classes = int(n_classes)
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
         """``log(sum_k exp(raw_k)) - raw_y``."""
@@ -308,7 +236,8 @@ class Multinomial(LossBase):
         """Minus the entropy of q, ``q_k = [y = k] + slope_k``."""
         share = slope.copy()
         share[target.astype(np.int64), np.arange(len(target))] += 1.0
-        value: FloatArray = plogp(np.clip(share, 0.0, 1.0)).sum(axis=0)
+        share = np.clip(share, 0.0, 1.0)
+        value: FloatArray = xlogy(share, share).sum(axis=0)
         return value
 
     def response(self, raw: FloatArray) -> FloatArray:
@@ -317,11 +246,6 @@ class Multinomial(LossBase):
         kernels.multinomial_probabilities(raw, probability)
         return probability
 
-    def check_target(self, target: FloatArray) -> None:
-        """Raise InputError unless the target holds class codes."""
-        super().check_target(target)
-        check_class_codes(target, self.n_outputs)
-
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> FloatArray:
         codes = range(self.n_outputs)
         shares = [exact_mean((target == code).astype(np.float64), weight) for code in codes]
@@ -329,25 +253,43 @@ class Multinomial(LossBase):
         # The softmax ignores a common shift; the centred vector is the shortest.
         return np.asarray(log_shares - log_shares.mean(), dtype=np.float64)
 
-    def _settings(self) -> dict[str, object]:
-        return {"n_classes": self.n_outputs}
+
+LOSS_NAMES = ("squared_error", "log_loss", "absolute_error", "huber", "poisson", "quantile")
 
 
-def plogp(share: FloatArray) -> FloatArray:
-    """``p log p``, which is 0 at 0.
+def get_loss(
+    name: str,
+    *,
+    n_classes: int | None = None,
+    quantile: float | None = None,
+    delta: float | None = None,
+) -> Loss:
+    """The loss of a given name; parameters that it does not have are ignored.
 
-    >>> plogp(np.array([0.0, 1.0]))
-    array([0., 0.])
+    "log_loss" needs ``n_classes`` (two classes have one raw output, more have one per class),
+    "quantile" needs ``quantile``, and "huber" ``delta``, the residual beyond which a row counts by
+    its absolute error.
+
+    >>> get_loss("log_loss", n_classes=3)
+    Multinomial(n_classes=3)
     """
-    value: FloatArray = share * np.log(np.where(share > 0.0, share, 1.0))
-    return value
+    for loss in (SquaredError, AbsoluteError, Poisson):
+        if name == loss.name:
+            return loss()
+    if name == "log_loss":
+        count = int(_needed("n_classes", n_classes, name))
+        return Logistic() if count == 2 else Multinomial(count)
+    if name == "huber":
+        return Huber(_needed("delta", delta, name))
+    if name == "quantile":
+        return Quantile(_needed("quantile", quantile, name))
+    known = ", ".join(map(repr, LOSS_NAMES))
+    raise ParameterError(f"'loss' must be one of {known}. Got {name!r}. Choose one of these names.")
 
 
-def check_class_codes(target: FloatArray, n_classes: int) -> None:
-    """Raise InputError unless the target holds whole numbers from 0 to ``n_classes - 1``."""
-    wrong = (target != np.floor(target)) | (target < 0) | (target >= n_classes)
-    if wrong.any():
-        raise InputError(
-            f"The target must hold class codes 0 to {n_classes - 1}. "
-            f"Got {float(target[wrong][0])}. Encode the labels first."
+def _needed(parameter: str, value: float | None, name: str) -> float:
+    if value is None:
+        raise ParameterError(
+            f"The loss {name!r} needs {parameter!r}. Got None. Give {parameter!r} with this loss."
         )
+    return value

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from secateur.data.problem import Fold
-from secateur.engines.fold_losses import FoldLosses
+from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.model_selection.folds import outer_folds
 from secateur.model_selection.processes import n_processes, results_of

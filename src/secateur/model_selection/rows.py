@@ -20,7 +20,7 @@ from secateur.data.problem import Fold
 from secateur.data.target import Target, TargetType, guess_target_type, read_target
 from secateur.data.tasks import read_keys
 from secateur.data.weights import read_weights
-from secateur.engines.fold_losses import FoldLosses
+from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import InputError, some_of
 from secateur.model_selection.folds import group_folds, is_drawn, read_groups
 from secateur.model_selection.scorers import Metric, prepared, with_threads

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from secateur.data.tasks import rows_by_key
 from secateur.data.weights import are_counts
-from secateur.engines.fold_losses import FoldLosses, pool
+from secateur.engines.path_search import FoldLosses, pool
 from secateur.exceptions import ParameterError
 from secateur.path.step import Score
 from secateur.typing import AnyArray, FloatArray

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secateur.data.target import TargetType
-from secateur.engines.fold_losses import FoldLosses
+from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import ParameterError
 from secateur.model_selection.encoding import AsNumbers, on_numbers
 from secateur.model_selection.rows import Rows

@@ -21,7 +21,7 @@ from secateur.engines.boosted.engine import (
     penalty_grid,
 )
 from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.exceptions import InputError
 from secateur.execution.local import RowStore, row_store_of

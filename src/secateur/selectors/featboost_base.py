@@ -12,7 +12,7 @@ from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import bin_table
 from secateur.data.problem import Fold, Problem
 from secateur.data.target import TargetType
-from secateur.engines.boosted.params import BoostingParams
+from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.featboost.evaluator import Evaluator
 from secateur.engines.featboost.forward import ForwardParams, ForwardSelection
 from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourTargets, ScaledTable

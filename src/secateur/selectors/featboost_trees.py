@@ -15,9 +15,8 @@ from secateur.data.costs import as_costs
 from secateur.data.problem import Fold, Problem, all_rows
 from secateur.data.weights import are_counts
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.params import BoostingParams
-from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
-from secateur.engines.boosted.whole_tree import SmallTrees
+from secateur.engines.boosted.small_trees import SmallTrees
+from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
 from secateur.losses import get_loss
 from secateur.typing import AnyArray, FloatArray, IntArray

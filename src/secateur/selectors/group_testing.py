@@ -61,7 +61,7 @@ def check_design(settings: GroupTesting, n_features: int, n_rows: int, exact: st
     """Refuse what does not fit into memory; warn where an exact search is cheaper."""
     design = GroupDesign.of(n_features, settings)
     require_memory(
-        design.n_bytes(n_rows),
+        design.n_groups * n_rows,
         f"The sums of {design.n_groups:,} groups of features",
         "Raise 'leaf_size', lower 'expected_features', or raise 'delta'.",
     )

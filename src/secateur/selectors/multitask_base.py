@@ -14,10 +14,15 @@ from secateur.data.problem import Fold
 from secateur.data.table import Table
 from secateur.data.target import Target
 from secateur.data.tasks import all_classes, read_keys, rows_by_key
-from secateur.engines.boosted.common_trees import TASK_SPLIT_PENALTIES, CommonData
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.multitask import TaskData, TasksData, TasksModel
+from secateur.engines.boosted.multitask import (
+    TASK_SPLIT_PENALTIES,
+    CommonData,
+    TaskData,
+    TasksData,
+    TasksModel,
+)
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.execution.local import row_store_of
 from secateur.model_selection.folds import default_folds, draw_folds, is_drawn

@@ -8,7 +8,6 @@ from secateur._kernels.bundling import spread_bins
 from secateur._kernels.histogram import dense_histograms, sparse_by_column, sparse_by_row
 from secateur._kernels.records import N_CODES, DenseCodes, SparseCodes
 from secateur._kernels.splitting import search_rows
-from secateur.data.bundles import BundledCodes
 from secateur.execution.blocks import PackedArray, RowArray, RowBlock
 from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
 
@@ -54,11 +53,7 @@ def unpack_histograms(sent: IntArray, features: list[IntArray], offset: IntArray
 
 
 def bins_of(features: IntArray, offset: IntArray) -> IntArray:
-    """The positions of all bins of some features in a histogram.
-
-    >>> bins_of(np.array([0, 2]), np.array([0, 2, 5, 7]))
-    array([0, 1, 5, 6])
-    """
+    """The positions of all bins of some features in a histogram."""
     widths = offset[features + 1] - offset[features]
     starts = np.repeat(offset[features] - np.cumsum(widths) + widths, widths)
     bins: IntArray = starts + np.arange(len(starts))
@@ -79,7 +74,7 @@ def search_node(
     codes = columns.codes.codes  # dense: sparse blocks are never searched like this
     block.threads.run(
         lambda first, last: search_rows(
-            codes, *rows, features, shape, total, *limits, first, last, found
+            codes, rows, features, shape, total, *limits, first, last, found
         ),
         len(features),
         features_per_thread(len(rows[0])),
@@ -101,32 +96,20 @@ def features_per_thread(n_rows: int) -> int:
 def _dense_node(
     block: RowBlock, held: DenseCodes, node: int, features: IntArray, out: IntArray
 ) -> None:
-    columns = block.columns
+    columns, bundles = block.columns, block.columns.bundles
     shape = (columns.offset, columns.n_bins)
-    if columns.bundles is None:
+    if bundles is None:
         _add_up(block, held.codes, node, features, shape, out)
         return
-    is_bundled, needed = columns.bundles.parted(features)
+    is_bundled, needed = bundles.parted(features)
     _add_up(block, held.codes, node, features[~is_bundled], shape, out)
-    if len(needed):
-        _bundle_node(block, columns.bundles, node, features[is_bundled], needed, out)
-
-
-def _bundle_node(
-    block: RowBlock,
-    bundles: BundledCodes,
-    node: int,
-    features: IntArray,
-    needed: IntArray,
-    out: IntArray,
-) -> None:
-    """Histograms of the bundles, split up by the codes of the features in them."""
-    columns, n_bundles = block.columns, len(bundles.codes)
-    built = np.empty((n_bundles, N_CODES), np.int64)
-    shape = (N_CODES * np.arange(n_bundles), np.full(n_bundles, N_CODES - 1))
-    _add_up(block, bundles.codes, node, needed, shape, built.reshape(-1))
-    own = (bundles.column, bundles.own)
-    spread_bins(built, *own, features, columns.offset, columns.n_bins, 0, len(features), out)
+    if len(needed):  # histograms of the bundles, split up by the codes of the features in them
+        n_bundles, features = len(bundles.codes), features[is_bundled]
+        built = np.empty((n_bundles, N_CODES), np.int64)
+        own_shape = (N_CODES * np.arange(n_bundles), np.full(n_bundles, N_CODES - 1))
+        _add_up(block, bundles.codes, node, needed, own_shape, built.reshape(-1))
+        own = (bundles.column, bundles.own)
+        spread_bins(built, *own, features, *shape, 0, len(features), out)
 
 
 def _add_up(
@@ -154,15 +137,10 @@ def _sparse_node(
     start, stop = block.bounds[node]
     rows = block.order[start:stop]
     asked = (held.zero_code, block.packed_by_row, rows, features, columns.offset, columns.n_bins)
-    if _has_few_cells(held, features, (stop - start) / columns.n_rows):
+    n_by_column = np.inf
+    if len(features) <= FEW_FEATURES * len(held.zero_code):
+        n_by_column = float((held.indptr[features + 1] - held.indptr[features]).sum())
+    if COLUMN_FACTOR * n_by_column < len(rows) / columns.n_rows * len(held.indices):
         sparse_by_column(held.indptr, held.indices, held.codes, *asked, out)
     else:
         sparse_by_row(held.row_start, held.row_bins, *asked, out)
-
-
-def _has_few_cells(held: SparseCodes, features: IntArray, share: float) -> bool:
-    """Whether the features have few stored cells compared with those of a share of the rows."""
-    if len(features) > FEW_FEATURES * len(held.zero_code):
-        return False
-    n_by_column = int((held.indptr[features + 1] - held.indptr[features]).sum())
-    return COLUMN_FACTOR * n_by_column < share * len(held.indices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +17,15 @@ from secateur.data.weights import are_counts
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.params import BoostingParams
 from secateur.engines.boosted.trace import trace_boosted
-from secateur.engines.boosted.trees import BoostedModel, Ensemble, Tree
-from secateur.engines.fold_losses import FoldLosses, pool
+from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
+from secateur.engines.path_search import FoldLosses, pool
 from secateur.execution.local import FitRows, MemoryRowStore, RowStore
 from secateur.path.step import Score, Step
 from secateur.typing import Executor, FloatArray, IntArray, Loss
+
+if TYPE_CHECKING:
+    from secateur.engines.boosted.multitask import TasksData
 
 GRID_POINTS = 8  # penalties that "auto" tries
 # The largest of them, as a share of the best gain that any single split has at the start.
@@ -31,7 +33,7 @@ GRID_TOP = 0.25
 GRID_BOTTOM = 0.002  # the smallest, likewise
 
 
-def penalty_grid(data: AnyData, params: BoostingParams) -> list[float]:
+def penalty_grid(data: BoostedData | TasksData, params: BoostingParams) -> list[float]:
     """Falling penalties, as shares of the best gain of a single split at the start."""
     top = data.best_gain(params)
     if top <= 0.0:
@@ -64,9 +66,7 @@ class ValidationRows:
     """Validation rows beside the training table."""
 
     def __init__(self, table: Table, target: FloatArray, weight: FloatArray) -> None:
-        self._table = table
-        self._target = target
-        self._weight = weight
+        self._table, self._target, self._weight = table, target, weight
         self._counts = are_counts(weight)
         self._ensemble: Ensemble | None = None
         self._n_rounds = 0
@@ -85,6 +85,21 @@ class ValidationRows:
         self._n_rounds = model.n_rounds
         losses = loss.pointwise(self._target, self._raw)
         return FoldLosses(losses, self._weight, counts=self._counts)
+
+
+class Run:
+    """A fit, not yet begun: its steps, and the losses of its validation rows."""
+
+    steps: Iterator[Step]
+    metric: str
+
+    def fold_losses(self, step: Step) -> FoldLosses:
+        """Losses of the validation rows at the latest step."""
+        raise NotImplementedError
+
+    def score(self, step: Step) -> Score:
+        """The inner score of the latest step."""
+        return pool([self.fold_losses(step)], origin="inner", metric=self.metric)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,13 +130,6 @@ class BoostedData:
         group_sums = None if self.groups is None else self.groups.codes
         return MemoryRowStore(self.columns, self.threads, group_sums)
 
-    def executor(self, fold: Fold) -> Executor:
-        """The executor of one fit."""
-        train, test = np.sort(fold.train), np.sort(fold.test)
-        n_outputs = self.loss.n_outputs
-        asked = FitRows(self.target, self.weight, train, test, n_outputs, self.category)
-        return self.where.executor(asked)
-
     @property
     def everything(self) -> Fold:
         """All rows train, or all of ``rows``; there are no validation rows."""
@@ -136,15 +144,8 @@ class BoostedData:
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of a single split at the start, divided by the mean cost of a feature."""
-        stump = replace(
-            params,
-            penalty=0.0,
-            max_depth=1,
-            n_rounds=1,
-            max_features=None,
-            cost_budget=None,
-            subsample=1.0,
-        )
+        stump = replace(params, max_depth=1, n_rounds=1, subsample=1.0, penalty=0.0)
+        stump = replace(stump, max_features=None, cost_budget=None)
         step = next(self.run(self.everything, stump).steps)
         gains = [float(tree.gain[0]) for tree in step.model.ensemble.rounds[0]]
         units = _root_errors(self, step.model.ensemble.baseline)
@@ -163,74 +164,31 @@ class BoostedData:
         done: Sequence[list[Tree]] = (),
     ) -> BoostedRun:
         """A fit on one fold, not yet begun; see `trace_boosted`."""
-        return BoostedRun(self, fold, params, feature_use, done=done)
+        train, test = np.sort(fold.train), np.sort(fold.test)
+        fit = (self.loss.n_outputs, self.category)
+        executor = self.where.executor(FitRows(self.target, self.weight, train, test, *fit))
+        given = (self.columns, self.loss, self.cost_model, params, self.threads)
+        plan = None if self.groups is None else self.groups.plan
+        steps = trace_boosted(executor, *given, plan, feature_use, done=done)
+        return BoostedRun(self, executor, steps, self.weight[test])
 
 
-class BoostedRun:
-    """One fit: its steps, and the losses of its validation rows."""
+class BoostedRun(Run):
+    """One fit of one task."""
 
     def __init__(
-        self,
-        data: BoostedData,
-        fold: Fold,
-        params: BoostingParams,
-        feature_use: FeatureUse | None = None,
-        *,
-        done: Sequence[list[Tree]] = (),
+        self, data: BoostedData, executor: Executor, steps: Iterator[Step], weight: FloatArray
     ) -> None:
-        self._data = data
-        self._weight = data.weight[np.sort(fold.test)]
+        self.steps, self.metric = steps, data.metric
+        self._data, self._executor, self._weight = data, executor, weight
         self._counts = are_counts(data.weight)
-        self._executor = data.executor(fold)
-        self.steps: Iterator[Step] = trace_boosted(
-            self._executor,
-            data.columns,
-            data.loss,
-            data.cost_model,
-            params,
-            data.threads,
-            None if data.groups is None else data.groups.plan,
-            feature_use,
-            done=done,
-        )
 
     def fold_losses(self, step: Step) -> FoldLosses:
         """Losses of the validation rows at the latest step."""
         if self._data.given is not None:
             return self._data.given.fold_losses(step, self._data.loss, self._data.threads)
-        losses = np.concatenate(self._executor.each(rows.held_losses, self._data.loss))
+        losses = np.concatenate(self._executor.each(rows.row_losses, self._data.loss, "held"))
         return FoldLosses(losses, self._weight, counts=self._counts)
-
-    def score(self, step: Step) -> Score:
-        """The inner score of the latest step."""
-        return pool([self.fold_losses(step)], origin="inner", metric=self._data.loss.name)
-
-
-class AnyRun(Protocol):
-    """A fit, of one task or of several."""
-
-    steps: Iterator[Step]
-
-    def fold_losses(self, step: Step) -> FoldLosses:
-        """Losses of the validation rows at the latest step."""
-
-
-class AnyData(Protocol):
-    """Rows that can be fitted again and again: of one task, or of several."""
-
-    @property
-    def everything(self) -> Fold:
-        """All rows train; there are no validation rows."""
-
-    @property
-    def metric(self) -> str:
-        """The name of the loss."""
-
-    def best_gain(self, params: BoostingParams) -> float:
-        """The best gain of a single split at the start, divided by the mean cost of a feature."""
-
-    def run(self, fold: Fold, params: BoostingParams) -> AnyRun:
-        """A fit on one fold, not yet begun."""
 
 
 class BoostedEngine:
@@ -243,7 +201,7 @@ class BoostedEngine:
 
     def __init__(
         self,
-        data: AnyData,
+        data: BoostedData | TasksData,
         params: BoostingParams,
         folds: Sequence[Fold],
         patience: int,
@@ -274,10 +232,7 @@ class BoostedEngine:
             return best
         if best is not None:
             params = replace(params, n_rounds=best_round)
-        rounds = self._data.run(self._data.everything, params).steps
-        last = next(rounds)
-        self._on_round()
-        for last in rounds:  # noqa: B007  # the last one counts
+        for last in self._data.run(self._data.everything, params).steps:  # noqa: B007
             self._on_round()
         return last
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,33 +16,12 @@ from secateur.typing import BoolArray, FloatArray, IntArray
 MAX_CACHED_NODES = 64
 
 
-class FeatureUseState(NamedTuple):
-    """What a ``FeatureUse`` held; ``task_supports`` has the number of each task's support."""
-
-    used: BoolArray
-    n_features: int
-    total_cost: float
-    common: FeatureUseState | None = None
-    task_supports: IntArray | None = None
-
-
-class NodeCosts(Protocol):
-    """Feature costs in one node."""
-
-    @property
-    def used(self) -> BoolArray:
-        """The features that cost nothing."""
-
-    @property
-    def costs(self) -> FloatArray:
-        """The cost of each feature now."""
-
-    def add(self, feature: int) -> bool:
-        """Add a feature; returns whether it is new."""
-
-
 class FeatureUse:
-    """The features in use; a feature costs nothing after its first use (F_ft of GBFS is binary)."""
+    """The features in use; a feature costs nothing after its first use (F_ft of GBFS is binary).
+
+    ``has_separate_costs`` is whether the use of a feature changes neither the cost of another nor,
+    but for the limits, what is allowed.
+    """
 
     def __init__(
         self,
@@ -53,31 +32,18 @@ class FeatureUse:
         self._cost_model = cost_model
         self._max_features = np.inf if max_features is None else max_features
         self._budget = np.inf if cost_budget is None else cost_budget
+        self.is_limited = bool(min(self._max_features, self._budget) < np.inf)
+        self.has_separate_costs = cost_model.is_plain
         self.used: BoolArray = cost_model.keep.copy()
-        self.order: list[int] = [int(j) for j in np.flatnonzero(cost_model.keep)]
+        self.order: list[int] = np.flatnonzero(cost_model.keep).tolist()
         self.total_cost = 0.0
         self._refresh()
 
     def _refresh(self) -> None:
         self.costs: FloatArray = self._cost_model.costs(self.used)
-        self.allowed: BoolArray = self._allowed()
-
-    def _allowed(self) -> BoolArray:
-        """Features that a split may use: those in use, and those within the limits."""
-        if len(self.order) >= self._max_features:
-            return self.used.copy()
         affordable: BoolArray = within_budget(self.total_cost + self.costs, self._budget)
-        return self.used | affordable
-
-    @property
-    def has_separate_costs(self) -> bool:
-        """Whether the use of a feature changes the cost of no other."""
-        return self._cost_model.is_plain
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether the number of features or their cost is limited."""
-        return bool(min(self._max_features, self._budget) < np.inf)
+        has_room = len(self.order) < self._max_features
+        self.allowed: BoolArray = self.used | affordable if has_room else self.used.copy()
 
     @property
     def limits(self) -> tuple[float, float, float]:
@@ -97,23 +63,27 @@ class FeatureUse:
     def begin_tree(self) -> None:
         """Forget the nodes of the last tree."""
 
-    def at_node(self, node: int) -> NodeCosts:  # noqa: ARG002  # costs of common trees need it
-        """The costs in a node of the tree: here the same in all of them."""
-        return self
+    def at_node(self, node: int) -> tuple[BoolArray, FloatArray]:  # noqa: ARG002  # common trees
+        """The features that cost nothing in a node of the tree, and the cost of each."""
+        return self.used, self.costs
+
+    def add_at(self, node: int, feature: int) -> None:  # noqa: ARG002  # common trees
+        """Add the feature that a node is split on."""
+        self.add(feature)
 
     def note_split(self, node: int, left: int, feature: int, words: WordArray) -> None:
         """Node ``node`` was split into ``left`` and ``left + 1``; ``words`` are the codes left."""
 
-    def state(self) -> FeatureUseState:
+    def state(self) -> tuple[Any, ...]:
         """The current state, for ``restore``."""
-        return FeatureUseState(self.used.copy(), len(self.order), self.total_cost)
+        return self.used.copy(), len(self.order), self.total_cost
 
-    def restore(self, state: FeatureUseState) -> None:
+    def restore(self, state: tuple[Any, ...]) -> None:
         """Undo everything since the state was taken."""
-        if len(self.order) > state.n_features:
-            self.used = state.used.copy()
-            del self.order[state.n_features :]
-            self.total_cost = state.total_cost
+        used, n_features, total_cost = state
+        if len(self.order) > n_features:
+            self.used, self.total_cost = used.copy(), total_cost
+            del self.order[n_features:]
             self._refresh()
 
     @property
@@ -136,66 +106,36 @@ class TaskFeatureUse(FeatureUse):
         self, cost_model: CostModel, common: FeatureUse, group_penalty: float, task_penalty: float
     ) -> None:
         self._common = common
-        self._group_penalty = group_penalty
-        self._task_penalty = task_penalty
-        self._n_seen = -1
+        self._group_penalty, self._task_penalty = group_penalty, task_penalty
         super().__init__(cost_model)
+        # With limits, trees are grown level by level.
+        self.has_separate_costs = common.has_separate_costs and not common.is_limited
 
     def _refresh(self) -> None:
-        self._own_costs = self._cost_model.costs(self.used)
-        self._n_seen = -1
-
-    def _update(self) -> None:
-        """Compute costs again if this task or another one has added a feature."""
-        if self._n_seen == len(self._common.order):
-            return
         self._n_seen = len(self._common.order)
-        group, own = self._group_penalty, self._task_penalty
-        self._both_costs = group * self._common.costs + own * self._own_costs
-        self._now_allowed = self.used | self._common.allowed
+        own = self._cost_model.costs(self.used)
+        self.costs = self._group_penalty * self._common.costs + self._task_penalty * own
+        self.allowed = self.used | self._common.allowed
 
-    @property
-    def costs(self) -> FloatArray:  # type: ignore[override]  # computed on demand
-        """The cost of each feature for this task now, penalties included."""
-        self._update()
-        return self._both_costs
-
-    @property
-    def allowed(self) -> BoolArray:  # type: ignore[override]  # computed on demand
-        """Features that a split may use: those of this task, and those within the limits."""
-        self._update()
-        return self._now_allowed
-
-    @property
-    def has_separate_costs(self) -> bool:
-        """Whether the use of a feature changes no other cost, nor what is allowed, in a tree."""
-        return self._common.has_separate_costs and not self._common.is_limited
-
-    @property
-    def limits(self) -> tuple[float, float, float]:
-        """No limits: with limits, trees are grown level by level."""
-        return np.inf, 0.0, np.inf
+    def begin_tree(self) -> None:
+        """Compute costs again if another task has added a feature."""
+        if self._n_seen != len(self._common.order):
+            self._refresh()
 
     def add(self, feature: int) -> bool:
         """Add a feature; returns whether it is new to this task."""
-        if self.used[feature]:
-            return False
         self._common.add(feature)
-        self.total_cost += float(self._own_costs[feature])
-        self.used[feature] = True
-        self.order.append(feature)
-        self._refresh()
-        return True
+        return super().add(feature)
 
-    def state(self) -> FeatureUseState:
+    def state(self) -> tuple[Any, ...]:
         """The current state of this task and of all together."""
-        return super().state()._replace(common=self._common.state())
+        return super().state(), self._common.state()
 
-    def restore(self, state: FeatureUseState) -> None:
+    def restore(self, state: tuple[Any, ...]) -> None:
         """Undo everything since the state was taken."""
-        super().restore(state)
-        if state.common is not None:
-            self._common.restore(state.common)
+        own, common = state
+        self._common.restore(common)
+        super().restore(own)
 
     @property
     def entered(self) -> IntArray:
@@ -209,19 +149,6 @@ class TaskSupport(NamedTuple):
     used: BoolArray
     costs: FloatArray
     features: IntArray
-
-
-class TaskNodeCosts(NamedTuple):
-    """Feature costs in a node with the tasks ``here``."""
-
-    feature_use: NodeFeatureUse
-    here: BoolArray
-    used: BoolArray
-    costs: FloatArray
-
-    def add(self, feature: int) -> bool:
-        """Add a feature for all tasks of the node."""
-        return self.feature_use.add_for(feature, self.here)
 
 
 class NodeFeatureUse(FeatureUse):
@@ -254,8 +181,9 @@ class NodeFeatureUse(FeatureUse):
         self._column = cost_model.n_features
         self._supports: list[TaskSupport] = []
         self._numbers: dict[bytes, int] = {}
-        self._cached_costs: dict[bytes, NodeCosts] = {}
+        self._cached_costs: dict[bytes, tuple[BoolArray, FloatArray]] = {}
         super().__init__(cost_model, *limits)
+        self.has_separate_costs = False  # costs depend on the node
         self.used = np.append(self.used, False)
         self._support_of: IntArray = np.full(len(own), self._number_of(cost_model.keep))
         self.begin_tree()
@@ -266,11 +194,6 @@ class NodeFeatureUse(FeatureUse):
         self.used = with_task
         self.allowed = np.append(self.allowed, self._task_split_penalty < 1.0)
         self._cached_costs.clear()
-
-    @property
-    def has_separate_costs(self) -> bool:
-        """False: costs depend on the node."""
-        return False
 
     def begin_tree(self) -> None:
         """All tasks are in the root."""
@@ -285,8 +208,8 @@ class NodeFeatureUse(FeatureUse):
             to_left, to_right = to_left & is_left, to_right & ~is_left
         self._here[left], self._here[left + 1] = to_left, to_right
 
-    def at_node(self, node: int) -> NodeCosts:
-        """The costs in a node of the tree."""
+    def at_node(self, node: int) -> tuple[BoolArray, FloatArray]:
+        """The features that cost nothing in a node of the tree, and the cost of each."""
         here = self._here[node]
         key = here.tobytes()
         found = self._cached_costs.get(key)
@@ -296,29 +219,29 @@ class NodeFeatureUse(FeatureUse):
             found = self._cached_costs[key] = self._costs_at(here)
         return found
 
-    def _costs_at(self, here: BoolArray) -> NodeCosts:
+    def _costs_at(self, here: BoolArray) -> tuple[BoolArray, FloatArray]:
         shares = np.bincount(self._support_of[here], self._own[here], len(self._supports))
         costs, used = self._group_penalty * self.costs, np.ones(self._column, np.bool_)
         for number in np.unique(self._support_of[here]):
             costs = costs + shares[number] * self._supports[number].costs
             used &= self._supports[number].used
         by_task = self._task_split_penalty + (0.0 if self.used[-1] else self._first_penalty)
-        return TaskNodeCosts(self, here, np.append(used, False), np.append(costs, by_task))
+        return np.append(used, False), np.append(costs, by_task)
 
-    def add_for(self, feature: int, here: BoolArray) -> bool:
-        """Add a feature for the tasks of a node; returns whether it is new to any."""
+    def add_at(self, node: int, feature: int) -> None:
+        """Add the feature that a node is split on, for the tasks of the node."""
+        here = self._here[node]
         if feature == self._column:
             if self._first_penalty > 0.0 and not self.used[-1]:
                 self.used[-1] = True
                 self._cached_costs.clear()
-            return False
+            return
         for number in np.unique(self._support_of[here]):
             used = self._supports[number].used.copy()
             used[feature] = True
             self._support_of[here & (self._support_of == number)] = self._number_of(used)
         if not self.add(feature):
             self._cached_costs.clear()
-        return True
 
     def _number_of(self, used: BoolArray) -> int:
         """The number of the support with these features."""
@@ -330,16 +253,16 @@ class NodeFeatureUse(FeatureUse):
             self._supports.append(TaskSupport(used, self._cost_model.costs(used), features))
         return self._numbers[key]
 
-    def state(self) -> FeatureUseState:
+    def state(self) -> tuple[Any, ...]:
         """The current state, with the support of each task."""
-        return super().state()._replace(task_supports=self._support_of.copy())
+        return super().state(), self._support_of.copy()
 
-    def restore(self, state: FeatureUseState) -> None:
+    def restore(self, state: tuple[Any, ...]) -> None:
         """Undo everything since the state was taken."""
-        super().restore(state)
-        self.used[-1] = state.used[-1]
-        if state.task_supports is not None:
-            self._support_of = state.task_supports.copy()
+        common, support_of = state
+        super().restore(common)
+        self.used[-1] = common[0][-1]
+        self._support_of = support_of.copy()
         self._cached_costs.clear()
 
     def supports(self, names: Sequence[str]) -> dict[str, IntArray]:

@@ -3,10 +3,9 @@
 Algorithm 2 of GT-GBM (Han, Rao, Sorokina and Subbian, AISTATS 2020) draws about e s log(s / delta)
 random subsets of d / s features and halves each down to one feature. Three differences: subsets
 come as whole partitions of the features into s parts; halving ends at groups of ``leaf_size``,
-whose features are searched exactly; and it may begin at groups of ``group_size`` instead of half a
-subset. The sum of m features with one good feature among them shows 1 / m of what that feature
-explains, so the first tested groups are only as large as the number of rows allows. All of them
-are tested, and the best go on, whatever their subsets.
+whose features are searched exactly; and it may begin at groups of ``group_size``, small enough for
+the number of rows: a sum of m features shows 1 / m of what a good one among them explains. All of
+these are tested, and the best go on, whatever their subsets.
 """
 
 from __future__ import annotations
@@ -36,14 +35,11 @@ from secateur.data.weights import whole_weights
 from secateur.execution.local import CodeBlock, RowStore
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
-# Rows per member of a tested group, where the group size is chosen automatically: a feature that
-# explains 3 % of the squared error then stands out.
+# Rows per member of a tested group: a feature that explains 3 % of the squared error stands out.
 ROWS_PER_MEMBER = 500
-# Sets of partitions that trees take turns with: a feature in an unlucky group is in another group
-# for the next tree, whose gradients are nearly the same.
-N_TURNS = 3
-# Group testing is faster where a node reads fewer columns than this share of the features: an exact
-# search reads the table about once a tree, tests read their columns in every node.
+N_TURNS = 3  # sets of partitions that trees take turns with, so that no group is unlucky for long
+# Tests are faster where a node reads fewer columns than this share of the features: an exact search
+# reads the table about once a tree, tests read their columns in every node.
 MAX_SHARE = 0.25
 COUNT_BYTES = 1 << 25  # size of the counts of steps that are made together
 
@@ -69,7 +65,7 @@ class GroupDesign:
 
     Each of ``n_partitions`` partitions has ``n_parts`` subsets; level l of a subset has 2^l groups.
     Groups of the level ``entry`` are all tested, those of ``leaf`` are searched exactly. Trees take
-    turns with ``n_turns`` sets of partitions.
+    turns with ``n_turns`` sets of partitions; with several, groups compete across subsets.
     """
 
     n_features: int
@@ -109,7 +105,7 @@ class GroupDesign:
 
     @property
     def n_groups(self) -> int:
-        """The groups that have a sum: those of all levels from ``entry`` to ``leaf``."""
+        """The groups that have a sum, a byte for each row: those from ``entry`` to ``leaf``."""
         per_subset = (2 << self.leaf) - (1 << self.entry) if self.has_tests else 0
         return self.n_parts * self.n_orders * per_subset
 
@@ -119,17 +115,12 @@ class GroupDesign:
         return max(1, math.ceil(self.n_features / (self.n_parts << self.leaf)))
 
     @property
-    def is_open(self) -> bool:
-        """Whether groups compete across subsets; those of the paper do not."""
-        return self.n_turns > 1
-
-    @property
     def n_kept(self) -> int:
         """The groups that go on from the first tests, per subset: in the paper one.
 
         Otherwise two, or as many as can be searched exactly in a quarter of the time of the tests.
         """
-        return max(2, (1 << self.entry) // (4 * self.n_members)) if self.is_open else 1
+        return max(2, (1 << self.entry) // (4 * self.n_members)) if self.n_turns > 1 else 1
 
     @property
     def n_columns(self) -> int:
@@ -144,10 +135,6 @@ class GroupDesign:
         """Eq. 3 of the paper: whether clearly fewer columns are read than by an exact search."""
         return self.has_tests and self.n_columns <= MAX_SHARE * self.n_features
 
-    def n_bytes(self, n_rows: int) -> int:
-        """The memory of the sums: a byte for each group and row."""
-        return self.n_groups * n_rows
-
 
 def _halvings(size: int, max_size: int) -> int:
     """How often a group must be halved until no part has more than ``max_size`` features."""
@@ -157,9 +144,8 @@ def _halvings(size: int, max_size: int) -> int:
 def _partitions(n_features: int, testing: GroupTesting, entry: int) -> int:
     """How many partitions separate every good feature from the others with probability 1 - delta.
 
-    A group has the share x of all features; a good feature has none of the s - 1 others in its
-    group with probability (1 - x)^(s - 1), independently in each partition (Theorem 4.1, where x
-    is 1 / s and e s log(s / delta) subsets suffice).
+    A good feature has none of the s - 1 others in its group, the share x of all features, with
+    probability (1 - x)^(s - 1) in each partition (Theorem 4.1, where x is 1 / s).
     """
     s = testing.expected_features
     if testing.group_size is None:
@@ -238,7 +224,7 @@ def _cuts(design: GroupDesign) -> IntArray:
 
 
 class _Walk(NamedTuple):
-    """The order in which the sums are visited: a top group together with all groups below it."""
+    """The order in which the sums are visited: a top group with all groups below it."""
 
     members: IntArray
     cut: IntArray
@@ -280,9 +266,8 @@ def sum_groups(
     Features enter with their bins scaled to 0 .. 1: min-max scaling of ranks, robust to outliers.
     """
     plan = make_plan(columns, testing)
-    design = plan.design
-    codes: CodeArray = np.empty((design.n_groups, columns.n_rows), np.uint8)
-    if design.has_tests:
+    codes: CodeArray = np.empty((plan.design.n_groups, columns.n_rows), np.uint8)
+    if plan.design.has_tests:
         walk = _Walk.of(plan, columns)
         arrays = _Arrays(whole_weights(weight), codes_out=codes)
         _visit(columns, threads, walk, CODES_AT_ONCE, range(walk.n_tops), arrays)
@@ -294,18 +279,16 @@ def sum_groups_in_blocks(
 ) -> Groups:
     """As ``sum_groups``, with the sums made and kept in the blocks of rows."""
     plan = make_plan(columns, testing)
-    nothing: CodeArray = np.empty((0, 0), np.uint8)
+    groups = Groups(plan, np.empty((0, 0), np.uint8))
     if not plan.design.has_tests:
-        return Groups(plan, nothing)
-    walk = _Walk.of(plan, columns)
+        return groups
+    walk, n_groups = _Walk.of(plan, columns), plan.design.n_groups
     executor = row_store.code_executor()
-    n_groups = plan.design.n_groups
-    ranges = executor.each(sum_ranges, walk, n_groups)
-    low = np.min([part[0] for part in ranges], axis=0)
-    high = np.max([part[1] for part in ranges], axis=0)
+    lows, highs = zip(*executor.each(sum_ranges, walk, n_groups), strict=True)
+    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
     whole = whole_weights(weight)
-    code: CodeArray = np.empty((n_groups, N_FINE), np.uint8)
     total = float(whole.sum())
+    code: CodeArray = np.empty((n_groups, N_FINE), np.uint8)
     at_once = max(1, COUNT_BYTES // (8 * N_FINE * (2 * walk.below - 1)))
     for start in range(0, walk.n_tops, at_once):
         tops = range(start, min(start + at_once, walk.n_tops))
@@ -314,7 +297,7 @@ def sum_groups_in_blocks(
             for group, filled in zip(walk.groups(top), its_counts, strict=True):
                 code_steps(filled, total, code[group])
     executor.each(code_rows, walk, low, high, code)  # wait: later fits need the codes
-    return Groups(plan, nothing)
+    return groups
 
 
 # ---- on a block of rows -----------------------------------------------------------------------

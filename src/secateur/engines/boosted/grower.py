@@ -1,4 +1,4 @@
-"""Where a tree is grown: breadth first, level by level; then its leaves get their values."""
+"""Where a tree is grown: in one kernel call, or level by level; then its leaves get values."""
 
 from __future__ import annotations
 
@@ -6,24 +6,89 @@ import numpy as np
 
 from secateur._kernels.splitting import LOW, order_categories
 from secateur._kernels.threads import Threads
+from secateur._kernels.whole_tree import grow_whole
 from secateur.data.binning import BinnedColumns
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.lazy import LazySearch
-from secateur.engines.boosted.nodes import Node, Siblings
-from secateur.engines.boosted.params import (
-    NOISE,
-    ROUNDING,
-    BoostingParams,
-    TreeScale,
-    WeightScale,
-    fixed_point_scale,
-    gradient_scale,
-)
-from secateur.engines.boosted.search import ExactSearch
-from secateur.engines.boosted.trees import Tree, WordArray, first_words, left_words
-from secateur.engines.boosted.whole_tree import WholeTrees
+from secateur.engines.boosted.nodes import ExactSearch, Node, Siblings, TreeScale
+from secateur.engines.boosted.trees import BoostingParams, Tree, WordArray, left_words
+from secateur.execution.blocks import RowBlock
+from secateur.execution.local import only_block
 from secateur.losses.base import weighted_quantile
-from secateur.typing import BoolArray, Executor, FloatArray, Loss
+from secateur.typing import BoolArray, Executor, FloatArray, IntArray, Loss
+
+NOISE = 1e-9  # reductions below this share of the root's squared error are rounding, not signal
+# Reductions below this share of the sum of squared gradients are lost in its last digits.
+ROUNDING = 1e-13
+# Stored cells up to which one thread is as fast as several that wait for each other.
+MAX_STORED = 2_000_000
+# The same for dense tables, which can also be drafted on few features where features cost.
+MAX_DENSE = 500_000
+MAX_BINS = 2_000_000  # bins of all nodes of a level: their histograms are kept side by side
+MAX_DEPTH = 8  # deeper trees have too many nodes for that
+
+
+class WholeTrees:
+    """Grows trees where all rows are in one block and features have separate costs."""
+
+    def __init__(self, block: RowBlock, columns: BinnedColumns, depth: int) -> None:
+        self._block, self._columns, self._depth = block, columns, depth
+        n_level, d = 2 ** (depth - 1), columns.n_features
+        by_row = [np.empty(columns.n_rows, dtype) for dtype in (np.uint8, np.uint32, np.int64)]
+        self._buffers = (
+            np.empty((n_level, int(columns.offset[-1])), np.int64),
+            np.empty((n_level, d)),
+            np.empty((n_level, d, 3), np.int64),
+            np.empty((n_level, d), np.bool_),
+            *by_row,
+        )
+
+    @classmethod
+    def where_faster(
+        cls, executor: Executor, columns: BinnedColumns, params: BoostingParams, search: ExactSearch
+    ) -> WholeTrees | None:
+        """None where trees must be grown level by level, or are grown faster so."""
+        if type(search) is not ExactSearch or not search.feature_use.has_separate_costs:
+            return None
+        block: RowBlock | None = only_block(executor)
+        if block is None or not params.whole or params.max_depth > MAX_DEPTH:
+            return None
+        n_cells = block.columns.codes.codes.size  # all cells, or those that are stored
+        n_bins = max(int(columns.offset[-1]), columns.n_features) * 2 ** (params.max_depth - 1)
+        max_cells = MAX_STORED if block.is_sparse else MAX_DENSE
+        if n_cells > max_cells or n_bins > MAX_BINS:
+            return None
+        return cls(block, columns, params.max_depth)
+
+    def grow(self, scale: TreeScale, min_weight: int, search: ExactSearch, total: int) -> Tree:
+        """The tree of the block's gradients; leaves the block's rows in the order of the leaves."""
+        block, feature_use = self._block, search.feature_use
+        columns = block.columns
+        n_nodes = 2 ** (self._depth + 1)
+        tree = Tree.empty(n_nodes)
+        bounds, split = np.zeros((n_nodes, 2), np.int64), np.zeros((n_nodes, 2), np.int64)
+        n_nodes, n_cells = grow_whole(
+            columns.codes,
+            (columns.offset, columns.n_bins, columns.is_categorical),
+            block.packed_by_row,
+            block.order,
+            total,
+            scale.steps,
+            np.int64(min_weight),
+            np.flatnonzero(feature_use.allowed & search.is_divisible),
+            feature_use.used.copy(),
+            feature_use.costs.copy(),
+            (scale.penalty, scale.unit, scale.floor, *feature_use.limits),
+            self._depth,
+            self._buffers,
+            (bounds, tree.left, tree.feature, split, tree.gain, tree.words),
+        )
+        tree = Tree(*(array[:n_nodes].copy() for array in tree))  # type: ignore[arg-type]
+        block.bounds = {q: (a, b) for q, (a, b) in enumerate(bounds[:n_nodes].tolist())}
+        search.histograms.n_cells += n_cells
+        for j in tree.feature[tree.left >= 0].tolist():
+            feature_use.add(j)
+        return _with_thresholds(tree, split, self._columns)
 
 
 class TreeGrower:
@@ -36,19 +101,19 @@ class TreeGrower:
         params: BoostingParams,
         search: ExactSearch,
         threads: Threads,
-        weights: WeightScale,
+        weights: rows.WeightScale,
     ) -> None:
-        self._executor = executor
-        self._columns = columns
-        self._params = params
-        self._search = search
-        self._lazy = LazySearch(executor, columns, search, threads)
-        self._weights = weights
+        self._executor, self._columns = executor, columns
+        self._params, self._search, self._weights = params, search, weights
         self._min_weight = weights.min_weight(params.min_samples_leaf)
         self._whole = WholeTrees.where_faster(executor, columns, params, search)
+        self._lazy: LazySearch | None = None
+        if self._whole is None and params.lazy:
+            self._lazy = LazySearch(executor, columns, search, threads)
 
     def grow(self, k: int, loss: Loss, seed: int) -> Tree:
         """Grow the tree of output k and add it to the predictions."""
+        self._search.feature_use.begin_tree()
         found = self._executor.each(rows.begin_tree, k, self._params.subsample, seed)
         largest = [max(terms) for terms in zip(*(terms for terms, _ in found), strict=True)]
         n_rows = sum(n for _, n in found)
@@ -59,9 +124,9 @@ class TreeGrower:
             tree = self._whole.grow(scale, self._min_weight, self._search, total)
         else:
             tree = self._grow_by_levels(scale, total)
-        leaves = tree.leaves()
+        leaves = np.flatnonzero(tree.left < 0).tolist()
         terms = (largest[0], largest[2], self._weights.largest)
-        scales = [fixed_point_scale(most, n_rows) for most in terms]
+        scales = [rows.fixed_point_scale(most, n_rows) for most in terms]
         values = self._leaf_values(loss, k, leaves, scales)
         tree.value[leaves] = self._params.learning_rate * values
         self._executor.apply(rows.finish_tree, k, leaves, tree)
@@ -71,10 +136,10 @@ class TreeGrower:
         """Round the gradients; their scale, None where they are constant, and their packed sum."""
         if n_rows == 0 or not largest[1] > 0.0:
             return None, 0
-        fixed = [fixed_point_scale(terms, n_rows) for terms in largest[:2]]
+        fixed = [rows.fixed_point_scale(terms, n_rows) for terms in largest[:2]]
         sums = self._executor.sum(rows.term_sums, k, *fixed)
         sum_absolute, sum_g, sum_squares = sums / np.array([fixed[0], fixed[0], fixed[1]])
-        per_unit = gradient_scale(largest[0], sum_absolute, n_rows)
+        per_unit = rows.gradient_scale(largest[0], sum_absolute, n_rows)
         total = int(self._executor.sum(rows.pack, k, per_unit))
         weight = self._weights.total
         if self._params.subsample < 1.0:
@@ -89,30 +154,32 @@ class TreeGrower:
 
     def _grow_by_levels(self, scale: TreeScale, total: int) -> Tree:
         """Grow a draft on few features where that is likely to hold, else the full tree."""
-        if self._params.lazy and self._lazy.is_worth_it(self._params.max_depth):
-            tree = self._draft(scale, total)
+        lazy = self._lazy
+        if lazy is None:
+            return self._grow_levels(scale, total)
+        if lazy.is_worth_it(self._params.max_depth):
+            tree = self._draft(lazy, scale, total)
             if tree is not None:
                 return tree
         n_before = self._search.histograms.n_cells
         tree = self._grow_levels(scale, total)
-        if self._params.lazy:
-            self._lazy.note_full(self._search.histograms.n_cells - n_before)
+        lazy.note_full(self._search.histograms.n_cells - n_before)
         return tree
 
-    def _draft(self, scale: TreeScale, total: int) -> Tree | None:
+    def _draft(self, lazy: LazySearch, scale: TreeScale, total: int) -> Tree | None:
         """The tree, if few features suffice for it; see ``lazy``."""
         before = self._search.feature_use.state()
-        draft = self._lazy.first_draft()
-        for _ in range(self._lazy.n_drafts):
+        draft = lazy.first_draft()
+        for _ in range(lazy.n_drafts):
             tree = self._grow_levels(scale, total, only=draft)
-            better = self._lazy.better_than(draft)
+            better = lazy.better_than(draft)
             if len(better) == 0:
-                self._lazy.note_draft(holds=True)
+                lazy.note_draft(holds=True)
                 return tree
             draft[better] = True
             self._search.feature_use.restore(before)
             self._executor.apply(rows.reset_tree)
-        self._lazy.note_draft(holds=False)
+        lazy.note_draft(holds=False)
         return None
 
     def _grow_levels(self, scale: TreeScale, total: int, only: BoolArray | None = None) -> Tree:
@@ -167,11 +234,11 @@ class TreeGrower:
         """The codes that go left."""
         last, missing_left = int(node.split[node.feature, 0]), bool(node.split[node.feature, 1])
         if not self._columns.is_categorical[node.feature]:
-            return first_words(last, missing_left)
+            return left_words((1 << (last + 1)) - 1, missing_left)
         bins = self._search.histograms.histogram_of(node, node.feature)
         order = np.empty(256, np.int64)
         order_categories(bins, 0, len(bins) - 1, self._search.histograms.steps, order)
-        return left_words(order[: last + 1], missing_left)
+        return left_words(sum(1 << b for b in order[: last + 1].tolist()), missing_left)
 
     def _leaf_values(
         self, loss: Loss, k: int, leaves: list[int], scales: list[float]
@@ -181,39 +248,37 @@ class TreeGrower:
         Newton: sum w g / (sum w h + l2). Mean: sum w g / sum w, as in Eq. 14 of GBFS. Quantile: of
         the residuals. ``scales`` are those of the exact sums of w g, w h and w.
         """
-        if loss.leaf_quantile is not None:
-            return self._leaf_quantiles(k, leaves, loss.leaf_quantile)
-        sums = self._executor.sum(rows.leaf_sums, k, leaves, tuple(scales)) / np.array(scales)
-        below = sums[:, 2] if self._params.leaf == "mean" else sums[:, 1] + self._params.l2
-        values: FloatArray = np.divide(
-            sums[:, 0], below, out=np.zeros(len(leaves)), where=below > 1e-300
-        )
-        return values
-
-    def _leaf_quantiles(self, k: int, leaves: list[int], level: float) -> FloatArray:
         values = np.zeros(len(leaves))
+        if loss.leaf_quantile is None:
+            sums = self._executor.sum(rows.leaf_sums, k, leaves, tuple(scales)) / np.array(scales)
+            below = sums[:, 2] if self._params.leaf == "mean" else sums[:, 1] + self._params.l2
+            np.divide(sums[:, 0], below, out=values, where=below > 1e-300)
+            return values
         for q, leaf in enumerate(leaves):
             parts = self._executor.each(rows.leaf_residuals, k, leaf)
             residuals, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
             if len(weights):
-                values[q] = weighted_quantile(residuals, weights, level)
+                values[q] = weighted_quantile(residuals, weights, loss.leaf_quantile)
         return values
 
 
 def _tree_of(splits: list[tuple[Node, WordArray]], columns: BinnedColumns) -> Tree:
     """The tree of some splits; its leaves have no values yet."""
-    tree = Tree.empty(1 + 2 * len(splits))
-    if not splits:
-        return tree
-    nodes = [node for node, _ in splits]
-    inner = [node.number for node in nodes]
-    features = [node.feature for node in nodes]
-    lasts, missing, _ = zip(*(node.split[node.feature].tolist() for node in nodes), strict=True)
-    tree.feature[inner] = features
-    tree.left[inner] = [node.left for node in nodes]
-    tree.words[inner] = [words for _, words in splits]
-    tree.gain[inner] = [node.gain[node.feature] for node in nodes]
-    tree.missing_left[inner] = missing
+    n_nodes = 1 + 2 * len(splits)
+    tree, split = Tree.empty(n_nodes), np.zeros((n_nodes, 2), np.int64)
+    for node, words in splits:
+        q, j = node.number, node.feature
+        tree.feature[q], tree.left[q], tree.gain[q] = j, node.left, node.gain[j]
+        tree.words[q], split[q] = words, node.split[j, :2]
+    return _with_thresholds(tree, split, columns)
+
+
+def _with_thresholds(tree: Tree, split: IntArray, columns: BinnedColumns) -> Tree:
+    """Complete a tree, given the (last position left, missing left) of each split."""
+    inner = np.flatnonzero(tree.left >= 0)
+    features = tree.feature[inner]
+    tree.missing_left[inner] = split[inner, 1] > 0
     tree.is_set[inner] = columns.is_categorical[features]
-    tree.threshold[inner] = [columns.threshold(j, b) for j, b in zip(features, lasts, strict=True)]
+    places = zip(features.tolist(), split[inner, 0].tolist(), strict=True)
+    tree.threshold[inner] = [columns.threshold(j, last) for j, last in places]
     return tree

@@ -1,12 +1,10 @@
 """Lazy search: grow a draft of the tree on few features, then check all others in one pass.
 
 A tree is drafted on the features in use and a few promising ones. One pass over the rows then gives
-the histograms of every other feature in the cells of the finished draft. Every node is a union of
-cells, so that pass shows whether any node would have chosen another feature. If none, the draft is
-the tree of the full search, bit for bit. If some, they are added to the draft, which is grown
-again; after a few attempts all features are searched.
-
-A full search adds up about twice the cells of the table, level by level; this adds them up once.
+the histograms of every other feature in the cells of the draft. Every node is a union of cells, so
+that pass shows whether any node would have chosen another feature. If none, the draft is the tree
+of the full search, bit for bit; else those are added to the draft, which is grown again. A full
+search adds up about twice the cells of the table, level by level; this adds them up once.
 """
 
 from __future__ import annotations
@@ -22,8 +20,7 @@ from secateur._kernels.records import MAX_BINS, N_CODES, DenseCodes
 from secateur._kernels.splitting import LOW
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
-from secateur.data.bundles import BundledCodes
-from secateur.engines.boosted.search import Decision, ExactSearch
+from secateur.engines.boosted.nodes import Decision, ExactSearch
 from secateur.execution.blocks import RowBlock
 from secateur.typing import BoolArray, CodeArray, Executor, FloatArray, IntArray
 
@@ -45,45 +42,40 @@ Shape = tuple[IntArray, IntArray, IntArray]  # the searched nodes: see ``_shape`
 
 
 def begin_cells(block: RowBlock, cells: list[int]) -> None:
-    """Note the cell of each row; the cells partition the rows of the tree. Dense rows only."""
+    """Note the cell of each (dense) row of the tree; add up the bundles in the cells."""
     if len(block.cell_start) != block.columns.n_rows:
         block.cell_start = block.space.zeros(block.columns.n_rows, np.uint32)
     for c, node in enumerate(cells):
         mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), block.cell_start)
     bundles = block.columns.bundles
-    if bundles is not None:
-        block.bundle_cells = _bundle_cells(block, bundles, N_CODES * len(cells))
-
-
-def _bundle_cells(block: RowBlock, bundles: BundledCodes, width: int) -> IntArray:
-    """Histograms of all bundles in the cells."""
-    columns = np.arange(len(bundles.codes))
+    if bundles is None:
+        return
+    codes, columns = bundles.codes, np.arange(len(bundles.codes))
     all_codes = np.full(len(columns), MAX_BINS)
-    out: IntArray = np.empty((len(columns), width), np.int64)
+    out = block.bundle_cells = np.empty((len(columns), N_CODES * len(cells)), np.int64)
 
     def part(start: int, stop: int) -> None:
         some = columns[start:stop]
-        _add_up(block, bundles.codes, some, all_codes, some, out)
+        _add_up(block, codes, some, all_codes, some, out)
 
     block.threads.run(part, len(columns), 2)
-    return out
 
 
-def cell_histograms(block: RowBlock, n_cells: int, features: IntArray, worker: int) -> IntArray:
-    """Packed histograms in the cells, ``[f, c * 256 + code]``; ``worker`` is the calling thread."""
+def cell_histograms(
+    block: RowBlock, n_cells: int, features: IntArray, worker: int = -1
+) -> IntArray:
+    """Packed histograms in the cells, ``[f, c * 256 + code]``.
+
+    By the thread ``worker`` that calls this, or by all threads of the block.
+    """
     shape = (len(features), N_CODES * n_cells)
     out: IntArray = block.buffers.cells(worker, shape[0] * shape[1]).reshape(shape)
-    _fill(block, features, out)
-    return out
-
-
-def all_cell_histograms(block: RowBlock, n_cells: int, features: IntArray) -> IntArray:
-    """As ``cell_histograms`` for many features, by all threads of the block."""
-    shape = (len(features), N_CODES * n_cells)
-    out: IntArray = block.buffers.cells(-1, shape[0] * shape[1]).reshape(shape)
-    block.threads.run(
-        lambda start, stop: _fill(block, features[start:stop], out[start:stop]), len(features), 2
-    )
+    if worker >= 0:
+        _fill(block, features, out)
+    else:
+        block.threads.run(
+            lambda start, stop: _fill(block, features[start:stop], out[start:stop]), len(out), 2
+        )
     return out
 
 
@@ -94,7 +86,7 @@ def cell_bounds(
     nodes: tuple[IntArray, IntArray],
     steps: tuple[float, float],
 ) -> FloatArray:
-    """Bounds of the gains in all nodes, from the histograms of some rows; see ``bound_gains``."""
+    """Bounds of the gains in all nodes, by ``bound_gains`` from the histograms of some rows."""
     bounds = np.empty((len(n_bins) + 1, len(nodes[0])))
     bound_gains(histograms, n_bins, is_categorical, nodes, steps, bounds)
     return bounds
@@ -120,17 +112,9 @@ def _add_up(
     places: IntArray,
     out: IntArray,
 ) -> None:
-    dense_cells(
-        codes,
-        block.tree_rows,
-        block.cell_start,
-        block.packed_by_row,
-        len(block.tree_rows) == block.columns.n_rows,
-        columns,
-        n_bins,
-        places,
-        out,
-    )
+    rows = (block.tree_rows, block.cell_start, block.packed_by_row)
+    in_order = len(block.tree_rows) == block.columns.n_rows
+    dense_cells(codes, *rows, in_order, columns, n_bins, places, out)
 
 
 class LazySearch:
@@ -139,15 +123,11 @@ class LazySearch:
     def __init__(
         self, executor: Executor, columns: BinnedColumns, search: ExactSearch, threads: Threads
     ) -> None:
-        self._executor = executor
-        self._columns = columns
-        self._search = search
-        self._threads = threads
+        self._executor, self._threads = executor, threads
+        self._columns, self._search = columns, search
         self._promise: FloatArray = np.full(columns.n_features, -1.0)
-        self._n_failed = 0
-        self._wait = 0
-        self._passes = 0.0
-        self._n_new = 0
+        self._n_failed, self._wait, self.n_drafts = 0, 0, MAX_DRAFTS
+        self._passes, self._n_new = 0.0, 0
 
     def is_worth_it(self, max_depth: int) -> bool:
         """Whether enough features are left out, and drafts have not failed recently."""
@@ -156,19 +136,13 @@ class LazySearch:
         self._wait = max(0, self._wait - 1)
         n_in = int(np.count_nonzero(self._search.feature_use.used)) + N_PROMISING
         n_out = int(np.count_nonzero(self._unused())) - N_PROMISING
-        few_cells = 2 ** (max_depth - 1) <= MAX_CELLS
         return (
             self._wait == 0
             and self._n_new <= MAX_NEW
             and self._passes > MIN_PASSES
-            and few_cells
+            and 2 ** (max_depth - 1) <= MAX_CELLS
             and n_out >= max(MIN_LEFT_OUT, n_in // 2)
         )
-
-    @property
-    def n_drafts(self) -> int:
-        """How many drafts are tried before all features are searched."""
-        return MAX_DRAFTS if self._n_failed == 0 else 1
 
     def first_draft(self) -> BoolArray:
         """The features of a first draft: those in use and the most promising others."""
@@ -183,6 +157,7 @@ class LazySearch:
         """Wait longer for the next draft, the more of them failed in a row."""
         self._n_failed = 0 if holds else self._n_failed + 1
         self._wait = 0 if holds else min(4**self._n_failed, MAX_WAIT)
+        self.n_drafts = MAX_DRAFTS if holds else 1
 
     def note_full(self, n_cells: float) -> None:
         """Remember the work of a full search, and the best gain of each feature."""
@@ -190,9 +165,8 @@ class LazySearch:
         self._passes = n_cells / (self._columns.n_rows * n_candidates)
         decisions = self._search.decisions
         self._n_new = sum(decision.is_first_use for decision in decisions)
-        gains = [decision.node.gain for decision in decisions]
-        if gains:
-            np.max(gains, axis=0, out=self._promise)
+        if decisions:
+            np.max([decision.node.gain for decision in decisions], axis=0, out=self._promise)
 
     def _unused(self) -> BoolArray:
         """Features that could be added now."""
@@ -206,16 +180,18 @@ class LazySearch:
         shape = _shape(decisions)
         cells = [decisions[q].node.number for q in np.flatnonzero(shape[0] >= 0)]
         self._executor.apply(begin_cells, cells)
-        features = self._outside(draft, decisions)
+        masks = {id(decision.allowed): decision.allowed for decision in decisions}
+        allowed = np.logical_or.reduce(list(masks.values()))
+        features = np.flatnonzero(allowed & self._search.is_divisible & ~draft)
         # The most promising features come first: a draft that fails, fails soon.
         features = features[np.argsort(-self._promise[features], kind="stable")]
         check = self._check_at_once if self._executor.one_pass else self._check_in_threads
-        found, n_checked = check(features, len(cells), shape, decisions)
+        found, n_checked = check(features, len(cells), shape)
         self._search.histograms.count(n_checked, decisions[0].node.weight)
         return np.array(found, dtype=np.int64)
 
     def _check_in_threads(
-        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
+        self, features: IntArray, n_cells: int, shape: Shape
     ) -> tuple[list[int], int]:
         """A few features at a time, as many as fit in the cache of a thread."""
         found: list[int] = []
@@ -226,74 +202,64 @@ class LazySearch:
                 part = features[number * FEATURES_AT_ONCE : (number + 1) * FEATURES_AT_ONCE]
                 checked.append(len(part))
                 histograms = self._executor.sum(cell_histograms, n_cells, part, worker)
-                found.extend(part[self._find_better(histograms, part, shape, decisions)])
+                found.extend(part[self._find_better(histograms, part, shape)])
 
         self._threads.share(some, -(-len(features) // FEATURES_AT_ONCE))
         return found, sum(checked)
 
     def _check_at_once(
-        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
+        self, features: IntArray, n_cells: int, shape: Shape
     ) -> tuple[list[int], int]:
         """Many features at a time, since each call is expensive: bounds first, then histograms."""
         at_once = max(FEATURES_AT_ONCE, MESSAGE_BYTES // (8 * N_CODES * n_cells))
         for start in range(0, len(features), at_once):
             part = features[start : start + at_once]
-            part = part[self.still_open(part, n_cells, shape, decisions)]
+            part = part[self.still_open(part, n_cells, shape)]
             if len(part) == 0:
                 continue
-            histograms = self._executor.sum(all_cell_histograms, n_cells, part)
-            better = self._find_better(histograms, part, shape, decisions)
+            histograms = self._executor.sum(cell_histograms, n_cells, part)
+            better = self._find_better(histograms, part, shape)
             if better.any():
                 return part[better].tolist(), start + len(part)
         return [], len(features)
 
-    def still_open(
-        self, features: IntArray, n_cells: int, shape: Shape, decisions: list[Decision]
-    ) -> BoolArray:
+    def still_open(self, features: IntArray, n_cells: int, shape: Shape) -> BoolArray:
         """The features that some node might have chosen according to the bounds."""
-        search, columns = self._search, self._columns
-        steps = search.histograms.steps
+        scale, columns, decisions = self._search.scale, self._columns, self._search.decisions
         finish = partial(
             cell_bounds,
             n_bins=columns.n_bins[features],
             is_categorical=columns.is_categorical[features],
             nodes=shape[:2],
-            steps=steps,
+            steps=scale.steps,
         )
-        bounds = self._executor.sum(all_cell_histograms, n_cells, features, finish=finish)
-        g, w = (shape[2] >> 32) * steps[0], (shape[2] & LOW) * steps[1]
+        bounds = self._executor.sum(cell_histograms, n_cells, features, finish=finish)
+        g, w = (shape[2] >> 32) * scale.steps[0], (shape[2] & LOW) * scale.steps[1]
         # The differences between the processes, with an allowance for rounding.
         between = bounds[-1] - g * g / w + SLACK * bounds[-1]
         most = (bounds[:-1] + between) * (1.0 + SLACK)
-        net = most / search.scale.unit - _penalties(decisions, features, search.scale.penalty).T
+        net = most / scale.unit - _penalties(decisions, features, scale.penalty).T
         best = np.array([decision.gain for decision in decisions])
-        is_open: BoolArray = ((net >= best - SLACK) & (most > search.scale.floor)).any(axis=1)
+        is_open: BoolArray = ((net >= best - SLACK) & (most > scale.floor)).any(axis=1)
         return is_open
 
-    def _outside(self, draft: BoolArray, decisions: list[Decision]) -> IntArray:
-        """Features outside the draft that any node was allowed to use."""
-        masks = {id(decision.allowed): decision.allowed for decision in decisions}
-        allowed = np.logical_or.reduce(list(masks.values()))
-        outside: IntArray = np.flatnonzero(allowed & self._search.is_divisible & ~draft)
-        return outside
-
-    def _find_better(
-        self, histograms: IntArray, features: IntArray, shape: Shape, decisions: list[Decision]
-    ) -> BoolArray:
-        search, columns = self._search, self._columns
+    def _find_better(self, histograms: IntArray, features: IntArray, shape: Shape) -> BoolArray:
+        scale, decisions = self._search.scale, self._search.decisions
         better = np.zeros(len(features), np.bool_)
         find_better(
             histograms,
             features,
-            columns.n_bins,
-            columns.is_categorical,
+            self._columns.n_bins,
+            self._columns.is_categorical,
             shape,
-            np.array([decision.gain for decision in decisions]),
-            np.array([decision.feature if decision.is_first_use else -1 for decision in decisions]),
-            _penalties(decisions, features, search.scale.penalty),
-            (search.scale.unit, search.scale.floor),
-            search.histograms.steps,
-            search.histograms.min_weight,
+            (
+                np.array([each.gain for each in decisions]),
+                np.array([each.feature if each.is_first_use else -1 for each in decisions]),
+                _penalties(decisions, features, scale.penalty),
+            ),
+            (scale.unit, scale.floor),
+            scale.steps,
+            self._search.histograms.min_weight,
             better,
         )
         return better

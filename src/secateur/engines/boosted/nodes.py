@@ -1,4 +1,7 @@
-"""Histograms of the nodes of a growing tree: build the smaller child, subtract for the other."""
+"""The nodes of a growing tree: their histograms, and the split that each of them takes.
+
+Of two children the histogram of the smaller is built, that of the larger is the parent's minus it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secateur._kernels.splitting import LOW, search_features
+from secateur._kernels.splitting import LOW, pick_feature, search_features
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.engines.boosted.block_histograms import (
@@ -16,6 +19,7 @@ from secateur.engines.boosted.block_histograms import (
     search_node,
     unpack_histograms,
 )
+from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.execution.blocks import RowBlock, nodes_at_once
 from secateur.execution.local import only_block
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
@@ -27,14 +31,28 @@ BINS_PER_THREAD = 20_000  # searching fewer bins than this is not worth a second
 NOWHERE = np.empty(0, np.int64)  # stands for a histogram that is not kept
 
 
+@dataclass(frozen=True, slots=True)
+class TreeScale:
+    """Units of one tree's gains: dSSE / ``unit`` - ``penalty`` * cost.
+
+    ``unit`` is the SSE of the root for A-GBM and 2 for GBFS. A dSSE of at most ``floor`` is
+    rounding. ``steps`` = (1 / gradient scale, 1 / weight scale) scales sums of integers.
+    """
+
+    unit: float
+    penalty: float
+    floor: float
+    steps: tuple[float, float]
+
+
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node of a growing tree, with the best split of each feature.
+    """A node of a growing tree, with the best split of each feature j in ``Siblings.known``.
 
     ``gain[j]`` is dSSE, ``split[j]`` = (last position of the left side, missing left, packed left
-    sum); both are valid where ``Siblings.known`` has feature j. ``divisible[j]`` is whether the
-    node or one below it can be split on feature j. ``total`` is the packed sum of the rows,
-    ``slot`` the position of the histogram in the store, ``left`` the number of the left child.
+    sum), ``divisible[j]`` whether the node or one below it can be split on feature j. ``total`` is
+    the packed sum of the rows, ``slot`` the position of the histogram in the store, ``left`` the
+    number of the left child.
     """
 
     number: int
@@ -69,17 +87,10 @@ class Siblings:
     parent_slot: int = -1
     inherited: BoolArray | None = None
 
-    @property
-    def smaller(self) -> Node:
-        """The lighter of the two, the left one of equals."""
+    def by_weight(self) -> tuple[Node, Node]:
+        """The lighter of two children, the left one of equals, and the other."""
         left, right = self.nodes
-        return left if left.weight <= right.weight else right
-
-    @property
-    def larger(self) -> Node:
-        """The other one."""
-        left, right = self.nodes
-        return right if left.weight <= right.weight else left
+        return (left, right) if left.weight <= right.weight else (right, left)
 
 
 class Candidates(NamedTuple):
@@ -98,14 +109,8 @@ class _Request(NamedTuple):
     parent_slot: int = -1
 
 
-class _Search(NamedTuple):
-    """A node to search: see ``search_features`` for the three histograms."""
-
-    node: Node
-    features: IntArray
-    histogram: IntArray
-    less: IntArray
-    kept: IntArray
+# A node to search, its features, and three histograms: see ``search_features``.
+_Search = tuple[Node, IntArray, IntArray, IntArray, IntArray]
 
 
 class NodeHistograms:
@@ -114,11 +119,9 @@ class NodeHistograms:
     def __init__(
         self, executor: Executor, columns: BinnedColumns, depth: int, threads: Threads
     ) -> None:
-        self._executor = executor
-        self._columns = columns
+        self._executor, self._threads = executor, threads
+        self._columns, self._depth = columns, depth
         self._shape = (columns.offset, columns.n_bins, columns.is_categorical)
-        self._depth = depth
-        self._threads = threads
         block: RowBlock | None = only_block(executor)
         self._has_one_block = block is not None and not block.is_sparse
         width = int(columns.offset[-1])
@@ -129,16 +132,13 @@ class NodeHistograms:
         self._store = np.empty((self._n_slots, width), np.int64)
         self._free: list[int] = []
         self._buffers: list[tuple[FloatArray, IntArray, BoolArray]] = []
-        self._n_nodes = 0
-        self._root_weight = 1
+        self._n_nodes, self._root_weight = 0, 1
         self.n_cells = 0.0
-        self.steps = (1.0, 1.0)
-        self.min_weight = np.int64(1)
+        self.steps, self.min_weight = (1.0, 1.0), np.int64(1)
 
     def begin_tree(self, steps: tuple[float, float], min_weight: int) -> None:
         """Forget the last tree; set the rounding steps and the smallest weight of a side."""
-        self.steps = steps
-        self.min_weight = np.int64(min_weight)
+        self.steps, self.min_weight = steps, np.int64(min_weight)
         self._free = list(range(self._n_slots))
         self._n_nodes = 0
 
@@ -152,14 +152,12 @@ class NodeHistograms:
     def children(self, siblings: Siblings, parent: Node) -> Siblings:
         """The children of a split node; the parent's slot goes to the larger one."""
         left = int(parent.split[parent.feature, 2])
-        depth = parent.depth + 1
-        nodes = [
-            self._node(parent.left, depth, left),
-            self._node(parent.left + 1, depth, parent.total - left),
-        ]
+        depth, sums = parent.depth + 1, (left, parent.total - left)
+        nodes = [self._node(parent.left + side, depth, sums[side]) for side in (0, 1)]
         young = Siblings(nodes, None, None, parent, parent.slot, siblings.known)
         if depth + 1 < self._depth:
-            for node, slot in ((young.larger, parent.slot), (young.smaller, -1)):
+            smaller, larger = young.by_weight()
+            for node, slot in ((larger, parent.slot), (smaller, -1)):
                 node.slot = slot if slot >= 0 or not self._free else self._free.pop()
         return young
 
@@ -185,13 +183,13 @@ class NodeHistograms:
         for first in range(0, len(requests), self._n_at_once):
             some = requests[first : first + self._n_at_once]
             built = self._build([each.node for each in some], [each.features for each in some])
-            searches = []
+            searches: list[_Search] = []
             for histogram, (node, features, larger, parent_slot) in zip(built, some, strict=True):
                 kept = self._store[node.slot] if node.slot >= 0 else NOWHERE
-                searches.append(_Search(node, features, histogram, NOWHERE, kept))
+                searches.append((node, features, histogram, NOWHERE, kept))
                 if larger is not None:  # it takes the place of the parent, not needed after this
                     parent = self._store[parent_slot]
-                    searches.append(_Search(larger, features, parent, histogram, NOWHERE))
+                    searches.append((larger, features, parent, histogram, NOWHERE))
             self._search(searches)
 
     def evaluate_in(self, node: Node, features: IntArray) -> None:
@@ -202,8 +200,7 @@ class NodeHistograms:
             limits = (self.steps, self.min_weight)
             self._executor.apply(search_node, node.number, features, node.total, limits, found)
             return
-        built = self._build([node], [features])[0]
-        self._search([_Search(node, features, built, NOWHERE, NOWHERE)])
+        self._search([(node, features, self._build([node], [features])[0], NOWHERE, NOWHERE)])
 
     def _requests(self, siblings: Siblings, candidates: Candidates) -> list[_Request]:
         """The histograms to build: of the smaller child only, where the parent's are kept."""
@@ -212,12 +209,13 @@ class NodeHistograms:
             return []
         if siblings.parent_slot < 0 or siblings.inherited is None:
             return [_Request(node, features) for node in siblings.nodes]
-        pair = (siblings.larger, siblings.parent_slot)
+        smaller, larger = siblings.by_weight()
+        pair = (larger, siblings.parent_slot)
         if siblings.inherited is candidates.mask:
-            return [_Request(siblings.smaller, features, *pair)]
+            return [_Request(smaller, features, *pair)]
         is_kept = siblings.inherited[features]
         kept, new = features[is_kept], features[~is_kept]
-        found = [_Request(siblings.smaller, kept, *pair)] if len(kept) else []
+        found = [_Request(smaller, kept, *pair)] if len(kept) else []
         return found + [_Request(node, new) for node in siblings.nodes if len(new)]
 
     def _unknown(self, siblings: Siblings, candidates: Candidates) -> IntArray:
@@ -255,29 +253,22 @@ class NodeHistograms:
 
     def _search(self, searches: list[_Search]) -> None:
         """Search the nodes, large ones in threads by node and by feature."""
-        n_features = sum(len(search.features) for search in searches)
+        n_features = sum(len(features) for _, features, *_ in searches)
         n_threads = min(self._threads.n_threads, max(1, n_features // self._grain))
-        if n_threads == 1:
-            for search in searches:
-                self._search_part(search, 0, len(search.features))
-            return
         n_parts = -(-n_threads // len(searches))
-        pieces = [
-            (
-                search,
-                part * len(search.features) // n_parts,
-                (part + 1) * len(search.features) // n_parts,
-            )
-            for search in searches
-            for part in range(n_parts)
-        ]
-        self._threads.share(lambda _, number: self._search_part(*pieces[number]), len(pieces))
 
-    def _search_part(self, search: _Search, start: int, stop: int) -> None:
-        node, features, histogram, less, kept = search
-        limits = (node.total, self.steps, self.min_weight, start, stop)
-        found = (node.gain, node.split, node.divisible)
-        search_features(histogram, less, kept, features, self._shape, *limits, found)
+        def part(_: int, number: int) -> None:
+            node, features, histogram, less, kept = searches[number // n_parts]
+            start, stop = ((number % n_parts + end) * len(features) // n_parts for end in (0, 1))
+            limits = (node.total, self.steps, self.min_weight, start, stop)
+            found = (node.gain, node.split, node.divisible)
+            search_features(histogram, less, kept, features, self._shape, *limits, found)
+
+        if n_threads == 1:
+            for number in range(len(searches)):
+                part(0, number)
+        else:
+            self._threads.share(part, n_parts * len(searches))
 
     def histogram_of(self, node: Node, feature: int) -> IntArray:
         """The packed sums of one feature's bins in a node, missing last."""
@@ -285,3 +276,87 @@ class NodeHistograms:
         first = int(self._columns.offset[feature])
         bins: IntArray = built[first : first + int(self._columns.n_bins[feature]) + 1]
         return bins.copy()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """The choice of a node, -1 for a leaf, with its costs and allowed features at that moment."""
+
+    node: Node
+    feature: int
+    gain: float
+    is_first_use: bool
+    costs: FloatArray
+    allowed: BoolArray
+
+
+class ExactSearch:
+    """Evaluates every allowed feature in every node; in drafts, ``only`` some of them."""
+
+    def __init__(
+        self, histograms: NodeHistograms, feature_use: FeatureUse, divisible: IntArray
+    ) -> None:
+        self.histograms = histograms
+        self.feature_use = feature_use
+        self.is_divisible: BoolArray = np.zeros(len(feature_use.used), np.bool_)
+        self.is_divisible[divisible] = True
+        self.scale = TreeScale(1.0, 0.0, 0.0, (1.0, 1.0))
+        self.decisions: list[Decision] = []
+        self._only: BoolArray | None = None
+        self._candidates = Candidates(np.zeros(0, np.bool_), np.zeros(0, np.int64))
+
+    def begin_tree(self, scale: TreeScale, only: BoolArray | None = None) -> None:
+        """Begin a tree with its own units of gain."""
+        self.scale = scale
+        self.decisions = []
+        self._only = only
+        self.feature_use.begin_tree()
+        self._update_candidates()
+
+    def skip_tree(self) -> None:
+        """A tree was taken over from an earlier fit."""
+
+    def _update_candidates(self) -> None:
+        """The features that a split may use now; the same object while they are the same."""
+        mask = self._candidate_mask()
+        if not np.array_equal(mask, self._candidates.mask):
+            self._candidates = Candidates(mask, np.flatnonzero(mask))
+
+    def _candidate_mask(self) -> BoolArray:
+        """The features that are evaluated in every node."""
+        mask: BoolArray = self.feature_use.allowed & self.is_divisible
+        return mask if self._only is None else mask & self._only
+
+    def evaluate(self, level: list[Siblings]) -> None:
+        """Evaluate the candidates in the nodes of a level that can be split."""
+        min_weight = 2 * int(self.histograms.min_weight)
+        self.histograms.evaluate(
+            [
+                siblings
+                for siblings in level
+                if siblings.known is not self._candidates.mask
+                and any(node.weight >= min_weight for node in siblings.nodes)
+            ],
+            self._candidates,
+        )
+
+    def _choices(self, siblings: Siblings, node: Node) -> IntArray:  # noqa: ARG002  # group tests
+        """The features that a node may be split on, all of them evaluated in it."""
+        if siblings.known is not self._candidates.mask:
+            # A first use has changed the candidates.
+            self.evaluate([siblings])
+        return self._candidates.features if siblings.listed is None else siblings.listed
+
+    def choose(self, siblings: Siblings, node: Node) -> int | None:
+        """The feature that a node is split on at the current costs, or None for a leaf."""
+        choices = self._choices(siblings, node)
+        used, costs = self.feature_use.at_node(node.number)
+        units = (self.scale.penalty, self.scale.unit, self.scale.floor)
+        feature, gain = pick_feature(choices, node.gain, used, costs, *units)
+        is_first_use = feature >= 0 and not used[feature]
+        allowed = self.feature_use.allowed
+        self.decisions.append(Decision(node, feature, gain, is_first_use, costs, allowed))
+        if is_first_use:
+            self.feature_use.add_at(node.number, feature)
+            self._update_candidates()
+        return int(feature) if feature >= 0 else None

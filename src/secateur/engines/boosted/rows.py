@@ -1,17 +1,19 @@
 """What is computed on a block of rows while trees grow: gradients, sums, partition, leaves.
 
-Each function takes a block and small arguments and returns something small; an executor runs it on
-all blocks. Sums are of integers, so they do not depend on how the rows are cut into blocks.
+An executor runs these functions on all blocks. Sums are of integers, so they do not depend on how
+the rows are cut into blocks.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from secateur._kernels.fixed_point import (
+from secateur._kernels.histogram import (
     add_leaf_values,
     largest_terms,
     pack_rows,
@@ -22,13 +24,18 @@ from secateur._kernels.partition import add_trees_binned, split_dense, split_run
 from secateur._kernels.records import DenseCodes
 from secateur.data.binning import narrowed
 from secateur.data.sampling import shares_of
+from secateur.data.weights import are_counts
 from secateur.engines.boosted.block_histograms import histograms_of
 from secateur.engines.boosted.trees import Tree, WordArray
 from secateur.execution.blocks import ROWS_PER_THREAD, RowArray, RowBlock
+from secateur.losses.base import fixed_point_sum
 from secateur.typing import FloatArray, IntArray, Loss, Result
 
 # The rows of a node with at least this many are partitioned by all threads together.
 MANY_ROWS = 1 << 17
+# Weighted gradients are rounded to at most this many steps on either side of zero.
+GRADIENT_STEPS = 32767
+WEIGHT_STEPS = 65535.0  # weights that are not whole numbers are rounded to at most this many steps
 
 
 class RowSplit(NamedTuple):
@@ -38,6 +45,45 @@ class RowSplit(NamedTuple):
     left: int
     feature: int
     words: WordArray
+
+
+# ---- rounding ------------------------------------------------------------------------------
+
+
+def fixed_point_scale(largest: float, n_rows: int) -> float:
+    """The power of two by which terms up to ``largest`` can be rounded and summed in int64."""
+    return math.ldexp(1.0, min(61 - math.frexp(largest)[1] - n_rows.bit_length(), 1000))
+
+
+def gradient_scale(largest: float, sum_absolute: float, n_rows: int) -> float:
+    """Steps per unit of gradient, such that no sum of rounded gradients reaches 2^31."""
+    max_steps = (2**31 - 1 - n_rows) * largest / sum_absolute
+    return min(GRADIENT_STEPS, math.floor(max_steps)) / largest
+
+
+@dataclass(frozen=True, slots=True)
+class WeightScale:
+    """How row weights become integers; ``mean`` is the weight of one row, 1 for whole weights."""
+
+    scale: float
+    mean: float
+    largest: float
+    total: float
+
+    @classmethod
+    def of(cls, weight: FloatArray) -> WeightScale:
+        """Whole weights count rows and stay exact; others are relative, with mean one."""
+        largest, total, n = float(weight.max()), fixed_point_sum(weight), len(weight)
+        counts = are_counts(weight)
+        max_scale = (2**32 - 1 - 2 * n) / total
+        exact = counts and largest <= WEIGHT_STEPS and max_scale >= 1.0
+        scale = 1.0 if exact else min(WEIGHT_STEPS / largest, max_scale)
+        return cls(scale, 1.0 if counts else total / n, largest, total)
+
+    def min_weight(self, min_samples_leaf: float) -> int:
+        """The smallest integer weight that counts as ``min_samples_leaf`` rows."""
+        needed = min_samples_leaf * (1.0 - 1e-9) * self.mean * self.scale
+        return max(1, math.ceil(needed))
 
 
 # ---- a fit ----------------------------------------------------------------------------------
@@ -60,8 +106,7 @@ def bin_weights(block: RowBlock) -> IntArray:
     block.order = block.rows.copy()
     block.begin_root()
     block.packed_by_row[:] = block.quantised_weight
-    features = np.arange(block.columns.n_features)
-    weights: IntArray = histograms_of(block, [0], [features])[0]
+    weights: IntArray = histograms_of(block, [0], [np.arange(block.columns.n_features)])[0]
     return weights
 
 
@@ -78,16 +123,10 @@ def choose_objective_rows(block: RowBlock, stride: int) -> FloatArray:
     return block.weight[block.objective_rows]
 
 
-def objective_losses(block: RowBlock, loss: Loss) -> FloatArray:
-    """Weighted losses of the rows of the objective."""
-    rows = block.objective_rows
-    losses = loss.pointwise(block.target[rows], block.raw[:, rows])
-    return block.weight[rows] * losses
-
-
-def held_losses(block: RowBlock, loss: Loss) -> FloatArray:
-    """The losses of the held-out rows."""
-    return loss.pointwise(block.target[block.held], block.raw[:, block.held])
+def row_losses(block: RowBlock, loss: Loss, which: Literal["held", "objective_rows"]) -> FloatArray:
+    """The losses of the held-out rows, or of those of the objective."""
+    rows = getattr(block, which)
+    return loss.pointwise(block.target[rows], block.raw[:, rows])
 
 
 def restore(
@@ -116,10 +155,8 @@ def begin_round(block: RowBlock, loss: Loss) -> None:
         return
 
     def part(start: int, stop: int) -> None:
-        cut = slice(start, stop)
-        loss.gradients(
-            block.target[cut], block.raw[:, cut], block.gradient[:, cut], block.hessian[:, cut]
-        )
+        arrays = (block.raw, block.gradient, block.hessian)
+        loss.gradients(block.target[start:stop], *(array[:, start:stop] for array in arrays))
 
     block.threads.run(part, len(block.target), ROWS_PER_THREAD)
 
@@ -179,13 +216,13 @@ def _by_thread(block: RowBlock, function: Callable[[int, int], Result]) -> list[
 
 def partition(block: RowBlock, splits: list[RowSplit]) -> None:
     """Partition the rows of the split nodes into their children; their order stays."""
+    small = []
     for split in splits:
-        block.codes_of(split.feature)
-    n_rows = {split.node: np.ptp(block.bounds[split.node]) for split in splits}
-    large = [split for split in splits if n_rows[split.node] >= MANY_ROWS]
-    for split in large:
-        _partition_by_threads(block, split)
-    small = [split for split in splits if n_rows[split.node] < MANY_ROWS]
+        block.codes_of(split.feature)  # sparse columns are written out before threads ask for them
+        if np.ptp(block.bounds[split.node]) < MANY_ROWS:
+            small.append(split)
+        else:
+            _partition_by_threads(block, split)
 
     def part(first: int, last: int) -> None:
         for split in small[first:last]:

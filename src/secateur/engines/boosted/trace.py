@@ -16,13 +16,11 @@ from secateur.data.binning import BinnedColumns, narrowed
 from secateur.data.costs import CostModel
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.feature_use import FeatureUse
-from secateur.engines.boosted.group_search import GroupSearch, GroupTests
+from secateur.engines.boosted.group_search import GroupSearch
 from secateur.engines.boosted.groups import GroupPlan
 from secateur.engines.boosted.grower import TreeGrower
-from secateur.engines.boosted.nodes import NodeHistograms
-from secateur.engines.boosted.params import BoostingParams, WeightScale
-from secateur.engines.boosted.search import ExactSearch
-from secateur.engines.boosted.trees import Ensemble, Tree
+from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
+from secateur.engines.boosted.trees import BoostingParams, Ensemble, Tree
 from secateur.losses.base import fixed_point_sum
 from secateur.path.step import Step
 from secateur.typing import Executor, IntArray, Loss
@@ -52,16 +50,15 @@ def trace_boosted(
         ensemble, weights, n_rows = _begin(executor, loss)
         executor.apply(rows.set_baseline, ensemble.baseline, weights.scale)
         feature_use = feature_use or FeatureUse(cost_model, params.max_features, params.cost_budget)
-        has_tests = plan is not None and plan.design.has_tests
+        plan = plan if plan is not None and plan.design.has_tests else None
         # With group tests most features are never evaluated: their weights are not counted.
-        divisible = columns.varying if has_tests else _divisible(executor, columns, weights, params)
+        divisible = columns.varying if plan else _divisible(executor, columns, weights, params)
         executor.apply(rows.narrow, divisible)
         columns = narrowed(columns, divisible)
         histograms = NodeHistograms(executor, columns, params.max_depth, threads)
         search = ExactSearch(histograms, feature_use, divisible)
-        if plan is not None and has_tests:
-            tests = GroupTests(executor, plan, threads)
-            search = GroupSearch(histograms, feature_use, divisible, tests, plan.alone)
+        if plan is not None:
+            search = GroupSearch(histograms, feature_use, divisible, executor, plan, threads)
             params = replace(params, lazy=False)
         grower = TreeGrower(executor, columns, params, search, threads, weights)
         objective = _Objective(executor, loss, n_rows)
@@ -101,20 +98,16 @@ def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> li
 
 
 def _divisible(
-    executor: Executor, columns: BinnedColumns, scale: WeightScale, params: BoostingParams
+    executor: Executor, columns: BinnedColumns, scale: rows.WeightScale, params: BoostingParams
 ) -> IntArray:
-    """The features that any split can use.
-
-    One side of a split lacks the heaviest bin, so all other bins together must weigh enough.
-    """
+    """The features that any split can use: all bins but the heaviest must weigh enough."""
     weights = executor.sum(rows.bin_weights)
     first = columns.offset[:-1]
     rest = np.add.reduceat(weights, first) - np.maximum.reduceat(weights, first)
-    found: IntArray = np.flatnonzero(rest >= scale.min_weight(params.min_samples_leaf))
-    return found
+    return np.flatnonzero(rest >= scale.min_weight(params.min_samples_leaf))
 
 
-def _begin(executor: Executor, loss: Loss) -> tuple[Ensemble, WeightScale, int]:
+def _begin(executor: Executor, loss: Loss) -> tuple[Ensemble, rows.WeightScale, int]:
     """The best constant as a model, the scale of the weights, and the number of training rows."""
     parts = executor.each(rows.training_rows)
     targets, weights = map(list, zip(*parts, strict=True))
@@ -123,24 +116,22 @@ def _begin(executor: Executor, loss: Loss) -> tuple[Ensemble, WeightScale, int]:
     del targets
     weight = np.concatenate(weights)
     del weights
-    best = loss.baseline(target, weight)
-    return Ensemble(loss, best), WeightScale.of(weight), len(target)
+    return Ensemble(loss, loss.baseline(target, weight)), rows.WeightScale.of(weight), len(target)
 
 
 class _Objective:
     """The mean training loss over at most OBJECTIVE_ROWS rows, evenly spaced; exact sums."""
 
     def __init__(self, executor: Executor, loss: Loss, n_rows: int) -> None:
-        self._executor = executor
-        self._loss = loss
+        self._executor, self._loss = executor, loss
         self.stride = -(-n_rows // OBJECTIVE_ROWS)
-        weights = executor.each(rows.choose_objective_rows, self.stride)
-        self._weight = fixed_point_sum(np.concatenate(weights))
+        self._weight = np.concatenate(executor.each(rows.choose_objective_rows, self.stride))
 
     def now(self) -> float:
         """Its value at the current predictions."""
-        losses = np.concatenate(self._executor.each(rows.objective_losses, self._loss))
-        return fixed_point_sum(losses) / self._weight if len(losses) else np.nan
+        parts = self._executor.each(rows.row_losses, self._loss, "objective_rows")
+        losses = self._weight * np.concatenate(parts)
+        return fixed_point_sum(losses) / fixed_point_sum(self._weight) if len(losses) else np.nan
 
 
 def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:

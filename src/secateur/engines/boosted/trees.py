@@ -1,10 +1,10 @@
-"""Trees, and the models made of rounds of trees."""
+"""Parameters of boosting, trees, and the models made of rounds of trees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,31 @@ from secateur.data.table import Table
 from secateur.typing import BoolArray, FloatArray, IntArray, Loss
 
 WordArray = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class BoostingParams:
+    """Parameters of boosting with feature costs.
+
+    ``criterion`` is "gbfs" (dSSE / 2 minus the penalty, Eq. 14 of GBFS) or "agbm" (dSSE / SSE of
+    the root minus the penalty). ``lazy`` and ``whole`` choose between algorithms that grow the same
+    trees: whether trees are drafted on few features, and whether small trees are grown in one call.
+    """
+
+    criterion: Literal["gbfs", "agbm"] = "agbm"
+    penalty: float = 0.0
+    learning_rate: float = 0.1
+    n_rounds: int = 100
+    max_depth: int = 4
+    min_samples_leaf: float = 20
+    l2: float = 0.0
+    leaf: Literal["newton", "mean"] = "newton"
+    max_features: int | None = None
+    cost_budget: float | None = None
+    subsample: float = 1.0
+    seed: int = 0
+    lazy: bool = True
+    whole: bool = True
 
 
 class Tree(NamedTuple):
@@ -49,52 +74,37 @@ class Tree(NamedTuple):
             np.zeros(n_nodes),
         )
 
-    def first(self, n_nodes: int) -> Tree:
-        """A copy of the first nodes."""
-        arrays: list[Any] = [array[:n_nodes].copy() for array in self]
-        return Tree(*arrays)
-
-    def leaves(self) -> list[int]:
-        """The numbers of the leaves."""
-        found: list[int] = np.flatnonzero(self.left < 0).tolist()
-        return found
-
     def add_gains(self, total_out: FloatArray) -> None:
         """Add the dSSE of each split to its feature's total."""
         split = self.left >= 0
         np.add.at(total_out, self.feature[split], self.gain[split])
 
 
-def left_words(bins: Sequence[int] | IntArray, missing_left: bool) -> WordArray:
-    """The set of codes that go left, as 256 bits."""
-    mask = sum(1 << int(b) for b in bins) | (int(missing_left) << MISSING)
+def left_words(mask: int, missing_left: bool) -> WordArray:
+    """The codes that go left, the bits of ``mask`` and perhaps the missing one, as 256 bits."""
+    mask |= int(missing_left) << MISSING
     words: WordArray = np.frombuffer(mask.to_bytes(32, "little"), "<u8").astype(np.uint64)
     return words
 
 
-_FIRST_WORDS = np.array(
-    [left_words(range(last + 1), missing_left=False) for last in range(MISSING)]
-)
-"""``left_words`` of the bins 0 .. last."""
-
-
-def first_words(last: int, missing_left: bool) -> WordArray:
-    """As ``left_words`` for all bins up to ``last``."""
-    words: WordArray = _FIRST_WORDS[last].copy()
-    if missing_left:
-        words[MISSING // 64] |= np.uint64(1 << (MISSING % 64))
-    return words
-
-
-def join_trees(trees: Sequence[Tree]) -> tuple[Tree, IntArray]:
-    """All trees as one, and the roots of each."""
-    sizes = [len(tree.left) for tree in trees]
-    roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+def _add_trees(
+    trees: Sequence[Tree],
+    columns: FloatArray,
+    features: IntArray,
+    threads: Threads,
+    out: FloatArray,
+) -> None:
+    """Add the trees, joined to one, to the predictions of one output."""
+    roots = np.cumsum([0, *(len(tree.left) for tree in trees[:-1])])
     parts = [
         tree._replace(left=np.where(tree.left >= 0, tree.left + root, -1))
         for tree, root in zip(trees, roots, strict=True)
     ]
-    return Tree(*(np.concatenate(column) for column in zip(*parts, strict=True))), roots
+    tree = Tree(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    nodes = (np.searchsorted(features, tree.feature), *tree[1:7], roots)
+    threads.run(
+        lambda start, stop: add_trees_raw(columns, *nodes, start, stop, out), len(columns), 1024
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -129,12 +139,6 @@ class BoostedModel:
     def _rounds(self) -> list[list[Tree]]:
         return self.ensemble.rounds[: self.n_rounds]
 
-    def frozen(self) -> BoostedModel:
-        """A copy of the model without the trees of later rounds."""
-        return BoostedModel(
-            Ensemble(self.ensemble.loss, self.ensemble.baseline, list(self._rounds)), self.n_rounds
-        )
-
     def importances(self, n_features: int) -> FloatArray:
         """The sum of dSSE of each feature's splits."""
         total = np.zeros(n_features)
@@ -153,23 +157,10 @@ class BoostedModel:
         self, columns: FloatArray, features: IntArray, threads: Threads | None = None
     ) -> FloatArray:
         """The same from columns read before: those of ``features``, in this order."""
-        threads = threads or Threads(1)
         out = np.repeat(self.ensemble.baseline[:, None], len(columns), axis=1)
-        if self.n_rounds == 0:
-            return out
-        for k in range(len(out)):
-            self._add_output(k, columns, features, threads, out[k])
+        for raw, trees in zip(out, zip(*self._rounds, strict=True), strict=False):
+            _add_trees(trees, columns, features, threads or Threads(1), raw)
         return out
-
-    def _add_output(
-        self, k: int, columns: FloatArray, features: IntArray, threads: Threads, out: FloatArray
-    ) -> None:
-        tree, roots = join_trees([round_[k] for round_ in self._rounds])
-        column = np.searchsorted(features, tree.feature)
-        nodes = (column, *tree[1:7], roots)
-        threads.run(
-            lambda start, stop: add_trees_raw(columns, *nodes, start, stop, out), len(columns), 1024
-        )
 
     def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
         """Predictions on the target's scale: values, or a probability per class."""

@@ -23,8 +23,8 @@ from secateur.engines.feature_gradients.batches import (
     make_batches,
 )
 from secateur.engines.feature_gradients.units import Units
-from secateur.engines.fold_losses import SHRINKAGES, FoldLosses, shrunken_losses
-from secateur.engines.linear_scorer import LinearScorer
+from secateur.engines.linear_scorer import SHRINKAGES, LinearScorer, shrunken_losses
+from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import InputError
 from secateur.execution.dask import DaskExecutor
 from secateur.path.step import Step

@@ -12,7 +12,7 @@ from secateur.data.costs import CostModel
 from secateur.data.problem import Fold, all_rows
 from secateur.data.standardize import StandardColumns
 from secateur.data.weights import are_counts
-from secateur.engines.fold_losses import FoldLosses
+from secateur.engines.path_search import FoldLosses
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.typing import FloatArray, IntArray, Loss
 

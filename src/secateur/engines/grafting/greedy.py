@@ -10,10 +10,10 @@ import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
 from secateur.data.problem import Fold
-from secateur.engines.fold_losses import pool
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.growing_network import GrowingNetwork
 from secateur.engines.grafting.linear import LinearGrafting
+from secateur.engines.path_search import pool
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 

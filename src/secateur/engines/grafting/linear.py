@@ -14,11 +14,11 @@ import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
 from secateur.data.problem import Fold
-from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View, without_duplicates
 from secateur.engines.grafting.gram import Free
 from secateur.engines.grafting.models import LinearModel
 from secateur.engines.grafting.solver import LinearState, Penalty, Refit, duality_gap, violations
+from secateur.engines.path_search import FoldLosses
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
