@@ -15,7 +15,6 @@ from secateur.engines.boosted.grower import WholeTrees
 from secateur.exceptions import ParameterError
 from secateur.execution import local as places
 from secateur.storage import open_table as opening
-from secateur.storage.open_table import Storing, store_source
 from secateur.storage.sources import Part, Source
 
 N_ROWS = 3_000
@@ -110,10 +109,9 @@ def test_weights_and_rows_of_weight_zero(frame, tmp_path):
 
 def test_a_sample_chooses_the_bins_that_it_would_choose_in_memory(frame, tmp_path, monkeypatch):
     from secateur.data import binning as binned
-    from secateur.storage import build as survey
 
     monkeypatch.setattr(binned, "SAMPLE_ROWS", 500)
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(opening, "SAMPLE_ROWS", 500)
     table = store(frame, tmp_path, "number", random_state=4)
     kwargs = {"penalty": 0.002, "max_iter": 5, "random_state": 4}
     mine = secateur.AGBMRegressor(**kwargs).fit(features(frame), frame["number"])
@@ -222,19 +220,14 @@ def assert_asks_for_the_task(selector):
     assert model.column in np.concatenate(asked)
 
 
-class _Stacked(Source):
-    """Rows of a sparse matrix with a task each, as a file of its kind gives them."""
+def stacked(X, y, task):
+    """Rows of a matrix with a task each, as a file of its kind gives them."""
 
-    fingerprint, target_names = "stacked", ("y",)
-
-    def __init__(self, X, y, task):
-        self._given = X, y, task
-        self.width = X.shape[1]
-
-    def parts(self, n_rows):
-        X, y, task = self._given
+    def parts(n_rows):
         for i in range(0, len(y), n_rows):
             yield Part(X[i : i + n_rows], (y[i : i + n_rows],), None, task[i : i + n_rows])
+
+    return Source(parts, "stacked", X.shape[1])
 
 
 @pytest.mark.parametrize(
@@ -246,7 +239,7 @@ def test_common_trees_by_group_tests_and_of_sparse_rows(tmp_path, memory, kind, 
     task = np.random.default_rng(0).choice(["a", "b", "c"], len(made.y), p=[0.2, 0.5, 0.3])
     flipped = np.where(task == "c", 1 - made.y, made.y)
     X = sp.csr_array(made.X * (np.abs(made.X) > 0.5)) if kind == "sparse" else made.X
-    table = store_source(_Stacked(X, flipped, task), (), Storing(), cache=tmp_path, limit=10**9)
+    table = secateur.open_table(stacked(X, flipped, task), cache=tmp_path)
     assert len(table.blocks) > 1
     kwargs = {"search": search, "expected_features": 3, "leaf_size": 4, "group_size": 16}
     kwargs |= COMMON | {"group_penalty": 0.005}

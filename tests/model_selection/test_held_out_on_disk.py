@@ -8,7 +8,7 @@ import pytest
 import secateur
 from secateur.exceptions import InputError, InputTypeError
 from secateur.storage import open_table as opening
-from secateur.storage.stored_table import StoredRows, sample_stored
+from secateur.storage.stored_table import StoredTable, sample_stored
 
 N_ROWS = 700
 
@@ -37,7 +37,7 @@ def test_some_rows_give_the_model_of_these_rows(problem):
     X, y = problem
     rows = np.flatnonzero(np.arange(N_ROWS) % 3)
     part = secateur.open_table(X, y).take(rows)
-    assert isinstance(part, StoredRows)
+    assert isinstance(part, StoredTable)
     assert part.n_rows == len(rows)
     np.testing.assert_array_equal(part.target(), y[rows])
     there, here = selector().fit(part), selector().fit(X[rows], y[rows])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from secateur.exceptions import InputError
 from secateur.storage.reading import columns, formats
-from secateur.storage.reading.columns import TableSummary, summarize
+from secateur.storage.reading.columns import summarize
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.plan import make_plan
 from secateur.storage.reading.read_file import open_blocks, read_file
@@ -66,7 +66,8 @@ def assert_same(file, n_rows=7, options=None):
     np.testing.assert_array_equal(np.concatenate(joined), whole)
     for name, side in raw.extra.items():
         np.testing.assert_array_equal(np.concatenate([p.extra[name] for p in parts]), side)
-    one, other = make_plan(TableSummary.of(raw), []), make_plan(found, [])
+    whole, _ = summarize(raw.names, lambda _: iter([raw]))
+    one, other = make_plan(whole, []), make_plan(found, [])
     assert (one.names, one.conversions, one.notes) == (other.names, other.conversions, other.notes)
     return one
 

@@ -14,7 +14,6 @@ from sklearn.datasets import dump_svmlight_file
 import secateur
 from secateur.data.memory import resolve_limit
 from secateur.exceptions import InputError, ParameterError, SecateurWarning, StorageError
-from secateur.storage import build as store_writing
 from secateur.storage import open_table as opening
 from secateur.storage.reading import columns
 from secateur.storage.stored_table import StoredTable
@@ -128,7 +127,7 @@ def test_nothing_is_left_of_a_table_that_was_not_written_whole(frame, tmp_path, 
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(store_writing, "write_bins", fail)
+    monkeypatch.setattr(opening, "write_bins", fail)
     kind = StorageError if isinstance(error, OSError) else KeyboardInterrupt
     with pytest.raises(kind, match="full disk" if isinstance(error, OSError) else ""):
         secateur.open_table(frame.drop(columns="colour"), "y", cache=tmp_path)

@@ -9,13 +9,13 @@ from secateur.exceptions import InputError, ParameterError
 from secateur.storage.reading.dataset import Roles, make_dataset
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.read_file import needed_memory, read_file
-from secateur.storage.reading.stored_dataset import StoreOptions, store_dataset
+from secateur.storage.reading.stored_dataset import store_dataset
 from secateur.storage.stored_table import StoredTable, sample_stored
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
 
-STORING = StoreOptions(None, 10**9)
+STORING = {"memory_limit": 10**9}
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def table():
 
 def both(file, roles):
     whole = make_dataset(read_file(file), roles)
-    stored = store_dataset(file, ReadOptions(), roles, STORING)
+    stored = store_dataset(file, ReadOptions(), roles, **STORING)
     assert isinstance(stored.features.X, StoredTable)
     return whole, stored
 
@@ -108,7 +108,7 @@ def test_a_sparse_file_brings_its_labels(tmp_path):
 def test_a_sample_of_rows_depends_on_the_seed_alone(tmp_path, table):
     file = tmp_path / "rows.csv"
     table.write_csv(file)
-    stored = store_dataset(file, ReadOptions(), Roles("y"), STORING).features.X
+    stored = store_dataset(file, ReadOptions(), Roles("y"), **STORING).features.X
     one, two = sample_stored(stored, 0, 40), sample_stored(stored, 1, 40)
     assert len(one.rows) == len(two.rows) == 40
     assert one.rows.tolist() != two.rows.tolist()
@@ -131,7 +131,7 @@ def test_what_is_wrong_is_said(tmp_path, table, roles, error, words):
     file = tmp_path / "rows.csv"
     table.write_csv(file)
     with pytest.raises(error, match=words):
-        store_dataset(file, ReadOptions(), roles, STORING)
+        store_dataset(file, ReadOptions(), roles, **STORING)
 
 
 def test_memory_is_estimated_without_reading_the_file(tmp_path):

@@ -114,15 +114,19 @@ def load_stored(
         )
     console.message(reason)
     from secateur.cli.methods import takes_categories
-    from secateur.storage.reading.stored_dataset import StoreOptions, store_dataset
+    from secateur.storage.reading.stored_dataset import store_dataset
 
     dataset = store_dataset(
         request.file,
         request.reading,
         request.roles,
-        StoreOptions(scaling.cache, limit, executor, validation.seed, validation.jobs),
         target_type=request.target_type,
         indicators=not takes_categories(method),
+        cache=scaling.cache,
+        memory_limit=limit,
+        executor=executor,
+        random_state=validation.seed,
+        n_jobs=validation.jobs,
     )
     dataset = replace(dataset, notes=(*dataset.notes, *_notes_on_store(dataset, method)))
     _describe(dataset, request, console)

@@ -98,6 +98,11 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def is_lazy(X: Any) -> bool:
+    """Whether X is a dask array or data frame."""
+    return type(X).__module__.partition(".")[0] in {"dask", "dask_expr"}
+
+
 def _is_own_kind(X: Any) -> bool:
     return isinstance(X, np.ndarray | list | tuple) or _is_sparse(X)
 

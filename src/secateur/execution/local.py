@@ -21,7 +21,8 @@ from secateur.execution.blocks import (
     prefetch_pages,
     release_pages,
 )
-from secateur.storage.stored_table import StoredBlock, StoredRows, StoredTable, read_together
+from secateur.storage.folder import StoredBlock
+from secateur.storage.stored_table import StoredTable, read_together
 from secateur.typing import CodeArray, Executor, Finish, FloatArray, IntArray, Result
 
 Block = TypeVar("Block")
@@ -249,7 +250,7 @@ def _runs(
     for block in blocks:
         stays = block.n_bytes <= room
         room -= block.n_bytes if stays else 0
-        if together and stays and runs and runs[-1][1] and block.n_cells is None:
+        if together and stays and runs and runs[-1][1] and not block.is_sparse:
             runs[-1][0].append(block)
         else:
             runs.append(([block], stays))
@@ -265,7 +266,7 @@ class DiskRowStore:
         self._threads = threads
         self._folder = table.folder
         budget = max(0, int(USABLE * table.memory_limit) - resident_memory())
-        state = n_fits * table.n_rows * (ROW_BYTES + OUTPUT_BYTES * n_outputs)
+        state = n_fits * table.n_stored * (ROW_BYTES + OUTPUT_BYTES * n_outputs)
         self._in_memory = state <= STATE_SHARE * budget
         left = budget - state if self._in_memory else int((1.0 - STATE_SHARE) * budget)
         self.held: list[CodeBlock] = []
@@ -332,11 +333,8 @@ def row_store_of(table: Table, threads: Threads, n_outputs: int, n_fits: int) ->
     """Where the rows of a table are; None where they are in the memory of this process."""
     if not isinstance(table, StoredTable):
         return None
-    if isinstance(table, StoredRows):
-        whole = row_store_of(table.root, threads, n_outputs, n_fits)
-        assert whole is not None  # noqa: S101  # it is stored
-        return SubsetRowStore(whole, table.rows, table.root.n_rows)
     if table.executor is not None:
-        found: RowStore = table.executor.row_store(table)
-        return found
-    return DiskRowStore(table, threads, n_outputs, max(1, n_fits))
+        store: RowStore = table.executor.row_store(table)
+    else:
+        store = DiskRowStore(table, threads, n_outputs, max(1, n_fits))
+    return store if table.rows is None else SubsetRowStore(store, table.rows, table.n_stored)

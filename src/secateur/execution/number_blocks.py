@@ -21,7 +21,7 @@ from secateur.data.standardize import (
     present_column_moments,
 )
 from secateur.execution.local import LocalExecutor
-from secateur.storage.numbers import NumberPiece, StoredNumbers, rows_of
+from secateur.storage.numbers import Piece, StoredNumbers
 from secateur.typing import FloatArray, IntArray
 
 
@@ -126,16 +126,10 @@ class ReadBuffer:
 
 @dataclass(slots=True, eq=False)
 class FileBlock:
-    """Some rows of a table in a file.
+    """Some rows of a table in a file."""
 
-    ``kept`` are those rows of the piece that count, None for all; ``first_row`` is the number of
-    the first of them among all that count.
-    """
-
-    piece: NumberPiece
-    kept: IntArray | None
-    first_row: int
-    n_rows: int
+    piece: Piece
+    first_row: int  # the number of the first of them among all that count
     threads: Threads
     buffer: ReadBuffer
     scale: Scale | None = None
@@ -143,17 +137,18 @@ class FileBlock:
     @property
     def rows(self) -> slice:
         """Where its rows are in a vector over all rows."""
-        return slice(self.first_row, self.first_row + self.n_rows)
+        return slice(self.first_row, self.first_row + self.piece.n_rows)
 
     @property
     def columns(self) -> StandardColumns:
         """Its columns, read now; they last until the next block is read."""
-        columns = self._dense() if self.piece.n_cells is None else self._sparse()
+        block, _, n_rows = self.piece
+        columns = self._sparse() if block.is_sparse else self._dense()
         if self.scale is None:
-            zero = np.zeros(self.piece.n_features)
-            return StandardColumns(columns, self.n_rows, zero, zero, zero + 1.0)
+            zero = np.zeros(block.n_features)
+            return StandardColumns(columns, n_rows, zero, zero, zero + 1.0)
         fill, shift, factor, _ = self.scale
-        return StandardColumns(columns, self.n_rows, fill, shift, factor)
+        return StandardColumns(columns, n_rows, fill, shift, factor)
 
     def set_scale(self, scale: Scale) -> None:
         """Have the numbers filled, centred and scaled whenever they are read."""
@@ -161,35 +156,35 @@ class FileBlock:
 
     def some(self, features: IntArray) -> FloatArray:
         """A few columns as they are, shape (n_features, n_rows)."""
-        if self.piece.n_cells is not None:
+        block, kept, n_rows = self.piece
+        if block.is_sparse:
             held = self.columns
             zero = np.zeros(held.n_features)
-            return held.gather(features, np.arange(self.n_rows), zero, zero + 1.0)
-        stored = self.piece.some(features)
+            return held.gather(features, np.arange(n_rows), zero, zero + 1.0)
+        stored = block.some(features)
         cells: FloatArray = np.array(
-            stored if self.kept is None else stored[:, self.kept], np.float64, order="C"
+            stored if kept is None else stored[:, kept], np.float64, order="C"
         )
         if self.scale is not None:
             scale_by(cells, *(each[features] for each in self.scale), 0, len(features))
         return cells
 
     def _dense(self) -> DenseColumns:
-        stored = self.piece.dense()
-        cells = self.buffer.cleared(self.piece.n_features, self.n_rows)
+        block, kept, n_rows = self.piece
+        stored = block.dense()
+        cells = self.buffer.cleared(block.n_features, n_rows)
 
         def bring(start: int, stop: int) -> None:
             some = stored[start:stop]
-            cells[start:stop] = some if self.kept is None else some[:, self.kept]
+            cells[start:stop] = some if kept is None else some[:, kept]
             if self.scale is not None:
                 scale_by(cells, *self.scale, start, stop)
 
-        self.threads.run(bring, self.piece.n_features, GRAIN)
+        self.threads.run(bring, block.n_features, GRAIN)
         return DenseColumns(cells)
 
     def _sparse(self) -> SparseColumns:
         matrix = self.piece.sparse()
-        if self.kept is not None:
-            matrix = rows_of(matrix, self.kept)
         columns = SparseColumns(
             matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
         )
@@ -204,7 +199,7 @@ AnyBlock = NumberBlock | FileBlock
 def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor[FileBlock]:
     """All blocks of a table in a file, one after the other."""
     buffer, first, blocks = ReadBuffer(), 0, []
-    for piece, kept, n_rows in zip(table.pieces, table.kept, table.lengths, strict=True):
-        blocks.append(FileBlock(piece, kept, first, n_rows, threads, buffer))
-        first += n_rows
+    for piece in table.pieces():
+        blocks.append(FileBlock(piece, first, threads, buffer))
+        first += piece.n_rows
     return LocalExecutor(blocks)

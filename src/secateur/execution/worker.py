@@ -20,9 +20,9 @@ from secateur.data.table import Table
 from secateur.execution.blocks import HeapAllocator, HistogramBuffers
 from secateur.execution.local import CodeBlock, FitRows, LocalExecutor, added
 from secateur.execution.number_blocks import NumberBlock, Numbers, read_numbers
-from secateur.storage.numbers import StoredNumbers
-from secateur.storage.parts import LazyTable
-from secateur.storage.stored_table import StoredBlock, StoredTable
+from secateur.storage.folder import StoredBlock
+from secateur.storage.numbers import Piece, StoredNumbers
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import Finish
 
 CODES = 0  # the number of the fit that is none: calls on the codes themselves
@@ -221,18 +221,24 @@ class CopyBlockSource:
 class NumberBlockSource:
     """The rows of a table as blocks of numbers, sent from here.
 
-    How a table is cut depends on its shape alone; a dask collection, and rows on disk, are cut as
-    they come: sums over blocks, added in their order, are the same for any number of workers.
+    How a table is cut depends on its shape alone: sums over blocks, added in their order, are the
+    same for any number of workers.
     """
 
     name = "numbers"
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        in_parts = isinstance(table, LazyTable | StoredNumbers)
-        self.is_sparse = table.is_sparse if in_parts else stays_sparse(table)
-        self._joined = _joined(table) if isinstance(table, StoredNumbers) else []
-        self.n_rows = self._lengths(table)
+        self._joined: list[list[Piece]] = []
+        if isinstance(table, StoredNumbers):
+            self.is_sparse = table.is_sparse
+            self._joined = _joined(table)
+            self.n_rows = [sum(piece.n_rows for piece in pieces) for pieces in self._joined]
+        else:
+            self.is_sparse = stays_sparse(table)
+            n_rows = table.n_rows
+            size = max(-(-n_rows // MOST_BLOCKS), BLOCK_CELLS // table.n_features, 1)
+            self.n_rows = [min(size, n_rows - first) for first in range(0, n_rows, size)]
         ends = np.cumsum([0, *self.n_rows])
         self.first_row: Sequence[int] = ends[:-1].tolist()
         self.make: Make = read_numbers
@@ -244,24 +250,12 @@ class NumberBlockSource:
 
     def _numbers(self, number: int) -> Numbers:
         first = self.first_row[number]
-        if isinstance(self._table, LazyTable):
-            part = self._table.part(number)
-        elif isinstance(self._table, StoredNumbers):
+        if isinstance(self._table, StoredNumbers):
             part = self._table.part(self._joined[number])
         else:
             part = self._table.take(np.arange(first, first + self.n_rows[number]))
         every = np.arange(part.n_features)
         return Numbers(first, part.csc if self.is_sparse else part.columns(every))
-
-    def _lengths(self, table: Table) -> list[int]:
-        """The rows of each block."""
-        if isinstance(table, LazyTable):
-            return list(table.lengths)
-        if isinstance(table, StoredNumbers):
-            return [sum(table.lengths[piece] for piece in pieces) for pieces in self._joined]
-        n_rows, width = table.n_rows, table.n_features
-        size = max(-(-n_rows // MOST_BLOCKS), BLOCK_CELLS // width, 1)
-        return [min(size, n_rows - first) for first in range(0, n_rows, size)]
 
     def here(self, threads: Threads) -> LocalExecutor[NumberBlock]:
         """All blocks in this process."""
@@ -273,8 +267,8 @@ class NumberBlockSource:
         )
 
 
-def _joined(table: StoredNumbers) -> list[range]:
+def _joined(table: StoredNumbers) -> list[list[Piece]]:
     """Which blocks of a file are one here: as few as there may be, that follow each other."""
-    n_pieces = len(table.pieces)
-    size = -(-n_pieces // MOST_BLOCKS)
-    return [range(first, min(first + size, n_pieces)) for first in range(0, n_pieces, size)]
+    pieces = table.pieces()
+    size = -(-len(pieces) // MOST_BLOCKS)
+    return [pieces[first : first + size] for first in range(0, len(pieces), size)]

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.data.frames import is_lazy
 from secateur.data.problem import Fold
 from secateur.engines.drive import drive
 from secateur.engines.feature_gradients.search import (
@@ -41,9 +42,10 @@ from secateur.selectors.feature_gradients_stream import (
     open_session,
     save_session,
 )
+from secateur.selectors.inputs import is_stream
 from secateur.selectors.parameters import with_constructor
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
-from secateur.storage import sources
+from secateur.storage.sources import read_blocks
 from secateur.typing import FloatArray
 
 GRID_PATIENCE = 3
@@ -193,10 +195,10 @@ class FeatureGradientsSelector(PathSelector):
         self
         """
         self._check_parameters()
-        if sources.is_lazy(X):
-            X, y = sources.lazy_blocks(X, y), None
-        check_executor(self.executor, self.accumulate, is_stream=sources.is_stream(X))
-        if sources.is_stream(X):
+        if is_lazy(X):
+            X, y = read_blocks(X, y), None
+        check_executor(self.executor, self.accumulate, is_stream=is_stream(X))
+        if is_stream(X):
             return self._fit_stream(X, y, sample_weight)
         return super().fit(X, y, sample_weight)
 
@@ -291,8 +293,8 @@ class FeatureGradientsSelector(PathSelector):
     @with_callbacks
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """One pass over the blocks; each that changes the subset is a step of the path."""
-        sources.refuse_beside(sample_weight)
-        first, blocks = sources.first_block(sources.read_blocks(X, y))
+        blocks = read_blocks(X, y, sample_weight)
+        first = next(blocks)
         session = open_session(self, first[0], first[1], known_classes(self.target_type, X))
         with (
             Threads(resolve_n_jobs(self.n_jobs)) as threads,

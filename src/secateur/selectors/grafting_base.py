@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads
 from secateur.data.costs import as_costs
+from secateur.data.frames import is_lazy
 from secateur.data.problem import Fold, Problem
 from secateur.data.standardize import standardize_table
 from secateur.data.target import TargetType
@@ -33,8 +34,8 @@ from secateur.selectors.base import warn_caller
 from secateur.selectors.inputs import (
     FitInput,
     current_executor,
+    is_stream,
     read_input,
-    read_lazy,
     read_stored,
     refuse_categories,
 )
@@ -49,8 +50,7 @@ from secateur.selectors.parameters import (
 from secateur.selectors.prediction import PathPredictor
 from secateur.selectors.progress import Progress
 from secateur.storage.numbers import StoredNumbers, numbers_of, store_stream
-from secateur.storage.parts import LazyTable
-from secateur.storage.sources import is_stream, refuse_beside
+from secateur.storage.sources import lazy_blocks
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, Loss
 
@@ -96,11 +96,11 @@ class GraftingSelector(PathPredictor):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
-            Numbers; missing values (NaN or None) count as the mean of their column. Or a dask array
-            or data frame, whose parts go to the workers of ``executor``, or of the current client.
-            Or a stream, which is copied to a file and read from there by blocks of rows:
-            an iterator of (X, y) or (X, y, weight), a table of `secateur.open_table`, or the name
-            of a Parquet, CSV, Feather or LIBSVM file.
+            Numbers; missing values (NaN or None) count as the mean of their column. Or a stream,
+            which is copied to a file and read from there by blocks of rows: an iterator of (X, y)
+            or (X, y, weight), a table of `secateur.open_table`, the name of a Parquet, CSV, Feather
+            or LIBSVM file, or a dask array or data frame, whose rows go to the workers of
+            ``executor``, or of the current client.
         y : array or series of shape (n_rows,)
             The name of the target's column for a file that names columns (the last by default),
             None for other streams.
@@ -128,8 +128,7 @@ class GraftingSelector(PathPredictor):
         given = read_input(self, self._target_type, *_read_rows(self, X, y, sample_weight))
         problem = given.problem
         table = problem.table
-        found = table.categorical if isinstance(table, LazyTable) else tuple(table.categories)
-        refuse_categories(table.names, found, "grafting")
+        refuse_categories(table.names, tuple(table.categories), "grafting")
         n_classes = problem.target.n_classes
         loss = get_loss("log_loss" if n_classes else "squared_error", n_classes=n_classes or None)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
@@ -304,10 +303,12 @@ def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
         y, weight = read_stored(X, y, sample_weight, None)
         return numbers_of(X, check), y, weight
     if is_stream(X):
-        refuse_beside(sample_weight)
-        found = store_stream(X, y, check)
-        return found.table, found.target, found.weight
-    return read_lazy(X, y, sample_weight)
+        return store_stream(X, y, sample_weight, check)
+    if is_lazy(X):
+        table, y, sample_weight = store_stream(lazy_blocks(X, y, sample_weight), None, None, check)
+        table.executor = current_executor()
+        X = table
+    return X, y, sample_weight
 
 
 def _make_columns(
@@ -318,8 +319,6 @@ def _make_columns(
     centre, scale = params.fit_intercept, params.standardize
     if executor is None and isinstance(table, StoredNumbers):
         executor = table.executor
-    elif executor is None and isinstance(table, LazyTable):
-        executor = current_executor()
     distributed = partial(DistributedColumns, weight=weight, centre=centre, scale=scale)
     if executor is not None:
         source = NumberBlockSource(table)
@@ -327,6 +326,4 @@ def _make_columns(
     if isinstance(table, StoredNumbers):
         blocks, folder = file_number_blocks(table, threads), table.folder
         return distributed(blocks, is_sparse=table.is_sparse, space=lambda: FileAllocator(folder))
-    if isinstance(table, LazyTable):
-        return distributed(NumberBlockSource(table).here(threads), is_sparse=False)
     return standardize_table(table, weight, centre=centre, scale=scale, threads=threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from secateur.data.costs import as_costs
-from secateur.data.frames import read_table
+from secateur.data.frames import is_lazy, read_table
 from secateur.data.problem import Problem
 from secateur.data.table import Table
 from secateur.data.target import Target, TargetType, read_target, read_target_like
@@ -23,8 +24,6 @@ from secateur.path import SelectionPath
 from secateur.selectors.parameters import check_kept
 from secateur.storage.numbers import StoredNumbers
 from secateur.storage.open_table import open_table
-from secateur.storage.parts import LazyTable, computed
-from secateur.storage.sources import is_lazy
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, IntArray
 
@@ -106,6 +105,11 @@ def read_problem(
     return FitInput(problem, target, kept, factors, seed)
 
 
+def is_stream(X: Any) -> bool:
+    """Whether X comes in blocks: the name of a file, an iterator, or a table on disk."""
+    return isinstance(X, str | os.PathLike | Iterator | StoredTable)
+
+
 def store_lazy(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, Any]:
     """A dask collection as a stored table, on the cluster of the client if there is one."""
     if not is_lazy(X):
@@ -128,21 +132,6 @@ def store_lazy(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, Any]:
     return table, None
 
 
-def read_lazy(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """A dask collection as a table whose parts are computed one by one; y and weights are here.
-
-    The name of a column of a data frame may be given as y.
-    """
-    if not is_lazy(X):
-        return X, y, sample_weight
-    if isinstance(y, str) and hasattr(X, "columns"):
-        if y not in X.columns:
-            msg = f"'y' must name a column of X, or hold a value for each row. Got {y!r}. The "
-            raise InputError(f"{msg}columns are {some_of(list(X.columns))}.")
-        X, y = X.drop(columns=[y]), X[y]
-    return LazyTable(X), computed(y), computed(sample_weight)
-
-
 def current_executor() -> DaskExecutor | None:
     """That of the client of this process, if it has one."""
     try:
@@ -155,7 +144,7 @@ def current_executor() -> DaskExecutor | None:
 
 def read_rows(X: Any, categorical_features: Any) -> Table:
     """X as a table; one on disk, or on a cluster, is one already."""
-    if isinstance(X, StoredTable | StoredNumbers | LazyTable):
+    if isinstance(X, StoredTable | StoredNumbers):
         return X
     return read_table(X, categorical_features=categorical_features)
 
@@ -188,16 +177,11 @@ def refuse_categories(names: Sequence[str], categorical: Iterable[int], method: 
 
 def refuse_weightless(table: Table) -> None:
     """Rows of weight 0 are left out where the rows are here, and cannot be where they are not."""
-    known = {
-        StoredTable: ("stored table", "when the table is made: open_table(..., weight=...)"),
-        LazyTable: ("dask collection", "of X, y and sample_weight"),
-    }
-    for kind, (what, where) in known.items():
-        if isinstance(table, kind):
-            raise InputError(
-                f"Rows of a {what} must have positive weights. Got some of weight 0. Leave them "
-                f"out {where}."
-            )
+    if isinstance(table, StoredTable):
+        raise InputError(
+            "Rows of a stored table must have positive weights. Got some of weight 0. Leave them "
+            "out when the table is made: open_table(..., weight=...)."
+        )
 
 
 @contextmanager

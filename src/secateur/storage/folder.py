@@ -13,35 +13,46 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import mmap
 import shutil
-from collections.abc import Callable, Iterator
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
-from secateur._kernels.records import SparseCodes
+from secateur._kernels.records import DenseCodes, SparseCodes
 from secateur.data.binning import BinnedColumns, empty_codes, offset_of
-from secateur.data.categories import Categories, is_missing
-from secateur.data.frames import as_array
+from secateur.data.categories import Categories
 from secateur.data.table import TableSchema
-from secateur.exceptions import InputError, StorageError
-from secateur.typing import AnyArray, IntArray
+from secateur.exceptions import StorageError
+from secateur.typing import AnyArray, CodeArray, IntArray
 
 HEADER = "header.json"
-CODES = ("secateur table", "codes.bin")
+VERSION = 2
+FEW = 0.25  # up to such a share of the columns of a block, they are read one by one
 # The kinds of tables on disk: name in the header, and the file of the blocks.
+CODES = ("secateur table", "codes.bin")
 NUMBERS = ("secateur numbers", "numbers.bin")
-VERSION = 1
 
 
 def digest(*facts: object) -> str:
-    """A short text that changes with any of the facts."""
-    text = json.dumps([str(fact) for fact in facts]).encode()
+    """A short text that changes with any of the facts, and with the format."""
+    text = json.dumps([str(fact) for fact in (VERSION, *facts)]).encode()
     return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+class TemporaryFolder:
+    """A new folder that is deleted when this object is garbage collected."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="secateur-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 @contextmanager
@@ -64,14 +75,12 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def _unwritable(folder: Path, error: OSError) -> StorageError:
+    fact = f"a folder that can be written to. Got {str(folder.parent)!r}: {error}"
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return StorageError(
-            f"The cache must have room for the table. Got a full disk at {str(folder.parent)!r}. "
-            "Free some space, or give another folder as 'cache'. Nothing was kept."
-        )
+        fact = f"a folder with room for the table. Got a full disk at {str(folder.parent)!r}"
     return StorageError(
-        f"The cache must be a folder that can be written to. Got {str(folder.parent)!r}: {error}. "
-        "Give another folder as 'cache'. Nothing was kept."
+        f"The cache must be {fact}. Free some space, or give another folder as 'cache'. Nothing "
+        "was kept."
     )
 
 
@@ -95,13 +104,15 @@ def read_bins(folder: Path, n_rows: int) -> BinnedColumns:
     """The bins, without any rows."""
     with np.load(folder / "bins.npz") as stored:
         arrays = dict(stored)
-    ends = np.cumsum(arrays["n_cuts"])
-    cuts = tuple(np.split(arrays["cuts"], ends[:-1])) if len(ends) else ()
-    n_bins = arrays["n_bins"]
-    codes = empty_codes(len(n_bins), arrays.get("zero_code"))
-    offset = offset_of(n_bins)
+    n_bins, ends = arrays["n_bins"], np.cumsum(arrays["n_cuts"])
     return BinnedColumns(
-        codes, n_rows, n_bins, offset, cuts, arrays["is_categorical"], arrays["has_missing"]
+        empty_codes(len(n_bins), arrays.get("zero_code")),
+        n_rows,
+        n_bins,
+        offset_of(n_bins),
+        tuple(np.split(arrays["cuts"], ends[:-1])) if len(ends) else (),
+        arrays["is_categorical"],
+        arrays["has_missing"],
     )
 
 
@@ -124,16 +135,10 @@ def schema_to_json(schema: TableSchema) -> dict[str, Any]:
 def schema_from_json(found: dict[str, Any]) -> TableSchema:
     """Names and categories from JSON."""
     known = {
-        int(j): Categories(_as_values(each["values"], each["dtype"]), each["has_other"])
+        int(j): Categories(np.array(each["values"], dtype=each["dtype"]), each["has_other"])
         for j, each in found["categories"].items()
     }
     return TableSchema(tuple(found["names"]), found["has_names"], known)
-
-
-def _as_values(values: list[Any], dtype: str) -> AnyArray:
-    if dtype == "object":
-        return np.fromiter(values, dtype=object, count=len(values))
-    return np.array(values, dtype=dtype)
 
 
 def write_header(folder: Path, header: dict[str, Any], kind: str) -> None:
@@ -172,137 +177,115 @@ def read_header(folder: Path, kind: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockPiece:
-    """Where a block of rows is in a file; nothing is open, so that it can be sent elsewhere.
-
-    ``n_cells`` is the number of stored cells of a sparse block, None for a dense one;
-    ``itemsize`` the bytes of a cell.
-    """
+class StoredBlock:
+    """Where a block of rows is in a file; nothing is open, so that it can be sent elsewhere."""
 
     file: Path
     offset: int
     first_row: int
     n_rows: int
     n_features: int
-    n_cells: int | None = None
-    itemsize: int = 1
+    arrays: list[tuple[str, int]]  # type and length of each; a dense block is one array
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only the cells that are not zero are stored."""
+        return len(self.arrays) > 1
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the block."""
+        return sum(self._sizes())
+
+    def _sizes(self) -> list[int]:
+        return [np.dtype(dtype).itemsize * length for dtype, length in self.arrays]
+
+    def read(self) -> CodeArray:
+        """The bytes, in memory."""
+        return np.fromfile(self.file, np.uint8, self.n_bytes, offset=self.offset)
+
+    def map(self) -> tuple[CodeArray, mmap.mmap]:
+        """The bytes, mapped; and the mapping, by which pages can be given back.
+
+        A private mapping: numba would compile anew for arrays that cannot be written to.
+        """
+        begin = self.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        length = self.offset - begin + self.n_bytes
+        with self.file.open("rb") as opened:
+            mapped = mmap.mmap(opened.fileno(), length, access=mmap.ACCESS_COPY, offset=begin)
+        return np.frombuffer(mapped, np.uint8, self.n_bytes, self.offset - begin), mapped
+
+    def split(self, room: CodeArray) -> list[AnyArray]:
+        """The bytes as the arrays that were written, a dense one as (n_features, n_rows)."""
+        if not self.is_sparse:
+            return [room.view(self.arrays[0][0]).reshape(self.n_features, self.n_rows)]
+        parts = np.split(room, np.cumsum(self._sizes()[:-1]))
+        return [part.view(dtype) for part, (dtype, _) in zip(parts, self.arrays, strict=True)]
+
+    def columns(self, room: CodeArray, bins: BinnedColumns) -> BinnedColumns:
+        """The bytes of a block of codes as columns."""
+        if not self.is_sparse:
+            return bins._replace(codes=DenseCodes(*self.split(room)), n_rows=self.n_rows)
+        assert isinstance(bins.codes, SparseCodes)  # noqa: S101  # stored cells
+        indptr, row_start, indices, row_bins, codes = self.split(room)
+        zero_code = bins.codes.zero_code
+        held = SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins)
+        return bins._replace(codes=held, n_rows=self.n_rows)
+
+    def dense(self) -> AnyArray:
+        """All columns of a block of numbers, shape (n_features, n_rows), as they are stored."""
+        return self.split(self.read())[0]
+
+    def some(self, features: IntArray) -> AnyArray:
+        """A few columns, shape (len(features), n_rows), as they are stored."""
+        if len(features) > FEW * self.n_features:
+            return self.dense()[features]
+        out = np.empty((len(features), self.n_rows), self.arrays[0][0])
+        with self.file.open("rb", buffering=0) as opened:
+            for column, feature in zip(out, features.tolist(), strict=True):
+                opened.seek(self.offset + feature * column.nbytes)
+                opened.readinto(column.data)
+        return out
+
+    def sparse(self) -> Any:
+        """A block of numbers as a matrix in compressed columns."""
+        import scipy.sparse as sp
+
+        indptr, values, indices = self.split(self.read())
+        return sp.csc_array((values, indices, indptr), shape=(self.n_rows, self.n_features))
 
 
-Piece = TypeVar("Piece", bound=BlockPiece)
+def write_blocks(
+    file: Path, parts: Iterable[Any], block_rows: int, encode: Callable[[list[Any]], list[AnyArray]]
+) -> list[dict[str, Any]]:
+    """Write rows that come in parts as blocks of so many rows; return what the header says of them.
+
+    ``encode`` makes of the rows of a block its arrays, the widest items first.
+    """
+    blocks, first_row = [], 0
+    with file.open("wb") as out:
+        for rows in _in_blocks(parts, block_rows):
+            n_rows, arrays = sum(int(each.shape[0]) for each in rows), encode(rows)
+            kinds = [(each.dtype.str, each.size) for each in arrays]
+            place = {"offset": out.tell(), "first_row": first_row, "n_rows": n_rows}
+            blocks.append({**place, "arrays": kinds})
+            for array in arrays:
+                out.write(np.ascontiguousarray(array).data)
+            first_row += n_rows
+    return blocks
 
 
-def pieces_of(folder: Path, file: str, header: dict[str, Any], kind: type[Piece]) -> list[Piece]:
-    """The blocks that a header lists."""
-    n_features = len(header["names"])
-    return [kind(folder / file, n_features=n_features, **block) for block in header["blocks"]]
-
-
-class BlockWriter:
-    """Collects rows and writes a block when it is full."""
-
-    def __init__(
-        self,
-        file: BinaryIO,
-        block_rows: int,
-        encode: Callable[[list[Any]], tuple[list[AnyArray], dict[str, Any]]],
-    ) -> None:
-        self._file = file
-        self._block_rows = block_rows
-        self._encode = encode
-        self._waiting: list[Any] = []
-        self._n_waiting = 0
-        self.n_rows = 0
-        self.blocks: list[dict[str, Any]] = []
-
-    def add(self, rows: Any) -> None:
-        """Add rows; full blocks are written."""
+def _in_blocks(parts: Iterable[Any], block_rows: int) -> Iterator[list[Any]]:
+    waiting: list[Any] = []
+    n_left = block_rows
+    for rows in parts:
         start, stop = 0, int(rows.shape[0])
         while start < stop:
-            n = min(stop - start, self._block_rows - self._n_waiting)
-            self._waiting.append(rows[start : start + n])
-            self._n_waiting += n
-            start += n
-            if self._n_waiting == self._block_rows:
-                self.flush()
-
-    def flush(self) -> None:
-        """Write the rows collected so far as a block."""
-        if not self._n_waiting:
-            return
-        arrays, facts = self._encode(self._waiting)
-        place = {"offset": self._file.tell(), "first_row": self.n_rows, "n_rows": self._n_waiting}
-        self.blocks.append({**place, **facts})
-        for array in arrays:
-            self._file.write(np.ascontiguousarray(array).data)
-        self.n_rows += self._n_waiting
-        self._waiting, self._n_waiting = [], 0
-
-
-# ---- columns of labels ------------------------------------------------------------------------
-
-
-class LabelColumn:
-    """Numbers as they are; text and other values as codes of the distinct ones.
-
-    >>> column = LabelColumn()
-    >>> column.add(["b", "a"])
-    >>> column.add(["b", None])
-    >>> column.finished().values()
-    array(['b', 'a', 'b', None], dtype=object)
-    """
-
-    def __init__(self) -> None:
-        self._parts: list[AnyArray] = []
-        self._codes: dict[Any, int] = {}
-        self.array: AnyArray = np.empty(0)
-        self.labels: list[Any] | None = None
-
-    @classmethod
-    def of(cls, array: AnyArray, labels: list[Any] | None) -> LabelColumn:
-        """A column that was finished before."""
-        column = cls()
-        column.array, column.labels = array, labels
-        return column
-
-    def add(self, values: Any, kept: IntArray | None = None) -> None:
-        """Append values, or some of them."""
-        array = as_array(values, "target")
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        if array.ndim != 1:
-            raise InputError(
-                f"'target' must be one value per row. Got shape {array.shape}. Name one column."
-            )
-        array = array if kept is None else array[kept]
-        if array.dtype.kind in "biuf":
-            self._parts.append(array)
-            return
-        codes = self._codes
-        found = [codes.setdefault(_plain(value), len(codes)) for value in array.tolist()]
-        self._parts.append(np.array(found, np.int32))
-
-    def finished(self) -> LabelColumn:
-        """The whole column."""
-        kinds = {part.dtype.kind for part in self._parts}
-        has_text = bool(self._codes)
-        if has_text and kinds != {"i"}:
-            raise InputError(
-                "'target' must hold values of one kind. Got text in some rows and numbers in "
-                "others. Make all of them text, or all numbers."
-            )
-        array = np.concatenate(self._parts) if self._parts else np.empty(0)
-        return LabelColumn.of(array, list(self._codes) if has_text else None)
-
-    def values(self) -> AnyArray:
-        """The values, as they came."""
-        if self.labels is None:
-            return self.array
-        labels = np.fromiter(self.labels, dtype=object, count=len(self.labels))
-        return labels[self.array]
-
-
-def _plain(value: Any) -> Any:
-    """Text, numbers, truth or None: what a header of JSON can hold."""
-    if is_missing(value):
-        return None
-    return value if isinstance(value, str | int | float | bool) else str(value)
+            waiting.append(rows[start : start + n_left])
+            start += n_left
+            n_left = max(0, start - stop)
+            if n_left == 0:
+                yield waiting
+                waiting, n_left = [], block_rows
+    if waiting:
+        yield waiting

@@ -1,24 +1,46 @@
-"""`open_table`: tables larger than memory, read once, binned and kept on disk."""
+"""`open_table`: tables larger than memory, read once, binned and kept on disk.
+
+The first pass over the rows chooses the bins, the second writes the codes.
+"""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.data.binning import SAMPLE_ROWS, BinnedColumns, bin_table, encode_dense, encode_sparse
 from secateur.data.memory import resolve_limit
+from secateur.data.sampling import RowSample
+from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
 from secateur.exceptions import ParameterError
-from secateur.storage.build import survey, write_table
-from secateur.storage.folder import HEADER, digest, whole_folder
+from secateur.storage.folder import (
+    CODES,
+    HEADER,
+    TemporaryFolder,
+    digest,
+    schema_to_json,
+    whole_folder,
+    write_bins,
+    write_blocks,
+    write_header,
+)
+from secateur.storage.parts import (
+    PartReader,
+    RowCollector,
+    check_any,
+    check_same_rows,
+    first_of,
+    weighted_rows,
+)
 from secateur.storage.sources import Roles, Source, open_source
 from secateur.storage.stored_table import StoredTable
+from secateur.typing import AnyArray, BoolArray, IntArray
 
-# What the numbers of the rows that are read at once may take, or less: see ``_rows_at_once``.
+# What the numbers of the rows that are read at once may take, at most.
 PART_BYTES = 1 << 26
 # They take at most such a part of the memory: some copies of them are there at a time.
 PART_SHARE = 64
@@ -29,6 +51,8 @@ LEAST_BLOCK = 1 << 12  # the fewest, however wide the table
 WORKER_BLOCKS = 4
 # ... as long as these have so many rows: each block has an answer of its own to every question.
 LEAST_SHARED = 1 << 14
+MIN_SAMPLE = 20_000  # rows that choose the bins, however wide the table and small the memory
+SAMPLE_SHARE = 4  # the sample takes at most the fourth part of the memory
 
 
 def open_table(
@@ -99,97 +123,27 @@ def open_table(
             f"'max_bins' must be an int from 2 to 255. Got {max_bins!r}. Use 255 for the finest."
         )
     if isinstance(data, str | Path) and (Path(data) / HEADER).is_file():
-        return StoredTable(Path(data), limit, executor=executor)
-    source = open_source(data, target, Roles((), weight, task, tuple(drop)))
-    how = Storing(categorical_features, max_bins, random_state, n_jobs)
-    facts = (source.target_names, weight, task, drop)
-    return store_source(source, facts, how, cache=cache, limit=limit, executor=executor)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Storing:
-    """How rows become codes; parameters as in `open_table`."""
-
-    categorical_features: Any = None
-    max_bins: int = 255
-    random_state: int = 0
-    n_jobs: int | None = None
-
-
-def store_source(
-    source: Source,
-    facts: tuple[object, ...],
-    how: Storing,
-    *,
-    cache: Any,
-    limit: int,
-    executor: Any = None,
-) -> StoredTable:
-    """Make a stored table of a source, or open the one that the cache holds already."""
-    seed = _seed(how.random_state)
-    more = (*facts, how.categorical_features, how.max_bins, seed)
-    fingerprint = digest(source.fingerprint, *more)
-    root = Path(tempfile.mkdtemp(prefix="secateur-")) if cache is None else Path(cache)
-    folder = root / f"table-{fingerprint}"
-    try:
-        if not (folder / HEADER).is_file():
-            with whole_folder(folder) as part, Threads(resolve_n_jobs(how.n_jobs)) as threads:
-                _write(part, source, how, limit, fingerprint, seed, threads, executor)
-        table = StoredTable(folder, limit, source, executor)
-    except BaseException:
-        if cache is None:
-            shutil.rmtree(root, ignore_errors=True)
-        raise
-    if cache is None:
-        weakref.finalize(table, shutil.rmtree, root, ignore_errors=True)
-    return table
-
-
-def _seed(random_state: Any) -> int:
-    """The number that a selector with this ``random_state`` would draw."""
-    import numpy as np
-
+        return StoredTable(Path(data), limit, None, executor)
     if isinstance(random_state, bool) or not isinstance(random_state, int) or random_state < 0:
         raise ParameterError(f"'random_state' must be an int >= 0. Got {random_state!r}. Use 0.")
-    return int(np.random.RandomState(random_state).randint(2**31))
-
-
-def _write(
-    folder: Path,
-    source: Source,
-    how: Storing,
-    limit: int,
-    fingerprint: str,
-    seed: int,
-    threads: Threads,
-    executor: Any,
-) -> None:
-    """Both passes."""
-    found = survey(
-        source,
-        categorical_features=how.categorical_features,
-        max_bins=how.max_bins,
-        seed=seed,
-        memory=limit,
-        rows_at_once=_rows_at_once(source.width, limit),
-        threads=threads,
-    )
-    block_rows = _block_rows(found.rows.n_rows, found.reader.schema.n_features, limit, executor)
-    write_table(
-        folder,
-        source,
-        found,
-        block_rows=block_rows,
-        rows_at_once=min(block_rows, _rows_at_once(source.width, limit)),
-        facts={"fingerprint": fingerprint},
-        threads=threads,
-    )
-
-
-def _rows_at_once(width: int, limit: int) -> int:
-    """Rows that are read together: their numbers take little of the memory."""
-    room = min(PART_BYTES, limit // PART_SHARE)
-    return int(max(100, min(1 << 17, room // (8 * max(1, width)))))
+    seed = int(np.random.RandomState(random_state).randint(2**31))  # as a selector draws it
+    roles = Roles(weight, task, tuple(drop))
+    source = data if isinstance(data, Source) else open_source(data, target, roles)
+    facts = (source.target_names, *roles, categorical_features, max_bins, seed)
+    fingerprint = digest(source.fingerprint, *facts)
+    keeper = TemporaryFolder() if cache is None else None
+    folder = (Path(cache) if keeper is None else keeper.path) / f"table-{fingerprint}"
+    if not (folder / HEADER).is_file():
+        room = min(PART_BYTES, limit // PART_SHARE)
+        at_once = int(max(100, min(1 << 17, room // (8 * max(1, source.width)))))
+        with whole_folder(folder) as part, Threads(resolve_n_jobs(n_jobs)) as threads:
+            rows, bins = survey(
+                source, at_once, limit, seed, categorical_features, max_bins, threads
+            )
+            block_rows = _block_rows(rows.n_rows, bins.n_features, limit, executor)
+            at_once = min(block_rows, at_once)
+            _write(part, source, rows, bins, fingerprint, block_rows, at_once, threads)
+    return StoredTable(folder, limit, source, executor, keeper)
 
 
 def _block_rows(n_rows: int, width: int, limit: int, executor: Any) -> int:
@@ -200,3 +154,165 @@ def _block_rows(n_rows: int, width: int, limit: int, executor: Any) -> int:
     n_workers: int = executor.n_workers
     share = -(-n_rows // (WORKER_BLOCKS * n_workers))
     return min(most, max(LEAST_SHARED, share))
+
+
+# ---- the first pass ---------------------------------------------------------------------------
+
+
+def survey(
+    source: Source,
+    rows_at_once: int,
+    memory: int,
+    seed: int,
+    categorical_features: Any,
+    max_bins: int,
+    threads: Threads,
+) -> tuple[RowCollector, BinnedColumns]:
+    """Read all rows once: count the values of categories, and choose the bins from a sample."""
+    first, parts = first_of(source.parts(rows_at_once))
+    reader = PartReader.of(first.X, categorical_features, source.names)
+    rows = RowCollector(reader, len(first.targets))
+    room = memory // SAMPLE_SHARE // (8 * reader.schema.n_features)
+    most = min(SAMPLE_ROWS, max(MIN_SAMPLE, room))
+    sample = RowSample(most, seed)
+    cells = _SparseSample() if reader.is_sparse else _DenseSample(reader, most)
+    for part in parts:
+        table = rows.add(part)
+        if table is not None:
+            taken, slots = sample.offer(table.n_rows)
+            if len(taken):
+                cells.put(table, taken, slots)
+    check_any(rows.n_rows)
+    rows.reader, weight = reader.with_categories(rows.counts), rows.weight
+    # Equal weights need no order; others are added up in that of the rows.
+    order = None if weight is None else np.argsort(sample.rows)
+    its_weight = np.ones(len(sample.rows)) if weight is None else weight[sample.rows[order]]
+    drawn = cells.table(rows.reader.schema, len(sample.rows), order)
+    return rows, bin_table(drawn, its_weight, max_bins=max_bins, threads=threads)
+
+
+class _DenseSample:
+    """Rows of the sample, each in its slot; categories are counted elsewhere and left empty."""
+
+    def __init__(self, reader: PartReader, most: int) -> None:
+        self._numbers = reader.numbers
+        # Feature by feature, as bins are chosen; memory is taken where it is written to.
+        self._cells = np.empty((reader.schema.n_features, most))
+
+    def put(self, table: Table, taken: IntArray, slots: IntArray) -> None:
+        """Write the taken rows into their slots."""
+        some = table if len(taken) == table.n_rows else table.take(taken)
+        for start in range(0, len(self._numbers), 16):
+            features = self._numbers[start : start + 16]
+            self._cells[features[:, None], slots] = some.columns(features).T
+
+    def table(self, schema: TableSchema, n_rows: int, order: IntArray | None) -> Table:
+        """The sample as a table."""
+        for feature in schema.encoders:
+            self._cells[feature, :n_rows] = np.nan
+        cells: AnyArray = self._cells[:, :n_rows]
+        if order is not None:
+            for column in cells:  # in place: a second sample would be the peak of memory
+                column[:] = column[order]
+        return DenseTable(cells.T, schema, is_encoded=True)
+
+
+class _SparseSample:
+    """Rows of the sample in compressed form; of those that share a slot the last one counts."""
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+        self._slots: list[IntArray] = []
+
+    def put(self, table: Table, taken: IntArray, slots: IntArray) -> None:
+        """Keep the taken rows."""
+        self._parts.append(table.csc.tocsr()[taken])
+        self._slots.append(slots)
+        if len(self._parts) > 1 and sum(map(len, self._slots)) > 2 * SAMPLE_ROWS:
+            self._join()
+
+    def _join(self) -> None:
+        import scipy.sparse as sp
+
+        rows, slots = sp.vstack(self._parts, format="csr"), np.concatenate(self._slots)
+        last = np.full(int(slots.max()) + 1, -1, np.int64)
+        last[slots] = np.arange(len(slots))  # a later write to the same slot wins
+        used = np.flatnonzero(last >= 0)
+        self._parts, self._slots = [rows[last[used]]], [used]
+
+    def table(self, schema: TableSchema, n_rows: int, order: IntArray | None) -> Table:
+        """The sample as a table."""
+        self._join()
+        rows = self._parts[0]
+        assert rows.shape[0] == n_rows  # noqa: S101  # every slot was written to
+        return SparseTable(canonical_csc(rows if order is None else rows[order]), schema)
+
+
+# ---- the second pass --------------------------------------------------------------------------
+
+
+def _write(
+    folder: Path,
+    source: Source,
+    rows: RowCollector,
+    bins: BinnedColumns,
+    fingerprint: str,
+    block_rows: int,
+    rows_at_once: int,
+    threads: Threads,
+) -> None:
+    """Write all files of a stored table."""
+    reader = rows.reader
+    encoder = _Encoder(reader, bins, threads)
+    kept = (weighted_rows(part)[0] for part in source.parts(rows_at_once))
+    coded = (encoder.rows(reader.table_again(X)) for X in kept if X.shape[0])
+    blocks = write_blocks(folder / CODES[1], coded, min(block_rows, rows.n_rows), encoder.block)
+    check_same_rows(sum(block["n_rows"] for block in blocks), rows.n_rows)
+    write_bins(folder, bins._replace(has_missing=encoder.has_missing))
+    columns = {f"target{number}": column for number, column in enumerate(rows.targets)}
+    columns |= {} if rows.task is None else {"task": rows.task}
+    labels = {}
+    for name, column in columns.items():
+        array, labels[name] = column.encoded()
+        np.save(folder / f"{name}.npy", array)
+    if rows.weight is not None:
+        np.save(folder / "weight.npy", rows.weight)
+    header = {
+        "fingerprint": fingerprint,
+        **schema_to_json(reader.schema),
+        "n_rows": rows.n_rows,
+        "is_sparse": reader.is_sparse,
+        "target_names": list(source.target_names),
+        "labels": labels,
+        "blocks": blocks,
+    }
+    write_header(folder, header, CODES[0])
+
+
+class _Encoder:
+    """Rows as codes: dense ones as they come, sparse ones block by block."""
+
+    def __init__(self, reader: PartReader, bins: BinnedColumns, threads: Threads) -> None:
+        self._reader = reader
+        self._bins = bins
+        self._threads = threads
+        self.has_missing: BoolArray = np.zeros(bins.n_features, np.bool_)
+
+    def rows(self, table: Table) -> Any:
+        """The rows of a table for the writer: codes by row, or a matrix in compressed rows."""
+        if self._reader.is_sparse:
+            return table.csc.tocsr()
+        codes = np.empty((table.n_features, table.n_rows), np.uint8)
+        self.has_missing |= encode_dense(table, self._bins, codes, self._threads)
+        return codes.T
+
+    def block(self, rows: list[Any]) -> list[AnyArray]:
+        """The arrays of a block."""
+        if not self._reader.is_sparse:
+            return [np.concatenate(rows).T]
+        import scipy.sparse as sp
+
+        table = self._reader.table_again(sp.vstack(rows, format="csr"))
+        codes, has_missing = encode_sparse(table, self._bins)
+        self.has_missing |= has_missing
+        return [codes.indptr, codes.row_start, codes.indices, codes.row_bins, codes.codes]

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from secateur.data.categories import categories_of, count_values
-from secateur.data.checks import (
-    check_real,
-    check_shape,
-    infinite_columns,
-    infinite_entries,
-    refuse_infinite,
-    to_floats,
-)
+from secateur.data.categories import categories_of, count_values, is_missing
+from secateur.data.checks import check_shape
 from secateur.data.frame_table import (
     FrameTable,
     choose_categories,
@@ -25,23 +19,15 @@ from secateur.data.frame_table import (
     read_values,
     refuse_kinds,
 )
-from secateur.data.frames import as_frame
-from secateur.data.names import align, check_width, made_up_names, names_of
-from secateur.data.table import (
-    DenseTable,
-    RemoteTable,
-    SparseTable,
-    Table,
-    TableSchema,
-    canonical_csc,
-)
+from secateur.data.frames import as_array, as_frame, read_table, select_rows
+from secateur.data.names import made_up_names, names_of
+from secateur.data.table import Table, TableSchema
 from secateur.data.weights import read_weights
-from secateur.exceptions import InputError, InputTypeError, ParameterError
-from secateur.storage.folder import LabelColumn
+from secateur.exceptions import InputError, ParameterError
 from secateur.storage.sources import Part
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-COLUMNS_AT_ONCE = 16  # columns checked for infinities in one go
+NOTHING: IntArray = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +42,7 @@ class PartReader:
     def of(
         cls, X: Any, categorical_features: Any, given: tuple[str, ...] | None = None
     ) -> PartReader:
-        """What the first part tells: names, if none are given, and which columns are categories."""
+        """The reader for the first part; ``given`` are the names of columns that have none."""
         import scipy.sparse as sp
 
         is_sparse = bool(sp.issparse(X))
@@ -84,58 +70,27 @@ class PartReader:
         return replace(self, schema=replace(self.schema, encoders=known))
 
     def table(self, X: Any) -> Table:
-        """A part as a table, its columns in the order of the first."""
-        if self.is_sparse:
-            check_width(int(X.shape[1]), self.schema.names)
-            return SparseTable(canonical_csc(X), self.schema)
-        frame = None if isinstance(X, np.ndarray) else as_frame(X)
-        if frame is None:
-            return self._array_table(np.asarray(X))
-        names, has_names = names_of(X)
-        if has_names:
-            order = align(names, self.schema.names)
-            frame = frame if order is None else frame[:, order]
-        check_width(frame.shape[1], self.schema.names)
-        return FrameTable(frame, self.schema)
+        """A part as a table, its columns in the order of the first; numbers are checked."""
+        return read_table(X, like=self.schema, only=self.numbers if self.categorical else None)
 
-    def _array_table(self, array: AnyArray) -> Table:
-        check_real(array.dtype)
-        check_width(array.shape[1], self.schema.names)
-        if array.dtype.kind in "fiub" or self.categorical:
-            return DenseTable(array, self.schema)
-        return DenseTable(to_floats(array), self.schema, is_encoded=True)
-
-    def values(self, table: Table, feature: int) -> AnyArray:
-        """A column of categories as its values."""
-        if isinstance(table, FrameTable):
-            return read_values(table.frame[:, feature])
-        assert isinstance(table, DenseTable)  # noqa: S101  # sparse tables have no categories
-        return table.array[:, feature]
-
-    def count(self, table: Table, counts: dict[int, Counter[Any]]) -> None:
-        """Add up how often each value of the category columns occurs."""
-        for feature in self.categorical:
-            found = count_values(self.values(table, feature).tolist())
-            counts.setdefault(feature, Counter()).update(found)
-
-    def refuse_infinite(self, table: Table) -> None:
-        """Raise if a part has infinities."""
-        names = self.schema.names
-        if table.is_sparse:
-            entries = infinite_entries(table.csc.data)
-            found = np.unique(np.searchsorted(table.csc.indptr, entries, side="right") - 1)
-            refuse_infinite(found, names)
-            return
-        numbers = self.numbers
-        for start in range(0, len(numbers), COLUMNS_AT_ONCE):
-            some = np.array(numbers[start : start + COLUMNS_AT_ONCE])
-            refuse_infinite(some[infinite_columns(table.columns(some))], names)
+    def table_again(self, X: Any) -> Table:
+        """The same of a part that was checked before, with its categories."""
+        is_object = isinstance(X, np.ndarray) and X.dtype.kind not in "fiub"
+        return read_table(X, like=self.schema, only=None if is_object else NOTHING)
 
     @property
-    def numbers(self) -> list[int]:
-        """The columns that are no categories."""
-        sets = set(self.categorical)
-        return [j for j in range(self.schema.n_features) if j not in sets]
+    def numbers(self) -> IntArray:
+        """The columns that are not categories."""
+        return np.setdiff1d(np.arange(self.schema.n_features), self.categorical)
+
+
+def first_of(parts: Iterable[Part]) -> tuple[Part, Iterator[Part]]:
+    """The first part, and all parts."""
+    rest = iter(parts)
+    first = next(rest, None)
+    check_any(0 if first is None else 1)
+    assert first is not None  # noqa: S101  # there is a part
+    return first, chain([first], rest)
 
 
 def check_any(n_rows: int) -> None:
@@ -161,38 +116,34 @@ class RowCollector:
 
     def __init__(self, reader: PartReader, n_targets: int) -> None:
         self.reader = reader
-        self._targets = [LabelColumn() for _ in range(n_targets)]
-        self._task: LabelColumn | None = None
+        self.targets = [LabelColumn() for _ in range(n_targets)]
+        self.task: LabelColumn | None = None
         self._weights: list[FloatArray] = []
         self._is_weighted = False
         self.n_rows = 0
+        # how often each value of the category columns occurs
+        self.counts: dict[int, Counter[Any]] = {j: Counter() for j in reader.categorical}
 
-    def add(self, part: Part) -> Table:
-        """The rows of a part that have weight."""
-        table = self.reader.table(part.X)
-        kept, weight = kept_rows(part, table.n_rows)
-        if kept is not None:
-            table = table.take(kept)
-        self.n_rows += table.n_rows
-        self.reader.refuse_infinite(table)
-        for labels, values in zip(self._targets, part.targets, strict=True):
+    def add(self, part: Part) -> Table | None:
+        """The rows of a part that have weight, None if there are none."""
+        X, kept, weight = weighted_rows(part)
+        n_rows = int(X.shape[0])
+        table = self.reader.table(X) if n_rows else None
+        self.n_rows += n_rows
+        for feature in self.reader.categorical if n_rows else ():
+            if isinstance(table, FrameTable):
+                values = read_values(table.frame[:, feature])
+            else:
+                values = X[:, feature]
+            self.counts[feature].update(count_values(values.tolist()))
+        for labels, values in zip(self.targets, part.targets, strict=True):
             labels.add(values, kept)
         if part.task is not None:
-            self._task = self._task or LabelColumn()
-            self._task.add(part.task, kept)
+            self.task = self.task or LabelColumn()
+            self.task.add(part.task, kept)
         self._is_weighted |= weight is not None
-        self._weights.append(np.ones(table.n_rows) if weight is None else weight)
+        self._weights.append(np.ones(n_rows) if weight is None else weight)
         return table
-
-    @property
-    def targets(self) -> tuple[LabelColumn, ...]:
-        """The targets of all rows."""
-        return tuple(column.finished() for column in self._targets)
-
-    @property
-    def task(self) -> LabelColumn | None:
-        """The tasks of all rows, where there are any."""
-        return None if self._task is None else self._task.finished()
 
     @property
     def weight(self) -> FloatArray | None:
@@ -200,71 +151,64 @@ class RowCollector:
         return np.concatenate(self._weights) if self._is_weighted else None
 
 
-def kept_rows(part: Part, n_rows: int) -> tuple[IntArray | None, FloatArray | None]:
-    """The rows of positive weight, None for all of them; and their weights."""
+def weighted_rows(part: Part) -> tuple[Any, IntArray | None, FloatArray | None]:
+    """The features of the rows of positive weight; which rows (None for all), their weights."""
     if part.weight is None:
-        return None, None
-    weight = read_weights(part.weight, n_rows)
+        return part.X, None, None
+    weight = read_weights(part.weight, int(part.X.shape[0]))
     kept = np.flatnonzero(weight)
-    return (None, weight) if len(kept) == n_rows else (kept, weight[kept])
+    if len(kept) == len(weight):
+        return part.X, None, weight
+    return select_rows(part.X, kept), kept, weight[kept]
 
 
-class LazyTable(RemoteTable):
-    """A dask array or data frame, computed part by part."""
+class LabelColumn:
+    """Numbers as they are; text and other values as codes of the distinct ones.
 
-    __slots__ = ("_parts", "_reader", "lengths", "schema")
+    >>> column = LabelColumn()
+    >>> column.add(["b", "a"])
+    >>> column.add(["b", None])
+    >>> label_values(*column.encoded())
+    array(['b', 'a', 'b', None], dtype=object)
+    """
 
-    where = "rows of a dask collection"
-    advice = "Compute the columns that are needed first: X[...].compute()."
+    def __init__(self) -> None:
+        self._parts: list[AnyArray] = []
+        self._codes: dict[Any, int] = {}
 
-    def __init__(self, X: Any) -> None:
-        parts, lengths = _frame_parts(X) if hasattr(X, "columns") else _array_parts(X)
-        check_any(sum(lengths))
-        self._parts = [part for part, n_rows in zip(parts, lengths, strict=True) if n_rows]
-        self.lengths = tuple(n_rows for n_rows in lengths if n_rows)
-        self._reader = PartReader.of(self._parts[0].compute(), None)
-        if self._reader.is_sparse:
-            msg = "A dask collection must have dense parts for this. Got sparse ones. Give the "
-            raise InputTypeError(msg + "sparse matrix itself.")
-        self.schema: TableSchema = self._reader.schema
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return sum(self.lengths)
-
-    @property
-    def categorical(self) -> tuple[int, ...]:
-        """The columns of categories, which have no numbers."""
-        return self._reader.categorical
-
-    def part(self, number: int) -> Table:
-        """The rows of one part, computed."""
-        table = self._reader.table(self._parts[number].compute())
-        self._reader.refuse_infinite(table)
-        if table.n_rows != self.lengths[number]:
+    def add(self, values: Any, kept: IntArray | None = None) -> None:
+        """Append values, or some of them."""
+        array = as_array(values, "target")
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1:
             raise InputError(
-                f"A part of a dask collection must stay as it is. Got {table.n_rows} rows, after "
-                f"{self.lengths[number]} at first. Persist what is drawn at random."
+                f"'target' must be one value per row. Got shape {array.shape}. Name one column."
             )
-        return table
+        array = array if kept is None else array[kept]
+        if array.dtype.kind not in "biuf":
+            codes = self._codes
+            found = [codes.setdefault(_plain(value), len(codes)) for value in array.tolist()]
+            array = np.array(found, np.int32)
+        self._parts.append(array)
+
+    def encoded(self) -> tuple[AnyArray, list[Any] | None]:
+        """The numbers; or codes, and the distinct values."""
+        if self._codes and {part.dtype.kind for part in self._parts} != {"i"}:
+            raise InputError(
+                "'target' must hold values of one kind. Got text in some rows and numbers in "
+                "others. Make all of them text, or all numbers."
+            )
+        return np.concatenate(self._parts), list(self._codes) or None
 
 
-def _frame_parts(X: Any) -> tuple[Sequence[Any], list[int]]:
-    parts = [X.partitions[number] for number in range(X.npartitions)]
-    return parts, [int(n_rows) for n_rows in X.map_partitions(len).compute()]
+def label_values(array: AnyArray, labels: list[Any] | None) -> AnyArray:
+    """The values of a column that was encoded."""
+    return array if labels is None else np.array(labels, dtype=object)[array]
 
 
-def _array_parts(X: Any) -> tuple[Sequence[Any], list[int]]:
-    if X.ndim != 2:
-        raise InputError(
-            f"X must be a table of rows and columns. Got an array of shape {X.shape}. Reshape it."
-        )
-    known = X.compute_chunk_sizes() if np.isnan(X.shape[0]) else X
-    rows = known.rechunk((known.chunks[0], -1))
-    return [rows.blocks[number] for number in range(rows.numblocks[0])], list(rows.chunks[0])
-
-
-def computed(value: Any) -> Any:
-    """What a dask collection holds; anything else as it is."""
-    return value.compute() if hasattr(value, "compute") and hasattr(value, "dask") else value
+def _plain(value: Any) -> Any:
+    """Text, numbers, truth or None: what a header of JSON can hold."""
+    if is_missing(value):
+        return None
+    return value if isinstance(value, str | int | float | bool) else str(value)

@@ -14,7 +14,7 @@ from secateur.typing import BoolArray, FloatArray
 
 # Text for a missing value, in any case of letters.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
-BOOLEANS = frozenset({"true", "false"})  # text for 1 and 0, in any case of letters
+BOOLEANS = {"true": 1.0, "false": 0.0}  # in any case of letters
 MAX_OTHER = 0.05  # a column of numbers may have this share of other values, which count as missing
 MAX_UNIQUE = 0.5  # text with more distinct values than this share of its rows identifies rows
 FEW_VALUES = 20  # text with no more distinct values than this is always categorical
@@ -97,8 +97,7 @@ def date_formats(values: Any, among: Iterable[str] = DATE_FORMATS) -> list[str]:
 
 def as_days(text: Any, form: str) -> FloatArray:
     """Dates as days since 1970, NaN where there is none or it is written in another form."""
-    pl = library("polars")
-    days: FloatArray = (_dates(text, form).cast(pl.Int64) / MICROSECONDS_PER_DAY).to_numpy()
+    days: FloatArray = (_dates(text, form).to_physical() / MICROSECONDS_PER_DAY).to_numpy()
     return days
 
 
@@ -107,17 +106,6 @@ def _dates(text: Any, form: str) -> Any:
     if "%H" in form:
         return text.str.to_datetime(form, strict=False, time_unit="us")
     return text.str.to_date(form, strict=False).cast(pl.Datetime("us"))
-
-
-def as_booleans(text: Any) -> FloatArray:
-    """True and false as 1 and 0, NaN for others."""
-    pl = library("polars")
-    lower = text.str.to_lowercase()
-    codes = {"true": 1.0, "false": 0.0}
-    numbers: FloatArray = lower.replace_strict(
-        codes, default=None, return_dtype=pl.Float64
-    ).to_numpy()
-    return numbers
 
 
 # ---- what is known of a column ----------------------------------------------------------------
@@ -130,7 +118,7 @@ class TextSummary:
         self.n_filled = 0
         self.n_numbers = 0
         self.date_formats: list[str] = list(DATE_FORMATS)
-        self.unique_share: float | None = None
+        self.unique_share: float | None = None  # where the rarest values were dropped
         self._counts: Any = None
 
     def add(self, text: Any, numbers: FloatArray) -> None:
@@ -180,20 +168,12 @@ class TableSummary:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
-        self.n_rows = 0
-        self.n_infinite = 0
+        self.n_rows = self.n_infinite = 0
         self.is_sparse = False
         self._texts: dict[int, TextSummary] = {}
         self._counts_up: BoolArray = np.ones(len(names), np.bool_)
         self._is_empty: BoolArray = np.ones(len(names), np.bool_)
         self._last: FloatArray | None = None
-
-    @classmethod
-    def of(cls, raw: RawTable) -> TableSummary:
-        """Of a table in memory."""
-        summary = cls(raw.names)
-        summary.add(raw)
-        return summary
 
     def add(self, raw: RawTable) -> None:
         """Add a block."""
@@ -227,15 +207,13 @@ class TableSummary:
         """Columns that count the rows one by one: an index that was saved with the table."""
         if self.is_sparse or self.n_rows < MIN_COUNTER_ROWS:
             return []
-        return [int(position) for position in np.flatnonzero(self._counts_up)]
+        return list(np.flatnonzero(self._counts_up).tolist())
 
     @property
     def empty(self) -> list[int]:
         """Columns without a value."""
-        if self.is_sparse:
-            return []
-        texts = self.texts
-        return [int(p) for p in np.flatnonzero(self._is_empty) if p not in texts]
+        texts, found = self.texts, [] if self.is_sparse else np.flatnonzero(self._is_empty).tolist()
+        return [place for place in found if place not in texts]
 
 
 def summarize(
@@ -262,16 +240,12 @@ def summarize(
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What a column of text becomes: "number", "date", "boolean" or "category".
-
-    ``form`` is that of dates; ``values`` are categories by frequency, and ``has_other`` says that
-    there is one more for all other values.
-    """
+    """What a column of text becomes: "number", "date", "boolean" or "category"."""
 
     kind: str
-    form: str = ""
-    values: tuple[str, ...] = ()
-    has_other: bool = False
+    form: str = ""  # of dates
+    values: tuple[str, ...] = ()  # categories by frequency
+    has_other: bool = False  # whether there is one more for all other values
 
     @property
     def is_number(self) -> bool:
@@ -280,12 +254,13 @@ class Conversion:
 
     def numbers(self, raw: RawTable, place: int) -> FloatArray:
         """The column as numbers, where it becomes one of them."""
-        if self.kind == "date" and place in raw.texts:
-            return as_days(raw.texts[place], self.form)
-        if self.kind == "boolean" and place in raw.texts:
-            return as_booleans(raw.texts[place])
-        numbers: FloatArray = np.array(raw.matrix[:, place])
-        return numbers
+        text, numbers = raw.texts.get(place), raw.matrix[:, place]
+        if self.kind == "date" and text is not None:
+            return as_days(text, self.form)
+        if self.kind == "boolean" and text is not None:
+            lower, dtype = text.str.to_lowercase(), library("polars").Float64
+            numbers = lower.replace_strict(BOOLEANS, default=None, return_dtype=dtype).to_numpy()
+        return np.array(numbers)
 
 
 def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, str]:
@@ -302,7 +277,7 @@ def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, 
         note = f"Column {name!r} holds dates ({DATE_FORMATS[form]}): they become days since 1970."
         return Conversion("date", form), note
     is_few = text.n_values <= 2 * len(BOOLEANS)
-    if is_few and {value.lower() for value in text.values()} <= BOOLEANS:
+    if is_few and {value.lower() for value in text.values()} <= BOOLEANS.keys():
         return Conversion("boolean"), f"Column {name!r} holds true and false: they become 1 and 0."
     if text.n_values > max(FEW_VALUES, MAX_UNIQUE * text.n_filled):
         return None, ""

@@ -50,9 +50,6 @@ class CsvFile:
     polars parses the rows. Where there are blank lines, short lines, quotes within cells, or
     several spaces as one delimiter, Python's csv module rewrites them first: it is slower, and
     knows the numbers of the lines.
-
-    ``header`` is the line of names as UTF-8, empty without one; ``content`` the whole text as
-    UTF-8, if it was read at once; ``text_columns`` are not all numbers in the first lines.
     """
 
     file: Path
@@ -61,16 +58,16 @@ class CsvFile:
     dialect: Dialect
     names: tuple[str, ...]
     notes: tuple[str, ...]
-    header: bytes
-    content: bytes | None
-    text_columns: frozenset[int] = frozenset()
+    header: bytes  # the line of names as UTF-8, empty without one
+    content: bytes | None  # the whole text as UTF-8, if it was read at once
+    text_columns: frozenset[int] = frozenset()  # those not all numbers in the first lines
 
     @classmethod
     def open(
         cls, file: Path, kind: FileKind, options: ReadOptions, *, in_memory: bool = False
     ) -> CsvFile:
         """Guess how a file is written; keep its text if ``in_memory``."""
-        content = [read_bytes(file)[0]] if in_memory else None
+        content = [read_bytes(file)] if in_memory else None
         encoding = find_encoding(content or read_chunks(file), file.name, options.encoding)
         head, end = b"", -1
         for chunk in encoding.utf8(content or read_chunks(file)):
@@ -91,7 +88,12 @@ class CsvFile:
         notes = (*encoding.notes, *dialect.notes, *renamed)
         kept = head if in_memory else None
         opened = cls(file, kind, encoding, dialect, names, notes, header, kept)
-        return replace(opened, text_columns=opened._text_columns(sample[len(header) :]))
+        try:
+            frame = opened._parse((), sample[len(header) :], is_rewritten=False)
+        except _errors():
+            return opened
+        texts = [place for place, n_null in enumerate(frame.null_count().row(0)) if n_null]
+        return replace(opened, text_columns=frozenset(texts))
 
     def read(self, n_rows: int | None = None, texts: Collection[int] = ()) -> Iterator[RawTable]:
         """The rows in order, at most ``n_rows`` at a time; the columns ``texts`` also as text."""
@@ -105,8 +107,7 @@ class CsvFile:
                 is_empty = False
         if is_empty:
             raise InputError(
-                f"{self.file.name} must have rows. Got a header and nothing below it. Check the "
-                "export."
+                f"{self.file.name} must have rows. Got nothing below the header. Check the export."
             )
 
     def cells(self) -> Iterator[Any]:
@@ -129,35 +130,30 @@ class CsvFile:
 
     # ---- parsing ------------------------------------------------------------------------------
 
-    def _parsed(self, parse: Callable[[bytes, bool], Any]) -> Iterator[Any]:
+    def _parsed(self, parse: Callable[..., Any]) -> Iterator[Any]:
         """The results of ``parse`` for all rows, some megabytes at a time."""
-        errors = (library("polars").exceptions.PolarsError, _IrregularLinesError, ValueError)
         for line, content in self._pieces():
             try:
-                found = parse(content, False)
-            except errors:
-                rewritten = self._rewritten(content, line)
-                if not rewritten:
-                    continue
-                found = parse(rewritten, True)
-            yield found
+                yield parse(content, is_rewritten=False)
+            except _errors():
+                if rewritten := self._rewritten(content, line):
+                    yield parse(rewritten, is_rewritten=True)
 
     def _convert(
-        self, texts: Collection[int], content: bytes, is_rewritten: bool
+        self, texts: Collection[int], content: bytes, *, is_rewritten: bool
     ) -> tuple[Any, dict[int, Any]]:
         """A matrix of numbers, and the columns of text."""
-        n_columns = self.dialect.n_columns
-        head = content[:CHUNK]
+        n_columns, head = self.dialect.n_columns, content[:CHUNK]
         n_rows = 1 + head.count(b"\n") * len(content) // max(1, len(head))
-        n_bytes = 8 * n_columns * n_rows
-        require_memory(n_bytes, f"The columns of {self.file.name}", "Use a part of the rows.")
+        what = f"The columns of {self.file.name}"
+        require_memory(8 * n_columns * n_rows, what, "Use a part of the rows.")
         # Malformed quotes are an error in a column of text only.
         known = set(range(n_columns)) if b'"' in content else {*texts, *self.text_columns}
-        frame = self._parse(known, content, is_rewritten)
+        frame = self._parse(known, content, is_rewritten=is_rewritten)
         counts = enumerate(frame.null_count().row(0))
         unclear = [place for place, n_null in counts if n_null and place not in known]
         if unclear:
-            again = self._parse(unclear, content, is_rewritten, unclear)
+            again = self._parse(unclear, content, is_rewritten=is_rewritten, columns=unclear)
             frame = frame.with_columns(again.get_columns())
         return numbers_and_texts(frame, texts, self.dialect.decimal)
 
@@ -165,6 +161,7 @@ class CsvFile:
         self,
         texts: Collection[int],
         content: bytes,
+        *,
         is_rewritten: bool,
         columns: list[int] | None = None,
     ) -> Any:
@@ -247,13 +244,10 @@ class CsvFile:
         if rest := rest[start:].rstrip(b"\r\n"):
             yield line, rest
 
-    def _text_columns(self, content: bytes) -> frozenset[int]:
-        """Columns that are not all numbers in some lines."""
-        try:
-            frame = self._parse((), content, False)
-        except (library("polars").exceptions.PolarsError, _IrregularLinesError, ValueError):
-            return frozenset()
-        return frozenset(p for p, n_null in enumerate(frame.null_count().row(0)) if n_null)
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What polars raises of text that it does not read as the csv module does."""
+    return (library("polars").exceptions.PolarsError, _IrregularLinesError, ValueError)
 
 
 def _end_of_rows(content: bytes) -> int:

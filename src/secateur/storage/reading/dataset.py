@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from secateur.data import target as data_target
 from secateur.data.categories import missing_in
 from secateur.data.target import TargetType
 from secateur.exceptions import InputError, similar_to, some_of
-from secateur.storage.reading.columns import TableSummary, as_days, date_formats
+from secateur.storage.reading.columns import TableSummary, as_days, date_formats, summarize
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import RawTable, library
 from secateur.storage.reading.matrices import LABEL
@@ -23,7 +23,7 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What the columns are for, by name, as the user said."""
+    """The names of the columns that the user named, by what they are for."""
 
     target: str | None = None
     weight: str | None = None
@@ -80,7 +80,8 @@ def make_dataset(
     raw: RawTable, roles: Roles, *, target_type: TargetType | None = None, indicators: bool = False
 ) -> Dataset:
     """A data set from a table in memory."""
-    plan = plan_features(TableSummary.of(raw), raw, roles)
+    summary, _ = summarize(raw.names, lambda _: iter([raw]))
+    plan = plan_features(summary, raw, roles)
     values, notes = row_values(raw, roles, target_type)
     features = make_features(plan, raw, indicators=indicators)
     return Dataset(
@@ -104,10 +105,7 @@ class TestRows(NamedTuple):
 def read_test(
     file: Path, dataset: Dataset, options: ReadOptions, tasks: str | None = None
 ) -> TestRows:
-    """The rows of another file with a target, with the columns and categories of a data set.
-
-    ``tasks`` is the column with the task of each row, where there are several.
-    """
+    """The rows of another file with a target, with the columns and categories of a data set."""
     raw = _widened(read_file(file, options), dataset.raw)
     values, _ = row_values(raw, Roles(dataset.target, tasks=tasks), dataset.target_type)
     if (values.y.dtype.kind == "O") != (dataset.y.dtype.kind == "O"):
@@ -130,12 +128,12 @@ def read_test(
 
 def _widened(raw: RawTable, first: RawTable) -> RawTable:
     """A sparse table with the columns of another: its last ones may happen to be empty."""
-    is_narrow = raw.is_sparse and first.is_sparse and raw.names[0] == first.names[0]
-    if not is_narrow or raw.names == first.names:
+    is_like = raw.is_sparse and first.is_sparse and raw.names[0] == first.names[0]
+    if not is_like or raw.names == first.names:
         return raw
     matrix = raw.matrix.copy()
     matrix.resize((raw.n_rows, len(first.names)))
-    return RawTable(matrix, first.names, raw.kind, raw.texts, raw.extra, raw.notes)
+    return replace(raw, matrix=matrix, names=first.names)
 
 
 # ---- columns ----------------------------------------------------------------------------------
@@ -179,22 +177,16 @@ def column_values(raw: RawTable, name: str) -> AnyArray:
     """A column as numbers, or as text (None for missing) where it is text."""
     position = find_column(raw, name)
     if position is None:
-        extra: AnyArray = raw.extra[name]
-        return extra.astype(np.float64) if extra.dtype.kind in "fiub" else extra.astype(object)
-    if position in raw.texts:
-        return _objects(raw.texts[position])
-    column = raw.matrix[:, [position]]
-    numbers: AnyArray = np.asarray(column.toarray() if raw.is_sparse else column).ravel()
-    return numbers
-
-
-def _objects(text: Any) -> AnyArray:
-    """A column of text as an array of objects, one object for equal texts."""
-    pl = library("polars")
-    labels = text.drop_nulls().unique(maintain_order=True)
-    codes = text.cast(pl.Enum(labels)).to_physical().fill_null(len(labels)).to_numpy()
-    values: AnyArray = np.array([*labels.to_list(), None], dtype=object)[codes]
-    return values
+        values: AnyArray = raw.extra[name]
+        return values.astype(np.float64 if values.dtype.kind in "fiub" else object)
+    text = raw.texts.get(position)
+    if text is None:
+        column = raw.matrix[:, [position]]
+        return np.asarray(column.toarray() if raw.is_sparse else column).ravel()
+    labels = text.drop_nulls().unique(maintain_order=True)  # one object for equal texts
+    codes = text.cast(library("polars").Enum(labels)).to_physical().fill_null(len(labels))
+    objects: AnyArray = np.array([*labels.to_list(), None], dtype=object)
+    return np.asarray(objects[codes.to_numpy()])
 
 
 def take_rows(X: Any, rows: IntArray, n_rows: int) -> Any:
@@ -209,8 +201,7 @@ def target_name(raw: RawTable, given: str | None) -> str:
     if LABEL in raw.extra:
         return LABEL
     raise InputError(
-        f"A target must be named. Got columns {some_of([*raw.extra, *raw.names])}. Use --target "
-        "NAME."
+        f"A target must be named. Got columns {some_of([*raw.extra, *raw.names])}. Use --target."
     )
 
 
@@ -220,10 +211,7 @@ def target_name(raw: RawTable, given: str | None) -> str:
 def row_values(
     raw: RawTable, roles: Roles, target_type: TargetType | None = None
 ) -> tuple[RowValues, list[str]]:
-    """Target, weights, times, groups and tasks of the rows with a target, and notes.
-
-    ``raw`` needs the columns that have a role only; ``target_type`` is guessed by default.
-    """
+    """Target, weights, times, groups and tasks of the rows with a target, and notes."""
     target = target_name(raw, roles.target)
     y, rows, notes = _target(raw, target)
     if target_type is None:
@@ -231,28 +219,20 @@ def row_values(
         notes.append(note)
     if target_type == "classification" and y.dtype.kind == "f":
         y = whole_labels(y)
-    time = None if roles.time is None else _time(raw, roles.time)[rows]
-    if time is not None:
-        order = np.argsort(_checked_time(time, str(roles.time)), kind="stable")
+    time = None
+    if roles.time is not None:
+        time = _time(raw, roles.time, rows)
+        order = np.argsort(time, kind="stable")
         rows, y, time = rows[order], y[order], time[order]
-
-    def column(name: str | None) -> AnyArray | None:
-        return None if name is None else column_values(raw, name)[rows]
-
-    weight, tasks = column(roles.weight), column(roles.tasks)
-    if weight is not None:
-        weight = _checked_weight(weight, str(roles.weight))
-    if tasks is not None:
-        tasks = _checked_tasks(tasks, str(roles.tasks))
     values = RowValues(
         rows=rows,
         y=y,
         target=target,
         target_type=target_type,
-        weight=weight,
+        weight=None if roles.weight is None else _weight(raw, roles.weight, rows),
         time=time,
-        group=column(roles.group),
-        tasks=tasks,
+        group=None if roles.group is None else column_values(raw, roles.group)[rows],
+        tasks=None if roles.tasks is None else _tasks(raw, roles.tasks, rows),
     )
     return values, notes
 
@@ -309,46 +289,39 @@ def _is_missing(values: AnyArray) -> AnyArray:
     return missing_in(values) if values.dtype.kind == "O" else ~np.isfinite(values)
 
 
-def _checked_weight(values: AnyArray, name: str) -> FloatArray:
+def _weight(raw: RawTable, name: str, rows: IntArray) -> FloatArray:
+    values = column_values(raw, name)[rows]
     if values.dtype.kind != "f" or not (np.isfinite(values) & (values >= 0)).all():
         raise InputError(
-            f"Weights must be numbers >= 0, without gaps. Got others in {name!r}. Correct them, or "
-            "name another column."
+            f"Weights must be numbers >= 0, without gaps. Got others in {name!r}. Correct them."
         )
     return values
 
 
-def _checked_tasks(values: AnyArray, name: str) -> AnyArray:
+def _tasks(raw: RawTable, name: str, rows: IntArray) -> AnyArray:
     """The task of each row: text or whole numbers, without gaps."""
-    is_text, is_missing = values.dtype.kind == "O", _is_missing(values)
-    if is_missing.any():
+    values = column_values(raw, name)[rows]
+    is_text, n_missing = values.dtype.kind == "O", int(_is_missing(values).sum())
+    if n_missing:
         raise InputError(
-            f"Every row must have a task. Got {int(is_missing.sum())} of {len(values)} rows "
-            f"without one in {name!r}. Fill these cells, or leave the rows out."
+            f"Every row must have a task. Got {n_missing} of {len(values)} rows without one in "
+            f"{name!r}. Fill these cells, or leave the rows out."
         )
     if not is_text and (values != np.floor(values)).any():
         raise InputError(
-            f"Tasks must be text or whole numbers. Got numbers with a fraction in {name!r}. Name "
-            "another --task-column."
+            f"Tasks must be text or whole numbers. Got fractions in {name!r}. Name another column."
         )
     return values if is_text else values.astype(np.int64).astype(object)
 
 
-def _time(raw: RawTable, name: str) -> AnyArray:
+def _time(raw: RawTable, name: str, rows: IntArray) -> AnyArray:
     """A column as times: numbers, or dates as days."""
-    position = find_column(raw, name)
-    if position is not None and position in raw.texts:
-        text = raw.texts[position]
-        forms = date_formats(text.drop_nulls().unique())
-        if forms:
-            return as_days(text, forms[0])
-    return column_values(raw, name)
-
-
-def _checked_time(values: AnyArray, name: str) -> AnyArray:
+    place = find_column(raw, name)
+    text = None if place is None else raw.texts.get(place)
+    forms = [] if text is None else date_formats(text.drop_nulls().unique())
+    values = (as_days(text, forms[0]) if forms else column_values(raw, name))[rows]
     if values.dtype.kind != "f" or np.isnan(values).any():
         raise InputError(
-            f"Times must be dates or numbers, without gaps. Got others in {name!r}. Write dates as "
-            "2024-12-31."
+            f"Times must be numbers or dates as 2024-12-31, without gaps. Got others in {name!r}."
         )
     return values

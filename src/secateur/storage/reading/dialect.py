@@ -90,8 +90,7 @@ def find_encoding(chunks: Iterable[bytes], name: str, given: str | None = None) 
         except UnicodeError as error:
             if given is not None or marked is not None:
                 raise InputError(
-                    f"{name} must be {codec} text. Got other bytes ({error}). Give another "
-                    "--encoding."
+                    f"{name} must be {codec} text. Got other bytes ({error}). Use --encoding."
                 ) from error
             return _guessed_encoding(error, n_lines + previous.count(b"\n"))
         if chunk:  # the lines of the last one are counted only if they matter
@@ -106,8 +105,7 @@ def _checked_codec(codec: str) -> str:
         return codecs.lookup(codec).name
     except LookupError as error:
         raise InputError(
-            f"'encoding' must be a Python encoding. Got {codec!r}. Use for instance utf-8 or "
-            "latin-1."
+            f"'encoding' must be one of Python, as utf-8 or latin-1. Got {codec!r}. Use another."
         ) from error
 
 

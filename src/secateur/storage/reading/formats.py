@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from secateur.data.memory import available_memory
 from secateur.exceptions import (
@@ -42,8 +42,6 @@ _SUFFIXES = {
     ".npz": "npz",
 }
 _TITLES = {"parquet": "Parquet", "feather": "Feather", "npz": "NPZ", "libsvm": "LIBSVM"}
-_BINARY = {"parquet", "feather", "npz"}
-
 _EXCEL = "an Excel workbook", "Save it as CSV"
 _UNSUPPORTED = {
     b"\xd0\xcf\x11\xe0": _EXCEL,
@@ -58,15 +56,26 @@ _HTML = re.compile(rb"\s*(<!doctype html|<html)", re.IGNORECASE)
 _LIBSVM_LINE = re.compile(rb"^[-+\d.eE,]+(\s+(qid:)?\d+:\S+)+\s*(#.*)?$")
 
 
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """Format and compression of a file, and its name without folder and suffixes."""
+
+    format: str
+    compression: str
+    stem: str
+    suffix: str
+    notes: tuple[str, ...] = field(default=(), repr=False)  # where name and content disagree
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RawTable:
-    """The columns of a file: numbers as one matrix, all others as text."""
+    """The columns of a file: numbers as one matrix, all others as text, by position."""
 
     matrix: Any
     names: tuple[str, ...]
     kind: FileKind
     texts: Mapping[int, Any] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)  # arrays besides the table
     notes: tuple[str, ...] = ()
 
     @property
@@ -104,40 +113,12 @@ def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     return tuple(unique), [note]
 
 
-# ---- format -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class FileKind:
-    """Format and compression of a file, and its name without folder and suffixes.
-
-    ``notes`` say where name and content disagree.
-    """
-
-    format: str
-    compression: str
-    stem: str
-    suffix: str
-    notes: tuple[str, ...] = field(default=(), repr=False)
-
-
 def kind_of_file(file: Path) -> FileKind:
-    """Format and compression of a file, by its first bytes and its name."""
+    """Format and compression of a file, by its first bytes; notes say where its name disagrees."""
     with open_file(file) as (stream, compression):
-        return kind_of(file.name, stream.read(100_000), compression)
-
-
-def kind_of(name: str, head: bytes, compression: str) -> FileKind:
-    r"""Format and compression by the first bytes (decompressed) and the name of a file.
-
-    The bytes decide; a note says where the name disagrees.
-
-    >>> kind_of("a.csv.gz", b"a,b\n", "").notes
-    ('a.csv.gz is not compressed, although its name says so.',)
-    """
-    named = kind_of_name(name)
-    found = format_of(name, head)
-    notes = []
+        head = stream.read(100_000)
+    name, named, notes = file.name, kind_of_name(file.name), []
+    found = _format_of(name, head, named.format)
     if named.compression and not compression:
         notes.append(f"{name} is not compressed, although its name says so.")
     elif named.compression != compression and named.suffix:
@@ -158,36 +139,30 @@ def kind_of_name(name: str) -> FileKind:
     return FileKind(known, compression, stem, file.name[len(stem) :])
 
 
-def format_of(name: str, content: bytes) -> str:
+def _format_of(name: str, head: bytes, named: str) -> str:
     """The format of a file by its first bytes (decompressed), and by its name for text."""
-    _check_supported(name, content[:4000])
-    found = _by_magic(_FORMATS, content)
-    named = kind_of_name(name).format
-    if found is not None:
+    other = _by_magic(_UNSUPPORTED, head)
+    if head.startswith(b"PK\x03\x04") and any(part in head[:4000] for part in _EXCEL_PARTS):
+        other = _EXCEL
+    elif _HTML.match(head):
+        other = "a web page", "Get the file itself, perhaps after signing in"
+    if other is not None:
+        raise InputError(f"{name} must be a table. Got {other[0]}. {other[1]}.")
+    if found := _by_magic(_FORMATS, head):
         return str(found)
-    if named in _BINARY:
-        is_text = content.strip() and b"\x00" not in content[:1000]
+    if named in _FORMATS.values():
+        is_text = head.strip() and b"\x00" not in head[:1000]
         got = "text" if is_text else "one that begins otherwise"
         advice = "Call it .csv if it is a table of text" if is_text else "Check that it is complete"
         raise InputError(
             f"{name} must be a {named} file. Got {got}. {advice}, or get the file again."
         )
-    line = content[:100_000].lstrip().partition(b"\n")[0].rstrip(b"\r")
+    line = head.lstrip().partition(b"\n")[0].rstrip(b"\r")
     return "libsvm" if named == "libsvm" or _LIBSVM_LINE.match(line) else named or "csv"
 
 
 def _by_magic(table: Mapping[bytes, Any], head: bytes) -> Any:
     return next((value for magic, value in table.items() if head.startswith(magic)), None)
-
-
-def _check_supported(name: str, head: bytes) -> None:
-    known = _by_magic(_UNSUPPORTED, head)
-    if head.startswith(b"PK\x03\x04") and any(part in head for part in _EXCEL_PARTS):
-        known = _EXCEL
-    elif _HTML.match(head):
-        known = "a web page", "Get the file itself, perhaps after signing in"
-    if known is not None:
-        raise InputError(f"{name} must be a table. Got {known[0]}. {known[1]}.")
 
 
 # ---- opening ----------------------------------------------------------------------------------
@@ -214,16 +189,14 @@ def open_file(file: Path) -> Iterator[tuple[Any, str]]:
             ) from error
 
 
-def read_bytes(file: Path) -> tuple[bytes, str]:
-    """The decompressed content of a file, and its compression.
-
-    A small file can hold a very large one: the content may take half of the available memory.
-    """
+def read_bytes(file: Path) -> bytes:
+    """The decompressed content of a file, which may take half of the available memory."""
     available = available_memory()
     parts, n_bytes = [], 0
     with open_file(file) as (stream, compression):
         if not compression and (available is None or file.stat().st_size <= available // 2):
-            return stream.read(), compression
+            content: bytes = stream.read()
+            return content
         while part := stream.read(CHUNK):
             n_bytes += len(part)
             if available is not None and n_bytes > available // 2:
@@ -232,7 +205,7 @@ def read_bytes(file: Path) -> tuple[bytes, str]:
                     "content. Use a part of its rows, or a machine with more memory."
                 )
             parts.append(part)
-    return b"".join(parts), compression
+    return b"".join(parts)
 
 
 def read_chunks(file: Path) -> Iterator[bytes]:
@@ -255,28 +228,21 @@ def check_file(file: Path) -> None:
 
 def compress(content: bytes, compression: str) -> bytes:
     """Compress as `read_bytes` decompresses."""
-    if compression == "zst":
-        compressed: bytes = library("pyarrow").compress(content, codec="zstd", asbytes=True)
-        return compressed
     compressors: dict[str, Callable[[bytes], bytes]] = {
         "gz": gzip.compress,
         "bz2": bz2.compress,
         "xz": lzma.compress,
+        "zst": lambda plain: library("pyarrow").compress(plain, codec="zstd", asbytes=True),
         "": bytes,
     }
     return compressors[compression](content)
 
 
-def _decompressed(stream: IO[bytes], compression: str) -> Any:
-    if compression == "gz":
-        return gzip.GzipFile(fileobj=stream)
-    if compression == "bz2":
-        return bz2.BZ2File(stream)
-    if compression == "xz":
-        return lzma.LZMAFile(stream)
+def _decompressed(stream: Any, compression: str) -> Any:
     if compression == "zst":
         return io.BufferedReader(library("pyarrow").CompressedInputStream(stream, "zstd"))
-    return stream
+    openers: dict[str, Any] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+    return openers[compression](stream) if compression else stream
 
 
 def library(name: str) -> Any:

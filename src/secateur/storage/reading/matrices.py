@@ -30,15 +30,16 @@ _NAMES = "feature_names"
 class SvmlightFile:
     """A LIBSVM file: the numbers of its columns, and a reader of its rows.
 
-    The first column is called ``x1``; ``x0`` in a file with index 0. ``first`` and ``stop`` are
-    the first index and the one after the last; ``whole`` is the table, if it was read at once.
+    The first column is called ``x1``; ``x0`` in a file with index 0.
     """
 
     file: Path
     kind: FileKind
-    first: int
-    stop: int
-    whole: RawTable | None = None
+    first: int  # the first index
+    stop: int  # the index after the last
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    whole: RawTable | None = None  # the table, if it was read at once
 
     @classmethod
     def open(cls, file: Path, kind: FileKind, *, in_memory: bool = False) -> SvmlightFile:
@@ -54,18 +55,10 @@ class SvmlightFile:
             raise InputError(f"{file.name} must hold a table. Got an empty file. Check the export.")
         if not n_values:
             raise InputError(f"{file.name} must have features. Got labels only. Check the file.")
-        opened = cls(file, kind, 0 if has_zero or stop == 1 else 1, stop)
+        first = 0 if has_zero or stop == 1 else 1
+        names = tuple([f"x{place}" for place in range(first, stop)])
+        opened = cls(file, kind, first, stop, names)
         return replace(opened, whole=opened._raw(*rows)) if in_memory else opened
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns as the file numbers them."""
-        return tuple([f"x{place}" for place in range(self.first, self.stop)])
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """None: nothing is guessed."""
-        return ()
 
     def read(
         self,
@@ -76,8 +69,8 @@ class SvmlightFile:
         if self.whole is not None:
             yield self.whole
             return
-        for X, y, query in _parsed_rows(self.file, n_rows, self.stop):
-            yield self._raw(X, y, query)
+        for rows in _parsed_rows(self.file, n_rows, self.stop):
+            yield self._raw(*rows)
 
     def _raw(self, X: Any, y: AnyArray, query: AnyArray) -> RawTable:
         extra = {LABEL: y, **({"qid": query} if len(query) else {})}
@@ -103,7 +96,7 @@ def _parsed_rows(
     """Sparse matrix, labels and query identifiers of some rows at a time."""
     from sklearn.datasets import load_svmlight_file
 
-    blocks = [read_bytes(file)[0]] if n_rows is None else _line_blocks(file, n_rows)
+    blocks = [read_bytes(file)] if n_rows is None else _line_blocks(file, n_rows)
     for content in blocks:
         if not content.strip():
             continue
@@ -152,8 +145,7 @@ def read_npz(file: Path, kind: FileKind) -> RawTable:
 
 def reduced_npz(file: Path, raw: RawTable, columns: Sequence[int]) -> bytes:
     """A file with some columns of the table, and all other arrays."""
-    arrays, shape = _load_arrays(file), (raw.n_rows, len(raw.names))
-    kept = list(columns)
+    arrays, shape, kept = _load_arrays(file), (raw.n_rows, len(raw.names)), list(columns)
     for key, array in arrays.items():
         if array.shape == shape:
             arrays[key] = array[:, kept]
@@ -173,9 +165,9 @@ def reduced_npz(file: Path, raw: RawTable, columns: Sequence[int]) -> bytes:
 
 def _load_arrays(file: Path) -> dict[str, AnyArray]:
     """All arrays of an NPZ file; objects are never unpickled."""
-    content, _ = read_bytes(file)
+    content = BytesIO(read_bytes(file))
     try:
-        with np.load(BytesIO(content), allow_pickle=False) as stored:
+        with np.load(content, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(

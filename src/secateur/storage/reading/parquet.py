@@ -19,18 +19,14 @@ PAGE_BYTES = 1 << 18  # bytes that are read of a column of a Parquet file at a t
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrowFile:
-    """A Parquet or Feather file: its columns, and a reader of its rows.
-
-    ``places`` are the columns that can be read, not lists, bytes or structures, and ``names`` are
-    theirs; ``n_columns`` counts all.
-    """
+    """A Parquet or Feather file: its columns, and a reader of its rows."""
 
     file: Path
     kind: FileKind
     n_rows: int
     n_columns: int
-    places: tuple[int, ...]
-    names: tuple[str, ...]
+    places: tuple[int, ...]  # the columns that can be read: not lists, bytes or structures
+    names: tuple[str, ...]  # of these columns
     notes: tuple[str, ...]
 
     @classmethod
@@ -113,7 +109,7 @@ def _is_read_whole(file: Path, kind: FileKind) -> bool:
 
 
 def _whole_table(file: Path, kind: FileKind) -> Any:
-    stream = library("pyarrow").BufferReader(read_bytes(file)[0])
+    stream = library("pyarrow").BufferReader(read_bytes(file))
     if kind.format == "parquet":
         return library("pyarrow.parquet").read_table(stream)
     return library("pyarrow.feather").read_table(stream)

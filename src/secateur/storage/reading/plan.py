@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,16 +27,12 @@ MAX_INDICATORS = 50  # the most frequent values of a category that get an indica
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Which columns of a file are features, and what those of text become.
+    """Which columns of a file are features, and what those of text become."""
 
-    ``kept`` are the positions of the features in the file, and ``conversions`` are by these
-    positions; ``notes`` say what was decided.
-    """
-
-    kept: IntArray
+    kept: IntArray  # the positions of the features in the file
     names: tuple[str, ...]
-    conversions: Mapping[int, Conversion] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    conversions: Mapping[int, Conversion]  # by position in the file
+    notes: tuple[str, ...] = ()  # what was decided
 
     @property
     def categories(self) -> dict[int, Conversion]:
@@ -46,12 +42,22 @@ class Plan:
 
 
 def make_plan(summary: TableSummary, without: Collection[int], keep: Collection[int] = ()) -> Plan:
-    """Decide what becomes of each column, by position.
-
-    Those of ``without`` are not features: the target, weights, what the user drops. Those of
-    ``keep`` are features whatever they look like.
-    """
-    conversions, identifiers, notes = _choose_conversions(summary, without, keep)
+    """Decide what becomes of each column; those of ``keep`` are features in any case."""
+    conversions: dict[int, Conversion] = {}
+    identifiers, notes = list[int](), list[str]()
+    for position, text in sorted(summary.texts.items()):
+        if position not in without:
+            conversion, note = choose_conversion(text, summary.names[position])
+            if conversion is None and position in keep:
+                conversion, note = as_category(text, summary.names[position])
+            if conversion is None:
+                identifiers.append(position)
+            else:
+                conversions[position] = conversion
+            notes += [note] if note else []
+    categories = [summary.names[p] for p, each in conversions.items() if not each.is_number]
+    if categories:
+        notes.append(f"Text is read as categories: {some_of(categories)}.")
     left_out = {*without, *identifiers}
     numbering = [p for p in summary.row_numbers if p not in left_out and p not in keep]
     empty = [p for p in summary.empty if p not in left_out]
@@ -66,71 +72,21 @@ def make_plan(summary: TableSummary, without: Collection[int], keep: Collection[
             notes.append(f"Left out: {names}, since {reason}.")
     if summary.n_infinite:
         notes.append(f"Infinite values count as missing: {summary.n_infinite} cells.")
-    is_kept = np.ones(len(summary.names), np.bool_)
-    is_kept[[*left_out, *numbering, *empty]] = False
-    kept = np.flatnonzero(is_kept)
+    kept = np.setdiff1d(np.arange(len(summary.names)), [*left_out, *numbering, *empty])
     return Plan(kept, tuple([summary.names[p] for p in kept]), conversions, tuple(notes))
 
 
-def _choose_conversions(
-    summary: TableSummary, without: Collection[int], keep: Collection[int]
-) -> tuple[dict[int, Conversion], list[int], list[str]]:
-    """What columns of text become; those that identify rows; and notes."""
-    conversions: dict[int, Conversion] = {}
-    identifiers: list[int] = []
-    notes: list[str] = []
-    for position, text in sorted(summary.texts.items()):
-        if position in without:
-            continue
-        conversion, note = choose_conversion(text, summary.names[position])
-        if conversion is None and position in keep:
-            conversion, note = as_category(text, summary.names[position])
-        if conversion is None:
-            identifiers.append(position)
-        else:
-            conversions[position] = conversion
-        notes += [note] if note else []
-    categories = [summary.names[p] for p, each in conversions.items() if not each.is_number]
-    if categories:
-        notes.append(f"Text is read as categories: {some_of(categories)}.")
-    return conversions, identifiers, notes
-
-
 class Features(NamedTuple):
-    """The features of a file.
-
-    ``sources`` holds for each feature the position in the plan of the column it was made of.
-    """
+    """The features of a file."""
 
     X: Any
     names: tuple[str, ...]
-    sources: IntArray
+    sources: IntArray  # the positions in the plan of the columns they were made of
     notes: tuple[str, ...] = ()
 
 
 def make_features(plan: Plan, raw: RawTable, *, indicators: bool = False) -> Features:
     """The features of a table: a matrix, or a polars data frame if some are categories."""
-    positions, sources = _positions(plan, raw), np.arange(len(plan.kept))
-    if raw.is_sparse:
-        is_same = np.array_equal(positions, np.arange(raw.matrix.shape[1]))
-        return Features(raw.matrix if is_same else raw.matrix[:, positions], plan.names, sources)
-    matrix = _numbers(plan, raw, positions)
-    categories = plan.categories
-    if not categories:
-        return Features(matrix, plan.names, sources)
-    texts = {place: _text(raw, int(positions[place])) for place in categories}
-    if indicators:
-        return _with_indicators(plan, matrix, texts)
-    pl = library("polars")
-    columns = {
-        name: _coded(texts[place], categories[place]) if place in texts else matrix[:, place]
-        for place, name in enumerate(plan.names)
-    }
-    return Features(pl.DataFrame(columns), plan.names, sources)
-
-
-def _positions(plan: Plan, raw: RawTable) -> IntArray:
-    """Where the features of the plan are in a table, by name."""
     places = {name: position for position, name in enumerate(raw.names)}
     missing = [name for name in plan.names if name not in places]
     if missing:
@@ -138,17 +94,27 @@ def _positions(plan: Plan, raw: RawTable) -> IntArray:
             f"The file must have the columns of the first. Got none named {some_of(missing)}. "
             "Write both files with the same columns."
         )
-    return np.array([places[name] for name in plan.names], dtype=np.int64)
-
-
-def _numbers(plan: Plan, raw: RawTable, positions: IntArray) -> FloatArray:
+    positions, sources = [places[name] for name in plan.names], np.arange(len(plan.kept))
+    if raw.is_sparse:
+        is_same = positions == list(range(raw.matrix.shape[1]))
+        return Features(raw.matrix if is_same else raw.matrix[:, positions], plan.names, sources)
     matrix: FloatArray = np.array(raw.matrix[:, positions], order="F")
     for place, old in enumerate(plan.kept.tolist()):
         conversion = plan.conversions.get(old)
         if conversion is not None and conversion.is_number:
-            matrix[:, place] = conversion.numbers(raw, int(positions[place]))
+            matrix[:, place] = conversion.numbers(raw, positions[place])
     matrix[np.isinf(matrix)] = np.nan
-    return matrix
+    categories = plan.categories
+    if not categories:
+        return Features(matrix, plan.names, sources)
+    texts = {place: _text(raw, positions[place]) for place in categories}
+    if indicators:
+        return _with_indicators(plan, matrix, texts)
+    columns = {
+        name: _coded(texts[place], categories[place]) if place in texts else matrix[:, place]
+        for place, name in enumerate(plan.names)
+    }
+    return Features(library("polars").DataFrame(columns), plan.names, sources)
 
 
 def _text(raw: RawTable, position: int) -> Any:

@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from secateur.exceptions import InputError, SecateurWarning
+from secateur.exceptions import InputError, SecateurWarning, some_of
 from secateur.storage.reading.columns import Conversion, choose_conversion, summarize
 from secateur.storage.reading.csv import CsvFile
 from secateur.storage.reading.dialect import DELIMITERS, ReadOptions
 from secateur.storage.reading.formats import (
-    FileKind,
     RawTable,
     compress,
     kind_of_file,
+    kind_of_name,
     library,
     open_file,
 )
 from secateur.storage.reading.matrices import SvmlightFile, read_npz, reduced_npz
-from secateur.storage.reading.parquet import ArrowFile
+from secateur.storage.reading.parquet import ArrowFile, parquet_batches
 from secateur.typing import AnyArray, FloatArray
 
 # Tables of numbers in memory at a time: as read, as features, and what a fit makes of them.
 COPIES = 3
 EXPANSION = 6  # how many times larger decompressed content is, about
 SAMPLE_BYTES = 1 << 20  # the beginning of a text, by which the length of its cells is estimated
-SUMMARY_ROWS = 20_000  # rows that are summarized together
-
+SUMMARY_ROWS = 20_000  # rows of text that are summarized together
+SUMMARY_CELLS = 1 << 23  # and their cells, at most
 
 TableFile = ArrowFile | SvmlightFile | CsvFile
 
@@ -43,16 +45,15 @@ def read_file(file: str | Path, options: ReadOptions | None = None) -> RawTable:
     if kind.format == "npz":
         raw = read_npz(path, kind)
     else:
-        [raw] = _open(path, kind, options, in_memory=True).read()
+        [raw] = open_blocks(path, options, in_memory=True).read()
     return replace(raw, notes=(*kind.notes, *raw.notes))
 
 
-def open_blocks(file: Path, options: ReadOptions | None = None) -> TableFile:
+def open_blocks(
+    file: Path, options: ReadOptions | None = None, *, in_memory: bool = False
+) -> TableFile:
     """Open a file to read its rows in blocks; NPZ files cannot be."""
-    return _open(file, kind_of_file(file), options, in_memory=False)
-
-
-def _open(file: Path, kind: FileKind, options: ReadOptions | None, *, in_memory: bool) -> TableFile:
+    kind = kind_of_file(file)
     if kind.format in {"parquet", "feather"}:
         return ArrowFile.open(file, kind)
     if kind.format == "libsvm":
@@ -69,8 +70,7 @@ def needed_memory(file: Path) -> int:
     """Estimate the bytes of memory that reading a whole file and a fit on it take.
 
     Parquet and Feather files give their numbers of rows and columns. The cells of text are counted
-    in its beginning. Compressed content is taken to be `EXPANSION` times as large. The result is 0
-    for NPZ files, which can be read as a whole only.
+    in its beginning. The result is 0 for NPZ files, which can be read as a whole only.
     """
     kind = kind_of_file(file)
     n_bytes = file.stat().st_size * (EXPANSION if kind.compression else 1)
@@ -102,52 +102,130 @@ def reduced_file(
     if kind.format == "npz":
         content = reduced_npz(file, raw, kept)
     else:
-        content = _open(file, kind, options, in_memory=True).reduced(kept)
+        content = open_blocks(file, options, in_memory=True).reduced(kept)
     name = f"{kind.stem}.selected{kind.suffix or f'.{kind.format}'}"
     return name, compress(content, kind.compression)
-
-
-# ---- frames -----------------------------------------------------------------------------------
-
-
-class TextFrames:
-    """The blocks of a text file as pyarrow tables whose columns have one type in all blocks."""
-
-    def __init__(self, file: Path, labels: Collection[str] = ()) -> None:
-        self._file: TableFile = open_blocks(file)
-        names = self._file.names
-        rows = max(100, min(SUMMARY_ROWS, (1 << 23) // len(names)))
-        summary, self._wanted = summarize(names, lambda texts: self._file.read(rows, texts))
-        self._conversions: dict[int, Conversion] = {}
-        for position, text in summary.texts.items():
-            conversion, note = choose_conversion(text, names[position])
-            if conversion is not None and conversion.is_number and names[position] not in labels:
-                self._conversions[position] = conversion
-                warnings.warn(note, SecateurWarning, stacklevel=3)
-        self._texts = set(summary.texts) - set(self._conversions)
-        self._labels = {place for place, name in enumerate(names) if name in set(labels)}
-
-    @property
-    def names(self) -> list[str]:
-        """The columns."""
-        return list(self._file.names)
-
-    def read(self, n_rows: int) -> Iterator[Any]:
-        """Tables of at most ``n_rows`` rows, in order."""
-        for raw in self._file.read(n_rows, self._wanted):
-            columns = [self._column(raw, place) for place in range(len(raw.names))]
-            yield library("pyarrow").table(dict(zip(raw.names, columns, strict=True)))
-
-    def _column(self, raw: RawTable, place: int) -> Any:
-        if place in self._texts:
-            return raw.texts[place].to_arrow()
-        if place in self._conversions:
-            return self._conversions[place].numbers(raw, place)
-        numbers = np.ascontiguousarray(raw.matrix[:, place])
-        return whole_labels(numbers) if place in self._labels else numbers
 
 
 def whole_labels(numbers: FloatArray) -> AnyArray:
     """Labels as integers where all of them are whole numbers."""
     is_whole = bool((numbers == np.floor(numbers)).all()) and bool((np.abs(numbers) < 2**53).all())
     return numbers.astype(np.int64) if is_whole else numbers
+
+
+# ---- frames -----------------------------------------------------------------------------------
+
+# The names of the columns, and a reader of tables of at most so many rows.
+Frames = tuple[list[str], Callable[[int], Iterator[Any]]]
+
+
+def format_of_path(path: Path) -> str:
+    """What kind of table a file or folder holds: csv, parquet, feather, libsvm or npz."""
+    if not path.is_dir():
+        return kind_of_file(path).format.replace("tsv", "csv")
+    kinds = {kind_of_name(file.name).format for file in files_of(path)} - {"", "libsvm", "npz"}
+    if len(kinds) > 1:
+        raise InputError(
+            f"A folder must hold files of one kind. Got {sorted(kinds)} in {str(path)!r}. Give "
+            "each kind a folder of its own."
+        )
+    return kinds.pop().replace("tsv", "csv") if kinds else "parquet"
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file, or the files of a folder, sorted."""
+    if path.is_file():
+        return [path]
+    return sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] not in "._")
+
+
+def open_frames(path: Path, labels: Collection[str]) -> Frames:
+    """Open a file or folder; whole numbers in columns of labels stay integers."""
+    kind = format_of_path(path)
+    if kind == "csv":
+        return _open_texts(path, labels)
+    if kind == "npz":
+        raise InputError(
+            f"{path} must be Parquet, Feather, CSV or LIBSVM. Got NPZ. Load its arrays instead."
+        )
+    try:
+        dataset = library("pyarrow.dataset").dataset(str(path), format=kind, partitioning="hive")
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, kind, error) from error
+    files, read_schema = list(dataset.files), library("pyarrow.parquet").read_schema
+    # Where all columns are in the files, these are read themselves: a dataset would have whole
+    # row groups in memory.
+    if kind == "parquet" and all(read_schema(file).equals(dataset.schema) for file in files):
+        return list(dataset.schema.names), lambda n: _tables(
+            chain.from_iterable(parquet_batches(Path(file), n) for file in files)
+        )
+    return list(dataset.schema.names), partial(dataset_tables, dataset)
+
+
+def dataset_tables(dataset: Any, n_rows: int) -> Iterator[Any]:
+    """The rows of a pyarrow dataset, in order, as tables of at most so many rows."""
+    # Little is read ahead: the reader, not the fit, would set the peak of memory.
+    return _tables(dataset.to_batches(batch_size=n_rows, batch_readahead=1, fragment_readahead=1))
+
+
+def _tables(batches: Iterable[Any]) -> Iterator[Any]:
+    pa = library("pyarrow")
+    try:
+        for batch in batches:
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+    except (OSError, ValueError) as error:  # pyarrow's errors of content are ValueErrors
+        raise _unreadable("a file of the table", "table", error) from error
+    finally:
+        # What pages were decoded into is kept for the next time, hundreds of megabytes of it.
+        pa.default_memory_pool().release_unused()
+
+
+def _unreadable(path: Any, kind: str, error: Exception) -> InputError:
+    reason = str(error).strip().splitlines()[0][:300]
+    return InputError(
+        f"{path} must be a readable {kind} file. Got an error from pyarrow: {reason}. Check the "
+        "file, and that all its rows are of one form."
+    )
+
+
+def _open_texts(path: Path, labels: Collection[str]) -> Frames:
+    """Text files, all with the same columns."""
+    parts = [_open_text(file, labels) for file in files_of(path)]
+    names = parts[0][0]
+    others = [part[0] for part in parts if part[0] != names]
+    if others:
+        raise InputError(
+            f"The files of a folder must have the same columns. Got {some_of(names)} and "
+            f"{some_of(others[0])} in {str(path)!r}. Write them alike."
+        )
+    return names, lambda n: (table for _, read in parts for table in read(n))
+
+
+def _open_text(file: Path, labels: Collection[str]) -> Frames:
+    """A text file, whose columns have one type in all blocks."""
+    opened = open_blocks(file)
+    names = opened.names
+    rows = max(100, min(SUMMARY_ROWS, SUMMARY_CELLS // len(names)))
+    summary, wanted = summarize(names, partial(opened.read, rows))
+    conversions: dict[int, Conversion] = {}
+    for place, text in summary.texts.items():
+        conversion, note = choose_conversion(text, names[place])
+        if conversion is not None and conversion.is_number and names[place] not in labels:
+            conversions[place] = conversion
+            warnings.warn(note, SecateurWarning, stacklevel=5)
+
+    def column(raw: RawTable, place: int) -> Any:
+        if place in conversions:
+            return conversions[place].numbers(raw, place)
+        if place in summary.texts:
+            return raw.texts[place].to_arrow()
+        numbers = np.ascontiguousarray(raw.matrix[:, place])
+        return whole_labels(numbers) if names[place] in labels else numbers
+
+    def read(n_rows: int) -> Iterator[Any]:
+        for raw in opened.read(n_rows, wanted):
+            columns = {name: column(raw, place) for place, name in enumerate(names)}
+            yield library("pyarrow").table(columns)
+
+    return list(names), read
