@@ -183,7 +183,7 @@ def test_bad_streams_are_refused(tmp_path):
         selector.fit(iter([]))
     with pytest.raises(InputTypeError, match=r"blocks \(X, y\)"):
         selector.fit(iter([X]))
-    with pytest.raises(InputError, match="'y' must come with each block"):
+    with pytest.raises(InputError, match="'y' must come with the blocks"):
         selector.fit(iter([(X, y)]), y)
     with pytest.raises(InputError, match="'sample_weight' must come with the blocks"):
         selector.fit(iter([(X, y)]), sample_weight=np.ones(300))

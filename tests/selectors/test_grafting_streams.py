@@ -361,7 +361,7 @@ def test_bad_blocks_are_refused():
         fit(iter([(X, y), (sp.csr_array(X), y)]))
     with pytest.raises(InputError, match="'sample_weight' must come with the blocks"):
         fit(in_blocks(X, y), sample_weight=np.ones(N))
-    with pytest.raises(InputError, match="'y' must come with each block"):
+    with pytest.raises(InputError, match="'y' must come with the blocks"):
         fit(in_blocks(X, y), y)
     with pytest.raises(InputError, match="which is no file"):
         fit("nowhere.parquet")

@@ -50,7 +50,7 @@ def read_table(
                 like=like,
                 only=only,
             )
-    if _is_sparse(X):
+    if is_sparse(X):
         return _read_sparse(X, categorical_features, like, only)
     return _read_array(_as_array(X), categorical_features, like, only)
 
@@ -62,7 +62,7 @@ def select_columns(X: Any, features: Any) -> Any:
         frame = as_frame(X)
         if frame is not None:
             return frame[:, features.tolist()].to_native()
-    if _is_sparse(X):
+    if is_sparse(X):
         return (X if X.format in {"csr", "csc"} else X.tocsr())[:, features]
     return _as_array(X)[:, features]
 
@@ -76,7 +76,7 @@ def select_rows(X: Any, rows: Any) -> Any:
         frame = as_frame(X)
         if frame is not None:
             return frame[rows.tolist()].to_native()
-    if _is_sparse(X):
+    if is_sparse(X):
         return (X if X.format == "csr" else X.tocsr())[rows]
     return _as_array(X)[rows]
 
@@ -104,10 +104,11 @@ def is_lazy(X: Any) -> bool:
 
 
 def _is_own_kind(X: Any) -> bool:
-    return isinstance(X, np.ndarray | list | tuple) or _is_sparse(X)
+    return isinstance(X, np.ndarray | list | tuple) or is_sparse(X)
 
 
-def _is_sparse(X: Any) -> bool:
+def is_sparse(X: Any) -> bool:
+    """Whether X is a matrix or array of scipy.sparse."""
     import scipy.sparse as sp
 
     return bool(sp.issparse(X))

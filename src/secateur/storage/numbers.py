@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from secateur.data.frames import as_array, check_length
 from secateur.data.table import DenseTable, SparseTable, Table
 from secateur.data.target import read_target
-from secateur.exceptions import InputError, StorageError
+from secateur.exceptions import StorageError
 from secateur.storage.folder import (
     HEADER,
     NUMBERS,
@@ -30,14 +29,7 @@ from secateur.storage.folder import (
     write_blocks,
     write_header,
 )
-from secateur.storage.parts import (
-    PartReader,
-    RowCollector,
-    check_any,
-    check_same_rows,
-    first_of,
-    label_values,
-)
+from secateur.storage.parts import RowReader, check_same_rows, label_values
 from secateur.storage.sources import Block, Part, read_blocks
 from secateur.storage.stored_table import DiskTable, StoredTable
 from secateur.typing import AnyArray, FloatArray, IntArray
@@ -162,6 +154,8 @@ def store_stream(
 def _parts(blocks: Iterable[Block], errors: list[OSError]) -> Iterator[Part]:
     try:
         for X, y, weight in blocks:
+            if y is None:
+                read_target(None, target_type="regression")
             rows = np.asarray(X) if isinstance(X, list | tuple) else X
             if len(rows.shape) != 2 or rows.shape[0]:
                 yield Part(rows, (y,), weight)
@@ -193,37 +187,16 @@ def _write(
 ) -> tuple[AnyArray, FloatArray | None]:
     """Write a folder of numbers; return target and weights."""
     with whole_folder(folder) as draft:
-        first, parts = first_of(parts)
-        reader = PartReader.of(first.X, None, names)
-        check(reader.schema.names, reader.categorical)
-        rows, every = RowCollector(reader, 1), np.arange(reader.schema.n_features)
-        tables = (rows.add(_checked(part, is_sparse=reader.is_sparse)) for part in parts)
+        rows = RowReader(parts, None, names)
+        schema, every = rows.schema, np.arange(rows.schema.n_features)
+        check(schema.names, rows.categorical)
         numbers = (
             table.csc.tocsr() if table.is_sparse else table.columns(every)
-            for table in tables
-            if table is not None
+            for table in rows.tables()
         )
-        size = rows_of_block(reader.schema.n_features, is_sparse=reader.is_sparse)
+        size = rows_of_block(schema.n_features, is_sparse=rows.is_sparse)
         blocks = write_blocks(draft / NUMBERS[1], numbers, size, encode_numbers)
-        check_any(rows.n_rows)
         check_same_rows(rows.n_rows, rows.n_rows if expected is None else expected)
-        facts = {"n_rows": rows.n_rows, "is_sparse": reader.is_sparse, "blocks": blocks}
-        write_header(draft, {**schema_to_json(reader.schema), **facts}, NUMBERS[0])
+        facts = {"n_rows": rows.n_rows, "is_sparse": rows.is_sparse, "blocks": blocks}
+        write_header(draft, {**schema_to_json(schema), **facts}, NUMBERS[0])
     return label_values(*rows.targets[0].encoded()), rows.weight
-
-
-def _checked(part: Part, *, is_sparse: bool) -> Part:
-    """A part of the same kind as the first, with a target for each row."""
-    import scipy.sparse as sp
-
-    if sp.issparse(part.X) != is_sparse:
-        found = "dense after sparse" if is_sparse else "sparse after dense"
-        raise InputError(
-            f"The blocks of a stream must be of one kind. Got {found} ones. Make all of them "
-            "sparse, or none."
-        )
-    if part.targets[0] is None:
-        read_target(None, target_type="regression")
-    labels = as_array(part.targets[0], "y")
-    check_length(len(labels), int(part.X.shape[0]), "y")
-    return part._replace(targets=(labels,))

@@ -28,14 +28,7 @@ from secateur.storage.folder import (
     write_blocks,
     write_header,
 )
-from secateur.storage.parts import (
-    PartReader,
-    RowCollector,
-    check_any,
-    check_same_rows,
-    first_of,
-    weighted_rows,
-)
+from secateur.storage.parts import RowReader, check_same_rows, weighted_rows
 from secateur.storage.sources import Roles, Source, open_source
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, BoolArray, IntArray
@@ -167,37 +160,33 @@ def survey(
     categorical_features: Any,
     max_bins: int,
     threads: Threads,
-) -> tuple[RowCollector, BinnedColumns]:
+) -> tuple[RowReader, BinnedColumns]:
     """Read all rows once: count the values of categories, and choose the bins from a sample."""
-    first, parts = first_of(source.parts(rows_at_once))
-    reader = PartReader.of(first.X, categorical_features, source.names)
-    rows = RowCollector(reader, len(first.targets))
-    room = memory // SAMPLE_SHARE // (8 * reader.schema.n_features)
+    rows = RowReader(source.parts(rows_at_once), categorical_features, source.names)
+    room = memory // SAMPLE_SHARE // (8 * rows.schema.n_features)
     most = min(SAMPLE_ROWS, max(MIN_SAMPLE, room))
     sample = RowSample(most, seed)
-    cells = _SparseSample() if reader.is_sparse else _DenseSample(reader, most)
-    for part in parts:
-        table = rows.add(part)
-        if table is not None:
-            taken, slots = sample.offer(table.n_rows)
-            if len(taken):
-                cells.put(table, taken, slots)
-    check_any(rows.n_rows)
-    rows.reader, weight = reader.with_categories(rows.counts), rows.weight
+    cells = _SparseSample() if rows.is_sparse else _DenseSample(rows, most)
+    for table in rows.tables():
+        taken, slots = sample.offer(table.n_rows)
+        if len(taken):
+            cells.put(table, taken, slots)
+    rows.learn_categories()
+    weight = rows.weight
     # Equal weights need no order; others are added up in that of the rows.
     order = None if weight is None else np.argsort(sample.rows)
     its_weight = np.ones(len(sample.rows)) if weight is None else weight[sample.rows[order]]
-    drawn = cells.table(rows.reader.schema, len(sample.rows), order)
+    drawn = cells.table(rows.schema, len(sample.rows), order)
     return rows, bin_table(drawn, its_weight, max_bins=max_bins, threads=threads)
 
 
 class _DenseSample:
     """Rows of the sample, each in its slot; categories are counted elsewhere and left empty."""
 
-    def __init__(self, reader: PartReader, most: int) -> None:
-        self._numbers = reader.numbers
+    def __init__(self, rows: RowReader, most: int) -> None:
+        self._numbers = rows.numbers
         # Feature by feature, as bins are chosen; memory is taken where it is written to.
-        self._cells = np.empty((reader.schema.n_features, most))
+        self._cells = np.empty((rows.schema.n_features, most))
 
     def put(self, table: Table, taken: IntArray, slots: IntArray) -> None:
         """Write the taken rows into their slots."""
@@ -254,7 +243,7 @@ class _SparseSample:
 def _write(
     folder: Path,
     source: Source,
-    rows: RowCollector,
+    rows: RowReader,
     bins: BinnedColumns,
     fingerprint: str,
     block_rows: int,
@@ -262,10 +251,9 @@ def _write(
     threads: Threads,
 ) -> None:
     """Write all files of a stored table."""
-    reader = rows.reader
-    encoder = _Encoder(reader, bins, threads)
+    encoder = _Encoder(rows, bins, threads)
     kept = (weighted_rows(part)[0] for part in source.parts(rows_at_once))
-    coded = (encoder.rows(reader.table_again(X)) for X in kept if X.shape[0])
+    coded = (encoder.rows(rows.table_again(X)) for X in kept if X.shape[0])
     blocks = write_blocks(folder / CODES[1], coded, min(block_rows, rows.n_rows), encoder.block)
     check_same_rows(sum(block["n_rows"] for block in blocks), rows.n_rows)
     write_bins(folder, bins._replace(has_missing=encoder.has_missing))
@@ -279,9 +267,9 @@ def _write(
         np.save(folder / "weight.npy", rows.weight)
     header = {
         "fingerprint": fingerprint,
-        **schema_to_json(reader.schema),
+        **schema_to_json(rows.schema),
         "n_rows": rows.n_rows,
-        "is_sparse": reader.is_sparse,
+        "is_sparse": rows.is_sparse,
         "target_names": list(source.target_names),
         "labels": labels,
         "blocks": blocks,
@@ -292,8 +280,8 @@ def _write(
 class _Encoder:
     """Rows as codes: dense ones as they come, sparse ones block by block."""
 
-    def __init__(self, reader: PartReader, bins: BinnedColumns, threads: Threads) -> None:
-        self._reader = reader
+    def __init__(self, rows: RowReader, bins: BinnedColumns, threads: Threads) -> None:
+        self._reader = rows
         self._bins = bins
         self._threads = threads
         self.has_missing: BoolArray = np.zeros(bins.n_features, np.bool_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -19,7 +19,14 @@ from secateur.data.frame_table import (
     read_values,
     refuse_kinds,
 )
-from secateur.data.frames import as_array, as_frame, read_table, select_rows
+from secateur.data.frames import (
+    as_array,
+    as_frame,
+    check_length,
+    is_sparse,
+    read_table,
+    select_rows,
+)
 from secateur.data.names import made_up_names, names_of
 from secateur.data.table import Table, TableSchema
 from secateur.data.weights import read_weights
@@ -30,76 +37,103 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 NOTHING: IntArray = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PartReader:
-    """Reads parts as tables with the names of the first, categories as far as they are known."""
+class RowReader:
+    """Reads parts as tables with the columns of the first; collects targets, weights and tasks.
 
-    schema: TableSchema
-    categorical: tuple[int, ...]
-    is_sparse: bool
+    ``names`` are those of columns that have none.
+    """
 
-    @classmethod
-    def of(
-        cls, X: Any, categorical_features: Any, given: tuple[str, ...] | None = None
-    ) -> PartReader:
-        """The reader for the first part; ``given`` are the names of columns that have none."""
-        import scipy.sparse as sp
+    def __init__(
+        self, parts: Iterable[Part], categorical_features: Any, names: tuple[str, ...] | None
+    ) -> None:
+        rest = iter(parts)
+        first = next(rest, None)
+        if first is None:
+            raise _no_rows()
+        self._parts = chain([first], rest)
+        self.is_sparse = is_sparse(first.X)
+        self.schema, chosen = self._schema(first.X, categorical_features, names)
+        self.categorical = tuple(sorted(chosen))
+        self.numbers = np.setdiff1d(np.arange(self.schema.n_features), self.categorical)
+        self.targets = [LabelColumn() for _ in first.targets]
+        self.task: LabelColumn | None = None
+        self.weight: FloatArray | None = None  # None where none were given
+        self.n_rows = 0
+        self._counts: dict[int, Counter[Any]] = {feature: Counter() for feature in chosen}
 
-        is_sparse = bool(sp.issparse(X))
-        frame = None if is_sparse or isinstance(X, np.ndarray) else as_frame(X)
+    def _schema(
+        self, X: Any, categorical_features: Any, given: tuple[str, ...] | None
+    ) -> tuple[TableSchema, set[int]]:
+        """The names, and which columns are categories."""
+        frame = None if self.is_sparse or isinstance(X, np.ndarray) else as_frame(X)
         if frame is not None:
             names, has_names = names_of(X)
             kinds = kinds_of(frame, range(len(names)))
             chosen = choose_categories(categorical_features, kinds, names)
             refuse_kinds(names, kinds, chosen)
-            return cls(TableSchema(names, has_names), tuple(sorted(chosen)), is_sparse=False)
+            return TableSchema(names, has_names), chosen
         check_shape(tuple(X.shape))
         names = made_up_names(int(X.shape[1])) if given is None else given
         chosen = choose_categories(categorical_features, {}, names)
-        if is_sparse and chosen:
+        if self.is_sparse and chosen:
             raise ParameterError(
                 "'categorical_features' must be None for a sparse table. Got columns. Use a dense "
                 "table for categories."
             )
-        return cls(TableSchema(names), tuple(sorted(chosen)), is_sparse)
+        return TableSchema(names), chosen
 
-    def with_categories(self, counts: dict[int, Counter[Any]]) -> PartReader:
-        """The same, once all values of the category columns are known."""
+    def tables(self) -> Iterator[Table]:
+        """The rows of positive weight, part after part; their numbers are checked."""
+        weights, is_weighted = [], False
+        for part in self._parts:
+            X, kept, weight = weighted_rows(part)
+            if is_sparse(X) != self.is_sparse:
+                found = "dense after sparse" if self.is_sparse else "sparse after dense"
+                raise InputError(
+                    f"The blocks of a table must be of one kind. Got {found} ones. Make all of "
+                    "them sparse, or none."
+                )
+            for labels, values in zip(self.targets, part.targets, strict=True):
+                labels.add(values, int(part.X.shape[0]), kept)
+            if part.task is not None:
+                self.task = self.task or LabelColumn()
+                self.task.add(part.task, int(part.X.shape[0]), kept)
+            n_rows = int(X.shape[0])
+            weights.append(np.ones(n_rows) if weight is None else weight)
+            is_weighted |= weight is not None
+            self.n_rows += n_rows
+            if n_rows:
+                yield self._table(X)
+        self.weight = np.concatenate(weights) if is_weighted else None
+        if not self.n_rows:
+            raise _no_rows()
+
+    def _table(self, X: Any) -> Table:
+        table = read_table(X, like=self.schema, only=self.numbers if self.categorical else None)
+        for feature, counts in self._counts.items():
+            if isinstance(table, FrameTable):
+                counts.update(count_values(read_values(table.frame[:, feature]).tolist()))
+            else:
+                counts.update(count_values(X[:, feature].tolist()))
+        return table
+
+    def learn_categories(self) -> None:
+        """Know the categories, once all rows were read."""
         names = self.schema.names
-        known = {feature: categories_of(found, names[feature]) for feature, found in counts.items()}
-        return replace(self, schema=replace(self.schema, encoders=known))
-
-    def table(self, X: Any) -> Table:
-        """A part as a table, its columns in the order of the first; numbers are checked."""
-        return read_table(X, like=self.schema, only=self.numbers if self.categorical else None)
+        known = {feature: categories_of(c, names[feature]) for feature, c in self._counts.items()}
+        self.schema = replace(self.schema, encoders=known)
 
     def table_again(self, X: Any) -> Table:
-        """The same of a part that was checked before, with its categories."""
+        """Rows that were checked before, with their categories."""
         is_object = isinstance(X, np.ndarray) and X.dtype.kind not in "fiub"
         return read_table(X, like=self.schema, only=None if is_object else NOTHING)
 
-    @property
-    def numbers(self) -> IntArray:
-        """The columns that are not categories."""
-        return np.setdiff1d(np.arange(self.schema.n_features), self.categorical)
 
-
-def first_of(parts: Iterable[Part]) -> tuple[Part, Iterator[Part]]:
-    """The first part, and all parts."""
-    rest = iter(parts)
-    first = next(rest, None)
-    check_any(0 if first is None else 1)
-    assert first is not None  # noqa: S101  # there is a part
-    return first, chain([first], rest)
-
-
-def check_any(n_rows: int) -> None:
-    """Refuse a table without rows."""
-    if n_rows == 0:
-        raise InputError(
-            "A table must have at least one row of positive weight. Got none. Check the file, or "
-            "the filters that made it."
-        )
+def _no_rows() -> InputError:
+    return InputError(
+        "A table must have at least one row of positive weight. Got none. Check the file, or the "
+        "filters that made it."
+    )
 
 
 def check_same_rows(n_rows: int, n_before: int) -> None:
@@ -109,46 +143,6 @@ def check_same_rows(n_rows: int, n_before: int) -> None:
             f"The data must stay as it is while it is read. Got {n_rows} rows where there were "
             f"{n_before} before. Open it again."
         )
-
-
-class RowCollector:
-    """Reads parts, drops rows of weight 0, and collects targets, weights and tasks."""
-
-    def __init__(self, reader: PartReader, n_targets: int) -> None:
-        self.reader = reader
-        self.targets = [LabelColumn() for _ in range(n_targets)]
-        self.task: LabelColumn | None = None
-        self._weights: list[FloatArray] = []
-        self._is_weighted = False
-        self.n_rows = 0
-        # how often each value of the category columns occurs
-        self.counts: dict[int, Counter[Any]] = {j: Counter() for j in reader.categorical}
-
-    def add(self, part: Part) -> Table | None:
-        """The rows of a part that have weight, None if there are none."""
-        X, kept, weight = weighted_rows(part)
-        n_rows = int(X.shape[0])
-        table = self.reader.table(X) if n_rows else None
-        self.n_rows += n_rows
-        for feature in self.reader.categorical if n_rows else ():
-            if isinstance(table, FrameTable):
-                values = read_values(table.frame[:, feature])
-            else:
-                values = X[:, feature]
-            self.counts[feature].update(count_values(values.tolist()))
-        for labels, values in zip(self.targets, part.targets, strict=True):
-            labels.add(values, kept)
-        if part.task is not None:
-            self.task = self.task or LabelColumn()
-            self.task.add(part.task, kept)
-        self._is_weighted |= weight is not None
-        self._weights.append(np.ones(n_rows) if weight is None else weight)
-        return table
-
-    @property
-    def weight(self) -> FloatArray | None:
-        """The weights of all rows, None where none were given."""
-        return np.concatenate(self._weights) if self._is_weighted else None
 
 
 def weighted_rows(part: Part) -> tuple[Any, IntArray | None, FloatArray | None]:
@@ -166,8 +160,8 @@ class LabelColumn:
     """Numbers as they are; text and other values as codes of the distinct ones.
 
     >>> column = LabelColumn()
-    >>> column.add(["b", "a"])
-    >>> column.add(["b", None])
+    >>> column.add(["b", "a"], 2)
+    >>> column.add(["b", None], 2)
     >>> label_values(*column.encoded())
     array(['b', 'a', 'b', None], dtype=object)
     """
@@ -176,15 +170,16 @@ class LabelColumn:
         self._parts: list[AnyArray] = []
         self._codes: dict[Any, int] = {}
 
-    def add(self, values: Any, kept: IntArray | None = None) -> None:
-        """Append values, or some of them."""
-        array = as_array(values, "target")
+    def add(self, values: Any, n_rows: int, kept: IntArray | None = None) -> None:
+        """Append the values of some rows, or of those that are kept."""
+        array = as_array(values, "y")
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
         if array.ndim != 1:
             raise InputError(
                 f"'target' must be one value per row. Got shape {array.shape}. Name one column."
             )
+        check_length(len(array), n_rows, "y")
         array = array if kept is None else array[kept]
         if array.dtype.kind not in "biuf":
             codes = self._codes

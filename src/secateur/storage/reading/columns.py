@@ -24,20 +24,11 @@ MAX_CATEGORIES = 254
 MAX_COUNTED = 200_000
 MIN_COUNTER_ROWS = 20  # with fewer rows a column may count up by chance
 # The forms of dates that are recognised; where two fit, the first one counts.
-DATE_FORMATS = {
-    "%Y-%m-%d": "year-month-day",
-    "%Y-%m-%d %H:%M:%S%.f": "year-month-day and time",
-    "%Y-%m-%dT%H:%M:%S%.f": "year-month-day and time",
-    "%Y-%m-%d %H:%M": "year-month-day and time",
-    "%Y-%m-%dT%H:%M:%S%.fZ": "year-month-day and time, UTC",
-    "%Y/%m/%d": "year/month/day",
-    "%d.%m.%Y": "day.month.year",
-    "%d.%m.%Y %H:%M": "day.month.year and time",
-    "%m/%d/%Y": "month/day/year",
-    "%d/%m/%Y": "day/month/year",
-    "%m/%d/%Y %H:%M": "month/day/year and time",
-    "%d/%m/%Y %H:%M": "day/month/year and time",
-}
+DATE_FORMATS = (
+    *("%Y-%m-%d", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M"),
+    *("%Y-%m-%dT%H:%M:%S%.fZ", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%Y %H:%M"),
+    *("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
+)
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 
@@ -49,9 +40,7 @@ def numbers_and_texts(
 ) -> tuple[FloatArray, dict[int, Any]]:
     """The columns of a frame (of numbers and text, named by position) as a matrix and as text.
 
-    The matrix has NaN for missing cells and for those that are not numbers. As text, stripped and
-    with nulls for missing cells, come the columns with cells that are not numbers, and those of
-    ``texts``.
+    As text come the columns with cells that are not numbers, NaN in the matrix, and ``texts``.
     """
     pl = library("polars")
     found = {}
@@ -60,7 +49,9 @@ def numbers_and_texts(
     counts = zip(text.columns, quick.null_count().row(0), strict=True)
     unclear = [name for name, n_null in counts if n_null or int(name) in texts]
     if unclear:
-        clean = clean_text(text.select(unclear))
+        stripped = pl.col(unclear).str.strip_chars()
+        is_filled = ~stripped.str.to_lowercase().is_in(list(MISSING))
+        clean = text.select(pl.when(is_filled).then(stripped))
         comma = pl.all().str.replace(",", ".", literal=True) if decimal == "," else pl.all()
         numbers = clean.select(comma.cast(pl.Float64, strict=False))
         quick = quick.with_columns(numbers.get_columns())
@@ -73,13 +64,6 @@ def numbers_and_texts(
     frame = frame.with_columns(quick.get_columns())
     matrix: FloatArray = frame.to_numpy(order="fortran")
     return matrix, found
-
-
-def clean_text(frame: Any) -> Any:
-    """A frame of text without the blanks around its cells, missing ones as nulls."""
-    pl = library("polars")
-    stripped = pl.all().str.strip_chars()
-    return frame.select(pl.when(~stripped.str.to_lowercase().is_in(list(MISSING))).then(stripped))
 
 
 def date_formats(values: Any, among: Iterable[str] = DATE_FORMATS) -> list[str]:
@@ -274,7 +258,9 @@ def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, 
         )
     if text.date_formats:
         form = text.date_formats[0]
-        note = f"Column {name!r} holds dates ({DATE_FORMATS[form]}): they become days since 1970."
+        words = form[:8].replace("%Y", "year").replace("%m", "month").replace("%d", "day")
+        words += " and time" * ("%H" in form) + ", UTC" * form.endswith("Z")
+        note = f"Column {name!r} holds dates ({words}): they become days since 1970."
         return Conversion("date", form), note
     is_few = text.n_values <= 2 * len(BOOLEANS)
     if is_few and {value.lower() for value in text.values()} <= BOOLEANS.keys():

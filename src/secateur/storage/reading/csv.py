@@ -39,10 +39,6 @@ MAX_QUOTED = 16 * CHUNK  # bytes of a cell after which its quote counts as not c
 _QUOTED = re.compile(rb'"[^"]*"')
 
 
-class _IrregularLinesError(Exception):
-    """Some lines need to be rewritten before polars reads them as the csv module does."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CsvFile:
     """A delimited text file: how it is written, and a reader of its rows.
@@ -184,7 +180,7 @@ class CsvFile:
             )
         frame.columns = [str(place) for place in columns or places]
         if not is_rewritten and columns is None and self._is_irregular(content, frame):
-            raise _IrregularLinesError
+            raise ValueError("lines that polars does not read as the csv module does")
         return frame
 
     def _is_irregular(self, content: bytes, frame: Any) -> bool:
@@ -246,8 +242,8 @@ class CsvFile:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What polars raises of text that it does not read as the csv module does."""
-    return (library("polars").exceptions.PolarsError, _IrregularLinesError, ValueError)
+    """What is raised of lines that must be rewritten for polars."""
+    return (library("polars").exceptions.PolarsError, ValueError)
 
 
 def _end_of_rows(content: bytes) -> int:

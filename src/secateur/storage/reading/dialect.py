@@ -56,15 +56,12 @@ class Encoding:
     def utf8(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         r"""The text as UTF-8, chunk by chunk; lines that end with \r alone end with \n."""
         line_end = b""
-        for chunk in chunks if self.codec == "utf-8" else self._recoded(chunks):
+        if self.codec != "utf-8":
+            texts = codecs.iterdecode(iter(chunks), self.codec, self.errors)
+            chunks = (text.encode("utf-8", "replace") for text in texts)
+        for chunk in chunks:
             line_end = line_end or (b"\r" if b"\r" in chunk and b"\n" not in chunk else b"\n")
             yield chunk.replace(b"\r", b"\n") if line_end == b"\r" else chunk
-
-    def _recoded(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        decoder = codecs.getincrementaldecoder(self.codec)(self.errors)
-        for chunk in chunks:
-            yield decoder.decode(chunk).encode("utf-8", "replace")
-        yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
 def find_encoding(chunks: Iterable[bytes], name: str, given: str | None = None) -> Encoding:

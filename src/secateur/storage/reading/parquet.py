@@ -32,8 +32,13 @@ class ArrowFile:
     @classmethod
     def open(cls, file: Path, kind: FileKind) -> ArrowFile:
         """Read the types of the columns."""
-        with _arrow_errors(file, kind):
-            schema, n_rows = _schema(file, kind)
+        with arrow_errors(file, kind.format):
+            if _is_read_whole(file, kind):
+                table = _whole_table(file, kind)
+                schema, n_rows = table.schema, table.num_rows
+            else:
+                stored = library("pyarrow.dataset").dataset(file, format=kind.format)
+                schema, n_rows = stored.schema, stored.count_rows()
         if n_rows == 0 or len(schema.names) == 0:
             shape = (n_rows, len(schema.names))
             raise InputError(
@@ -66,13 +71,17 @@ class ArrowFile:
     def tables(self, n_rows: int | None = None) -> Iterator[Any]:
         """The rows as pyarrow tables, at most ``n_rows`` at a time."""
         pa = library("pyarrow")
-        with _arrow_errors(self.file, self.kind):
-            if n_rows is None:
-                yield _whole_table(self.file, self.kind)
-                return
-            for batch in _batches(self.file, self.kind, n_rows):
-                for start in range(0, batch.num_rows, n_rows):
-                    yield pa.Table.from_batches([batch.slice(start, n_rows)])
+        with arrow_errors(self.file, self.kind.format):
+            if n_rows is None or _is_read_whole(self.file, self.kind):
+                yield from _slices(_whole_table(self.file, self.kind), n_rows or self.n_rows)
+            elif self.kind.format == "parquet":
+                for batch in parquet_batches(self.file, n_rows):
+                    yield pa.Table.from_batches([batch])
+            else:
+                with pa.OSFile(str(self.file)) as stream:
+                    reader = library("pyarrow.ipc").open_file(stream)
+                    for number in range(reader.num_record_batches):
+                        yield from _slices(reader.get_batch(number), n_rows)
 
     def reduced(self, columns: Sequence[int]) -> bytes:
         """A file of some columns, with their types."""
@@ -87,19 +96,20 @@ class ArrowFile:
 
 
 @contextmanager
-def _arrow_errors(file: Path, kind: FileKind) -> Iterator[None]:
+def arrow_errors(path: Path, kind: str) -> Iterator[None]:
     """Errors of pyarrow as InputErrors."""
     pa = library("pyarrow")
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).replace(f"{file.parent}/", "")
+        reason = str(error).replace(f"{path.parent}/", "")[:300]
         raise InputError(
-            f"{file.name} must be a whole {kind.format} file. Got one that cannot be read "
-            f"({reason}). Write it again."
+            f"{path.name} must be a whole {kind} file, with all rows of one form. Got one that "
+            f"cannot be read ({reason}). Write it again."
         ) from error
     finally:
-        pa.default_memory_pool().release_unused()  # pyarrow keeps it for the next read otherwise
+        # What pages were decoded into is kept for the next read, hundreds of megabytes of it.
+        pa.default_memory_pool().release_unused()
 
 
 def _is_read_whole(file: Path, kind: FileKind) -> bool:
@@ -115,25 +125,11 @@ def _whole_table(file: Path, kind: FileKind) -> Any:
     return library("pyarrow.feather").read_table(stream)
 
 
-def _schema(file: Path, kind: FileKind) -> tuple[Any, int]:
-    """The types of the columns, and the number of rows."""
-    if _is_read_whole(file, kind):
-        table = _whole_table(file, kind)
-        return table.schema, table.num_rows
-    stored = library("pyarrow.dataset").dataset(file, format=kind.format)
-    return stored.schema, stored.count_rows()
-
-
-def _batches(file: Path, kind: FileKind, n_rows: int) -> Iterator[Any]:
-    if _is_read_whole(file, kind):
-        yield from _whole_table(file, kind).to_batches(max_chunksize=n_rows)
-    elif kind.format == "parquet":
-        yield from parquet_batches(file, n_rows)
-    else:
-        with library("pyarrow").OSFile(str(file)) as stream:
-            reader = library("pyarrow.ipc").open_file(stream)
-            for number in range(reader.num_record_batches):
-                yield reader.get_batch(number)
+def _slices(rows: Any, n_rows: int) -> Iterator[Any]:
+    """A table or batch as tables of at most so many rows."""
+    pa = library("pyarrow")
+    table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+    return (table.slice(start, n_rows) for start in range(0, table.num_rows, n_rows))
 
 
 def parquet_batches(file: Path, n_rows: int) -> Iterator[Any]:

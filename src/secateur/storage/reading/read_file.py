@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from secateur.storage.reading.formats import (
     open_file,
 )
 from secateur.storage.reading.matrices import SvmlightFile, read_npz, reduced_npz
-from secateur.storage.reading.parquet import ArrowFile, parquet_batches
+from secateur.storage.reading.parquet import ArrowFile, arrow_errors, parquet_batches
 from secateur.typing import AnyArray, FloatArray
 
 # Tables of numbers in memory at a time: as read, as features, and what a fit makes of them.
@@ -148,18 +147,18 @@ def open_frames(path: Path, labels: Collection[str]) -> Frames:
         raise InputError(
             f"{path} must be Parquet, Feather, CSV or LIBSVM. Got NPZ. Load its arrays instead."
         )
-    try:
+    with arrow_errors(path, kind):
         dataset = library("pyarrow.dataset").dataset(str(path), format=kind, partitioning="hive")
-    except (OSError, ValueError) as error:
-        raise _unreadable(path, kind, error) from error
-    files, read_schema = list(dataset.files), library("pyarrow.parquet").read_schema
+    names, read_schema = list(dataset.schema.names), library("pyarrow.parquet").read_schema
     # Where all columns are in the files, these are read themselves: a dataset would have whole
     # row groups in memory.
-    if kind == "parquet" and all(read_schema(file).equals(dataset.schema) for file in files):
-        return list(dataset.schema.names), lambda n: _tables(
-            chain.from_iterable(parquet_batches(Path(file), n) for file in files)
-        )
-    return list(dataset.schema.names), partial(dataset_tables, dataset)
+    if kind != "parquet" or any(read_schema(f) != dataset.schema for f in dataset.files):
+        return names, partial(dataset_tables, dataset)
+
+    def read(n_rows: int) -> Iterator[Any]:
+        return _tables(batch for f in dataset.files for batch in parquet_batches(Path(f), n_rows))
+
+    return names, read
 
 
 def dataset_tables(dataset: Any, n_rows: int) -> Iterator[Any]:
@@ -170,23 +169,8 @@ def dataset_tables(dataset: Any, n_rows: int) -> Iterator[Any]:
 
 def _tables(batches: Iterable[Any]) -> Iterator[Any]:
     pa = library("pyarrow")
-    try:
-        for batch in batches:
-            if batch.num_rows:
-                yield pa.Table.from_batches([batch])
-    except (OSError, ValueError) as error:  # pyarrow's errors of content are ValueErrors
-        raise _unreadable("a file of the table", "table", error) from error
-    finally:
-        # What pages were decoded into is kept for the next time, hundreds of megabytes of it.
-        pa.default_memory_pool().release_unused()
-
-
-def _unreadable(path: Any, kind: str, error: Exception) -> InputError:
-    reason = str(error).strip().splitlines()[0][:300]
-    return InputError(
-        f"{path} must be a readable {kind} file. Got an error from pyarrow: {reason}. Check the "
-        "file, and that all its rows are of one form."
-    )
+    with arrow_errors(Path("each file"), "table"):
+        yield from (pa.Table.from_batches([batch]) for batch in batches if batch.num_rows)
 
 
 def _open_texts(path: Path, labels: Collection[str]) -> Frames:
