@@ -57,6 +57,15 @@ def test_held_out_scores_are_those_of_memory(problem):
         assert there.selector.selection_.names == here.selector.selection_.names
 
 
+def test_held_out_scores_of_some_rows_are_those_of_memory(problem):
+    X, y = problem
+    rows = np.flatnonzero(np.arange(N_ROWS) % 3)
+    found = {"cv": 3, "random_state": 0}
+    here = secateur.held_out(selector(), X[rows], y[rows], **found)
+    there = secateur.held_out(selector(), secateur.open_table(X, y).take(rows), None, **found)
+    assert [step.score for step in there.path] == [step.score for step in here.path]
+
+
 def test_a_sample_is_scored_where_not_all_rows_fit(problem, monkeypatch):
     from secateur.storage import stored_table
 

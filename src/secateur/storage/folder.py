@@ -35,7 +35,6 @@ from secateur.typing import AnyArray, CodeArray, IntArray
 
 HEADER = "header.json"
 VERSION = 2
-FEW = 0.25  # up to such a share of the columns of a block, they are read one by one
 # The kinds of tables on disk: name in the header, and the file of the blocks.
 CODES = ("secateur table", "codes.bin")
 NUMBERS = ("secateur numbers", "numbers.bin")
@@ -237,15 +236,10 @@ class StoredBlock:
         return self.split(self.read())[0]
 
     def some(self, features: IntArray) -> AnyArray:
-        """A few columns, shape (len(features), n_rows), as they are stored."""
-        if len(features) > FEW * self.n_features:
-            return self.dense()[features]
-        out = np.empty((len(features), self.n_rows), self.arrays[0][0])
-        with self.file.open("rb", buffering=0) as opened:
-            for column, feature in zip(out, features.tolist(), strict=True):
-                opened.seek(self.offset + feature * column.nbytes)
-                opened.readinto(column.data)
-        return out
+        """A few columns, shape (len(features), n_rows), as they are stored; no others are read."""
+        shape = (self.n_features, self.n_rows)
+        mapped = np.memmap(self.file, self.arrays[0][0], "r", self.offset, shape)
+        return np.asarray(mapped[features])
 
     def sparse(self) -> Any:
         """A block of numbers as a matrix in compressed columns."""

@@ -141,16 +141,12 @@ def _dask_source(data: Any, target: Any, roles: Roles) -> Source:
         raise InputError(
             f"'target' must hold a value for each row of the array. Got {target!r}. Give y."
         )
-    partitions = _partitions(data)
+    width = int(_partitions(data)[0].shape[1])
 
     def parts(_: int) -> Iterator[Part]:
-        first = 0
-        for each in partitions:
-            block = each.compute()
-            yield Part(block, (_computed(target[first : first + len(block)]),))
-            first += len(block)
+        return (Part(X, (y,)) for X, y, _ in lazy_blocks(data, target, None))
 
-    return Source(parts, tokenize(data, target), int(data.shape[1]))
+    return Source(parts, tokenize(data, target), width)
 
 
 def _partitions(X: Any) -> list[Any]:
@@ -163,10 +159,6 @@ def _partitions(X: Any) -> list[Any]:
         )
     rows = X.rechunk((X.chunks[0], -1))
     return [rows.blocks[i] for i in range(rows.numblocks[0])]
-
-
-def _computed(values: Any) -> Any:
-    return values.compute() if hasattr(values, "compute") else values
 
 
 def _memory_source(data: Any, target: Any, roles: Roles) -> Source:
@@ -287,7 +279,8 @@ def lazy_blocks(X: Any, y: Any, weight: Any) -> Iterator[Block]:
     if isinstance(y, str) and hasattr(X, "columns"):
         _target_names(y, list(X.columns), Roles())
         X, y = X.drop(columns=[y]), X[y]
-    given = [None if each is None else as_array(_computed(each), "y") for each in (y, weight)]
+    found = [each.compute() if hasattr(each, "compute") else each for each in (y, weight)]
+    given = [None if each is None else as_array(each, "y") for each in found]
     n_rows = 0
     for each in _partitions(X):
         block = each.compute()

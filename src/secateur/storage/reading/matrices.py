@@ -78,14 +78,12 @@ class SvmlightFile:
 
     def reduced(self, columns: Sequence[int]) -> bytes:
         """A file with the same labels and column numbers, and the values of some columns."""
-        from scipy.sparse import csr_matrix
         from sklearn.datasets import dump_svmlight_file
 
         [raw] = self.read()
-        part = raw.matrix[:, list(columns)].tocoo()
-        places = np.array(columns, dtype=np.int64)[part.col]
-        matrix = csr_matrix((part.data, (part.row, places)), shape=raw.matrix.shape)
-        stream = BytesIO()
+        matrix, stream = raw.matrix.copy(), BytesIO()
+        matrix.data[~np.isin(matrix.indices, columns)] = 0.0
+        matrix.eliminate_zeros()
         dump_svmlight_file(matrix, raw.extra[LABEL], stream, zero_based=self.first == 0)
         return stream.getvalue()
 
