@@ -7,9 +7,10 @@ import pytest
 from reference.grafting import g, network_output
 
 from secateur._kernels.threads import Threads
+from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.data.standardize import standardize_table
-from secateur.engines.grafting.columns import GraftingParams, View
+from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.growing_network import GrowingNetwork
 from secateur.engines.grafting.models import NetworkWeights, hidden_values, outputs
 from secateur.losses import get_loss
@@ -21,8 +22,10 @@ def a_view(n_classes=2, n=60, p=5, seed=0):
     y = np.digitize(X[:, 0] * X[:, 1], [0.0] if n_classes == 2 else [-0.3, 0.3]).astype(float)
     loss = get_loss("log_loss", n_classes=n_classes)
     weight = rng.uniform(0.5, 2.0, n)
-    columns = standardize_table(read_table(X), weight)
-    return View(columns, y, weight, np.arange(n), loss, Threads(1))
+    table = read_table(X)
+    columns, costs = standardize_table(table, weight), as_costs(None).bind(table.names)
+    data = GraftingData(columns, y, weight, loss, costs, Threads(1))
+    return View(data, np.arange(n), GraftingParams())
 
 
 def a_network(n_outputs, rng):

@@ -25,7 +25,6 @@ from secateur.selectors.boosted_base import min_leaf_rows
 from secateur.selectors.boosted_parameters import CONSTRAINTS as BOOSTED
 from secateur.selectors.featboost_evaluators import (
     EstimatorEvaluator,
-    EstimatorRanker,
     SklearnFoldScorer,
     check_ranker,
 )
@@ -150,7 +149,7 @@ class ForwardSelector(StepPredictor):
         trees: Any = self._trees(given, folds, scorer, threads) if uses_trees else None
         ranker: Any = trees
         if self.ranker != "trees":
-            ranker = EstimatorRanker(self.ranker, problem, given.seed)
+            ranker = EstimatorEvaluator(self.ranker, problem, folds, scorer, given.seed, 1)
         evaluator: Evaluator = trees
         if self.evaluator != "trees":
             evaluator = self._evaluator(given, folds, scorer, threads)

@@ -119,67 +119,94 @@ def check_ranker(estimator: Any, weighting: str | None) -> None:
         raise ParameterError(msg)
 
 
-class RowFits:
-    """Fits clones of an estimator to arrays of floats, with classes as codes 0, 1, ..."""
+class EstimatorEvaluator(Evaluator):
+    """Any estimator as evaluator (H2): a fit of a clone for every candidate and fold.
 
-    def __init__(self, estimator: Any, problem: Problem, seed: int) -> None:
-        self._estimator = estimator
-        self._seed = seed
-        self.table = problem.table
-        values = problem.target.values
-        self.is_classes = problem.target.classes is not None
-        self.target: AnyArray = values.astype(np.int64) if self.is_classes else values
-        is_even = bool((problem.weight == problem.weight[0]).all())
-        self._weight = None if is_even else problem.weight
+    As ranker (H1) if it has ``feature_importances_`` or ``coef_``. It gets floats, with classes as
+    codes 0, 1, ...; a sparse table stays sparse for the ranking.
+    """
 
-    def fresh(self) -> Any:
-        """A clone with its random states set."""
-        return prepared(self._estimator, self._seed)
+    def __init__(
+        self,
+        estimator: Any,
+        problem: Problem,
+        folds: Sequence[Fold],
+        fold_scorer: SklearnFoldScorer,
+        seed: int,
+        n_jobs: int,
+    ) -> None:
+        target, weight = problem.target, problem.weight
+        codes = target.values.astype(np.int64) if target.n_classes else target.values
+        super().__init__(codes, folds)
+        self._estimator, self._table, self._fold_scorer = estimator, problem.table, fold_scorer
+        self._seed, self._n_jobs = seed, n_jobs
+        self._weight = None if (weight == weight[0]).all() else weight
+        self._constant = NeighbourTargets(target.values, weight, target.n_classes, 1)
+        self._X: Any = None
 
-    def fit(self, X: Any, y: AnyArray, rows: IntArray | slice = slice(None)) -> Any:
+    def _fit(self, X: Any, y: AnyArray, rows: IntArray | slice = slice(None)) -> Any:
         """Fit a clone with the row weights, if they differ and the estimator takes them."""
-        model = self.fresh()
+        model = prepared(self._estimator, self._seed)
         if self._weight is not None and has_fit_parameter(model, "sample_weight"):
             return model.fit(X[rows], y[rows], sample_weight=self._weight[rows])
         return model.fit(X[rows], y[rows])
 
-
-class EstimatorRanker:
-    """H1 as any estimator with ``feature_importances_`` (or ``coef_``)."""
-
-    def __init__(self, estimator: Any, problem: Problem, seed: int) -> None:
-        self._fits = RowFits(estimator, problem, seed)
-        self._X: Any = None
-
     def rank(self, target: FloatArray, weight: FloatArray | None = None) -> FloatArray:
-        """Importances of a fit to all rows; a sparse table stays sparse."""
+        """Importances of a fit to all rows."""
         if self._X is None:
-            table = self._fits.table
-            is_sparse = table.is_sparse
-            self._X = (
-                csr_matrix(table.csc) if is_sparse else table.columns(np.arange(table.n_features))
-            )
+            all_columns = np.arange(self._table.n_features)
+            is_sparse = self._table.is_sparse
+            self._X = csr_matrix(self._table.csc) if is_sparse else self._table.columns(all_columns)
         if weight is None:
-            return importances(self._fits.fit(self._X, target))
-        model = self._fits.fresh()
+            return importances(self._fit(self._X, target))
+        model = prepared(self._estimator, self._seed)
         is_plain = (weight == 1.0).all() and not has_fit_parameter(model, "sample_weight")
         more = {} if is_plain else {"sample_weight": weight}
-        return importances(model.fit(self._X, self._fits.target, **more))
+        return importances(model.fit(self._X, self.target, **more))
 
     def losses(self, features: IntArray) -> FloatArray:
         """-log of the probability of the true class, or the distance to the true number."""
-        X, target = self._fits.table.columns(features), self._fits.target
-        model = self._fits.fit(X, target)
-        if not self._fits.is_classes:
+        X, target = self._table.columns(features), self.target
+        model = self._fit(X, target)
+        if not self._constant.n_classes:
             return np.asarray(np.abs(target - np.asarray(model.predict(X), np.float64)))
         true = np.asarray(model.predict_proba(X), np.float64)[np.arange(len(target)), target]
         return np.asarray(-np.log(np.clip(true, MIN_PROBABILITY, 1.0)))
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 where the predicted class is wrong."""
-        X, target = self._fits.table.columns(features), self._fits.target
-        predicted = np.asarray(self._fits.fit(X, target).predict(X))
-        return np.asarray(predicted != target, np.float64)
+        X = self._table.columns(features)
+        predicted = np.asarray(self._fit(X, self.target).predict(X))
+        return np.asarray(predicted != self.target, np.float64)
+
+    def subset_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
+        """Scores of shape (n_subsets, n_folds)."""
+        # joblib's threads, so that estimators that use joblib do not start more
+        found = Parallel(n_jobs=self._n_jobs, prefer="threads")(
+            delayed(self._score)(features, t, target)
+            for features in subsets
+            for t in range(len(self.folds))
+        )
+        return np.array(found).reshape(len(subsets), len(self.folds))
+
+    def _score(self, features: IntArray, t: int, target: AnyArray) -> float:
+        X, (train, test) = self._table.columns(features), self.folds[t]
+        model = self._fit(X, target, train)
+        return self._fold_scorer.of_estimator(t, model, X[test], target[test])
+
+    def held_out(self, features: IntArray, t: int, target: AnyArray) -> FloatArray:
+        """Predictions of the test rows of fold t from these features."""
+        X, (train, test) = self._table.columns(features), self.folds[t]
+        return np.asarray(self._fit(X, target, train).predict(X[test]), np.float64)
+
+    def model(self) -> Any:
+        """The estimator fitted to all rows on the accepted features."""
+        if not self.features:
+            none = np.empty(0)
+            return NeighbourModel(Scaling(np.empty(0, np.int64), *[none] * 3), self._constant, ())
+        features = np.array(self.features)
+        fitted = self._fit(self._table.columns(features), self.target)
+        return EstimatorModel(features, fitted, self._constant.n_classes)
 
 
 def importances(model: Any) -> FloatArray:
@@ -195,55 +222,6 @@ def importances(model: Any) -> FloatArray:
         raise ParameterError(msg)
     sizes = np.abs(np.nan_to_num(np.asarray(found, np.float64)))
     return sizes.sum(axis=0) if sizes.ndim == 2 else sizes
-
-
-class EstimatorEvaluator(Evaluator):
-    """Any estimator: a fit for every candidate and fold."""
-
-    def __init__(
-        self,
-        estimator: Any,
-        problem: Problem,
-        folds: Sequence[Fold],
-        fold_scorer: SklearnFoldScorer,
-        seed: int,
-        n_jobs: int,
-    ) -> None:
-        self._fits = RowFits(estimator, problem, seed)
-        super().__init__(self._fits.target, folds)
-        self._fold_scorer = fold_scorer
-        target = problem.target
-        self._constant = NeighbourTargets(target.values, problem.weight, target.n_classes, 1)
-        self._n_jobs = n_jobs
-
-    def subset_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
-        """Scores of shape (n_subsets, n_folds)."""
-        # joblib's threads, so that estimators that use joblib do not start more
-        found = Parallel(n_jobs=self._n_jobs, prefer="threads")(
-            delayed(self._score)(features, t, target)
-            for features in subsets
-            for t in range(len(self.folds))
-        )
-        return np.array(found).reshape(len(subsets), len(self.folds))
-
-    def _score(self, features: IntArray, t: int, target: AnyArray) -> float:
-        X, (train, test) = self._fits.table.columns(features), self.folds[t]
-        model = self._fits.fit(X, target, train)
-        return self._fold_scorer.of_estimator(t, model, X[test], target[test])
-
-    def held_out(self, features: IntArray, t: int, target: AnyArray) -> FloatArray:
-        """Predictions of the test rows of fold t from these features."""
-        X, (train, test) = self._fits.table.columns(features), self.folds[t]
-        return np.asarray(self._fits.fit(X, target, train).predict(X[test]), np.float64)
-
-    def model(self) -> Any:
-        """The estimator fitted to all rows on the accepted features."""
-        if not self.features:
-            none = np.empty(0)
-            return NeighbourModel(Scaling(np.empty(0, np.int64), *[none] * 3), self._constant, ())
-        features = np.array(self.features)
-        fitted = self._fits.fit(self._fits.table.columns(features), self.target)
-        return EstimatorModel(features, fitted, self._constant.n_classes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

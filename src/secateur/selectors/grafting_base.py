@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -124,7 +124,16 @@ class GraftingSelector(PathPredictor):
         return self
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> GraftingInput:  # noqa: ARG002
-        l1 = _read_l1(self.l1, one_by_one=self._params().one_by_one)
+        l1 = read_penalty("l1", self.l1)
+        if isinstance(l1, list) and self._params().one_by_one:
+            if len(l1) > 1:
+                msg = (
+                    "'l1' must be one number or 'auto' if weights are grafted one by one. Got "
+                    f"{len(l1)} values with an L0 penalty, model='mlp' or adjust='newest'. Fit "
+                    "once for each."
+                )
+                raise ParameterError(msg)
+            l1 = l1[0]
         given = read_input(self, self._target_type, *_read_rows(self, X, y, sample_weight))
         problem = given.problem
         table = problem.table
@@ -195,7 +204,7 @@ class GraftingSelector(PathPredictor):
         else:
             fixed = l1
         params = replace(params, l1=fixed)
-        progress.expect(1, (params.max_rounds + 1) * (len(folds) + 1))
+        progress.expect(1, (params.max_iter + 1) * (len(folds) + 1))
         patience = 2 * PATIENCE if self.model == "mlp" else PATIENCE
         return PathSearch(
             trace_grafts(data, params, folds, progress.round),
@@ -205,19 +214,8 @@ class GraftingSelector(PathPredictor):
         )
 
     def _params(self) -> GraftingParams:
-        return GraftingParams(
-            model=self.model,
-            l2=float(self.l2),
-            l0=float(self.l0),
-            tol=self.tol,
-            max_rounds=self.max_iter,
-            max_features=self.max_features,
-            max_hidden=self.max_hidden,
-            adjust=self.adjust,
-            retries=self.retries,
-            fit_intercept=bool(self.fit_intercept),
-            standardize=bool(self.standardize),
-        )
+        names = [field.name for field in fields(GraftingParams) if field.name != "l1"]
+        return GraftingParams(**{name: getattr(self, name) for name in names})
 
     def _target_unit(self, problem: Problem) -> tuple[float, float]:
         """Offset and scale of the target inside the fit."""
@@ -241,18 +239,17 @@ class GraftingSelector(PathPredictor):
         self.kkt_violation_ = float(details["violation"])
         self.dual_gap_ = float(details.get("gap", np.nan))
 
-    def _linear(self, attribute: str) -> LinearModel:
+    def _model_for(self, kind: str, attribute: str) -> Any:
         check_is_fitted(self)
-        model = self._model
-        if not isinstance(model, LinearModel):
-            msg = f"{type(self).__name__} has {attribute!r} for model='linear' only."
-            raise AttributeError(msg)  # noqa: TRY004  # so that hasattr says no
-        return model
+        if isinstance(self._model, LinearModel) != (kind == "linear"):
+            msg = f"{type(self).__name__} has {attribute!r} for model={kind!r} only."
+            raise AttributeError(msg)
+        return self._model
 
     @property
     def coef_(self) -> FloatArray:
         """Coefficients in the units of X, 0 for features that are not selected."""
-        model = self._linear("coef_")
+        model: LinearModel = self._model_for("linear", "coef_")
         coef = np.zeros((len(model.coef), self.n_features_in_))
         coef[:, model.features] = model.coef
         return coef if self._target_type == "classification" else coef[0]
@@ -260,36 +257,18 @@ class GraftingSelector(PathPredictor):
     @property
     def intercept_(self) -> Any:
         """The prediction if all features are 0, on the scale of ``decision_function``."""
-        found = self._linear("intercept_").intercept
+        found = self._model_for("linear", "intercept_").intercept
         return found if self._target_type == "classification" else float(found[0])
 
     @property
     def network_(self) -> Network:
         """The connections of the chosen network, in the units of X."""
-        check_is_fitted(self)
-        if isinstance(self._model, LinearModel):
-            msg = f"{type(self).__name__} has 'network_' for model='mlp' only."
-            raise AttributeError(msg)  # noqa: TRY004  # so that hasattr says no
+        model = self._model_for("mlp", "network_")
         classes = getattr(self, "classes_", np.array(["y"]))
         names = [str(label) for label in classes]
         outputs = names[1:] if len(names) == 2 else names
-        found: Network = self._model.readable(self._schema.names, outputs)
+        found: Network = model.readable(self._schema.names, outputs)
         return found
-
-
-def _read_l1(l1: Any, *, one_by_one: bool) -> float | list[float] | None:
-    """One penalty, a falling grid, or None for "auto"; no grid for grafts one by one."""
-    found = read_penalty("l1", l1)
-    if one_by_one and isinstance(found, list):
-        if len(found) > 1:
-            msg = (
-                "'l1' must be one number or 'auto' if weights are grafted one by one. Got "
-                f"{len(found)} values with an L0 penalty, model='mlp' or adjust='newest'. Fit once "
-                "for each."
-            )
-            raise ParameterError(msg)
-        return found[0]
-    return found
 
 
 def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:

@@ -6,6 +6,7 @@ s = sigmoid(2 v)
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -117,11 +118,9 @@ def run_epoch(
     batches: Batches, params: SearchParams, penalty: float, adam: Adam, rng: np.random.Generator
 ) -> float:
     """Update on all rows once; returns the mean objective of the batches."""
-    value = batches.objective.value
     steps = updates(batches, params, lambda: penalty, adam, rng)
-    return float(
-        np.mean([float(value(z).mean()) + cost for signals, cost in steps for z in signals])
-    )
+    pairs = [(z, cost) for signals, cost in steps for z in signals]
+    return float(np.mean([float(batches.objective.value(z).mean()) + cost for z, cost in pairs]))
 
 
 def updates(
@@ -330,12 +329,9 @@ def useful_grid(context: SearchContext, batches: Batches) -> list[float]:
     top = batches.columns.n_columns * (gain / float(cost[cost > 0.0].min()))
     grid = [GRID_TOP * top / GRID_FACTOR**k for k in range(GRID_POINTS)]
     n_kept = int(batches.units.to_columns(batches.units.kept).sum())
-    low, high = 0, len(grid) - 1
-    while low < high:  # the first that selects something
-        middle = (low + high) // 2
-        step = context.fit(batches, grid[middle], silent=True)
-        if step.n_features > n_kept:
-            high = middle
-        else:
-            low = middle + 1
-    return grid[max(0, low - 1) :]
+
+    def selects_some(k: int) -> bool:
+        return context.fit(batches, grid[k], silent=True).n_features > n_kept
+
+    first = bisect_left(range(len(grid) - 1), True, key=selects_some)
+    return grid[max(0, first - 1) :]

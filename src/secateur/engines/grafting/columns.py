@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from secateur.data.standardize import StandardColumns
 from secateur.data.weights import are_counts
 from secateur.engines.path_search import FoldLosses
 from secateur.execution.distributed_columns import DistributedColumns
+from secateur.path.step import Step
 from secateur.typing import FloatArray, IntArray, Loss
 
 # Columns in memory, or in blocks of rows; a stored value is ``(x - shift) / factor``.
@@ -37,7 +38,7 @@ class GraftingParams:
     l2: float = 0.0
     l0: float = 0.0
     tol: float = 1e-6
-    max_rounds: int = 200
+    max_iter: int = 200
     max_features: int | None = None
     max_hidden: int | None = None
     adjust: Literal["all", "newest"] = "all"
@@ -58,33 +59,24 @@ class View:
     training rows has ``inverse`` 0.
     """
 
-    def __init__(
-        self,
-        columns: TableColumns,
-        target: FloatArray,
-        weight: FloatArray,
-        train: IntArray,
-        loss: Loss,
-        threads: Threads,
-        *,
-        centre: bool = True,
-        scale: bool = True,
-    ) -> None:
-        self.columns = columns
-        self.target = target
-        self.loss = loss
-        self.threads = threads
+    def __init__(self, data: GraftingData, train: IntArray, params: GraftingParams) -> None:
+        self.unit = offset, scale = data.unit
+        columns, weight = data.columns, data.weight
+        self.columns, self.loss, self.threads = columns, data.loss, data.threads
+        is_plain = data.unit == (0.0, 1.0)
+        self.target = data.target if is_plain else (data.target - offset) / scale
         self.rows = np.sort(train)
         self.weight = np.zeros(len(weight))
         self.weight[self.rows] = weight[self.rows]
         self.shares = self.weight / self.weight.sum()
         self.is_whole = len(self.rows) == len(weight)
-        self.means, deviation = columns.moments(self.shares, threads)
+        self.means, deviation = columns.moments(self.shares, data.threads)
+        centre = params.fit_intercept
         self.mean = self.means if centre else np.zeros(columns.n_features)
         with np.errstate(divide="ignore"):
             scaled = np.where(deviation > 0.0, 1.0 / deviation, 0.0)
         unscaled = np.where((deviation > 0.0) | (not centre), 1.0, 0.0)
-        self.inverse: FloatArray = scaled if scale else unscaled
+        self.inverse: FloatArray = scaled if params.standardize else unscaled
 
     def start(self, *, fit_intercept: bool) -> FloatArray:
         """The intercepts at the start: the best constant of the training rows, or 0."""
@@ -184,26 +176,22 @@ class GraftingData:
         """A fold in which all rows train."""
         return all_rows(len(self.target))
 
-    def view(self, train: IntArray, params: GraftingParams) -> View:
-        """The training rows of a fold."""
-        offset, scale = self.unit
-        target = self.target if self.unit == (0.0, 1.0) else (self.target - offset) / scale
-        return View(
-            self.columns,
-            target,
-            self.weight,
-            train,
-            self.loss,
-            self.threads,
-            centre=params.fit_intercept,
-            scale=params.standardize,
-        )
-
     def fold_losses(self, fold: Fold, raw: FloatArray) -> FoldLosses:
         """Losses of the test rows, from raw predictions of all rows."""
         offset, scale = self.unit
         losses = self.loss.pointwise(self.target[fold.test], raw[:, fold.test] * scale + offset)
         return FoldLosses(losses, self.weight[fold.test], counts=are_counts(self.weight))
+
+    def step(self, fitted: Any, penalty: float, objective: float, **details: Any) -> Step:
+        """A fitted model as a step of a path."""
+        return Step.of(
+            self.with_kept(fitted.support()),
+            fitted.importances(),
+            penalty=penalty,
+            objective=objective,
+            model=fitted.model(),
+            details=details,
+        )
 
     def with_kept(self, support: IntArray) -> IntArray:
         """The support in order of entry, after the kept features that are not in it."""

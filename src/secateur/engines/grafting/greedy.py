@@ -89,11 +89,11 @@ class GraftRun:
     def __init__(self, data: GraftingData, params: GraftingParams, fold: Fold) -> None:
         self.fold = fold
         self._data, self._params = data, params
-        view = data.view(fold.train, params)
+        view = View(data, fold.train, params)
         self._alpha = data.alpha(np.empty(0, np.int64))
         # a model that grows: weights are numbered by slot (where they go) and feature
         self.growing: GrowingLinear | GrowingNetwork = (
-            GrowingNetwork(view, params, self._alpha, data.unit)
+            GrowingNetwork(view, params, self._alpha)
             if params.model == "mlp"
             else GrowingLinear(view, params, self._alpha)
         )
@@ -116,7 +116,7 @@ class GraftRun:
         self._criterion = self._value()
         min_decrease = params.tol * abs(self._criterion)
         yield True
-        while self._n_grafts < params.max_rounds:
+        while self._n_grafts < params.max_iter:
             candidates = self._candidates()
             before, is_better = growing.save(), False
             for slot, feature in candidates[: params.retries + 1]:
@@ -160,15 +160,9 @@ class GraftRun:
 
     def step(self) -> Step:
         """The state as a step of a path."""
-        details = {"grafts": self._n_grafts, "rounds": max(1, self._n_grafts)}
-        return Step.of(
-            self._data.with_kept(self.growing.support()),
-            self.growing.importances(),
-            penalty=self._params.l1,
-            objective=self._criterion,
-            model=self.growing.model(),
-            details={**details, **self.growing.certificate()},
-        )
+        growing, n_grafts = self.growing, self._n_grafts
+        found = {"grafts": n_grafts, "rounds": max(1, n_grafts), **growing.certificate()}
+        return self._data.step(growing, self._params.l1, self._criterion, **found)
 
 
 def trace_grafts(

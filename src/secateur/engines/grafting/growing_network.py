@@ -26,15 +26,8 @@ MAX_FLIPS = 5  # how often weights that became zero may try the other sign
 class GrowingNetwork:
     """Grows by connections: slot k < K is a new unit for output k, K + h an input of unit h."""
 
-    def __init__(
-        self,
-        view: View,
-        params: GraftingParams,
-        alpha: FloatArray,
-        unit: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
+    def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
         self._view, self._params, self._alpha = view, params, alpha
-        self._target_unit = unit
         self.network = NetworkWeights.empty(view.start(fit_intercept=params.fit_intercept))
         self._cells: FloatArray = np.empty((0, view.columns.n_rows))
         self._entered: list[int] = []
@@ -213,7 +206,7 @@ class GrowingNetwork:
             weight=network.weight[live],
         )
         units = self._view.user_units(kept.features)
-        return NetworkModel(self._view.loss, kept, *units, *self._target_unit)
+        return NetworkModel(self._view.loss, kept, *units, *self._view.unit)
 
     def certificate(self) -> dict[str, float]:
         """The largest violation at the connections that could still be made or changed."""

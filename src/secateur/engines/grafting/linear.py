@@ -108,18 +108,18 @@ class LinearGrafting:
         return Penalty(l1, self.params.l2, self.alpha)
 
     def solve(self, l1: float) -> Certificate:
-        """Graft until the optimum at this L1 penalty is reached, or for ``max_rounds``."""
+        """Graft until the optimum at this L1 penalty is reached, or for ``max_iter``."""
         return solve_together([self.solving(l1)])[0]
 
     def solving(self, l1: float) -> Solving:
         """`solve` as a generator that yields when it needs gradients."""
         penalty, tol, strictness = self.penalty(l1), self.params.tol, 0.3
-        for n_rounds in range(self.params.max_rounds + 1):
+        for n_rounds in range(self.params.max_iter + 1):
             if self.known is None or self.known[0] is not self.state.raw:
                 yield self
             by_row, gradient = self.gradient()
             certificate, found = self._certify(by_row, gradient, penalty, n_rounds)
-            is_last = n_rounds == self.params.max_rounds or strictness < MIN_STRICTNESS
+            is_last = n_rounds == self.params.max_iter or strictness < MIN_STRICTNESS
             if is_last or (certificate.violation <= tol and certificate.gap <= tol):
                 break
             if certificate.violation <= tol:
@@ -133,7 +133,7 @@ class LinearGrafting:
     def certify(self, l1: float) -> Certificate:
         """Violation and duality gap of the state at this L1 penalty."""
         by_row, gradient = self.gradient()
-        return self._certify(by_row, gradient, self.penalty(l1), self.params.max_rounds)[0]
+        return self._certify(by_row, gradient, self.penalty(l1), self.params.max_iter)[0]
 
     def _certify(
         self, by_row: FloatArray, gradient: FloatArray, penalty: Penalty, n_rounds: int
@@ -146,7 +146,7 @@ class LinearGrafting:
         if self.params.fit_intercept:
             worst = max(worst, float(np.abs(by_row.sum(axis=1)).max()))
         worst /= self.scale
-        if worst > self.params.tol and n_rounds < self.params.max_rounds:
+        if worst > self.params.tol and n_rounds < self.params.max_iter:
             return Certificate(worst, np.inf, n_rounds), found
         gap = duality_gap(
             self.view, state.raw, by_row, gradient, state.weight, penalty, self.allowed
@@ -217,7 +217,7 @@ class LinearRun:
 
     def __init__(self, data: GraftingData, params: GraftingParams, fold: Fold) -> None:
         self._data, self._params, self.fold = data, params, fold
-        view = data.view(fold.train, params)
+        view = View(data, fold.train, params)
         self.core = LinearGrafting(view, params, data.alpha(np.empty(0, np.int64)))
 
     def solving(self, l1: float) -> Solving:
@@ -250,19 +250,14 @@ class LinearRun:
 
     def step(self, l1: float, certificate: Certificate) -> Step:
         """The state as a step of a path."""
-        core = self.core
-        return Step.of(
-            self._data.with_kept(core.support()),
-            core.importances(),
-            penalty=l1,
-            objective=core.value(l1),
-            model=core.model(),
-            details={
-                "rounds": certificate.n_rounds,
-                "grafts": core.n_grafts,
-                "violation": certificate.violation,
-                "gap": certificate.gap,
-            },
+        return self._data.step(
+            self.core,
+            l1,
+            self.core.value(l1),
+            rounds=certificate.n_rounds,
+            grafts=self.core.n_grafts,
+            violation=certificate.violation,
+            gap=certificate.gap,
         )
 
 
