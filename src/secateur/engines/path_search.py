@@ -23,6 +23,8 @@ from secateur.typing import FloatArray
 
 # Penalties tried between the last with few enough features and the first with too many.
 MAX_BISECTIONS = 3
+MAX_SIZE_TRIALS = 8  # the same for a wanted number of features
+SIZE_TOLERANCE = 0.03  # a size this close to the wanted one, as a share of it, is near enough
 
 
 class FoldLosses:
@@ -218,23 +220,51 @@ def _trace(
         else:
             step = engine.fit(penalty)
             if max_features is not None and step.n_features > max_features and higher < np.inf:
-                yield from _bisect(engine, higher, penalty, max_features)
+                for step in _between(engine, higher, penalty, max_features, MAX_BISECTIONS):
+                    if step.n_features <= max_features:
+                        yield _scored(engine, step, None)
                 return StopReason.MAX_FEATURES
             yield _scored(engine, step, losses)
         higher = penalty
     return StopReason.FINISHED
 
 
-def _bisect(engine: PenaltyEngine, high: float, low: float, max_features: int) -> Iterator[Step]:
-    """Steps with few enough features at penalties between one that has and one that has not."""
-    for _ in range(MAX_BISECTIONS):
+def trace_to_size(
+    engine: PenaltyEngine, penalties: Sequence[float], n_features: int
+) -> Iterator[Step]:
+    """Falling penalties until the wanted size is passed, then penalties between the last two.
+
+    It ends where a step is near enough. From above: the same size may occur again at a far lower
+    penalty, with noise features included.
+    """
+    high = low = 0.0
+    for penalty in penalties:
+        step = engine.fit(penalty)
+        yield step
+        if _is_near(step, n_features):
+            return
+        high, low = low, penalty
+        if step.n_features > n_features:
+            break
+    for step in _between(engine, high, low, n_features, MAX_SIZE_TRIALS if high > 0.0 else 0):
+        yield step
+        if _is_near(step, n_features):
+            return
+
+
+def _is_near(step: Step, n_features: int) -> bool:
+    return abs(step.n_features - n_features) <= int(SIZE_TOLERANCE * n_features)
+
+
+def _between(
+    engine: PenaltyEngine, high: float, low: float, n_features: int, n_trials: int
+) -> Iterator[Step]:
+    """Bisect penalties between one with few enough features and one with too many."""
+    for _ in range(n_trials):
         penalty = float(np.sqrt(high * low))
         step = engine.fit(penalty)
-        if step.n_features > max_features:
-            low = penalty
-        else:
-            yield _scored(engine, step, None)
-            high = penalty
+        yield step
+        high, low = (high, penalty) if step.n_features > n_features else (penalty, low)
 
 
 def _scored(

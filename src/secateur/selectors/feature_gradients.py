@@ -16,14 +16,13 @@ from secateur.data.problem import Fold
 from secateur.engines.drive import drive
 from secateur.engines.feature_gradients.search import (
     GRID_POINTS,
-    MAX_SIZE_TRIALS,
     GradientsEngine,
     Inclusion,
     SearchContext,
     trace_single,
     trace_size,
 )
-from secateur.engines.path_search import PathSearch, search_penalties
+from secateur.engines.path_search import MAX_SIZE_TRIALS, PathSearch, search_penalties
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector

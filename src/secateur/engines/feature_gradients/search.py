@@ -25,7 +25,7 @@ from secateur.engines.feature_gradients.batches import (
 )
 from secateur.engines.feature_gradients.units import Units
 from secateur.engines.linear_scorer import SHRINKAGES, LinearScorer, shrunken_losses
-from secateur.engines.path_search import FoldLosses
+from secateur.engines.path_search import FoldLosses, trace_to_size
 from secateur.exceptions import InputError
 from secateur.execution.dask import DaskExecutor
 from secateur.path.step import Step
@@ -35,8 +35,6 @@ GRID_POINTS = 15  # penalties of the automatic grid
 # The first of them, in units of the penalty at which the best single feature still pays.
 GRID_TOP = 4.0
 GRID_FACTOR = 2.0  # ratio of two penalties of the grid
-MAX_SIZE_TRIALS = 8  # penalties tried between two of the grid for a wanted number of features
-SIZE_TOLERANCE = 0.03  # a size this close to the wanted one, as a share of it, is near enough
 
 
 class Adam:
@@ -197,52 +195,15 @@ def trace_size(context: SearchContext, n_features: int) -> Iterator[Step]:
     """Search the penalty whose own support has the wanted size; the last step has it exactly.
 
     The first features of a much larger or smaller support are poor subsets: which features are
-    redundant depends on the others. So penalties are bisected until the size is near, and only
-    the last few features are added or removed by their v.
+    redundant depends on the others. So only the last few are added or removed by their v.
     """
-    batches = context.batches()
-    tried = []
-    for step in _bisect_size(context, batches, n_features):
-        yield with_estimate(batches, context.params, step)
+    engine, tried = GradientsEngine(context, ()), []
+    for step in trace_to_size(engine, engine.grid(), n_features):
+        yield step
         tried.append(step)
     best = min(tried, key=lambda step: abs(step.n_features - n_features))
     if best.n_features != n_features:
-        yield with_estimate(batches, context.params, _with_exact_size(batches, best, n_features))
-
-
-def _bisect_size(context: SearchContext, batches: Batches, n_features: int) -> Iterator[Step]:
-    """Falling penalties until the wanted size is passed, then penalties between the last two.
-
-    From above: at high orders the same size may occur again at a far lower penalty, with noise
-    features included and relevant ones held at a lower s.
-    """
-    tolerance = int(SIZE_TOLERANCE * n_features)
-    high = low = 0.0
-    for penalty in useful_grid(context, batches):
-        step = context.fit(batches, penalty)
-        yield step
-        excess = step.n_features - n_features
-        if abs(excess) <= tolerance:
-            return
-        high, low = low, penalty
-        if excess > 0:
-            break
-    for _ in range(MAX_SIZE_TRIALS if high > 0.0 else 0):
-        penalty = float(np.sqrt(high * low))
-        step = context.fit(batches, penalty)
-        yield step
-        excess = step.n_features - n_features
-        if abs(excess) <= tolerance:
-            return
-        high, low = (high, penalty) if excess > 0 else (penalty, low)
-
-
-def _with_exact_size(batches: Batches, step: Step, n_features: int) -> Step:
-    """The first ``n_features`` by v; of groups as many as fit."""
-    model = step.model
-    v = batches.units.with_size(model.v, n_features)
-    state = SearchState(v, step.objective, int(step.details["epoch"]))
-    return replace(step_of(batches.units, state, step.penalty), model=model)
+        yield engine.with_exact_size(best, n_features)
 
 
 class GradientsEngine:
@@ -274,6 +235,14 @@ class GradientsEngine:
         """The step of a search at one penalty."""
         step = self._context.fit(self._batches, penalty)
         return with_estimate(self._batches, self._context.params, step)
+
+    def with_exact_size(self, step: Step, n_features: int) -> Step:
+        """The step with the first ``n_features`` by v; of groups as many as fit."""
+        units, model = self._batches.units, step.model
+        v = units.with_size(model.v, n_features)
+        state = SearchState(v, step.objective, int(step.details["epoch"]))
+        exact = replace(step_of(units, state, step.penalty), model=model)
+        return with_estimate(self._batches, self._context.params, exact)
 
     def fold_losses(self, step: Step) -> list[FoldLosses]:
         """Losses of the test rows of each fold, for a search at the penalty of the step."""
