@@ -76,18 +76,17 @@ def test_elimination_of_many_columns_ends_one_by_one():
     assert {2, 7} <= set(order[:5])
 
 
+def chosen_from(steps, size):
+    path = SelectionPath(steps, StopReason.FINISHED, list("abcde"), "demo")
+    return at_most(path, [step.order for step in path], size).tolist()
+
+
 def test_a_path_is_filled_up_with_what_enters_next():
-    path = SelectionPath(
-        [Step.of([3]), Step.of([3, 1, 0]), Step.of([4, 3, 1, 0, 2])],
-        StopReason.FINISHED,
-        list("abcde"),
-        "demo",
-    )
-    assert at_most(path, 2).tolist() == [3, 1]
-    assert at_most(path, 4).tolist() == [3, 1, 0, 4]
-    assert at_most(path, 9).tolist() == [4, 3, 1, 0, 2]
-    large = SelectionPath([Step.of([4, 2, 0])], StopReason.FINISHED, list("abcde"), "demo")
-    assert at_most(large, 2).tolist() == [4, 2]
+    steps = [Step.of([3]), Step.of([3, 1, 0]), Step.of([4, 3, 1, 0, 2])]
+    assert chosen_from(steps, 2) == [3, 1]
+    assert chosen_from(steps, 4) == [3, 1, 0, 4]
+    assert chosen_from(steps, 9) == [4, 3, 1, 0, 2]
+    assert chosen_from([Step.of([4, 2, 0])], 2) == [4, 2]
 
 
 def test_a_support_without_a_ranking_gives_only_what_fits():

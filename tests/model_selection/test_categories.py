@@ -26,7 +26,6 @@ from secateur.exceptions import InputError
 from secateur.model_selection.baselines import Baseline, as_matrix
 from secateur.model_selection.encoding import (
     AsNumbers,
-    Sources,
     _with_costs,
     on_numbers,
     takes_categories,
@@ -216,11 +215,7 @@ def test_a_path_of_columns_becomes_one_of_features():
         Step.of([4, 3, 1, 0], [1.0] * 6),
     ]
     path = SelectionPath(steps, StopReason.FINISHED, list("uvwxyz"), "demo")
-    sources = Sources(np.array([0, 1, 2, 2, 2, 3]), ("a", "b", "c", "d"))
-    found = sources.path(path)
-    assert [step.order.tolist() for step in found] == [[2], [2, 1], [2, 1, 0]]
-    assert [step.weight.tolist() for step in found] == [[3.0], [1.0, 5.0], [1.0, 1.0, 2.0]]
-    assert found.feature_names == ("a", "b", "c", "d")
+    sources = np.array([0, 1, 2, 2, 2, 3])
 
     class Fitted:
         path_ = path
@@ -243,18 +238,18 @@ def test_a_ranking_of_columns_becomes_one_of_features():
         order_ = np.array([3, 0, 2, 4, 1])
         n_own_ = 3
 
-    sources = Sources(np.array([0, 1, 2, 2, 3]), ("a", "b", "c", "d"))
+    sources = np.array([0, 1, 2, 2, 3])
     told = subsets_of(Ranked(), [3], sources)
     assert [(s.size, s.order.tolist()) for s in told] == [(3, [2, 0, 3]), (None, [2, 0])]
 
 
 # ---- costs -----------------------------------------------------------------------------------
 
-SOURCES = Sources(np.array([0, 2, 1, 1, 3, 3, 3]), ("age", "town", "size", "pet"))
+SOURCES = np.array([0, 2, 1, 1, 3, 3, 3]), ("age", "town", "size", "pet")
 
 
 def costs_of(method):
-    given = _with_costs(method, SOURCES)
+    given = _with_costs(method, *SOURCES)
     assert getattr(given, "feature_groups", None) is None
     return given.costs.bind([f"x{number}" for number in range(7)])
 
@@ -295,7 +290,7 @@ def test_columns_of_a_category_are_no_group_where_groups_are_switched_as_a_whole
 def test_costs_that_columns_cannot_have_are_refused():
     rule = FeatureCosts(rule=lambda used: np.ones(len(used)))
     with pytest.raises(InputError, match="Encode the categories beforehand"):
-        _with_costs(GraftingClassifier(costs=rule), SOURCES)
+        _with_costs(GraftingClassifier(costs=rule), *SOURCES)
 
 
 # ---- who judges ----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,10 +66,9 @@ def compare(
 
     A trial is one method on one fold. The method sees the training rows only, and gives its own
     choice and a selection of each size. Each validator is then fitted to the selected columns of
-    the training rows and scored on the test rows. Trials run one after another, all methods on the
-    first fold, then on the second, so that times can be compared and an interrupted comparison is
-    useful; on a cluster they begin in this order. A method that fails, or is for another type of
-    target, is reported and the comparison goes on.
+    the training rows and scored on the test rows. Trials run one after another, fold by fold, so
+    that an interrupted comparison is useful; on a cluster they begin in this order. A method that
+    fails, or is for another type of target, is reported and the comparison goes on.
 
     Parameters
     ----------
@@ -84,13 +84,11 @@ def compare(
     cv : None, int, splitter or list of (train, test), default=None
         None is five folds, three above 5,000 rows.
     sizes : sequence of int, default=None
-        The maximum numbers of features. None is 1, 2, 3, 5, 10, 20, 50, 100, below the number of
-        columns.
+        The maximum numbers of features. None is 1, 2, 3, 5, 10, 20, 50, 100, as far as below all.
     target_type : {"classification", "regression"}, default=None
         None guesses from y.
     scoring : None, str or callable, default=None
-        Accuracy or r2 by default; "log_loss", "squared_error", "absolute_error", or any scorer of
-        scikit-learn.
+        Accuracy or r2, "log_loss", "squared_error", "absolute_error", or a scorer of scikit-learn.
     groups : array of shape (n_rows,), default=None
         Which rows belong together; folds keep them so.
     sample_weight : array of shape (n_rows,), default=None
@@ -99,8 +97,7 @@ def compare(
         Seconds for one selection, and as much again for its validators. With a limit, trials run in
         a process of their own, which is ended when time is up.
     resume : file, default=None
-        Every finished trial is saved there at once. If the file exists, the comparison continues
-        from it.
+        Where finished trials are saved at once. If it exists, the comparison continues from it.
     on_trial : callable, default=None
         Called with (trial, number done, number in all) after each trial.
     random_state : int, RandomState or None, default=None
@@ -150,7 +147,7 @@ def compare(
             for name, model in models.items()
         },
         metric=read_metric(scoring or DEFAULT_SCORING[rows.target_type], rows.target_type),
-        sizes=_read_sizes(sizes, rows.n_features),
+        sizes=_read_sizes(sizes, len(rows.names)),
         seed=seed,
         n_jobs=n_jobs,
     )
@@ -273,8 +270,14 @@ def _continued(plan: Comparison, earlier: Comparison) -> Comparison:
                 f"{now[what][:80]} now and {before[what][:80]} in the file. Use another file, or "
                 "the same data and settings as before."
             )
-    limit = plan.parameters["time_limit"]
-    kept = [t for t in earlier.trials if t.method not in plan.methods or _is_final(t, limit)]
+    limit = plan.parameters["time_limit"] or math.inf
+    kept = [
+        trial
+        for trial in earlier.trials
+        if trial.method not in plan.methods
+        or trial.is_done
+        or (trial.status is TrialStatus.TIMED_OUT and trial.seconds >= limit)
+    ]
     parameters, theirs = thawed_json(plan.parameters), thawed_json(earlier.parameters)
     parameters["methods"] = {**theirs.get("methods", {}), **parameters["methods"]}
     methods = (*plan.methods, *(name for name in earlier.methods if name not in plan.methods))
@@ -290,12 +293,6 @@ def _settings(comparison: Comparison) -> dict[str, str]:
     methods = known.get("methods", {})
     found |= {f"parameters of {name!r}": values for name, values in methods.items()}
     return {name: json.dumps(thawed_json(each), sort_keys=True) for name, each in found.items()}
-
-
-def _is_final(trial: Trial, limit: float | None) -> bool:
-    if trial.status is TrialStatus.TIMED_OUT:
-        return limit is not None and trial.seconds >= limit
-    return trial.is_done
 
 
 def _description(estimator: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from secateur.data.costs import CostModel, FeatureCosts, as_costs
 from secateur.data.frames import read_table
 from secateur.exceptions import InputError, UnknownCategoryWarning
 from secateur.model_selection.rows import Rows, fit_clone
-from secateur.path import SelectionPath
 from secateur.typing import AnyArray, IntArray
 
 
@@ -107,54 +106,36 @@ def on_numbers(estimator: Any, *, has_categories: bool) -> Any:
     return make_pipeline(AsNumbers(), estimator)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sources:
-    """The feature that each column was made of: selections of columns as selections of features."""
-
-    of_columns: IntArray
-    names: tuple[str, ...]
-
-    def order(self, columns: IntArray) -> IntArray:
-        """Columns in some order as features: each at the place of its first column."""
-        features = self.of_columns[np.asarray(columns, np.int64)]
-        _, first = np.unique(features, return_index=True)
-        return features[np.sort(first)]
-
-    def path(self, path: SelectionPath) -> SelectionPath:
-        """The same steps in terms of features; their weights are the sums over their columns."""
-        steps = []
-        for step in path:
-            order = self.order(step.order)
-            support = np.sort(order)
-            weight = np.zeros(len(self.names))
-            np.add.at(weight, self.of_columns[step.support], step.weight)
-            steps.append(
-                replace(step, support=support, order=order, weight=weight[support], supports={})
-            )
-        return replace(path, steps=tuple(steps), feature_names=self.names)
+def as_features(columns: Any, sources: IntArray | None) -> Any:
+    """Columns in some order as the features they were made of, each where its first column is."""
+    if sources is None or columns is None:
+        return columns
+    features = sources[np.asarray(columns, np.int64)]
+    _, first = np.unique(features, return_index=True)
+    return features[np.sort(first)]
 
 
 def fit_method(
     method: Any, rows: Rows, seed: int, n_jobs: int | None
-) -> tuple[Any, Sources | None]:
+) -> tuple[Any, IntArray | None]:
     """Fit a method to some rows, encoded if it takes numbers only.
 
     The columns of one category then have one cost, as a feature group. Feature Gradients selects
-    groups as a whole, so there each column stands alone. Returns the fitted method and the sources
-    of its columns, None if they are the features.
+    groups as a whole, so there each column stands alone. Returns the fitted method and the feature
+    of each of its columns, None if they are the features.
     """
     if not rows.has_categories:
         return fit_clone(method, rows, seed, n_jobs), None
     if takes_categories(method):
         return fit_clone(with_text_as_categories(method), rows, seed, n_jobs), None
     numbers = AsNumbers().fit(rows.X)
-    sources = Sources(numbers.sources_, rows.names)
     names = tuple(numbers.get_feature_names_out())
     columns = replace(rows, X=numbers.transform(rows.X), names=names, has_categories=False)
-    return fit_clone(_with_costs(method, sources), columns, seed, n_jobs), sources
+    method = _with_costs(method, numbers.sources_, rows.names)
+    return fit_clone(method, columns, seed, n_jobs), numbers.sources_
 
 
-def _with_costs(method: Any, sources: Sources) -> Any:
+def _with_costs(method: Any, of_columns: IntArray, names: tuple[str, ...]) -> Any:
     """The method with the costs of features given to their columns, if it has costs."""
     known = method.get_params(deep=False) if hasattr(method, "with_cut") else {}
     if "costs" not in known:
@@ -165,8 +146,7 @@ def _with_costs(method: Any, sources: Sources) -> Any:
             "Costs of tables with categories must be costs and feature groups for a method that "
             "takes numbers only. Got neighbours, or a rule. Encode the categories beforehand."
         )
-    cost_model = costs.bind(sources.names)
-    of_columns = sources.of_columns
+    cost_model = costs.bind(names)
     column_costs = FeatureCosts(
         cost_model.cost[of_columns],
         feature_groups=_feature_groups(cost_model, of_columns, are_costs="group_mode" not in known),

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -192,21 +192,21 @@ def serve() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     context = pickle.load(requests)  # noqa: S301 - from our own parent
-    _answer(answers, "ready")
+
+    def answer(what: Any) -> None:
+        answers.write(pickle.dumps(what))
+        answers.flush()
+
+    answer("ready")
     while True:
         try:
             spec = pickle.load(requests)  # noqa: S301 - from our own parent
         except EOFError:
             return
         trial = select(context, spec)
-        _answer(answers, trial)
+        answer(trial)
         if trial.is_done:
-            _answer(answers, score(context, trial))
-
-
-def _answer(stream: BinaryIO, what: Any) -> None:
-    stream.write(pickle.dumps(what))
-    stream.flush()
+            answer(score(context, trial))
 
 
 # ---- fits of folds ----------------------------------------------------------------------------

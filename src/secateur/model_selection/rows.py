@@ -56,11 +56,6 @@ class Rows:
         codes, classes = self.target.values, self.target.classes
         return codes if classes is None else classes[codes.astype(np.int64)]
 
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return len(self.names)
-
     def take(self, rows: IntArray, X: Any = None) -> Rows:
         """Some of the rows; X is their table if it is known already."""
         return replace(

@@ -168,7 +168,7 @@ def stability(
     )
     rng = np.random.default_rng(seed)
     samples = [_subsample(rows, fraction, rng) for _ in range(n_samples)]
-    orders = [rng.permutation(rows.n_features) for _ in range(n_orders)]
+    orders = [rng.permutation(len(rows.names)) for _ in range(n_orders)]
     given = selector.get_params(deep=False)
     if not all(_is_by_name(given.get(name)) for name in BY_COLUMN):
         orders = []
@@ -182,7 +182,7 @@ def stability(
         feature_names=rows.names,
         support=whole,
         supports=tuple(supports),
-        agreement=nogueira(supports, rows.n_features, confidence=confidence),
+        agreement=nogueira(supports, len(rows.names), confidence=confidence),
         permuted=tuple(
             jaccard(whole, order[each]) for order, each in zip(orders, permuted, strict=False)
         ),

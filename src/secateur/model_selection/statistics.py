@@ -145,18 +145,16 @@ def saliency(selected: Any, informative: Any, copies: Any = None) -> float:
     """
     chosen = np.asarray(selected)
     chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else np.unique(chosen)
-    wanted = np.unique(np.asarray(informative))
-    if wanted.size == 0:
+    wanted = set(np.asarray(informative).tolist())
+    if not wanted:
         raise InputError(
             "'informative' must name at least one feature. Got none. Give the true features."
         )
     if chosen.size == 0:
         return -1.0
-    found = chosen.astype(np.int64)
-    if copies is not None:
-        found = np.unique(np.asarray(copies, dtype=np.int64)[found])
-    n_good = int(np.isin(found, wanted).sum())
-    return n_good / wanted.size + n_good / chosen.size - 1.0
+    found = chosen if copies is None else np.asarray(copies)[chosen]
+    n_good = len(wanted & set(found.tolist()))
+    return n_good / len(wanted) + n_good / chosen.size - 1.0
 
 
 def corrected_t(differences: npt.ArrayLike, test_share: float) -> tuple[float, float, float]:

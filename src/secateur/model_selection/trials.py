@@ -15,7 +15,7 @@ import numpy as np
 from secateur.data.problem import Fold
 from secateur.exceptions import InputError, SecateurError
 from secateur.model_selection.comparison import Subset, Trial, TrialStatus
-from secateur.model_selection.encoding import Sources, fit_method
+from secateur.model_selection.encoding import as_features, fit_method
 from secateur.model_selection.rows import Rows, is_interrupted
 from secateur.model_selection.scorers import Metric
 from secateur.model_selection.validators import score_fold
@@ -114,7 +114,7 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def subsets_of(fitted: Any, sizes: Sequence[int], sources: Sources | None = None) -> list[Subset]:
+def subsets_of(fitted: Any, sizes: Sequence[int], sources: IntArray | None = None) -> list[Subset]:
     """What a fitted method selects at each size, and by itself.
 
     A path gives its largest step of at most that size, filled up with the features that enter next.
@@ -122,31 +122,29 @@ def subsets_of(fitted: Any, sizes: Sequence[int], sources: Sources | None = None
     a method cannot give is left out.
     """
     if hasattr(fitted, "path_"):
-        path = fitted.path_ if sources is None else sources.path(fitted.path_)
-        own = path[fitted.selection_.index].order
-        return [*(Subset(size, at_most(path, size)) for size in sizes), Subset(None, own)]
-    order, own = _ranking(fitted)
-    if sources is not None:
-        order, own = (None if each is None else sources.order(each) for each in (order, own))
+        orders = [as_features(step.order, sources) for step in fitted.path_]
+        chosen = (Subset(size, at_most(fitted.path_, orders, size)) for size in sizes)
+        return [*chosen, Subset(None, orders[fitted.selection_.index])]
+    order, own = (as_features(columns, sources) for columns in _ranking(fitted))
     own_choice = [] if own is None else [Subset(None, own)]
     if order is not None:
         return [*(Subset(size, order[:size]) for size in sizes), *own_choice]
     return [*(Subset(size, own) for size in sizes if len(own) <= size), *own_choice]
 
 
-def at_most(path: SelectionPath, size: int) -> IntArray:
-    """At most so many features of a path, in order of entry."""
-    counts = path.n_features
+def at_most(path: SelectionPath, orders: Sequence[IntArray], size: int) -> IntArray:
+    """At most so many features of a path, in order of entry; `orders` are those of its steps."""
+    counts = np.array([len(order) for order in orders])
     fitting = np.flatnonzero(counts <= size)
     chosen: list[int] = []
     if len(fitting):
         largest = better_of(path, fitting[counts[fitting] == counts[fitting].max()])
-        chosen = path[largest].order.tolist()
+        chosen = orders[largest].tolist()
     larger = np.flatnonzero(counts > size)
     for index in larger[np.argsort(counts[larger], kind="stable")]:
         if len(chosen) == size:
             break
-        order = path[int(index)].order
+        order = orders[index]
         chosen += order[~np.isin(order, chosen)][: size - len(chosen)].tolist()
     return np.array(chosen, np.int64)
 

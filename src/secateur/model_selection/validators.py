@@ -61,10 +61,16 @@ def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool
     }
     if validators is None:
         return known
+    by_name = {**known, "linear": known[LINEAR[target_type]]}
     found: dict[str, Any] = {}
     for label, value in labelled(validators):
         name = label or type(value).__name__.lower()
-        found[name] = _named(value, target_type, known) if isinstance(value, str) else value
+        if isinstance(value, str) and value not in by_name:
+            raise ParameterError(
+                f"'validators' must be names for {target_type}, or estimators. Got {value!r}. "
+                f"Use some of {', '.join(known)}."
+            )
+        found[name] = by_name[value] if isinstance(value, str) else value
         check_estimator("validator", found[name], "fit", "predict", advice=VALIDATOR)
     if not found:
         raise ParameterError(
@@ -86,16 +92,6 @@ def labelled(given: Any) -> list[tuple[str | None, Any]]:
         is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)
         found += [value] if is_pair else labelled(value)
     return found
-
-
-def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
-    plain = LINEAR[target_type] if name == "linear" else name
-    if plain not in known:
-        raise ParameterError(
-            f"'validators' must be names for {target_type}, or estimators. Got {name!r}. "
-            f"Use some of {', '.join(known)}."
-        )
-    return known[plain]
 
 
 def check_estimator(name: str, value: Any, *methods: str, advice: str) -> None:
@@ -162,7 +158,7 @@ class StepScorer:
         self._validator = on_numbers(model, has_categories=rows.has_categories)
         self._of_all = self._validator
         if self._uses_own:
-            self._of_all = without_penalty(selector, rows.n_features) or linear
+            self._of_all = without_penalty(selector, len(rows.names)) or linear
 
     @property
     def name_of_all(self) -> str:
