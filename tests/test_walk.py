@@ -67,6 +67,7 @@ def test_the_walk_of_a_boosted_fit(problem):
     model = AGBMClassifier(max_iter=3, random_state=0)
     walk = Walk(lambda: model.fit(*problem), kernel="_kernels/whole_tree.py")
     assert len(walk.modules) <= 48, sorted(walk.modules)
+    assert not any(name.startswith("storage/") for name in walk.modules), sorted(walk.modules)
     assert 1 < walk.depth <= 10
 
 
