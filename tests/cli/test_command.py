@@ -11,7 +11,7 @@ from pathlib import Path
 import architecture
 import pytest
 
-from secateur.cli.methods import fits_stored, read_settings, selector_class, takes_categories
+from secateur.cli.methods import fits_stored, has_parameter, read_settings, selector_class
 
 from .conftest import python  # noqa: TID252 - beside this file
 
@@ -78,7 +78,8 @@ def test_without_polars_a_csv_says_what_to_install(table):
 
 def test_methods_are_found_among_the_public_names():
     assert selector_class("gtgbm", "classification").__name__ == "GTGBMClassifier"
-    assert (takes_categories("featboost"), takes_categories("grafting")) == (True, False)
+    assert has_parameter("featboost", "categorical_features")
+    assert not has_parameter("grafting", "categorical_features")
     assert selector_class("feature-gradients", "regression").__name__ == "FeatureGradientsSelector"
     assert selector_class("AGBM", "regression").__name__ == "AGBMRegressor"
 
@@ -92,7 +93,7 @@ def test_a_method_is_found_without_building_any_selector(monkeypatch):
         if isinstance(kind, type) and hasattr(kind, "with_cut"):
             monkeypatch.setattr(kind, "__init__", counting(kind.__init__, built))
     assert selector_class("agbm", "regression") is secateur.AGBMRegressor
-    assert takes_categories("agbm")
+    assert has_parameter("agbm", "categorical_features")
     assert not fits_stored("featboost")
     assert built == []
 

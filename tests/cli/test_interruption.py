@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from secateur.cli.console import interrupts_end_the_command, interrupts_wait
+from secateur.cli.console import interrupts_end_the_command
 
 from .conftest import QUICK, environment  # noqa: TID252 - beside this file
 
@@ -110,7 +110,7 @@ def test_interrupts_wait_for_a_few_operations_and_then_come():
     done = []
 
     def work():
-        with interrupts_wait():
+        with interrupts_end_the_command(wait=True):
             signal.raise_signal(signal.SIGINT)
             done.append("all of it")
 

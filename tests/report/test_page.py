@@ -16,7 +16,7 @@ from secateur.exceptions import MissingDependencyError, ParameterError
 from secateur.path import SelectionPath, Step, StopReason
 from secateur.report import Entry, html, page, write_page
 from secateur.report.facts import entry_facts
-from secateur.report.figures import score_by_cost, score_by_size
+from secateur.report.figures import score_curves
 
 LIMIT = 2_500_000
 
@@ -218,7 +218,7 @@ def test_a_page_of_a_saved_path_needs_no_numba_no_scikit_learn_and_no_frames(tmp
 def test_the_curve_has_all_steps_the_cut_and_the_level_of_all_features():
     path = make_path()
     facts = entry_facts(Entry("demo", path, None, make_evidence(path)))
-    points, cut, band, line, level = score_by_size(facts)["data"]
+    points, cut, band, line, level = score_curves(facts)["size"]["data"]
     assert (points["x"], points["y"]) == ([1, 2, 3, 4], [0.5, 0.4, 0.35, 0.345])
     assert (cut["x"], cut["y"]) == ([3], [0.35])
     assert line["y"] == points["y"]
@@ -231,25 +231,26 @@ def test_the_curve_has_all_steps_the_cut_and_the_level_of_all_features():
 
 def test_the_level_of_all_features_is_named_above_the_figure():
     path = make_path()
-    drawn = score_by_size(entry_facts(Entry("demo", path, None, make_evidence(path))))["layout"]
+    entry = Entry("demo", path, None, make_evidence(path))
+    drawn = score_curves(entry_facts(entry))["size"]["layout"]
     (words,) = drawn["annotations"]
     assert words["text"] == "- - -  all 6 features: 0.3400"
     assert (words["yref"], words["y"], words["yanchor"]) == ("paper", 1, "bottom")
-    assert "annotations" not in score_by_size(entry_facts(Entry("demo", path)))["layout"]
+    assert "annotations" not in score_curves(entry_facts(Entry("demo", path)))["size"]["layout"]
 
 
 def test_the_line_goes_through_the_best_step_of_each_size():
     steps = [make_path()[at] for at in (0, 1, 1)]
     worse = Step.of([1, 0], penalty=9.0, score=make_path([0.7])[0].score)
     path = SelectionPath([*steps[:2], worse], StopReason.FINISHED, "abcdef", "demo")
-    points, _, _, line = score_by_size(entry_facts(Entry("demo", path)))["data"]
+    points, _, _, line = score_curves(entry_facts(Entry("demo", path)))["size"]["data"]
     assert sorted(points["y"]) == [0.4, 0.5, 0.7]
     assert line["y"] == [0.5, 0.4]
 
 
 def test_score_against_cost_and_a_wide_axis():
     path = make_path(costs=[1.0, 3.0, 5.0, 90.0], unit="ms")
-    figure = score_by_cost(entry_facts(Entry("demo", path)))
+    figure = score_curves(entry_facts(Entry("demo", path)))["cost"]
     assert figure["data"][0]["x"] == [1, 3, 5, 90]
     assert figure["layout"]["xaxis"]["title"]["text"] == "cost (ms)"
     assert figure["layout"]["xaxis"]["type"] == "log"

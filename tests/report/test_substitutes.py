@@ -12,7 +12,7 @@ from report.examples import make_evidence, make_path, make_table
 from secateur.path import SelectionPath, Step, StopReason
 from secateur.report import Entry, Evidence, entry_facts, gather_evidence, page
 from secateur.report.evidence import Substitute
-from secateur.report.sentences import substitutes
+from secateur.report.from_data import substitutes
 
 COPY = 0.9952  # the last column of `make_table` is the first with a little noise
 
@@ -22,8 +22,8 @@ def one_step(order, names="abcdef"):
 
 
 def found_for(shares, folds, correlation, order=(0, 1)):
-    supports = [[np.array(sorted(fold)) for fold in folds]]
-    return substitutes(one_step(list(order)), [shares], supports, correlation)[0]
+    supports = [np.array(sorted(fold)) for fold in folds]
+    return substitutes(Step.of(list(order)), shares, supports, correlation)
 
 
 def test_the_one_that_most_folds_selected_is_the_substitute():
@@ -125,7 +125,7 @@ def test_substitutes_are_in_the_document_and_on_the_console():
 
     path = make_path()
     evidence = make_evidence(path, fold_paths=swapped(path))
-    document = selection_document(path, path.cut(), evidence)
+    document = selection_document(Entry("demo", path, None, evidence))
     rows = {row["name"]: row for row in document["features"]}
     assert rows["f0"]["substitute"] == {
         "name": "f5",

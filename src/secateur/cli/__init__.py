@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 USER_ERROR = 1
-INTERRUPTED = 130
-"""What shells expect of a program that Ctrl-C ended: 128 and the number of the signal."""
+INTERRUPTED = 130  # what shells expect after Ctrl-C: 128 and the number of the signal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,8 +36,9 @@ def _app() -> Any:
     import typer
 
     from secateur.cli.compare import compare
+    from secateur.cli.console import with_exit_codes
     from secateur.cli.demo import demo
-    from secateur.cli.options import show_version
+    from secateur.cli.options import show_version, with_option_classes
     from secateur.cli.saved import cut, report
     from secateur.cli.select import select
 
@@ -50,7 +50,7 @@ def _app() -> Any:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(show_version)
+    app.callback(invoke_without_command=True)(show_version)
     for command in (demo, select, cut, compare, report):
-        app.command()(command)
+        app.command()(with_exit_codes(with_option_classes(command)))
     return app

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from secateur.cli.console import Console
 from secateur.cli.options import ScalingOptions
 from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
 
-SECONDS = 10.0
-"""How long a scheduler may take to answer."""
+SECONDS = 10.0  # for a scheduler to answer
 
 
 @contextmanager
@@ -33,8 +32,7 @@ def executor_of(options: ScalingOptions, console: Console) -> Iterator[Any]:
         import distributed  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
-            "--dask and --workers need dask.distributed. Got no such package. Install it with 'pip "
-            "install secateur[dask]'."
+            "--dask and --workers need dask.distributed: run 'pip install secateur[dask]'."
         ) from error
     from secateur.execution.dask import DaskExecutor
 
@@ -42,8 +40,7 @@ def executor_of(options: ScalingOptions, console: Console) -> Iterator[Any]:
         n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
         if n_workers == 0:
             raise ClusterError(
-                f"A cluster must have a worker. Got none at {address}. Start some with "
-                f"'dask worker {address}'."
+                f"A cluster must have a worker. Got none at {address}. Run 'dask worker {address}'."
             )
         console.message(f"Computing on {n_workers} {'worker' if n_workers == 1 else 'workers'}.")
         yield DaskExecutor(client)
@@ -53,42 +50,39 @@ def executor_of(options: ScalingOptions, console: Console) -> Iterator[Any]:
 def _client(address: str | None, workers: int | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
-    with _silent():
+    with ExitStack() as stack:
+        stack.enter_context(_silent())
+        place: Any = address
         if address is None:
-            with (
-                LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address=":0",  # any free port: a second command would warn otherwise
-                    silence_logs=logging.CRITICAL,
-                ) as cluster,
-                Client(cluster, set_as_default=False, direct_to_workers=True) as client,
-            ):
-                yield client
-            return
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",  # any free port: a second command would warn otherwise
+                silence_logs=logging.CRITICAL,
+            )
+            place = stack.enter_context(cluster)
         try:
-            client = Client(address, timeout=SECONDS, set_as_default=False, direct_to_workers=True)
+            limit = SECONDS if address else "30s"
+            client = Client(place, timeout=limit, set_as_default=False, direct_to_workers=True)
         except (OSError, TimeoutError, ValueError, TypeError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise ClusterError(
-                f"A scheduler must answer at {address!r}. Got none within {SECONDS:g} seconds "
-                f"({reason}). Check the address, which 'dask scheduler' prints, as "
-                "tcp://10.0.0.1:8786."
+                f"A scheduler must answer at {place!r}. Got none in {SECONDS:g} s ({reason}). "
+                "Use the address that 'dask scheduler' prints, as tcp://10.0.0.1:8786."
             ) from error
-        with client:
-            yield client
+        yield stack.enter_context(client)
 
 
 @contextmanager
 def _silent() -> Iterator[None]:
     """Without the logs of Dask on connections that are closed here."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado")]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
+    before = {logger: logger.level for logger in loggers}
     try:
+        for logger in before:
+            logger.setLevel(logging.CRITICAL)
         yield
     finally:
-        for logger, level in zip(loggers, before, strict=True):
+        for logger, level in before.items():
             logger.setLevel(level)

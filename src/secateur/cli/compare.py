@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from secateur.cli import options
-from secateur.cli.console import Console, interrupts_end_the_command, with_exit_codes
-from secateur.cli.options import option, with_option_classes
+from secateur.cli.console import Console, interrupts_end_the_command, json_text
+from secateur.cli.options import flag, option
 from secateur.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -20,42 +20,35 @@ if TYPE_CHECKING:
     from secateur.storage.reading.dataset import Dataset
 
 
-FORMAT = "secateur.comparison_summary"
-VERSION = 1
 METHODS = "Methods"
 
 
-@with_exit_codes
-@with_option_classes
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """The options of this command alone."""
+
+    methods: str | None = option(
+        METHODS,
+        "Separated by commas: agbm, gbfs, gtgbm, fg, grafting, featboost, iis, f_classif, "
+        "f_regression, mutual_info, mrmr, l1, rfecv, boruta, cegb, random, all.",
+    )
+    validators: str | None = option(
+        METHODS, "Models that score the subsets: logistic (or ridge), knn, trees."
+    )
+    sizes: str | None = option(METHODS, "Largest numbers of features, as 1,5,20.")
+    time_limit: float | None = option(METHODS, "Seconds for one method on one fold.", min=0)
+    resume: bool = flag(METHODS, "Continue an interrupted comparison.", "--resume")
+
+
 def compare(
     data: options.Data,
-    target: options.Target = None,
-    methods: Annotated[
-        str | None,
-        option(
-            METHODS,
-            "Separated by commas: agbm, gbfs, gtgbm, fg, grafting, featboost, iis, f_classif, "
-            "f_regression, mutual_info, mrmr, l1, rfecv, boruta, cegb, random, all.",
-        ),
-    ] = None,
-    validators: Annotated[
-        str | None,
-        option(METHODS, "Models that score the subsets: logistic (or ridge), knn, trees."),
-    ] = None,
-    sizes: Annotated[str | None, option(METHODS, "Largest numbers of features, as 1,5,20.")] = None,
-    time_limit: Annotated[
-        float | None, option(METHODS, "Seconds for one method on one fold.", min=0)
-    ] = None,
-    resume: Annotated[
-        bool, option(METHODS, "Continue an interrupted comparison.", "--resume")
-    ] = False,
-    out: options.Out = None,
     task_column: Annotated[str | None, typer.Option("--task-column", hidden=True)] = None,
     *,
-    columns: options.ColumnOptions,
+    own: CompareOptions,
+    out: options.Out = None,
+    given: options.DataOptions,
     validation: options.ValidationOptions,
-    reading: options.ReadingOptions,
-    output: options.OutputOptions,
+    console: Console,
 ) -> None:
     """Compare methods on DATA: features are selected inside the folds, several models score them.
 
@@ -64,32 +57,29 @@ def compare(
     """
     from secateur.cli.data import DataRequest, load
     from secateur.cli.output import check_folder, free_name
+    from secateur.data.memory import require_memory
+    from secateur.storage.reading.formats import check_file
+    from secateur.storage.reading.read_file import needed_memory
 
     if task_column is not None:  # an option of `select` that may be tried here
         raise typer.BadParameter(
-            f"a comparison is about one task; got '--task-column' {task_column}. Leave the option "
-            "out to use the task as a feature; or use 'secateur select --method multitask "
-            "--task-column'."
+            f"a comparison is about one task; got '--task-column' {task_column}. Leave it out to "
+            "use the task as a feature, or use 'secateur select --method multitask --task-column'."
         )
-    n_features = _sizes(sizes)
-    request = DataRequest.of(data, target, columns, reading)
-    console = output.console
+    sizes = _sizes(own.sizes)
+    request = DataRequest.of(data, given)
     folder = out or free_name(Path(f"{data.name.partition('.')[0]}-comparison"))
-    check_folder(folder, force=output.force)
-    _check_memory(data)
-    trials = _trials_file(folder, resume=resume, force=output.force)
-    dataset = load(request, console)
-    comparison = _compared(
-        dataset,
-        validation,
-        console,
-        trials,
-        selectors=methods,
-        validators=validators,
-        sizes=n_features,
-        time_limit=time_limit or None,
+    check_folder(folder, force=console.force)
+    check_file(data)
+    require_memory(
+        needed_memory(data),
+        f"A comparison on the rows of {data.name} in memory",
+        "Compare on fewer rows, or use secateur select, which can use a table on disk.",
     )
-    _finish(comparison, folder, trials, dataset, console, force=output.force)
+    trials = _trials_file(folder, resume=own.resume, force=console.force)
+    dataset = load(request, console)
+    comparison = _compared(dataset, own, sizes, validation, console, trials)
+    _finish(comparison, folder, trials, dataset, console)
 
 
 def _sizes(text: str | None) -> list[int] | None:
@@ -99,20 +89,6 @@ def _sizes(text: str | None) -> list[int] | None:
     if not parts or not all(part.isdigit() and int(part) for part in parts):
         raise typer.BadParameter(f"'--sizes' must be whole numbers, as 1,5,20; got {text!r}.")
     return [int(part) for part in parts]
-
-
-def _check_memory(file: Path) -> None:
-    """Refuse a file that does not fit into memory before it is read."""
-    from secateur.data.memory import require_memory
-    from secateur.storage.reading.formats import check_file
-    from secateur.storage.reading.read_file import needed_memory
-
-    check_file(file)
-    require_memory(
-        needed_memory(file),
-        f"A comparison on the rows of {file.name} in memory",
-        "Compare on fewer rows, or use secateur select, which can use a table on disk.",
-    )
 
 
 def _trials_file(folder: Path, *, resume: bool, force: bool) -> Path:
@@ -130,10 +106,11 @@ def _trials_file(folder: Path, *, resume: bool, force: bool) -> Path:
 
 def _compared(
     dataset: Dataset,
+    own: CompareOptions,
+    sizes: list[int] | None,
     validation: options.ValidationOptions,
     console: Console,
     trials: Path,
-    **methods: Any,
 ) -> Comparison:
     """Run every method on every fold."""
     from secateur.cli.selection import folds_of
@@ -159,7 +136,10 @@ def _compared(
             comparison = compare_methods(
                 dataset.features.X,
                 dataset.y,
-                **methods,
+                selectors=own.methods,
+                validators=own.validators,
+                sizes=sizes,
+                time_limit=own.time_limit or None,
                 cv=folds_of(dataset, validation.cv),
                 target_type=dataset.target_type,
                 scoring=validation.scoring,
@@ -178,24 +158,28 @@ def _compared(
 
 
 def _finish(
-    comparison: Comparison,
-    folder: Path,
-    trials: Path,
-    dataset: Dataset,
-    console: Console,
-    *,
-    force: bool,
+    comparison: Comparison, folder: Path, trials: Path, dataset: Dataset, console: Console
 ) -> None:
     """Write the output folder and show the comparison; an error if no method finished."""
     from rich.text import Text
 
     from secateur.cli.documents import written
+    from secateur.cli.output import files_in, new_folder
+    from secateur.report import write_page
 
-    document = _summary(comparison, dataset)
-    names = _write(comparison, folder, document, force=force)
+    document, rows = _summary(comparison, dataset), comparison.to_rows()
+    with new_folder(folder, force=console.force) as draft:
+        comparison.save(draft / "comparison.json")
+        (draft / "summary.json").write_text(json_text(document), encoding="utf-8")
+        with (draft / "scores.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, fieldnames=list(rows[0]) if rows else ["method"])
+            writer.writeheader()
+            writer.writerows(rows)
+        about = {"command": document["command"]}
+        write_page(draft / "report.html", [], comparison=comparison, about=about)
+        document |= files_in(draft, folder)
     with suppress(OSError):
         trials.unlink(missing_ok=True)  # all of it is in comparison.json now
-    document |= {"folder": str(folder), "files": names}
     console.result(document, comparison, Text(str(comparison)), written(document))
     if not any(trial.is_done for trial in comparison.trials):
         raise InputError(
@@ -210,8 +194,8 @@ def _summary(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
 
     rows, n_features = dataset.features.X.shape
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": "secateur.comparison_summary",
+        "version": 1,
         "sentences": str(comparison),
         "target_type": comparison.target_type,
         "target": dataset.target,
@@ -232,42 +216,21 @@ def _summary(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
 
 
 def _method(comparison: Comparison, name: str) -> dict[str, Any]:
-    from secateur.cli.documents import finite, score_document
-
     stability = comparison.stability()[name]
     points = [
         {
             "validator": curve.validator,
             "size": point.size,
-            "n_features": finite(point.n_features),
-            **(score_document(point.score) or {}),
+            "n_features": point.n_features,
+            **asdict(point.score),
         }
         for curve in comparison.curves()
         if curve.method == name
         for point in (*curve.points, *([curve.own] if curve.own else []))
     ]
     return {
-        "seconds": finite(comparison.seconds()[name].median),
-        "stability": finite(stability.index),
-        "stability_interval": [finite(stability.low), finite(stability.high)],
+        "seconds": comparison.seconds()[name].median,
+        "stability": stability.index,
+        "stability_interval": [stability.low, stability.high],
         "scores": points,
     }
-
-
-def _write(
-    comparison: Comparison, folder: Path, document: dict[str, Any], *, force: bool
-) -> list[str]:
-    from secateur.cli.output import new_folder, write_json
-    from secateur.report import write_page
-
-    rows = comparison.to_rows()
-    with new_folder(folder, force=force) as draft:
-        comparison.save(draft / "comparison.json")
-        write_json(draft / "summary.json", document)
-        with (draft / "scores.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, fieldnames=list(rows[0]) if rows else ["method"])
-            writer.writeheader()
-            writer.writerows(rows)
-        about = {"command": document["command"]}
-        write_page(draft / "report.html", [], comparison=comparison, about=about)
-        return sorted(file.name for file in draft.iterdir())

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import typer
 
 from secateur.cli import INTERRUPTED, USER_ERROR
+from secateur.cli.options import OUTPUT, flag
 from secateur.exceptions import SecateurError
 
-PLAIN_WIDTH = 120
-"""Width of tables that go into a file or a pipe."""
+PLAIN_WIDTH = 120  # of tables that go into a file or a pipe
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+@dataclass(frozen=True, slots=True)
 class Console:
-    """Writes results, as one JSON document with `as_json`, and messages unless `quiet`."""
+    """Writes results, as one JSON document or as tables, and messages unless it is quiet."""
 
-    def __init__(self, *, as_json: bool, quiet: bool) -> None:
-        self.as_json = as_json
-        self.quiet = quiet
+    force: bool = flag(OUTPUT, "Replace existing results.", "--force")
+    as_json: bool = flag(OUTPUT, "Print one JSON document.", "--json")
+    quiet: bool = flag(OUTPUT, "Print results and errors only.", "--quiet", "-q")
 
     def message(self, *sentences: str) -> None:
         """Write what is not a result."""
@@ -38,7 +41,7 @@ class Console:
     def result(self, document: dict[str, Any], *shown: Any) -> None:
         """Write the result: as JSON, or as renderables of rich."""
         if self.as_json:
-            sys.stdout.write(json.dumps(document, allow_nan=False, indent=2) + "\n")
+            sys.stdout.write(json_text(document))
             return
         from rich.console import Console as RichConsole
 
@@ -68,27 +71,25 @@ class Console:
     @contextmanager
     def progress(self, description: str, total: int) -> Iterator[Progress]:
         """Show a progress bar on a terminal."""
-        if self.quiet or not sys.stderr.isatty():
-            yield Progress(None, None)
-            return
+        from rich import progress
         from rich.console import Console as RichConsole
-        from rich.progress import BarColumn, TimeElapsedColumn, TimeRemainingColumn
-        from rich.progress import Progress as RichProgress
 
-        columns = (BarColumn(), TimeElapsedColumn(), "left", TimeRemainingColumn())
-        bar = RichProgress(
+        columns = (progress.BarColumn(), progress.TimeElapsedColumn(), "left")
+        bar = progress.Progress(
             "{task.description}",
             *columns,
+            progress.TimeRemainingColumn(),
             console=RichConsole(stderr=True),
             transient=True,
             speed_estimate_period=600,
+            disable=self.quiet or not sys.stderr.isatty(),
         )
         with bar:
             yield Progress(bar, bar.add_task(description, total=total))
 
 
 class Progress:
-    """Counts fits, and how far the current one is; `bar` and `task` of rich, or None."""
+    """Counts fits, and how far the current one is, in a task of a bar of rich."""
 
     def __init__(self, bar: Any, task: Any) -> None:
         self._bar = bar
@@ -98,13 +99,24 @@ class Progress:
     def done(self, done: int, total: int) -> None:
         """Set how many are done."""
         self._done = done
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total)
+        self._bar.update(self._task, completed=done, total=total)
 
     def within(self, share: float) -> None:
         """Set how far the current one is, from 0 to 1."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done + min(share, 0.99))
+        self._bar.update(self._task, completed=self._done + min(share, 0.99))
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """A document as strict, indented JSON; null for numbers that are not finite."""
+    return json.dumps(_finite_only(document), allow_nan=False, indent=2) + "\n"
+
+
+def _finite_only(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite_only(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite_only(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # ---- how a command ends -----------------------------------------------------------------------
@@ -141,34 +153,20 @@ def with_exit_codes(command: Command) -> Command:
 
 
 @contextmanager
-def interrupts_end_the_command() -> Iterator[None]:
-    """Let Ctrl-C end the command, also where a fit would catch it and keep what it has."""
+def interrupts_end_the_command(*, wait: bool = False) -> Iterator[None]:
+    """Let Ctrl-C end the command, also where a fit would catch it and keep what it has.
+
+    With `wait` after the block; nothing in it is interrupted.
+    """
     pressed: list[int] = []
 
     def note(number: int, frame: Any) -> None:
         pressed.append(number)
-        signal.default_int_handler(number, frame)
+        if not wait:
+            signal.default_int_handler(number, frame)
 
-    with _handled_by(note):
-        yield
-    if pressed:
-        raise KeyboardInterrupt
-
-
-@contextmanager
-def interrupts_wait() -> Iterator[None]:
-    """Delay Ctrl-C until the block has ended."""
-    waiting: list[int] = []
-    with _handled_by(lambda number, _: waiting.append(number)):
-        yield
-    if waiting:
-        raise KeyboardInterrupt
-
-
-@contextmanager
-def _handled_by(handler: Callable[[int, Any], None]) -> Iterator[None]:
     try:
-        before = signal.signal(signal.SIGINT, handler)
+        before = signal.signal(signal.SIGINT, note)
     except ValueError:  # not the main thread, which signals belong to
         yield
         return
@@ -176,3 +174,5 @@ def _handled_by(handler: Callable[[int, Any], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt

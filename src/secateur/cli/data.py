@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from secateur.cli import options
 from secateur.cli.console import Console
-from secateur.cli.options import (
-    ColumnOptions,
-    CostOptions,
-    ReadingOptions,
-    ScalingOptions,
-    ValidationOptions,
-    split_names,
-)
 from secateur.data.costs import FeatureCosts
 from secateur.data.memory import format_bytes, resident_memory, resolve_limit
+from secateur.data.target import TargetType
 from secateur.exceptions import InputError, ParameterError, similar_to, some_of
 from secateur.path.step import format_features
 from secateur.storage.reading.csv import CsvFile
@@ -27,9 +22,10 @@ from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import kind_of_file, kind_of_name
 from secateur.storage.reading.plan import MAX_FRAME_COLUMNS
 from secateur.storage.reading.read_file import needed_memory, read_file
+from secateur.typing import FloatArray
 
-if TYPE_CHECKING:
-    from secateur.data.target import TargetType
+ON_DISK = "The rows are in a table on disk and are read block by block."
+ON_DISK_BINNED = "The rows are in a table on disk; bins are computed from all rows, in every fold."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +41,23 @@ class DataRequest:
     def of(
         cls,
         file: Path,
-        target: str | None,
-        columns: ColumnOptions,
-        reading: ReadingOptions,
-        *,
-        keep: tuple[str, ...] = (),
+        given: options.DataOptions,
+        keep: list[str] | None = None,
         tasks: str | None = None,
     ) -> DataRequest:
         """From the options of the command line."""
-        time, group = columns.time_column, columns.group_column
+        time, group = given.time_column, given.group_column
         if time is not None and group is not None:
             raise ParameterError(
                 "Folds follow time or groups. Got --time-column and --group-column. Use one."
             )
-        delimiter = "\t" if reading.delimiter in {"\\t", "tab"} else reading.delimiter
+        delimiter = "\t" if given.delimiter in {"\\t", "tab"} else given.delimiter
+        kept, dropped = options.split_names(keep), options.split_names(given.drop)
         return cls(
             file,
-            Roles(target, columns.weight, time, group, keep, split_names(columns.drop), tasks),
-            ReadOptions(delimiter, reading.header, reading.encoding),
-            None if columns.target_type is None else columns.target_type.value,
+            Roles(given.target, given.weight, time, group, kept, dropped, tasks),
+            ReadOptions(delimiter, given.header, given.encoding),
+            None if given.target_type is None else given.target_type.value,
         )
 
 
@@ -73,9 +67,9 @@ def load(request: DataRequest, console: Console, method: str | None = None) -> D
     # data frames with many columns are slow, and they are needed for categories only
     indicators = len(raw.names) > MAX_FRAME_COLUMNS
     if method is not None and not indicators:
-        from secateur.cli.methods import takes_categories  # slow: after errors in the file
+        from secateur.cli.methods import has_parameter  # slow: after errors in the file
 
-        indicators = not takes_categories(method)
+        indicators = not has_parameter(method, "categorical_features")
     dataset = make_dataset(
         raw, request.roles, target_type=request.target_type, indicators=indicators
     )
@@ -94,11 +88,10 @@ def _describe(dataset: Dataset, request: DataRequest, console: Console) -> None:
 def load_stored(
     request: DataRequest,
     console: Console,
-    scaling: ScalingOptions,
+    scaling: options.ScalingOptions,
     executor: Any,
     method: str,
-    validation: ValidationOptions,
-    *,
+    validation: options.ValidationOptions,
     write_data: bool,
 ) -> Dataset | None:
     """Write a file that does not fit into memory to a table on disk; None for one that fits."""
@@ -106,48 +99,37 @@ def load_stored(
     reason = _reason_for_disk(request.file, limit, executor)
     if reason is None:
         return None
-    _check_method(method, on_cluster=executor is not None)
+    from secateur.cli.methods import check_stored, has_parameter
+    from secateur.storage.reading.stored_dataset import store_dataset
+    from secateur.storage.stored_table import most_sampled
+
+    check_stored(method, on_cluster=executor is not None)
     if write_data:
         raise ParameterError(
-            f"--write-data needs the file in memory. Got a larger one: {reason} Leave it out, or "
-            "raise --memory-limit."
+            f"--write-data needs the file in memory. {reason} Leave it out or raise --memory-limit."
         )
     console.message(reason)
-    from secateur.cli.methods import takes_categories
-    from secateur.storage.reading.stored_dataset import store_dataset
-
     dataset = store_dataset(
         request.file,
         request.reading,
         request.roles,
         target_type=request.target_type,
-        indicators=not takes_categories(method),
+        indicators=not has_parameter(method, "categorical_features"),
         cache=scaling.cache,
         memory_limit=limit,
         executor=executor,
         random_state=validation.seed,
         n_jobs=validation.jobs,
     )
-    dataset = replace(dataset, notes=(*dataset.notes, *_notes_on_store(dataset, method)))
-    _describe(dataset, request, console)
-    return dataset
-
-
-def _notes_on_store(dataset: Dataset, method: str) -> list[str]:
-    """What differs from data in memory."""
-    from secateur.cli.methods import uses_bins
-    from secateur.storage.stored_table import most_sampled
-
-    table = dataset.features.X
-    n_sampled = most_sampled(table)
-    notes = ["The rows are in a table on disk; bins are computed from all rows, in every fold."]
-    if not uses_bins(method):
-        notes = ["The rows are in a table on disk and are read block by block."]
+    table, n_sampled = dataset.features.X, most_sampled(dataset.features.X)
+    notes = [*dataset.notes, ON_DISK_BINNED if has_parameter(method, "max_bins") else ON_DISK]
     if table.n_rows > n_sampled:
         notes.append(
             f"Held-out rows, and those of the report, are a sample: {n_sampled} of {table.n_rows}."
         )
-    return notes
+    dataset = replace(dataset, notes=tuple(notes))
+    _describe(dataset, request, console)
+    return dataset
 
 
 def _reason_for_disk(file: Path, limit: int, executor: Any) -> str | None:
@@ -168,47 +150,35 @@ def _reason_for_disk(file: Path, limit: int, executor: Any) -> str | None:
     )
 
 
-def _check_method(method: str, *, on_cluster: bool) -> None:
-    from secateur.cli.methods import fits_stored, method_names
-
-    if fits_stored(method, on_cluster=on_cluster):
-        return
-    able = [name for name in method_names() if fits_stored(name, on_cluster=on_cluster)]
-    raise ParameterError(
-        f"For a table on disk '--method' must be one of {', '.join(able)}. Got {method!r}. Use one "
-        "of these, raise --memory-limit, or leave --dask and --workers out."
-    )
-
-
 # ---- costs and groups of features -----------------------------------------------------------
 
 
 def read_feature_costs(
-    dataset: Dataset, options: CostOptions, keep: tuple[str, ...]
+    dataset: Dataset, given: options.CostOptions, keep: tuple[str, ...]
 ) -> tuple[FeatureCosts | None, list[str]]:
     """The costs of features, by position, and notes on them.
 
     The files have two columns: the name of a feature, and its cost or its group.
     """
-    if options.costs is None and options.feature_groups is None and not keep:
+    if given.costs is None and given.feature_groups is None and not keep:
         return None, []
-    cost, notes = _read_costs(dataset, options.costs)
-    groups = _read_groups(dataset, options.feature_groups)
+    cost, notes = (None, []) if given.costs is None else _read_costs(dataset, given.costs)
+    groups = _read_groups(dataset, given.feature_groups) if given.feature_groups else None
     kept = [place for name in keep for place in _places(dataset, name, "--keep")]
-    return FeatureCosts(cost, feature_groups=groups, keep=kept, unit=options.cost_unit), notes
+    return FeatureCosts(cost, feature_groups=groups, keep=kept, unit=given.cost_unit), notes
 
 
-def _read_costs(dataset: Dataset, file: Path | None) -> tuple[Any, list[str]]:
-    if file is None:
-        return None, []
+def _read_costs(dataset: Dataset, file: Path) -> tuple[FloatArray, list[str]]:
     names = dataset.features.names
-    cost = np.full(len(names), np.nan)
+    cost: FloatArray = np.full(len(names), np.nan)
     for number, (name, text) in enumerate(_pairs(file)):
-        value = _number(text)
-        if number == 0 and np.isnan(value):
+        value = np.nan
+        with suppress(ValueError):
+            value = float(text)
+        if number == 0 and not np.isfinite(value):
             continue  # a header
         places = _places(dataset, name, str(file))
-        if not value >= 0:
+        if not 0 <= value < np.inf:
             raise InputError(
                 f"{file} must hold costs >= 0 in its second column. Got {text!r} for {name!r}. Use "
                 "0 for free features."
@@ -221,31 +191,25 @@ def _read_costs(dataset: Dataset, file: Path | None) -> tuple[Any, list[str]]:
     return cost, notes if len(left) else []
 
 
-def _read_groups(dataset: Dataset, file: Path | None) -> dict[str, list[int]] | None:
-    if file is None:
-        return None
+def _read_groups(dataset: Dataset, file: Path) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = {}
     known = {*dataset.raw.names, *dataset.features.names}
     for number, (name, group) in enumerate(_pairs(file)):
-        if number == 0 and name not in known:
-            continue  # a header
-        if group:
+        if group and (number or name in known):  # the first line may be a header
             groups.setdefault(group, []).extend(_places(dataset, name, str(file)))
     return {group: places for group, places in groups.items() if places}
 
 
 def _places(dataset: Dataset, name: str, where: str) -> list[int]:
     """The features of a column: several if it was one-hot encoded, none if it was left out."""
-    features = dataset.features
-    found = [place for place, known in enumerate(features.names) if known == name]
+    names, raw = dataset.features.names, dataset.raw
+    found = [place for place, known in enumerate(names) if known == name]
     if not found and name in dataset.plan.names:
         source = dataset.plan.names.index(name)
-        found = np.flatnonzero(features.sources == source).tolist()
-    if not found and name not in dataset.raw.names and name not in dataset.raw.extra:
-        raise InputError(
-            f"{where} must name features of the table. Got {name!r}."
-            f"{similar_to(name, features.names)}"
-        )
+        found = np.flatnonzero(dataset.features.sources == source).tolist()
+    if not found and name not in raw.names and name not in raw.extra:
+        similar = similar_to(name, names)
+        raise InputError(f"{where} must name features of the table. Got {name!r}.{similar}")
     return found
 
 
@@ -258,12 +222,3 @@ def _pairs(file: Path) -> list[tuple[str, str]]:
         )
     rows = (row for frame in opened.cells() for row in frame.fill_null("").iter_rows())
     return [(row[0].strip(), row[1].strip()) for row in rows]
-
-
-def _number(text: str) -> float:
-    """A finite number, or NaN."""
-    try:
-        value = float(text)
-    except ValueError:
-        return np.nan
-    return value if np.isfinite(value) else np.nan

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from secateur.cli import options
-from secateur.cli.console import with_exit_codes
-from secateur.cli.options import with_option_classes
+from secateur.cli.console import Console
 
-TARGET = "diagnosis"
 QUICK = ["cv=3", "learning_rate=0.2", "max_iter=100", "max_depth=2"]
 """Few and large rounds, to be quick. And shallow trees: in the small leaves of deep ones, on 569
 rows, some cheap decoy looks good by chance."""
 
 
-@with_exit_codes
-@with_option_classes
 def demo(
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="The output folder; a temporary one by default."),
     ] = None,
     *,
-    output: options.OutputOptions,
+    console: Console,
 ) -> None:
     """Select features that separate benign from malignant tumours at low cost, with a report.
 
@@ -37,38 +33,27 @@ def demo(
     from secateur.cli.methods import build_selector
     from secateur.cli.output import check_folder
     from secateur.cli.selection import select_features, write_results
-
-    folder = out or Path(tempfile.mkdtemp(prefix="secateur-demo-"))
-    check_folder(folder, force=output.force)
-    console = output.console
-    dataset, costs, description = _problem()
-    console.message(description)
-    method = options.MethodOptions(settings=QUICK)
-    selector = build_selector(method, dataset, costs, 0, None)
-    validation = options.ValidationOptions(cv=3)
-    result = select_features(selector, dataset, costs, validation, console)
-    file = "the breast cancer data of scikit-learn"
-    facts = {"file": file, "method": "agbm", "notes": [], "seed": 0}
-    write_results(result, dataset, folder, console, facts, force=output.force)
-
-
-def _problem() -> tuple[Any, Any, str]:
-    """The data set, its costs, and a description."""
     from secateur.data.costs import FeatureCosts
     from secateur.datasets import load_demo
     from secateur.storage.reading.dataset import Roles, make_dataset
     from secateur.storage.reading.formats import FileKind, RawTable
 
+    folder = out or Path(tempfile.mkdtemp(prefix="secateur-demo-"))
+    check_folder(folder, force=console.force)
     problem = load_demo()
-    raw = RawTable(
-        problem.X, problem.feature_names, FileKind("demo", "", "demo", ""), {}, {TARGET: problem.y}
-    )
+    kind, extra = FileKind("demo", "", "demo", ""), {"diagnosis": problem.y}
+    raw = RawTable(problem.X, problem.feature_names, kind, extra=extra)
+    dataset = make_dataset(raw, Roles("diagnosis"))
     costs = FeatureCosts(problem.costs, feature_groups=list(problem.feature_groups), unit="minutes")
     n_rows, n_features = problem.X.shape
     n_decoys = len(problem.decoys)
-    description = (
+    console.message(
         f"{n_rows} tumours, {n_features} features: {n_features - n_decoys} are real, {n_decoys} "
         "are decoys, the same columns shuffled. A measurement takes 1 to 8 minutes. Which are "
         "needed?"
     )
-    return make_dataset(raw, Roles(TARGET)), costs, description
+    method, validation = options.MethodOptions(settings=QUICK), options.ValidationOptions(cv=3)
+    selector = build_selector(method, dataset, costs, validation)
+    result = select_features(selector, dataset, costs, validation, console)
+    facts = {"file": "the breast cancer data of scikit-learn", "method": "agbm", "seed": 0}
+    write_results(result, dataset, folder, console, facts)

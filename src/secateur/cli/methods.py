@@ -5,57 +5,46 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sklearn.model_selection import TimeSeriesSplit
+
+from secateur.cli.options import MethodOptions, ValidationOptions
+from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError, similar_to
 from secateur.model_selection.methods import plain_name, selector_classes
-
-if TYPE_CHECKING:
-    from secateur.cli.options import MethodOptions
-    from secateur.data.target import TargetType
-    from secateur.storage.reading.dataset import Dataset
-
+from secateur.model_selection.rows import knows_tasks
+from secateur.path import AtMost, WithinBudget
+from secateur.storage.reading.dataset import Dataset
 
 TARGET_TYPES: tuple[TargetType, ...] = ("classification", "regression")
 TIME_FOLDS = 5
 
+# from this many columns on, short tables get coarser bins: nearly all time goes into them
 WIDE = 1000
-"""From this many columns on, short tables get coarser bins: nearly all time goes into them."""
-
 ROWS_PER_BIN = 6
 MIN_BINS, MAX_BINS = 32, 255
 
 
 def build_selector(
-    options: MethodOptions, dataset: Dataset, costs: Any, seed: int, jobs: int | None
+    options: MethodOptions, dataset: Dataset, costs: Any, validation: ValidationOptions
 ) -> Any:
-    """The selector, not fitted.
-
-    Limits are parameters where the method has them; otherwise the path is cut by them.
-    """
+    """The selector, not fitted; limits that are no parameters of the method cut the path."""
     kind = selector_class(options.method, dataset.target_type)
     _check_tasks(options.method, kind, dataset)
-    known = parameters_of(kind)
-    given: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "costs": costs}
-    given |= {"cut": read_cut(options.cut), "target_type": dataset.target_type}
+    known, cut = _parameters(kind), read_cut(options.cut)
+    given = {"costs": costs, "cut": cut, "target_type": dataset.target_type}
+    given |= {"random_state": validation.seed, "n_jobs": validation.jobs}
     if dataset.time is not None:
-        given["cv"] = time_splitter(TIME_FOLDS)
-    if not dataset.is_stored:
-        bins = coarse_bins(*dataset.features.X.shape)
-        given |= {} if bins is None else {"max_bins": bins}
+        given["cv"] = TimeSeriesSplit(TIME_FOLDS)
+    bins = None if dataset.is_stored else coarse_bins(*dataset.features.X.shape)
+    given |= {} if bins is None else {"max_bins": bins}
     given |= _limits(options, known, kind.__name__)
     if dataset.is_stored and options.max_features is not None and "n_features" in known:
         # a stream has no grid of penalties whose path could be cut: it has a number to aim at
-        given |= {"n_features": options.max_features, "cut": read_cut(options.cut)}
+        given |= {"n_features": options.max_features, "cut": cut}
     given |= read_settings(options.settings or (), kind)
     return kind(**{name: value for name, value in given.items() if name in known})
-
-
-def time_splitter(n_folds: int) -> Any:
-    """Folds whose test rows are later than their training rows."""
-    from sklearn.model_selection import TimeSeriesSplit
-
-    return TimeSeriesSplit(n_folds)
 
 
 # ---- the class of a method ------------------------------------------------------------------
@@ -72,14 +61,9 @@ def selector_class(method: str, target_type: TargetType) -> type:
     return by_type[target_type]
 
 
-def method_names() -> list[str]:
-    """The short names of all methods."""
-    return sorted({name for kind in TARGET_TYPES for name in selector_classes(kind)})
-
-
-def takes_categories(method: str) -> bool:
-    """Whether a method needs no one-hot encoding."""
-    return all("categorical_features" in parameters_of(kind) for kind in _classes(method).values())
+def has_parameter(method: str, name: str) -> bool:
+    """Whether a method has a parameter, for every type of target."""
+    return all(name in _parameters(kind) for kind in _classes(method).values())
 
 
 def fits_stored(method: str, *, on_cluster: bool = False) -> bool:
@@ -89,14 +73,14 @@ def fits_stored(method: str, *, on_cluster: bool = False) -> bool:
     return all(where in getattr(kind, "_fits_on_disk", ()) for kind in kinds)
 
 
-def uses_bins(method: str) -> bool:
-    """Whether a method bins numeric features."""
-    return all("max_bins" in parameters_of(kind) for kind in _classes(method).values())
-
-
-def parameters_of(selector: type) -> dict[str, inspect.Parameter]:
-    """The parameters of a selector by name."""
-    return dict(inspect.signature(selector).parameters)
+def check_stored(method: str, *, on_cluster: bool) -> None:
+    """Raise for a method that does not fit on tables on disk."""
+    if not fits_stored(method, on_cluster=on_cluster):
+        able = [name for name in _names() if fits_stored(name, on_cluster=on_cluster)]
+        raise ParameterError(
+            f"For a table on disk '--method' must be one of {', '.join(able)}. Got {method!r}. Use "
+            "one of these, raise --memory-limit, or leave --dask and --workers out."
+        )
 
 
 def _classes(method: str) -> dict[TargetType, type]:
@@ -105,46 +89,43 @@ def _classes(method: str) -> dict[TargetType, type]:
     known = {each: selector_classes(each) for each in TARGET_TYPES}
     found = {each: classes[name] for each, classes in known.items() if name in classes}
     if not found:
-        names = method_names()
+        names = _names()
         raise ParameterError(
-            f"'--method' must be one of {', '.join(names)}. Got {method!r}."
-            f"{similar_to(method, names)}"
+            f"'--method' must be in {', '.join(names)}. Got {method!r}.{similar_to(method, names)}"
         )
     return found
 
 
-def _check_tasks(method: str, kind: type, dataset: Dataset) -> None:
-    from secateur.model_selection.rows import knows_tasks
+def _names() -> list[str]:
+    return sorted({name for kind in TARGET_TYPES for name in selector_classes(kind)})
 
+
+def _parameters(selector: type) -> list[str]:
+    return list(inspect.signature(selector).parameters)
+
+
+def _check_tasks(method: str, kind: type, dataset: Dataset) -> None:
     if knows_tasks(kind) and dataset.tasks is None:
         raise ParameterError(
-            f"{method!r} needs the task of each row. Got no --task-column. Name the column of "
-            "tasks, or use --method agbm for one task."
+            f"{method!r} needs the task of each row. Got no --task-column. Name it, or use agbm."
         )
     if dataset.tasks is not None and not knows_tasks(kind):
         raise ParameterError(
-            f"{method!r} is for one task. Got --task-column. Use --method multitask, or leave the "
-            "column out with --drop."
+            f"{method!r} is for one task. Got --task-column. Use --method multitask, or --drop it."
         )
 
 
 # ---- limits, cuts and other parameters ------------------------------------------------------
 
 
-def _limits(options: MethodOptions, known: dict[str, Any], name: str) -> dict[str, Any]:
-    from secateur.path import AtMost, WithinBudget
-
+def _limits(options: MethodOptions, known: Sequence[str], name: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if options.max_features is not None:
-        if "max_features" in known:
-            found["max_features"] = options.max_features
-        else:
-            found["cut"] = AtMost(options.max_features)
+        limit = {"max_features": options.max_features}
+        found |= limit if "max_features" in known else {"cut": AtMost(options.max_features)}
     if options.budget is not None:
-        if "cost_budget" in known:
-            found["cost_budget"] = options.budget
-        else:
-            found["cut"] = WithinBudget(options.budget)
+        cost_limit = {"cost_budget": options.budget}
+        found |= cost_limit if "cost_budget" in known else {"cut": WithinBudget(options.budget)}
     if options.penalty is not None:
         parameter = next((p for p in ("penalty", "l1", "group_penalty") if p in known), None)
         if parameter is None:
@@ -166,10 +147,8 @@ def read_cut(text: str | None) -> Any:
     >>> read_cut("one-se"), read_cut("12")
     ('one_se', 12)
     """
-    if text is None:
-        return None
-    name = text.replace("-", "_")
-    if name in {"one_se", "best", "elbow"}:
+    name = None if text is None else text.replace("-", "_")
+    if name is None or name in {"one_se", "best", "elbow"}:
         return name
     if name.isdigit() and int(name) > 0:
         return int(name)
@@ -206,22 +185,18 @@ def notes_on_bins(selector: Any, options: MethodOptions) -> list[str]:
 
 def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
     """Parameters given as ``name=value``; values as in Python, or text."""
-    known = parameters_of(selector)
+    known = _parameters(selector)
     found = {}
     for setting in settings:
-        name, equals, text = setting.partition("=")
-        name = name.strip()
+        name, equals, text = (part.strip() for part in setting.partition("="))
         if not equals or name not in known:
             raise ParameterError(
                 f"'--set' must be name=value with a parameter of {selector.__name__}. Got "
-                f"{setting!r}.{similar_to(name, list(known))} There are {', '.join(sorted(known))}."
+                f"{setting!r}.{similar_to(name, known)} There are {', '.join(sorted(known))}."
             )
-        found[name] = _value(text.strip())
+        try:
+            found[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            words = {"true": True, "false": False, "none": None}
+            found[name] = words.get(text.lower(), text)
     return found
-
-
-def _value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return {"true": True, "false": False, "none": None}.get(text.lower(), text)

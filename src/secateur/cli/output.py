@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from secateur.cli.console import interrupts_wait
+from secateur.cli.console import interrupts_end_the_command, json_text
+from secateur.cli.documents import about_page
 from secateur.exceptions import InputError
-
-if TYPE_CHECKING:
-    from secateur.path import Selection, SelectionPath
-    from secateur.report import Evidence
-
+from secateur.report import Entry, write_page
 
 OWN_FILES = {
     *("selection.json", "path.json", "features.txt", "report.html"),
@@ -44,23 +40,17 @@ def check_folder(folder: Path, *, force: bool) -> None:
     """
     if not folder.exists():
         if not folder.absolute().parent.is_dir():
-            raise InputError(
-                f"The parent of the output folder must exist. Got {str(folder)!r}. Make "
-                f"{str(folder.parent)!r} first."
-            )
+            raise InputError(f"The folder {str(folder.parent)!r} must exist. Make it first.")
         return
     if not folder.is_dir():
         raise InputError(f"{folder} must be a folder. Got a file. Use another --out.")
     present = sorted(entry.name for entry in folder.iterdir())
     foreign = [name for name in present if name not in OWN_FILES and ".selected." not in name]
     if foreign:
-        raise InputError(
-            f"{folder} must hold results of secateur only. Got {foreign[0]!r}. Use another --out."
-        )
+        raise InputError(f"{folder} must hold results. Got {foreign[0]!r}. Use another --out.")
     if present and not force:
         raise InputError(
-            f"{folder} must be new or empty. Got results of an earlier run. Use another --out, or "
-            "--force to replace them."
+            f"{folder} must be new. Got earlier results. Use another --out, or --force."
         )
 
 
@@ -69,10 +59,7 @@ def check_file(file: Path, *, force: bool) -> None:
     if file.is_dir():
         raise InputError(f"{file} must be a file. Got a folder. Use another --out.")
     if file.exists() and not force:
-        raise InputError(
-            f"{file} must be new. Got a file that exists. Use another --out, or --force to "
-            "replace it."
-        )
+        raise InputError(f"{file} must be new. Got an old file. Use another --out, or --force.")
     if not file.absolute().parent.is_dir():
         raise InputError(f"The folder of {file} must exist. Got none. Make it first.")
 
@@ -87,7 +74,7 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
         draft.mkdir()
         yield draft
         check_folder(target, force=force)  # it may have been created meanwhile
-        with interrupts_wait():
+        with interrupts_end_the_command(wait=True):
             _put(draft, target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -118,34 +105,27 @@ def _exchange(one: Path, other: Path) -> bool:
     return done == 0
 
 
-def write_json(file: Path, document: Mapping[str, Any]) -> None:
-    """Write a document as strict, indented JSON."""
-    file.write_text(json.dumps(document, allow_nan=False, indent=2) + "\n", encoding="utf-8")
-
-
 def write_selection(
     folder: Path,
-    path: SelectionPath,
-    selection: Selection,
-    evidence: Evidence | None,
+    entry: Entry,
     document: Mapping[str, Any],
     *,
-    title: str,
     force: bool,
     data: tuple[str, bytes] | None = None,
-) -> list[str]:
-    """Write selection, path, names, report and the reduced data; return the names of the files."""
-    from secateur.cli.documents import about_page
-    from secateur.report import Entry, write_page
-
+) -> dict[str, Any]:
+    """Write selection, path, names, report and the reduced data; return the folder and files."""
     with new_folder(folder, force=force) as draft:
-        saved = None if evidence is None else evidence.to_json()
-        path.save(draft / "path.json", evidence=saved, rule=selection.chooser)
-        write_json(draft / "selection.json", document)
-        names = (" ".join(name.splitlines()) for name in selection.names)  # one line each
+        saved = None if entry.evidence is None else entry.evidence.to_json()
+        entry.path.save(draft / "path.json", evidence=saved, rule=entry.cut.chooser)
+        (draft / "selection.json").write_text(json_text(document), encoding="utf-8")
+        names = (" ".join(name.splitlines()) for name in entry.cut.names)  # one line each
         (draft / "features.txt").write_text("".join(f"{n}\n" for n in names), encoding="utf-8")
-        entry = Entry(title, path, selection, evidence)
         write_page(draft / "report.html", [entry], about=about_page(document))
         if data is not None:
             (draft / data[0]).write_bytes(data[1])
-        return sorted(file.name for file in draft.iterdir())
+        return files_in(draft, folder)
+
+
+def files_in(draft: Path, folder: Path) -> dict[str, Any]:
+    """The files of a draft, for the document of the folder that it becomes."""
+    return {"folder": str(folder), "files": sorted(file.name for file in draft.iterdir())}

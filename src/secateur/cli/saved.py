@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from secateur.cli import options
-from secateur.cli.console import with_exit_codes
-from secateur.cli.options import with_option_classes
+from secateur.cli.console import Console
+from secateur.cli.options import flag, option
 from secateur.exceptions import InputError
 
 
-@with_exit_codes
-@with_option_classes
+@dataclass(frozen=True, slots=True)
+class CutOptions:
+    """The rule that cuts a path."""
+
+    one_se: bool = flag(
+        None, "The fewest features within one standard error of the best.", "--one-se"
+    )
+    best: bool = flag(None, "The best score.", "--best")
+    elbow: bool = flag(None, "Where further features begin to gain little.", "--elbow")
+    at_most: int | None = option(None, "The best score with at most so many features.", min=1)
+    budget: float | None = option(None, "The best score at no higher cost.", min=0)
+
+
 def cut(
     path: Annotated[Path, typer.Argument(help="A path.json, or its folder.")],
-    one_se: Annotated[
-        bool,
-        typer.Option("--one-se", help="The fewest features within one standard error of the best."),
-    ] = False,
-    best: Annotated[bool, typer.Option("--best", help="The best score.")] = False,
-    elbow: Annotated[
-        bool, typer.Option("--elbow", help="Where further features begin to gain little.")
-    ] = False,
-    at_most: Annotated[
-        int | None, typer.Option(min=1, help="The best score with at most so many features.")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option(min=0, help="The best score at no higher cost.")
-    ] = None,
-    out: options.Out = None,
     *,
-    output: options.OutputOptions,
+    rule: CutOptions,
+    out: options.Out = None,
+    console: Console,
 ) -> None:
     """Select again from PATH, without the data; with --out also write results.
 
@@ -44,40 +42,33 @@ def cut(
     from secateur.cli.documents import selection_document, selection_shown
     from secateur.cli.output import check_folder, write_selection
     from secateur.path import AtMost, SelectionPath, WithinBudget, load_rule
-    from secateur.report import load_evidence
+    from secateur.report import Entry, load_evidence
 
-    flags = {"one_se": one_se, "best": best, "elbow": elbow}
-    rules: list[Any] = [name for name, is_given in flags.items() if is_given]
-    rules += [] if at_most is None else [AtMost(at_most)]
-    rules += [] if budget is None else [WithinBudget(budget)]
+    rules: list[Any] = [name for name in ("one_se", "best", "elbow") if getattr(rule, name)]
+    rules += [] if rule.at_most is None else [AtMost(rule.at_most)]
+    rules += [] if rule.budget is None else [WithinBudget(rule.budget)]
     if len(rules) > 1:
         raise typer.BadParameter("a path is cut by one rule; use one of these options.")
     if out is not None:
-        check_folder(out, force=output.force)
+        check_folder(out, force=console.force)
     file = _path_file(path)
-    loaded, evidence = SelectionPath.load(file), load_evidence(file)
+    loaded = SelectionPath.load(file)
     selection = loaded.cut(rules[0] if rules else load_rule(file))
-    document = selection_document(loaded, selection, evidence)
+    entry = Entry(_title(file), loaded, selection, load_evidence(file))
+    document = selection_document(entry)
     if out is not None:
-        title, force = _title(file), output.force
-        names = write_selection(
-            out, loaded, selection, evidence, document, title=title, force=force
-        )
-        document |= {"folder": str(out), "files": names}
-    output.console.result(document, *selection_shown(document))
+        document |= write_selection(out, entry, document, force=console.force)
+    console.result(document, *selection_shown(document))
 
 
-@with_exit_codes
-@with_option_classes
 def report(
     paths: Annotated[
-        list[Path],
-        typer.Argument(help="Files path.json or comparison.json, or their folders."),
+        list[Path], typer.Argument(help="path.json, comparison.json or their folders.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="The title of the page.")] = "",
     *,
-    output: options.OutputOptions,
+    console: Console,
 ) -> None:
     """Write one page about saved results."""
     from rich.text import Text
@@ -87,11 +78,12 @@ def report(
     from secateur.path import SelectionPath
     from secateur.report import Entry, load_evidence, write_page
 
-    check_file(out, force=output.force)
+    check_file(out, force=console.force)
     entries, comparison = [], None
     for path in paths:
         file = path / "comparison.json" if path.is_dir() else path
-        if comparison is None and _is_comparison(file):
+        is_file = comparison is None and file.is_file()
+        if is_file and b'"secateur.comparison"' in file.read_bytes()[:1000]:
             comparison = Comparison.load(file)
             continue
         file = _path_file(path)
@@ -100,7 +92,7 @@ def report(
     about = {"title": title} if title else {}
     written = write_page(out, entries, comparison=comparison, about=about)
     document = {"file": str(written), "paths": [entry.title for entry in entries]}
-    output.console.result(document, Text(f"Written: {written}"))
+    console.result(document, Text(f"Written: {written}"))
 
 
 def _path_file(path: Path) -> Path:
@@ -108,8 +100,7 @@ def _path_file(path: Path) -> Path:
     file = path / "path.json" if path.is_dir() else path
     if not file.is_file():
         raise InputError(
-            f"{path} must be a path.json or a folder with one. Got none. Use the output of "
-            "'secateur select'."
+            f"{path} must be a path.json of 'secateur select', or a folder with one. Got none."
         )
     return file
 
@@ -118,10 +109,6 @@ def _title(file: Path) -> str:
     """The name of the folder or the file."""
     file = file.resolve()
     return file.parent.name if file.name == "path.json" else file.stem
-
-
-def _is_comparison(file: Path) -> bool:
-    return file.is_file() and b'"secateur.comparison"' in file.read_bytes()[:1000]
 
 
 def _selection(file: Path, loaded: Any) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from secateur.cli import options
-from secateur.cli.console import with_exit_codes
-from secateur.cli.options import option, with_option_classes
+from secateur.cli.console import Console
+from secateur.cli.options import flag, option
 
 if TYPE_CHECKING:
     from secateur.cli.data import DataRequest
@@ -15,36 +16,30 @@ if TYPE_CHECKING:
     from secateur.storage.reading.dataset import Dataset
 
 
-@with_exit_codes
-@with_option_classes
+@dataclass(frozen=True, slots=True)
+class SelectOptions:
+    """The options of this command alone."""
+
+    task_column: str | None = option(
+        options.COLUMNS, "The task of each row, for --method multitask."
+    )
+    test: Path | None = option(options.VALIDATION, "A file of further rows, scored at the end.")
+    write_data: bool = flag(
+        options.OUTPUT, "Write the reduced file too, in the format of DATA.", "--write-data"
+    )
+
+
 def select(
     data: options.Data,
-    target: options.Target = None,
-    keep: Annotated[
-        list[str] | None,
-        option(options.SELECTION, "Features that are always selected, at no cost."),
-    ] = None,
-    task_column: Annotated[
-        str | None, option(options.COLUMNS, "The task of each row, for --method multitask.")
-    ] = None,
-    test: Annotated[
-        Path | None, option(options.VALIDATION, "A file of further rows, scored at the end.")
-    ] = None,
-    out: options.Out = None,
-    write_data: Annotated[
-        bool,
-        option(
-            options.OUTPUT, "Write the reduced file too, in the format of DATA.", "--write-data"
-        ),
-    ] = False,
     *,
     method: options.MethodOptions,
     costs: options.CostOptions,
-    columns: options.ColumnOptions,
+    own: SelectOptions,
+    out: options.Out = None,
+    given: options.DataOptions,
     validation: options.ValidationOptions,
-    reading: options.ReadingOptions,
     scaling: options.ScalingOptions,
-    output: options.OutputOptions,
+    console: Console,
 ) -> None:
     """Select features of DATA and write selection, path, names and report into a folder.
 
@@ -58,35 +53,33 @@ def select(
     from secateur.storage.reading.dataset import read_test
     from secateur.storage.reading.formats import check_file, kind_of_name
 
-    kept = options.split_names(keep)
-    request = DataRequest.of(data, target, columns, reading, keep=kept, tasks=task_column)
+    tasks = own.task_column
+    request = DataRequest.of(data, given, costs.keep, tasks)
     check_file(data)
     folder = out or free_name(Path(f"{kind_of_name(data.name).stem}-selection"))
-    check_folder(folder, force=output.force)
+    check_folder(folder, force=console.force)
     resolve_limit(scaling.memory_limit)  # raises before any work
-    console, seed = output.console, validation.seed
     with executor_of(scaling, console) as executor:
         dataset = load_stored(
-            request, console, scaling, executor, method.method, validation, write_data=write_data
+            request, console, scaling, executor, method.method, validation, own.write_data
         ) or load(request, console, method.method)
-        feature_costs, notes = read_feature_costs(dataset, costs, kept)
+        feature_costs, notes = read_feature_costs(dataset, costs, request.roles.keep)
         console.message(*notes)
-        rows = None if test is None else read_test(test, dataset, request.reading, task_column)
+        rows = None if own.test is None else read_test(own.test, dataset, request.reading, tasks)
         # slow to import: by now everything that is wrong with the files has been reported
         from secateur.cli.methods import build_selector, notes_on_bins
         from secateur.cli.selection import score_test_rows, select_features, write_results
 
-        selector = build_selector(method, dataset, feature_costs, seed, validation.jobs)
+        selector = build_selector(method, dataset, feature_costs, validation)
         on_bins = notes_on_bins(selector, method)
         console.message(*on_bins)
         result = select_features(selector, dataset, feature_costs, validation, console)
-        scores = None
         if rows is not None:
-            scores, result = score_test_rows(rows, result, dataset, seed, console)
-        facts = {"file": data.name, "method": method.method, "seed": seed, "test": scores}
+            result = score_test_rows(rows, result, dataset, validation.seed, console)
+        facts = {"file": data.name, "method": method.method, "seed": validation.seed}
         facts["notes"] = [*dataset.notes, *notes, *on_bins]
-        reduced = _reduced_file(request, dataset, result) if write_data else None
-        write_results(result, dataset, folder, console, facts, force=output.force, data=reduced)
+        reduced = _reduced_file(request, dataset, result) if own.write_data else None
+        write_results(result, dataset, folder, console, facts, reduced)
 
 
 def _reduced_file(request: DataRequest, dataset: Dataset, result: Result) -> tuple[str, bytes]:
@@ -94,9 +87,7 @@ def _reduced_file(request: DataRequest, dataset: Dataset, result: Result) -> tup
     from secateur.storage.reading.dataset import find_column
     from secateur.storage.reading.read_file import reduced_file
 
-    roles = request.roles
-    named = (dataset.target, roles.weight, roles.time, roles.group, roles.tasks)
-    others = [find_column(dataset.raw, name) for name in named if name is not None]
-    selected = dataset.plan.kept[dataset.features.sources[result.selection.support]].tolist()
+    others = [find_column(dataset.raw, name) for name in (dataset.target, *request.roles.named)]
+    selected = dataset.plan.kept[dataset.features.sources[result.entry.cut.support]].tolist()
     columns = [*selected, *(place for place in others if place is not None)]
     return reduced_file(request.file, dataset.raw, columns, request.reading)

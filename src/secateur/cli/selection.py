@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from sklearn.model_selection import TimeSeriesSplit
 
 from secateur.cli.console import Console, interrupts_end_the_command
-from secateur.cli.documents import (
-    command_line,
-    score_document,
-    selection_document,
-    selection_shown,
-)
-from secateur.cli.methods import TIME_FOLDS, time_splitter
+from secateur.cli.documents import command_line, selection_document, selection_shown
+from secateur.cli.methods import TIME_FOLDS
 from secateur.cli.options import ValidationOptions
 from secateur.cli.output import write_selection
+from secateur.data.costs import FeatureCosts
 from secateur.data.frames import select_columns
 from secateur.model_selection.folds import MANY_ROWS
 from secateur.model_selection.held_out import HeldOut, held_out
-from secateur.model_selection.rows import TEST_SAMPLE_SEED, Rows, TaskModel, read_rows
-from secateur.model_selection.scorers import RELATIVE, Metric, metric_for
+from secateur.model_selection.rows import TEST_SAMPLE_SEED, TaskModel, read_rows
+from secateur.model_selection.scorers import RELATIVE, metric_for
 from secateur.model_selection.validators import StepScorer, linear_model
-from secateur.path import Selection, SelectionPath
-from secateur.report import Evidence, gather_evidence
+from secateur.report import Entry, gather_evidence
 from secateur.selectors.progress import listened
+from secateur.storage.reading.dataset import Dataset, TestRows
 from secateur.storage.stored_table import sample_stored
-
-if TYPE_CHECKING:
-    from secateur.data.costs import FeatureCosts
-    from secateur.storage.reading.dataset import Dataset, TestRows
 
 FITS = {
     "all_rows": "on all rows",
@@ -46,14 +39,13 @@ FITS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """What a selection gives; `fits` counts the fitted models by the names in `FITS`."""
+    """What a selection gives; `fits` counts models by the names in `FITS`."""
 
-    path: SelectionPath
-    selection: Selection
-    evidence: Evidence
+    entry: Entry
     selector: Any
     fits: Mapping[str, int]
     seconds: float
+    test: Mapping[str, Any] | None = None
 
 
 def fits_document(fits: Mapping[str, int]) -> dict[str, Any]:
@@ -69,10 +61,6 @@ def fits_document(fits: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _fits_done(held: HeldOut) -> dict[str, int]:
-    """The fits of a nested cross-validation.
-
-    A selector that predicts nothing has a linear model for each subset of each fold.
-    """
     n_folds = len(held.fold_paths)
     subsets = [
         {path[at].support.tobytes() for at in match if path[at].n_features}
@@ -82,23 +70,16 @@ def _fits_done(held: HeldOut) -> dict[str, int]:
         "all_rows": 1,
         "folds": n_folds,
         "all_features": n_folds if held.all_features is not None else 0,
+        # a selector that predicts nothing has a linear model for each subset of each fold
         "subsets": 0 if hasattr(held.selector, "predict") else sum(map(len, subsets)),
     }
-
-
-def _fits_planned(folds: Any, n_rows: int) -> dict[str, Any]:
-    """The fits that are known beforehand."""
-    if folds is None:
-        folds = max(2, min(n_rows // 2, 5 if n_rows <= MANY_ROWS else 3))
-    n_folds = folds if isinstance(folds, int) else len(folds)
-    return fits_document({"all_rows": 1, "folds": n_folds, "all_features": n_folds})
 
 
 def folds_of(dataset: Dataset, cv: int | None) -> Any:
     """The folds: a number, or those that test on later rows where there is a time column."""
     if dataset.time is None:
         return cv
-    return list(time_splitter(cv or TIME_FOLDS).split(dataset.y))
+    return list(TimeSeriesSplit(cv or TIME_FOLDS).split(dataset.y))
 
 
 def select_features(
@@ -109,10 +90,42 @@ def select_features(
     console: Console,
 ) -> Result:
     """Fit the selector to all rows and in each fold, and gather what the report needs."""
-    y, weight, tasks = dataset.fit_arguments
     start = perf_counter()
-    folds = folds_of(dataset, validation.cv)
-    planned = _fits_planned(folds, len(dataset.y))
+    held = _held_out(selector, dataset, validation, console)
+    # a matrix does not have the names of the file
+    names, chosen = dataset.features.names, held.selector.selection_
+    path = replace(held.path, feature_names=names)
+    selection = replace(chosen, names=tuple(names[at] for at in chosen.support.tolist()))
+    X, y = dataset.features.X, dataset.y
+    if dataset.is_stored:
+        sample = sample_stored(X, TEST_SAMPLE_SEED)
+        X, y = sample.X, y[sample.rows]
+    with console.warnings_as_messages():
+        evidence = gather_evidence(
+            X,
+            y,
+            path,
+            target_type=dataset.target_type,
+            costs=costs,
+            fold_paths=held.fold_paths,
+            all_features=held.all_features,
+            all_features_model=held.all_features_model,
+            selection=selection,
+        )
+    evidence = replace(evidence, n_rows=len(dataset.y))
+    entry = Entry(dataset.target, path, selection, evidence)
+    return Result(entry, held.selector, _fits_done(held), perf_counter() - start)
+
+
+def _held_out(
+    selector: Any, dataset: Dataset, validation: ValidationOptions, console: Console
+) -> HeldOut:
+    y, weight, tasks = dataset.fit_arguments
+    folds = n_folds = folds_of(dataset, validation.cv)
+    if folds is None:
+        n_folds = max(2, min(len(dataset.y) // 2, 5 if len(dataset.y) <= MANY_ROWS else 3))
+    n_folds = n_folds if isinstance(n_folds, int) else len(n_folds)
+    planned = fits_document({"all_rows": 1, "folds": n_folds, "all_features": n_folds})
     more = "" if hasattr(selector, "predict") else " And a linear model for each subset in folds."
     console.message(f"Selecting features by nested cross-validation. {planned['sentence']}{more}")
     with (
@@ -121,7 +134,7 @@ def select_features(
         console.progress("Selecting", planned["total"]) as progress,
         listened(progress.within),
     ):
-        held = held_out(
+        return held_out(
             selector,
             dataset.features.X,
             y,
@@ -134,39 +147,6 @@ def select_features(
             n_jobs=validation.jobs,
             on_fit=progress.done,
         )
-    # a matrix does not have the names of the file
-    names, chosen = dataset.features.names, held.selector.selection_
-    path = replace(held.path, feature_names=names)
-    selection = replace(chosen, names=tuple(names[at] for at in chosen.support.tolist()))
-    with console.warnings_as_messages():
-        evidence = _evidence(dataset, path, selection, costs, held)
-    fits, seconds = _fits_done(held), perf_counter() - start
-    return Result(path, selection, evidence, held.selector, fits, seconds)
-
-
-def _evidence(
-    dataset: Dataset,
-    path: SelectionPath,
-    selection: Selection,
-    costs: FeatureCosts | None,
-    held: HeldOut,
-) -> Evidence:
-    X, y = dataset.features.X, dataset.y
-    if dataset.is_stored:
-        sample = sample_stored(X, TEST_SAMPLE_SEED)
-        X, y = sample.X, y[sample.rows]
-    evidence = gather_evidence(
-        X,
-        y,
-        path,
-        target_type=dataset.target_type,
-        costs=costs,
-        fold_paths=held.fold_paths,
-        all_features=held.all_features,
-        all_features_model=held.all_features_model,
-        selection=selection,
-    )
-    return replace(evidence, n_rows=len(dataset.y))
 
 
 def write_results(
@@ -175,83 +155,56 @@ def write_results(
     folder: Path,
     console: Console,
     facts: Mapping[str, Any],
-    *,
-    force: bool,
     data: tuple[str, bytes] | None = None,
 ) -> None:
-    """Write the output folder and show the selection.
-
-    `facts` are the file, the method, the notes, the seed, and the scores on the test file.
-    """
+    """Write the output folder and show the selection; `facts` have file, method, notes, seed."""
     rows, n_features = len(dataset.rows), len(dataset.features.names)
     more = {
         "method": facts["method"],
         "target_type": dataset.target_type,
         "target": dataset.target,
         "data": {"file": facts["file"], "rows": rows, "features": n_features},
-        "notes": facts["notes"],
+        "notes": facts.get("notes", []),
         "seed": facts["seed"],
-        **({"test": facts["test"]} if facts.get("test") else {}),
+        **({"test": result.test} if result.test else {}),
         "fits": fits_document(result.fits),
         "seconds": round(result.seconds, 3),
         "command": command_line(),
     }
-    path, selection, evidence = result.path, result.selection, result.evidence
-    document = selection_document(path, selection, evidence, more)
-    names = write_selection(
-        folder, path, selection, evidence, document, title=dataset.target, force=force, data=data
-    )
-    document |= {"folder": str(folder), "files": names}
+    document = selection_document(result.entry, more)
+    document |= write_selection(folder, result.entry, document, force=console.force, data=data)
     console.result(document, *selection_shown(document))
-
-
-# ---- the test file --------------------------------------------------------------------------
 
 
 def score_test_rows(
     test: TestRows, result: Result, dataset: Dataset, seed: int, console: Console
-) -> tuple[dict[str, Any], Result]:
+) -> Result:
     """Score the selected and all features on the rows of another file.
 
     Both by the same kind of model: the method's own, without penalty for all features, or a linear
     one where the method does not predict.
     """
     y, weight, tasks = dataset.fit_arguments
-    train = read_rows(
-        dataset.features.X, y, target_type=dataset.target_type, sample_weight=weight, tasks=tasks
-    )
-    metric = _metric(result, train)
-    scorer = StepScorer(result.selector, None, train, metric, seed)
+    kind = dataset.target_type
+    train = read_rows(dataset.features.X, y, target_type=kind, sample_weight=weight, tasks=tasks)
+    selector, selection = result.selector, result.entry.cut
+    name = None if selection.score is None else selection.score.metric
+    metric = metric_for(None if name is None or name.startswith(RELATIVE) else name, train, name)
+
+    def score(model: Any, X: Any) -> dict[str, Any]:
+        fitted = model if test.tasks is None else TaskModel(model, test.tasks)
+        losses = metric.evaluate(fitted, X, test.y, np.ones(len(test.y)))
+        return asdict(metric.score([losses]))
+
+    scorer = StepScorer(selector, None, train, metric, seed)
     console.message(f"Fitting a model with all features, for the rows of {test.file}.")
     with console.warnings_as_messages(), interrupts_end_the_command():
-        model, X = _model_of_selected(result, train, test)
-        of_selected = _score(model, X, metric, test)
-        of_all = _score(scorer.fit_all(train), test.X, metric, test)
-    n_fits = 1 if model is result.selector else 2
-    scores = {"file": test.file, "rows": len(test.y), **of_selected}
-    scores["all_features"] = {**of_all, "model": scorer.name_of_all}
-    return scores, replace(result, fits={**result.fits, "test": n_fits})
-
-
-def _metric(result: Result, train: Rows) -> Metric:
-    """The metric of the scores of the path."""
-    score = result.selection.score
-    name = None if score is None else score.metric
-    scoring = None if name is None or name.startswith(RELATIVE) else name
-    return metric_for(scoring, train, name)
-
-
-def _score(model: Any, X: Any, metric: Metric, test: TestRows) -> dict[str, Any]:
-    if test.tasks is not None:
-        model = TaskModel(model, test.tasks)
-    losses = metric.evaluate(model, X, test.y, np.ones(len(test.y)))
-    return score_document(metric.score([losses])) or {}
-
-
-def _model_of_selected(result: Result, train: Rows, test: TestRows) -> tuple[Any, Any]:
-    """A model with the selected features, and the columns that it needs."""
-    if hasattr(result.selector, "predict"):
-        return result.selector, test.X
-    support = result.selection.support
-    model = train.fit(linear_model(train.target_type, is_sparse=train.is_sparse), support)
-    return model, select_columns(test.X, support)
+        if hasattr(selector, "predict"):
+            n_fits, of_selected = 1, score(selector, test.X)
+        else:
+            linear = linear_model(kind, is_sparse=train.is_sparse)
+            model = train.fit(linear, selection.support)
+            n_fits, of_selected = 2, score(model, select_columns(test.X, selection.support))
+        of_all = {**score(scorer.fit_all(train), test.X), "model": scorer.name_of_all}
+    scores = {"file": test.file, "rows": len(test.y), **of_selected, "all_features": of_all}
+    return replace(result, test=scores, fits={**result.fits, "test": n_fits})

@@ -11,16 +11,12 @@ from secateur.typing import FloatArray, IntArray
 # Minutes of work of a pathologist for each measurement. Invented, but in a sensible order: a
 # diameter is quick, the shape of a contour is not.
 _MINUTES = {
-    "radius": 1.0,
-    "perimeter": 1.0,
-    "area": 1.0,
-    "texture": 2.0,
-    "symmetry": 3.0,
-    "smoothness": 4.0,
-    "compactness": 4.0,
-    "concavity": 6.0,
-    "concave points": 6.0,
-    "fractal dimension": 8.0,
+    1.0: ("radius", "perimeter", "area"),
+    2.0: ("texture",),
+    3.0: ("symmetry",),
+    4.0: ("smoothness", "compactness"),
+    6.0: ("concavity", "concave points"),
+    8.0: ("fractal dimension",),
 }
 
 
@@ -31,13 +27,12 @@ class Demo:
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features)
-        The features, float64.
     y : ndarray of str of shape (n_rows,)
         ``"benign"`` or ``"malignant"``.
     feature_names : tuple of str
-        One name per column; decoys begin with ``"shuffled"``.
+        Those of decoys begin with ``"shuffled"``.
     costs : ndarray of shape (n_features,)
-        Cost of each feature, in minutes.
+        In minutes.
     feature_groups : tuple of str
         The measurement that each feature comes from; decoys are measurements of their own.
     decoys : ndarray of int
@@ -81,9 +76,9 @@ def load_demo(random_state: int = 0) -> Demo:
     bunch = load_breast_cancer()
     real = np.asarray(bunch.data, dtype=np.float64)
     names = [str(name) for name in bunch.feature_names]
-    n_real = real.shape[1]
     shuffled = np.random.default_rng(random_state).permuted(real, axis=0)
-    costs = np.array([_MINUTES[_measurement(name)] for name in names])
+    cost_of = {name: minutes for minutes, each in _MINUTES.items() for name in each}
+    costs = np.array([cost_of[_measurement(name)] for name in names])
     decoy_names = [f"shuffled {name}" for name in names]
     return Demo(
         X=np.hstack([real, shuffled]),
@@ -91,7 +86,7 @@ def load_demo(random_state: int = 0) -> Demo:
         feature_names=(*names, *decoy_names),
         costs=np.concatenate([costs, costs]),
         feature_groups=(*map(_measurement, names), *decoy_names),
-        decoys=np.arange(n_real, 2 * n_real),
+        decoys=len(names) + np.arange(len(names)),
     )
 
 

@@ -20,15 +20,12 @@ class Generated:
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features)
-        The features, float64.
     y : ndarray of shape (n_rows,)
-        The target: class codes (int64) or numbers (float64).
+        Class codes (int64) or numbers (float64).
     feature_names : tuple of str
-        One name per column, after the role of the column.
-    relevant : ndarray of int
-        Sorted indices of the features that determine the target.
-    redundant : ndarray of int
-        Sorted indices of the features that are combinations of relevant ones.
+        After the role of the column.
+    relevant, redundant : ndarray of int
+        Sorted indices of the features that determine the target, and of their combinations.
     """
 
     X: FloatArray
@@ -48,7 +45,7 @@ def make_nonlinear_pair(n_rows: int = 500, random_state: int | None = 0) -> Gene
     Parameters
     ----------
     n_rows : int, default=500
-        Number of rows; half of them, rounded down, are in the frame (class 0).
+        Half of them, rounded down, are in the frame (class 0).
     random_state : int or None, default=0
         Seed; None draws a new problem each time.
 
@@ -64,7 +61,7 @@ def make_nonlinear_pair(n_rows: int = 500, random_state: int | None = 0) -> Gene
     >>> problem.X.shape, problem.feature_names
     ((200, 3), ('x', 'y', 'z'))
     """
-    _check_size("n_rows", n_rows, 2)
+    _check_sizes(n_rows=(n_rows, 2))
     rng = np.random.default_rng(random_state)
     n_frame = n_rows // 2
     points = np.vstack([_frame(rng, n_frame), rng.uniform(-0.7, 0.7, (n_rows - n_frame, 2))])
@@ -96,17 +93,15 @@ def make_wide(
     Parameters
     ----------
     n_rows : int, default=15000
-        Number of rows.
     n_features : int, default=300
         Number of columns in all.
     n_informative : int, default=15
-        Number of columns that determine the target.
+        Columns that determine the target.
     n_redundant : int, default=30
-        Number of columns that are mixtures of the informative ones.
+        Columns that are mixtures of the informative ones.
     random_state : int or None, default=0
         Seed; None draws a new problem each time.
     target_type : {"classification", "regression"}, default="classification"
-        Kind of target.
 
     Returns
     -------
@@ -120,24 +115,34 @@ def make_wide(
     >>> problem.X.shape, len(problem.relevant), len(problem.redundant)
     ((100, 20), 3, 2)
     """
-    _check_wide(n_rows, n_features, n_informative, n_redundant, target_type)
+    _check_sizes(n_rows=(n_rows, 2), n_informative=(n_informative, 1), n_redundant=(n_redundant, 0))
+    if n_features < n_informative + n_redundant:
+        raise ParameterError(
+            f"'n_features' must hold informative and redundant features. Got {n_features} for "
+            f"{n_informative} + {n_redundant}. Use at least {n_informative + n_redundant}."
+        )
+    if target_type not in ("classification", "regression"):
+        raise ParameterError(
+            f"'target_type' must be 'classification' or 'regression'. Got {target_type!r}."
+        )
     rng = np.random.default_rng(random_state)
-    n_noise = n_features - n_informative - n_redundant
     informative = rng.standard_normal((n_rows, n_informative))
-    signal = _signal(rng, informative)
-    noisy = signal + 0.3 * rng.standard_normal(n_rows)
-    names, place = _shuffled_names(rng, n_informative, n_redundant, n_noise)
+    target = _signal(rng, informative) + 0.3 * rng.standard_normal(n_rows)
+    counts = {"informative": n_informative, "redundant": n_redundant}
+    counts["noise"] = n_features - n_informative - n_redundant
+    names = [f"{role}_{k}" for role, count in counts.items() for k in range(count)]
+    place = rng.permutation(n_features)  # the column of each of the names
+    relevant, redundant = np.split(place, [n_informative, n_informative + n_redundant])[:2]
     X = rng.standard_normal((n_rows, n_features))
-    X[:, place[:n_informative]] = informative
-    X[:, place[n_informative : n_informative + n_redundant]] = _mixtures(
-        rng, informative, n_redundant
-    )
+    X[:, relevant] = informative
+    X[:, redundant] = _mixtures(rng, informative, n_redundant)
+    is_high = (target > np.median(target)).astype(np.int64)
     return Generated(
         X=X,
-        y=(noisy > np.median(noisy)).astype(np.int64) if target_type == "classification" else noisy,
-        feature_names=names,
-        relevant=np.sort(place[:n_informative]),
-        redundant=np.sort(place[n_informative : n_informative + n_redundant]),
+        y=is_high if target_type == "classification" else target,
+        feature_names=tuple(names[at] for at in np.argsort(place)),
+        relevant=np.sort(relevant),
+        redundant=np.sort(redundant),
     )
 
 
@@ -146,12 +151,9 @@ def _frame(rng: np.random.Generator, n_rows: int) -> FloatArray:
     radius = rng.uniform(1.3, 2.3, n_rows)
     on_side = radius * rng.choice([-1.0, 1.0], n_rows)
     along_side = radius * rng.uniform(-1.0, 1.0, n_rows)
+    points = np.column_stack([on_side, along_side])
     is_vertical = rng.random(n_rows) < 0.5
-    return np.where(
-        is_vertical[:, None],
-        np.column_stack([on_side, along_side]),
-        np.column_stack([along_side, on_side]),
-    )
+    return np.where(is_vertical[:, None], points, points[:, ::-1])
 
 
 def _signal(rng: np.random.Generator, informative: FloatArray) -> FloatArray:
@@ -180,45 +182,11 @@ def _mixtures(rng: np.random.Generator, informative: FloatArray, n_redundant: in
     return mixed + 0.1 * rng.standard_normal((n_rows, n_redundant))
 
 
-def _shuffled_names(
-    rng: np.random.Generator, n_informative: int, n_redundant: int, n_noise: int
-) -> tuple[tuple[str, ...], IntArray]:
-    """Return the names in column order, and the column of each feature in order of roles."""
-    by_role = [f"informative_{k}" for k in range(n_informative)]
-    by_role += [f"redundant_{k}" for k in range(n_redundant)]
-    by_role += [f"noise_{k}" for k in range(n_noise)]
-    place: IntArray = rng.permutation(len(by_role))
-    names = [""] * len(by_role)
-    for name, column in zip(by_role, place, strict=True):
-        names[column] = name
-    return tuple(names), place
-
-
-def _check_wide(
-    n_rows: int, n_features: int, n_informative: int, n_redundant: int, target_type: TargetType
-) -> None:
-    _check_size("n_rows", n_rows, 2)
-    _check_size("n_informative", n_informative, 1)
-    _check_size("n_redundant", n_redundant, 0)
-    if n_features < n_informative + n_redundant:
-        message = (
-            "'n_features' must hold the informative and the redundant features. "
-            f"Got {n_features} for {n_informative} + {n_redundant}. "
-            f"Use at least {n_informative + n_redundant}."
-        )
-        raise ParameterError(message)
-    if target_type not in ("classification", "regression"):
-        message = (
-            f"'target_type' must be 'classification' or 'regression'. Got {target_type!r}. Use one "
-            "of them."
-        )
-        raise ParameterError(message)
-
-
-def _check_size(name: str, value: int, minimum: int) -> None:
-    if value < minimum:
-        message = f"{name!r} must be >= {minimum}. Got {value!r}. Use {minimum} or more."
-        raise ParameterError(message)
+def _check_sizes(**sizes: tuple[int, int]) -> None:
+    """Raise for a value that is below its minimum."""
+    for name, (value, minimum) in sizes.items():
+        if value < minimum:
+            raise ParameterError(f"{name!r} must be >= {minimum}. Got {value!r}.")
 
 
 def make_threshold_max(
@@ -261,21 +229,17 @@ def make_threshold_max(
     >>> bool(abs(problem.y.mean() - 0.5) < 0.1)
     True
     """
-    _check_size("n_rows", n_rows, 1)
-    _check_size("n_informative", n_informative, 1)
-    _check_size("n_copies", n_copies, 0)
-    _check_size("n_irrelevant", n_irrelevant, 0)
+    _check_sizes(n_rows=(n_rows, 1), n_informative=(n_informative, 1))
+    _check_sizes(n_copies=(n_copies, 0), n_irrelevant=(n_irrelevant, 0))
     rng = np.random.default_rng(random_state)
     informative: FloatArray = rng.uniform(-1.0, 1.0, (n_rows, n_informative))
     irrelevant: FloatArray = rng.uniform(-1.0, 1.0, (n_rows, n_irrelevant))
     copied = np.arange(n_copies) % n_informative
     border = 2.0 ** (1.0 - 1.0 / n_informative) - 1.0
-    names = [f"informative_{k}" for k in range(n_informative)]
     # the second copy of a feature needs a name of its own
-    names += [
-        f"copy_of_{k}" + (f"_{c // n_informative}" if c >= n_informative else "")
-        for c, k in enumerate(copied)
-    ]
+    rounds = [f"_{at // n_informative}" if at >= n_informative else "" for at in range(n_copies)]
+    names = [f"informative_{k}" for k in range(n_informative)]
+    names += [f"copy_of_{k}{end}" for k, end in zip(copied, rounds, strict=True)]
     names += [f"noise_{k}" for k in range(n_irrelevant)]
     return Generated(
         X=np.hstack([informative, informative[:, copied], irrelevant]),

@@ -17,13 +17,10 @@ import numpy as np
 from secateur.report.evidence import Distribution
 from secateur.typing import FloatArray, IntArray
 
-MAX_CATEGORIES = 50
-"""Rarer categories of a column are merged."""
-
+MAX_CATEGORIES = 50  # rarer ones are merged
 MAX_GROUPS = 8
 MAX_VALUES = 12
 N_BINS = 16
-OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,18 +38,6 @@ class Columns:
 
 def prepare(values: FloatArray, is_category: Any) -> Columns:
     """Prepare columns; `values` has codes where `is_category`."""
-    categories = np.flatnonzero(np.asarray(is_category))
-    z = _unit_columns(values)
-    indicators = {int(at): indicator(values[:, at]) for at in categories}
-    is_constant = np.asarray(~z.any(axis=0))
-    for at, each in indicators.items():
-        is_constant[at] = each.shape[1] < 2
-    z[:, categories] = 0.0
-    return Columns(z, indicators, is_constant)
-
-
-def _unit_columns(values: FloatArray) -> FloatArray:
-    """Columns centred and scaled to length one; missing values and constants become 0."""
     present = np.isfinite(values)
     filled = np.where(present, values, 0.0)
     count = np.maximum(present.sum(axis=0), 1)
@@ -62,7 +47,12 @@ def _unit_columns(values: FloatArray) -> FloatArray:
     centred = np.where(present, filled - filled.sum(axis=0) / count, 0.0)
     length = np.sqrt((centred * centred).sum(axis=0))
     is_constant = length <= 1e-9 * np.sqrt(count)  # what rounding leaves of a constant
-    return np.where(is_constant, 0.0, centred / np.where(is_constant, 1.0, length))
+    z = np.where(is_constant, 0.0, centred / np.where(is_constant, 1.0, length))
+    categories = np.flatnonzero(np.asarray(is_category))
+    indicators = {int(at): indicator(values[:, at]) for at in categories}
+    is_constant[categories] = [each.shape[1] < 2 for each in indicators.values()]
+    z[:, categories] = 0.0
+    return Columns(z, indicators, is_constant)
 
 
 def indicator(codes: FloatArray) -> FloatArray:
@@ -81,13 +71,12 @@ def indicator(codes: FloatArray) -> FloatArray:
 def association(some: Columns, others: Columns) -> FloatArray:
     """Return the association of each of `some` with each of `others`, NaN for constants."""
     out: FloatArray = np.clip(some.z.T @ others.z, -1.0, 1.0)
+    for there, other in others.indicators.items():
+        out[:, there] = _correlation_ratio(other, some.z)
     for at, each in some.indicators.items():
         out[at] = _correlation_ratio(each, others.z)
         for there, other in others.indicators.items():
             out[at, there] = cramers_v(each, other)
-    numeric = [at for at in range(out.shape[0]) if at not in some.indicators]
-    for there, other in others.indicators.items():
-        out[numeric, there] = _correlation_ratio(other, some.z[:, numeric])
     out[some.is_constant] = np.nan
     out[:, others.is_constant] = np.nan
     return out
@@ -110,10 +99,9 @@ def association_with_sparse(some: Columns, matrix: Any) -> FloatArray:
 
 def _correlation_ratio(groups: FloatArray, z: FloatArray) -> FloatArray:
     """The root of the share of the variance of each column of `z` that is between the groups."""
-    counts = np.maximum(groups.sum(axis=0), 1.0)
-    sums = groups.T @ z
-    explained: FloatArray = np.sqrt(np.minimum((sums * sums / counts[:, None]).sum(axis=0), 1.0))
-    return explained
+    counts = np.maximum(groups.sum(axis=0), 1.0)[:, None]
+    explained: FloatArray = ((groups.T @ z) ** 2 / counts).sum(axis=0)
+    return np.sqrt(np.minimum(explained, 1.0))
 
 
 def cramers_v(one: FloatArray, other: FloatArray) -> float:
@@ -144,8 +132,7 @@ class TargetGroups:
 def groups_by_class(codes: FloatArray, labels: Sequence[Any]) -> TargetGroups:
     """Group rows by class; beyond eight classes the rarer ones are one group."""
     of_row = codes.astype(np.int64)
-    counts = np.bincount(of_row, minlength=len(labels))
-    names, place = _merged(list(map(str, labels)), counts, MAX_GROUPS)
+    names, place = _merged(labels, np.bincount(of_row, minlength=len(labels)), MAX_GROUPS)
     return TargetGroups(names, place[of_row])
 
 
@@ -162,39 +149,34 @@ def distribution(
 ) -> Distribution:
     """Return the histogram of one feature; `values` are codes where it has `categories`."""
     is_present = np.isfinite(values)
-    labels, edges, bins = _binned(values[is_present], categories)
-    n_groups, n_bins = len(groups.names), max(len(labels), len(edges) - 1)
-    counts = np.zeros((n_groups, n_bins), dtype=np.int64)
-    np.add.at(counts, (groups.of_row[is_present], bins), 1)
-    missing = np.bincount(groups.of_row[~is_present], minlength=n_groups)
-    return Distribution(labels, edges, tuple(map(tuple, counts.tolist())), tuple(missing.tolist()))
-
-
-def _binned(
-    present: FloatArray, categories: Sequence[Any] | None
-) -> tuple[tuple[str, ...], tuple[float, ...], IntArray]:
-    """Labels or edges of the bins, and the bin of each value."""
-    values, place, counts = np.unique(present, return_inverse=True, return_counts=True)
-    place = place.reshape(-1)
+    present = values[is_present]
+    known, bins, counts = np.unique(present, return_inverse=True, return_counts=True)
+    labels: tuple[str, ...] = ()
+    edges: FloatArray = np.empty(0)
     if categories is not None:
-        names = [str(categories[int(code)]) for code in values]
-        labels, bins = _merged(names, counts, MAX_VALUES)
-        return labels, (), bins[place]
-    if len(values) <= MAX_VALUES:
-        return tuple(f"{value:.6g}" for value in values), (), place
-    edges = _edges(present)
-    bins = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
-    return (), tuple(float(f"{edge:.6g}") for edge in edges), bins
+        labels, place = _merged([categories[int(code)] for code in known], counts, MAX_VALUES)
+        bins = place[bins]
+    elif len(known) <= MAX_VALUES:
+        labels = tuple(f"{value:.6g}" for value in known)
+    else:
+        edges = _edges(present)
+        bins = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
+    n_groups = len(groups.names)
+    table = np.zeros((n_groups, max(len(labels), len(edges) - 1)), dtype=np.int64)
+    np.add.at(table, (groups.of_row[is_present], bins.reshape(-1)), 1)
+    missing = np.bincount(groups.of_row[~is_present], minlength=n_groups)
+    limits = tuple(float(f"{edge:.6g}") for edge in edges)
+    return Distribution(labels, limits, tuple(map(tuple, table.tolist())), tuple(missing.tolist()))
 
 
-def _merged(names: list[str], counts: IntArray, limit: int) -> tuple[tuple[str, ...], IntArray]:
+def _merged(names: Sequence[Any], counts: IntArray, limit: int) -> tuple[tuple[str, ...], IntArray]:
     """At most `limit` names, the rarest merged into "other", and the place of each."""
     if len(names) <= limit:
-        return tuple(names), np.arange(len(names))
+        return tuple(map(str, names)), np.arange(len(names))
     kept = np.sort(np.argsort(-counts, kind="stable")[: limit - 1])
     place = np.full(len(names), limit - 1)
     place[kept] = np.arange(limit - 1)
-    return (*(names[at] for at in kept), OTHER), place
+    return (*(str(names[at]) for at in kept), "other"), place
 
 
 def _edges(present: FloatArray) -> FloatArray:
@@ -202,8 +184,7 @@ def _edges(present: FloatArray) -> FloatArray:
     low, high = np.quantile(present, [0.005, 0.995])
     if not low < high:
         low, high = present.min(), present.max()
-    is_whole = bool(np.all(present == np.floor(present))) and float(np.abs(present).max()) < 1e9
-    if not is_whole:
+    if (present != np.floor(present)).any() or np.abs(present).max() >= 1e9:
         return np.linspace(low, high, N_BINS + 1)
     # bins with equally many whole numbers: others would be full and empty in turn
     first, n_numbers = math.floor(low), math.ceil(high) - math.floor(low) + 1

@@ -9,16 +9,15 @@ from typing import Any
 
 from secateur.model_selection.comparison import Comparison
 from secateur.model_selection.comparison_text import shortened
-from secateur.model_selection.statistics import Agreement, Curve, PairedTest, Point, Timing
-from secateur.path import rendering
+from secateur.model_selection.statistics import Agreement, PairedTest, Point, Timing
+from secateur.path import Score, rendering
 from secateur.path.step import format_score
-from secateur.report.figures import LOG_FROM, Figure, as_text, brief, layout, number, with_legend
+from secateur.report import figures
+from secateur.report.figures import Figure, as_text, number
 from secateur.report.sentences import short
 
-N_COLOURS = 8
 DASHES = ("solid", "dash", "dot")
 ROW_HEIGHT = 30
-NONE = "\N{EN DASH}"
 
 Cell = tuple[str, float | str]
 """The text of a cell, and what the column is sorted by."""
@@ -31,50 +30,40 @@ class MethodFacts:
     name: str
     rank: float
     n_features: float
-    scores: Mapping[str, tuple[float, float]]
+    scores: Mapping[str, Score]
     agreement: Agreement
     timing: Timing
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A method that failed: on how many folds, and its first message."""
-
-    method: str
-    status: str
-    n_folds: int
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonFacts:
     """All that is shown of a comparison; methods come by mean rank."""
 
+    comparison: Comparison
     answer: str
     sentences: tuple[str, ...]
-    validators: tuple[str, ...]
-    score_kind: str
-    greater_is_better: bool
-    n_folds: int
     methods: tuple[MethodFacts, ...]
-    curves: Mapping[str, tuple[Curve, ...]]
     tests: tuple[PairedTest, ...]
-    failures: tuple[Failure, ...]
-    settings: Mapping[str, str]
-    parameters: Mapping[str, object]
+    failures: tuple[Mapping[str, Any], ...]
+
+    @property
+    def score_kind(self) -> str:
+        """What was measured, in words."""
+        return f"held-out {self.comparison.metric}".replace("_", " ")
 
     @property
     def method_rows(self) -> list[list[Cell]]:
         """The rows of the table of methods."""
+        validators, n_folds = self.comparison.validators, self.comparison.n_folds
         return [
             [
                 (each.name, each.name),
                 _cell(each.rank, f"{each.rank:.1f}"),
                 _cell(each.n_features, f"{each.n_features:.3g}"),
-                *(_score_cell(each.scores.get(validator)) for validator in self.validators),
+                *(_score_cell(each.scores.get(validator)) for validator in validators),
                 _cell(each.agreement.index, str(each.agreement)),
-                _cell(each.timing.median, brief(each.timing.median)),
-                (f"{each.timing.n_done} of {self.n_folds}", float(each.timing.n_done)),
+                _cell(each.timing.median, figures.brief(each.timing.median)),
+                (f"{each.timing.n_done} of {n_folds}", float(each.timing.n_done)),
             ]
             for each in self.methods
         ]
@@ -84,12 +73,9 @@ class ComparisonFacts:
         """The rows of the table of paired tests."""
         return [
             [
-                (test.validator, test.validator),
-                (test.method, test.method),
-                (test.other, test.other),
+                *((name, name) for name in (test.validator, test.method, test.other)),
                 _cell(
-                    test.difference,
-                    f"{test.difference:+.4f} ± {format_score(test.standard_error)}",
+                    test.difference, f"{test.difference:+.4f} ± {format_score(test.standard_error)}"
                 ),
                 _cell(test.p, f"{test.p:.2g}"),
                 _cell(test.p_adjusted, f"{test.p_adjusted:.2g}"),
@@ -101,34 +87,22 @@ class ComparisonFacts:
 def comparison_facts(comparison: Comparison) -> ComparisonFacts:
     """Compute all that is shown of a comparison."""
     methods = _methods(comparison)
-    order = [method.name for method in methods]
-    lines = str(comparison).splitlines()
-    best = next((line for line in lines if line.startswith("By ")), lines[0])
-    return ComparisonFacts(
-        answer=best,
-        sentences=tuple(line for line in lines if line != best),
-        validators=comparison.validators,
-        score_kind=f"held-out {comparison.metric}".replace("_", " "),
-        greater_is_better=comparison.greater_is_better,
-        n_folds=comparison.n_folds,
-        methods=methods,
-        curves={
-            validator: tuple(
-                sorted(comparison.curves(validator), key=lambda each: order.index(each.method))
-            )
-            for validator in comparison.validators
-        },
-        tests=_tests(comparison, order),
-        failures=_failures(comparison),
-        settings={
-            "Target": comparison.target_type,
-            "Folds": f"{comparison.n_folds}; features are selected inside each of them",
-            "Sizes": ", ".join(map(str, comparison.sizes)) or "the methods' own",
-            "Seed": str(comparison.seed),
-            "Versions": ", ".join(f"{key} {value}" for key, value in comparison.versions.items()),
-        },
-        parameters=comparison.parameters,
+    tests: list[PairedTest] = []
+    # for each validator the best-ranked method with a number of its own against all others
+    for validator in comparison.validators:
+        made = (comparison.paired_tests(validator, against=best.name) for best in methods)
+        tests += next((each for each in made if each), ())
+    messages: dict[tuple[str, str], list[str]] = {}
+    for trial in comparison.failures:
+        messages.setdefault((trial.method, trial.status.value), []).append(trial.message)
+    failures = tuple(
+        {"method": name, "status": status, "n_folds": len(all_), "message": shortened(all_[0])}
+        for (name, status), all_ in messages.items()
     )
+    lines = str(comparison).splitlines()
+    best_line = next((line for line in lines if line.startswith("By ")), lines[0])
+    others = tuple(line for line in lines if line != best_line)
+    return ComparisonFacts(comparison, best_line, others, methods, tuple(tests), failures)
 
 
 def _methods(comparison: Comparison) -> tuple[MethodFacts, ...]:
@@ -138,42 +112,19 @@ def _methods(comparison: Comparison) -> tuple[MethodFacts, ...]:
     found = []
     for name in comparison.methods:
         own = {c.validator: c.own for c in curves if c.method == name and c.own is not None}
-        scores = {v: (point.score.mean, point.score.standard_error) for v, point in own.items()}
+        scores = {validator: point.score for validator, point in own.items()}
         count = next((point.n_features for point in own.values()), math.nan)
         rank = rank_of.get(name, math.nan)
         found.append(MethodFacts(name, rank, count, scores, agreement[name], seconds[name]))
     return tuple(sorted(found, key=lambda each: (math.isnan(each.rank), each.rank)))
 
 
-def _tests(comparison: Comparison, order: list[str]) -> tuple[PairedTest, ...]:
-    """For each validator the best-ranked method with a number of its own against all others."""
-    tests: list[PairedTest] = []
-    for validator in comparison.validators:
-        made = (comparison.paired_tests(validator, against=best) for best in order)
-        tests += next((each for each in made if each), ())
-    return tuple(tests)
-
-
-def _failures(comparison: Comparison) -> tuple[Failure, ...]:
-    found: dict[tuple[str, str], list[str]] = {}
-    for trial in comparison.failures:
-        found.setdefault((trial.method, trial.status.value), []).append(trial.message)
-    return tuple(
-        Failure(method, status, len(messages), shortened(messages[0]))
-        for (method, status), messages in found.items()
-    )
-
-
 def _cell(value: float, text: str) -> Cell:
-    return (NONE, math.inf) if math.isnan(value) else (text, value)
+    return ("\N{EN DASH}", math.inf) if math.isnan(value) else (text, value)
 
 
-def _score_cell(score: tuple[float, float] | None) -> Cell:
-    if score is None:
-        return NONE, math.inf
-    mean, error = score
-    words = "" if math.isnan(error) else f" ± {format_score(error)}"
-    return f"{format_score(mean)}{words}", mean
+def _score_cell(score: Score | None) -> Cell:
+    return _cell(math.nan if score is None else score.mean, rendering.score_with_error(score))
 
 
 # ---- figures --------------------------------------------------------------------------------
@@ -181,87 +132,38 @@ def _score_cell(score: tuple[float, float] | None) -> Cell:
 
 def comparison_figures(facts: ComparisonFacts) -> dict[str, Figure]:
     """All figures of the comparison, by the end of the id of their element."""
-    drawn = {f"curves{at}": curves_figure(facts, v) for at, v in enumerate(facts.validators)}
+    validators = enumerate(facts.comparison.validators)
+    drawn = {f"curves{at}": curves_figure(facts, validator) for at, validator in validators}
     return drawn | {"seconds": seconds_figure(facts), "stability": stability_figure(facts)}
 
 
 def curves_figure(facts: ComparisonFacts, validator: str) -> Figure:
     """Score against number of features by one validator, a line for each method."""
-    position = {method.name: at for at, method in enumerate(facts.methods)}
-    data, sizes = [], [1.0]
-    for curve in facts.curves[validator]:
-        data += _traces(facts, curve, position[curve.method])
-        points = curve.points if curve.own is None else (*curve.points, curve.own)
-        sizes += [point.n_features for point in points]
-    return with_legend(data, layout("number of features", facts.score_kind, sizes[1:] or sizes))
-
-
-def seconds_figure(facts: ComparisonFacts) -> Figure:
-    """The median seconds of a selection, a bar for each method."""
-    known = [(_label(each), each.timing.median) for each in facts.methods]
-    known = [(name, seconds) for name, seconds in known if math.isfinite(seconds)]
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "y": [name for name, _ in known],
-        "x": [number(seconds) for _, seconds in known],
-        "hovertext": [f"{name}: {seconds:.3g} s" for name, seconds in known],
-        "hoverinfo": "text",
-        "marker": {"color": "var(--line)"},
-    }
-    drawn = _rows_layout("seconds per fold, median", len(known))
-    values = [seconds for _, seconds in known if seconds > 0]
-    if values and max(values) > LOG_FROM * min(values):
-        drawn["xaxis"]["type"] = "log"
-    return {"data": [bars], "layout": drawn}
-
-
-def stability_figure(facts: ComparisonFacts) -> Figure:
-    """Nogueira's stability of each method with its confidence interval."""
-    known = [(_label(each), each.agreement) for each in facts.methods]
-    known = [(name, each) for name, each in known if math.isfinite(each.index)]
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "y": [name for name, _ in known],
-        "x": [number(each.index) for _, each in known],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [number(each.high - each.index) for _, each in known],
-            "arrayminus": [number(each.index - each.low) for _, each in known],
-            "color": "var(--soft)",
-        },
-        "hovertext": [f"{name}: {each}" for name, each in known],
-        "hoverinfo": "text",
-        "marker": {"color": "var(--line)", "size": 10},
-    }
-    return {"data": [points], "layout": _rows_layout("stability over folds", len(known))}
-
-
-def _traces(facts: ComparisonFacts, curve: Curve, at: int) -> list[dict[str, Any]]:
-    colour, dash = f"var(--g{at % N_COLOURS})", DASHES[at // N_COLOURS % len(DASHES)]
-    name = as_text(short(curve.method))
-    common = {"type": "scatter", "legendgroup": str(at), "name": name, "hoverinfo": "text"}
-    traces = []
-    if curve.points:
+    curves = {curve.method: curve for curve in facts.comparison.curves(validator)}
+    data, sizes = [], []
+    for at, method in enumerate(facts.methods):
+        curve, look = curves[method.name], divmod(at, figures.N_COLOURS)
+        colour, dash = f"var(--g{look[1]})", DASHES[look[0] % len(DASHES)]
         line = {"mode": "lines+markers", "line": {"color": colour, "dash": dash, "width": 2}}
-        traces.append(common | line | _values(facts, name, curve.points))
-    if curve.own is not None:
-        star = {"symbol": "star", "size": 13, "color": colour}
-        own = {"mode": "markers", "marker": star, "showlegend": not curve.points}
-        traces.append(common | own | _values(facts, name, (curve.own,)))
-    return traces
+        star = {"mode": "markers", "marker": {"symbol": "star", "size": 13, "color": colour}}
+        own = () if curve.own is None else (curve.own,)
+        traces = [_trace(facts, method.name, curve.points) | line] if curve.points else []
+        if own:
+            traces.append(_trace(facts, method.name, own) | star)
+            traces[-1]["showlegend"] = not curve.points
+        data += [trace | {"legendgroup": str(at)} for trace in traces]
+        sizes += [point.n_features for point in (*curve.points, *own)]
+    return figures.with_legend(data, figures.layout("number of features", facts.score_kind, sizes))
 
 
-def _values(facts: ComparisonFacts, name: str, points: tuple[Point, ...]) -> dict[str, Any]:
-    errors = [number(point.score.standard_error) or 0.0 for point in points]
-    return {
-        "x": [number(point.n_features) for point in points],
-        "y": [number(point.score.mean) for point in points],
-        "error_y": {"type": "data", "array": errors, "thickness": 1, "width": 2},
-        "hovertext": [_hover(facts, name, point) for point in points],
-    }
+def _trace(facts: ComparisonFacts, method: str, points: tuple[Point, ...]) -> dict[str, Any]:
+    name = as_text(short(method))
+    sizes, scores = zip(*((point.n_features, point.score) for point in points), strict=True)
+    hover = [_hover(facts, name, point) for point in points]
+    errors = [number(score.standard_error) or 0.0 for score in scores]
+    bars = {"type": "data", "array": errors, "thickness": 1, "width": 2}
+    means = [score.mean for score in scores]
+    return figures.scatter("", sizes, means, hover, name=name, error_y=bars)
 
 
 def _hover(facts: ComparisonFacts, name: str, point: Point) -> str:
@@ -271,13 +173,49 @@ def _hover(facts: ComparisonFacts, name: str, point: Point) -> str:
     return f"<b>{name}</b><br>{size}<br>{score}"
 
 
+def seconds_figure(facts: ComparisonFacts) -> Figure:
+    """The median seconds of a selection, a bar for each method."""
+    known = [(_label(each), each.timing.median) for each in facts.methods]
+    known = [(name, seconds) for name, seconds in known if math.isfinite(seconds)]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "hovertext": [f"{name}: {seconds:.3g} s" for name, seconds in known],
+        "marker": {"color": "var(--line)"},
+    }
+    figure = _by_method(known, bars, "seconds per fold, median")
+    values = [seconds for _, seconds in known if seconds > 0]
+    if values and max(values) > figures.LOG_FROM * min(values):
+        figure["layout"]["xaxis"]["type"] = "log"
+    return figure
+
+
+def stability_figure(facts: ComparisonFacts) -> Figure:
+    """Nogueira's stability of each method with its confidence interval."""
+    known = [(_label(each), each.agreement) for each in facts.methods]
+    known = [(name, each) for name, each in known if math.isfinite(each.index)]
+    above = [number(each.high - each.index) for _, each in known]
+    below = [number(each.index - each.low) for _, each in known]
+    interval = {"type": "data", "symmetric": False, "array": above, "arrayminus": below}
+    points = {
+        "type": "scatter",
+        "mode": "markers",
+        "error_x": {**interval, "color": "var(--soft)"},
+        "hovertext": [f"{name}: {each}" for name, each in known],
+        "marker": {"color": "var(--line)", "size": 10},
+    }
+    return _by_method([(name, each.index) for name, each in known], points, "stability over folds")
+
+
 def _label(method: MethodFacts) -> str:
     return as_text(short(method.name, 16))
 
 
-def _rows_layout(title: str, n_rows: int) -> dict[str, Any]:
-    drawn = layout(title, "", [1.0])
-    drawn["height"] = 90 + ROW_HEIGHT * max(n_rows, 1)
+def _by_method(known: list[tuple[str, float]], trace: dict[str, Any], title: str) -> Figure:
+    """A value for each method, in rows."""
+    trace |= {"y": [name for name, _ in known], "x": [number(value) for _, value in known]}
+    drawn = figures.layout(title, "", [1.0])
+    drawn["height"] = 90 + ROW_HEIGHT * max(len(known), 1)
     drawn["xaxis"]["rangemode"] = "tozero"
     drawn["yaxis"] |= {"autorange": "reversed", "type": "category", "ticksuffix": " "}
-    return drawn
+    return {"data": [trace | {"hoverinfo": "text"}], "layout": drawn}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from secateur.path.cutting import require_steps
 from secateur.path.step import format_features
 from secateur.report.figures import best_at_each
 from secateur.report.sentences import kind_words
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 AXES = ("n_features", "cost", "penalty")
 
 
+@dataclass(eq=False, repr=False)
 class SelectionPathDisplay:
     """Score against number of features, cost or penalty, with the cut marked.
 
@@ -32,15 +34,13 @@ class SelectionPathDisplay:
     selection : Selection or None, default=None
         The step that is marked; none by default.
     all_features : Score or None, default=None
-        How well all features together do: a dashed line.
+        The score of all features: a dashed line.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-    line_ : matplotlib Line2D
-        Through the best step at each place.
-    points_ : matplotlib PathCollection
-        All steps.
+    line_, points_ : matplotlib Line2D and PathCollection
+        Through the best step at each place, and all steps.
     band_ : matplotlib artist or None
         One standard error to either side of the line; None where it is unknown.
     cut_ : matplotlib PathCollection or None
@@ -57,27 +57,14 @@ class SelectionPathDisplay:
     'number of features'
     """
 
-    def __init__(
-        self,
-        path: SelectionPath,
-        *,
-        selection: Selection | None = None,
-        all_features: Score | None = None,
-    ) -> None:
-        self.path = path
-        self.selection = selection
-        self.all_features = all_features
+    path: SelectionPath
+    _: KW_ONLY
+    selection: Selection | None = None
+    all_features: Score | None = None
 
     @classmethod
     def from_estimator(cls, estimator: Any, **options: Any) -> SelectionPathDisplay:
-        """Draw the path of a fitted selector and mark what it chose.
-
-        Parameters
-        ----------
-        estimator : fitted selector of secateur
-        **options
-            As for ``from_path``, without ``selection``.
-        """
+        """Draw the path of a fitted selector and mark what it chose; options as `from_path`."""
         path = getattr(estimator, "path_", None)
         if not isinstance(path, SelectionPath):
             raise InputTypeError(
@@ -120,7 +107,7 @@ class SelectionPathDisplay:
         line_kw: dict[str, Any] | None = None,
         cut_kw: dict[str, Any] | None = None,
     ) -> SelectionPathDisplay:
-        """Draw.
+        """Draw, and return the display.
 
         Parameters
         ----------
@@ -132,87 +119,67 @@ class SelectionPathDisplay:
             For the legend; that of the algorithm by default.
         line_kw, cut_kw : dict, default=None
             Further options of the line and of the ring.
-
-        Returns
-        -------
-        SelectionPathDisplay
-            Itself.
         """
-        require_steps(self.path)
-        places = self._places(x)
-        values, label = self._values()
+        path = self.path
+        require_steps(path)
+        places, x_label = self._places(x)
+        values, label = np.array([step.objective for step in path]), "training objective"
+        score = next((step.score for step in path if step.score), None)
+        if score is not None:
+            values, label = path.scores, kind_words(score)
         if ax is None:
-            ax = _pyplot().subplots()[1]
+            ax = _new_axes()
         self.ax_ = ax
         self.figure_ = ax.figure
-        best = best_at_each(places, values, greater_is_better=self._is_greater_better())
-        options = {"label": name or self.path.algorithm, "zorder": 2, **(line_kw or {})}
+        is_greater_better = score is not None and score.greater_is_better
+        best = best_at_each(places, values, greater_is_better=is_greater_better)
+        options = {"label": name or path.algorithm, "zorder": 2, **(line_kw or {})}
         self.line_: Any = ax.plot(places[best], values[best], **options)[0]
         colour = self.line_.get_color()
         self.points_ = ax.scatter(places, values, s=18, color=colour, zorder=2)
-        self.band_ = self._draw_band(places, values, best, colour)
-        self.cut_ = self._draw_cut(places, values, cut_kw)
+        self.band_ = self.cut_ = None
+        errors = path.standard_errors[best]
+        if np.isfinite(errors).any():
+            low, high = values[best] - errors, values[best] + errors
+            look = {"color": colour, "alpha": 0.18, "lw": 0, "zorder": 1}
+            self.band_ = ax.fill_between(places[best], low, high, **look)
+        if self.selection is not None:
+            at, count = [self.selection.index], format_features(self.selection.n_features)
+            ring: dict[str, Any] = {
+                "s": 160,
+                "facecolors": "none",
+                "edgecolors": "C1",
+                "linewidths": 2,
+            }
+            ring |= {"zorder": 3, "label": f"cut: {count}", **(cut_kw or {})}
+            self.cut_ = ax.scatter(places[at], values[at], **ring)
         if self.all_features is not None:
             ax.axhline(self.all_features.mean, ls="--", lw=1, color="0.5", label="all features")
-        ax.set(xlabel=self._x_label(x), ylabel=label)
+        ax.set(xlabel=x_label, ylabel=label)
         ax.legend()
         return self
 
-    def _places(self, x: str) -> FloatArray:
-        if x not in AXES:
-            raise ParameterError(f"'x' must be one of {AXES}. Got {x!r}. Use 'n_features'.")
+    def _places(self, x: str) -> tuple[FloatArray, str]:
+        """The steps along an axis, and its label."""
+        path = self.path
+        if x == "n_features":
+            return path.n_features.astype(np.float64), "number of features"
         if x == "cost":
-            places = self.path.costs
+            places, label = path.costs, f"cost ({path.cost_unit})" if path.cost_unit else "cost"
         elif x == "penalty":
-            places = np.array([step.penalty for step in self.path])
+            places, label = np.array([step.penalty for step in path]), path.penalty_name
         else:
-            places = self.path.n_features.astype(np.float64)
+            raise ParameterError(f"'x' must be one of {AXES}. Got {x!r}. Use 'n_features'.")
         if not np.isfinite(places).any():
-            raise ParameterError(
-                f"A path can only be drawn against what it knows. Got no {x} in any step. "
-                "Use x='n_features'."
-            )
-        return places
-
-    def _values(self) -> tuple[FloatArray, str]:
-        score = next((step.score for step in self.path if step.score), None)
-        if score is not None:
-            return self.path.scores, kind_words(score)
-        return np.array([step.objective for step in self.path]), "training objective"
-
-    def _is_greater_better(self) -> bool:
-        return any(step.score is not None and step.score.greater_is_better for step in self.path)
-
-    def _x_label(self, x: str) -> str:
-        unit = f" ({self.path.cost_unit})" if self.path.cost_unit else ""
-        return {
-            "n_features": "number of features",
-            "cost": f"cost{unit}",
-            "penalty": self.path.penalty_name,
-        }[x]
-
-    def _draw_band(self, x: FloatArray, y: FloatArray, at: IntArray, colour: Any) -> Any:
-        standard_errors = self.path.standard_errors[at]
-        if not np.isfinite(standard_errors).any():
-            return None
-        low, high = y[at] - standard_errors, y[at] + standard_errors
-        return self.ax_.fill_between(x[at], low, high, color=colour, alpha=0.18, lw=0, zorder=1)
-
-    def _draw_cut(self, x: FloatArray, y: FloatArray, options: dict[str, Any] | None) -> Any:
-        if self.selection is None:
-            return None
-        at = self.selection.index
-        label = f"cut: {format_features(self.selection.n_features)}"
-        ring = {"s": 160, "facecolors": "none", "edgecolors": "C1", "linewidths": 2, "zorder": 3}
-        return self.ax_.scatter(x[[at]], y[[at]], **{**ring, "label": label, **(options or {})})
+            raise ParameterError(f"'x' must be known. Got no {x} in any step. Use 'n_features'.")
+        return places, label
 
 
-def _pyplot() -> Any:
+def _new_axes() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise MissingDependencyError(
-            "A plot needs matplotlib. Got no such package. "
-            "Install it with 'pip install \"secateur[plot]\"'."
+            "A plot needs matplotlib. Install it with 'pip install \"secateur[plot]\"'."
         ) from error
-    return plt
+    return plt.subplots()[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,19 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A histogram of one feature for each group of the target.
+    """A histogram of one feature; `counts` and `missing` count rows for each group of the target.
 
-    Parameters
-    ----------
-    labels : tuple of str
-        The values, where there are few of them or they are categories; else empty.
-    edges : tuple of float
-        The edges of the bins, one more than bins; empty where there are labels. Values beyond the
-        ends are counted in the outer bins.
-    counts : tuple of tuple of int
-        For each group of the target, the rows in each bin.
-    missing : tuple of int
-        For each group of the target, the rows with a missing value.
+    `labels` are the values where there are few of them or they are categories, else the bins have
+    `edges`; values beyond the ends are counted in the outer bins.
     """
 
     labels: tuple[str, ...]
@@ -41,17 +32,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Substitute:
-    """A correlated feature that folds selected in place of an unstable one.
-
-    Parameters
-    ----------
-    feature, other : int
-        The unstable feature of the step, and the one that other folds selected instead.
-    correlation : float
-        Between the two, from -1 to 1.
-    n_folds : int
-        Folds that selected the other and not the feature.
-    """
+    """A correlated feature `other` that `n_folds` folds selected in place of an unstable one."""
 
     feature: int
     other: int
@@ -63,15 +44,8 @@ class Substitute:
 class StepEvidence:
     """What the data say of one step, aligned with the order of entry.
 
-    Parameters
-    ----------
-    paid : tuple of float
-        The marginal cost of each feature when it entered; empty without costs.
-    frequency : tuple of float
-        The share of the folds that selected each feature at the matching step; empty without
-        folds.
-    substitutes : tuple of Substitute
-        For unstable features, where other folds selected a correlated one.
+    `paid` is the marginal cost of each feature when it entered, `frequency` the share of the folds
+    that selected it at the matching step; empty without costs and without folds.
     """
 
     paid: tuple[float, ...] = ()
@@ -93,16 +67,11 @@ class Evidence(codec.Saved):
     ----------
     n_rows, n_sampled : int
         Rows of the table, and how many of them were sampled.
-    target_type : str
-        ``"classification"`` or ``"regression"``.
-    target_groups : tuple of str
-        The classes, or the thirds of a numeric target.
-    target_counts : tuple of int
-        Sampled rows in each group.
-    features : tuple of int
-        The features described, selected ones first.
-    distributions : tuple of Distribution
-        Aligned with `features`.
+    target_type : {"classification", "regression"}
+    target_groups, target_counts : tuple of str, tuple of int
+        The classes or the thirds of a numeric target, and the sampled rows in each.
+    features, distributions : tuple of int, tuple of Distribution
+        The features described, selected ones first, and their histograms.
     association : tuple of tuple of float
         Between each two of `features`, from -1 to 1; NaN for constants. Pearson's correlation
         between numeric features; the correlation ratio or Cramér's V where one is categorical.
@@ -110,22 +79,17 @@ class Evidence(codec.Saved):
         For each of `features` the columns of the whole table most correlated with it, best first.
     steps : tuple of StepEvidence
         One for each step of the path.
-    costs : mapping of int to float
-        The cost of each feature of the path alone; empty without costs.
-    groups : mapping of int to tuple of str
-        The names of the feature groups of the features of the path that have any.
-    grid_shape : tuple of int
-        The shape of the grid, where features are cells such as pixels; else empty.
-    backdrop : tuple of float
-        The mean of each cell of the grid, from 0 to 1; empty without a grid.
+    costs, groups : mapping of int to float, mapping of int to tuple of str
+        The cost alone and the names of the feature groups of features of the path, where known.
+    grid_shape, backdrop : tuple of int, tuple of float
+        The shape of the grid, where features are cells such as pixels, and the mean of each cell
+        from 0 to 1; else empty.
     cost_of_all : float
         Cost of all features together; NaN without costs.
     n_folds : int
         Folds behind the frequencies.
-    all_features : Score or None
-        The score of all features, on the same rows.
-    all_features_model : str
-        The model behind that score.
+    all_features, all_features_model : Score or None, str
+        The score of all features on the same rows, and the model behind it.
     """
 
     _format: ClassVar[codec.Format] = codec.Format(
@@ -151,38 +115,36 @@ class Evidence(codec.Saved):
     all_features_model: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "costs", MappingProxyType(dict(self.costs)))
-        object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
+        for name in ("costs", "groups"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @classmethod
     def _upgraded(cls, document: dict[str, Any]) -> dict[str, Any]:
         """Version 1 had lists for small records, null for NaN, and older names."""
-        distribution = ("labels", "edges", "counts", "missing")
-        substitute = ("feature", "other", "correlation", "n_folds")
-        steps = document["steps"]
+        steps, associations = document["steps"], document["association"]
         substitutes = document.get("stand_ins", [()] * len(steps))
         cost_of_all = document["cost_of_all"]
         return {
             **document,
             "target_type": document["task"],
-            "distributions": [_record(distribution, each) for each in document["distributions"]],
-            "association": [
-                ["nan" if r is None else r for r in row] for row in document["association"]
-            ],
+            "distributions": [_record(Distribution, each) for each in document["distributions"]],
+            "association": [["nan" if r is None else r for r in row] for row in associations],
             "steps": [
-                {
-                    "paid": paid,
-                    "frequency": frequency,
-                    "substitutes": [_record(substitute, each) for each in others],
-                }
-                for (paid, frequency), others in zip(steps, substitutes, strict=True)
+                _record(StepEvidence, (*step, [_record(Substitute, each) for each in others]))
+                for step, others in zip(steps, substitutes, strict=True)
             ],
             "cost_of_all": "nan" if cost_of_all is None else cost_of_all,
         }
 
 
-def _record(names: tuple[str, ...], values: Any) -> dict[str, Any]:
-    return dict(zip(names, values, strict=True))
+def _record(kind: Any, values: Any) -> dict[str, Any]:
+    return dict(zip((each.name for each in fields(kind)), values, strict=True))
+
+
+def step_evidence(evidence: Evidence | None, index: int) -> StepEvidence:
+    """What the data say of step `index`; nothing without evidence."""
+    known = evidence is not None and evidence.steps
+    return known[index] if known else StepEvidence()
 
 
 def load_evidence(file: str | os.PathLike[str]) -> Evidence | None:

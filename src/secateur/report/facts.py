@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from secateur.exceptions import ParameterError, SecateurError
 from secateur.path import Selection, SelectionPath, Step
-from secateur.path.step import format_features, thawed_json
-from secateur.report.evidence import Evidence, StepEvidence
-from secateur.report.sentences import (
-    answer,
-    has_costs,
-    kind_words,
-    natural_key,
-    substitute_words,
-    unstable_sentence,
-)
-from secateur.typing import FloatArray, IntArray
+from secateur.path.step import format_features
+from secateur.report import sentences
+from secateur.report.evidence import Evidence, step_evidence
+from secateur.typing import FloatArray
 
 MAX_STEPS = 300
 MAX_CELLS = 20_000
 MAX_LISTED = 500
 MAX_ROWS = 800
-MIN_ROWS = 50
-"""Rows of the table of one path, however many paths share the page."""
+MIN_ROWS = 50  # of the table of one path, however many paths share the page
 
 RULES = {"one_se": "One standard error", "best": "Best score", "elbow": "Elbow"}
 
@@ -52,15 +43,19 @@ class Entry:
     selection: Selection | None = None
     evidence: Evidence | None = None
 
+    @property
+    def cut(self) -> Selection:
+        """The selection; the cut by one standard error where there is none."""
+        return self.path.cut() if self.selection is None else self.selection
+
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
     """One step that can be chosen; sequences are aligned, in order of entry.
 
-    `rows` are positions in ``EntryFacts.features``; `gain` is each feature's share of all weight of
-    the step; `place` counts entries from 1. The `n_unlisted` features of least weight are not
-    listed. `unstable` names the features that few folds selected, `substitutes` what those folds
-    selected instead.
+    `rows` are positions in ``EntryFacts.features``, `place` counts entries from 1, `gain` is a
+    share of all weight. `unstable` names features that few folds selected, `substitutes` what
+    those folds selected instead. The `n_unlisted` features of least weight are not listed.
     """
 
     index: int
@@ -98,11 +93,7 @@ class FeatureFacts:
 
 @dataclass(frozen=True, slots=True)
 class EntryFacts:
-    """All that is shown of one path.
-
-    `steps` are those that can be chosen, the smallest first; `cut` and `rules` are positions in
-    them.
-    """
+    """All that is shown of one path; `cut` and `rules` are positions in `steps`."""
 
     title: str
     path: SelectionPath
@@ -129,67 +120,47 @@ class EntryFacts:
             for row, paid in zip(step.rows, step.paid, strict=False)
         )
 
-    @property
-    def python_call(self) -> str:
-        """Python code that computes such a path, as far as parameters are plain values."""
-        name = self.path.algorithm
-        given = [f"    {key}={_literal(value)}," for key, value in self.path.parameters.items()]
-        lines = [f"from secateur import {name}", "", f"selector = {name}(", *given, ")"]
-        return "\n".join([*lines, "selector.fit(X, y)"])
-
 
 def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
-    """Compute all that is shown of one path.
-
-    Parameters
-    ----------
-    entry : Entry
-    n_entries : int, default=1
-        How many paths share the limits of the page.
-    """
-    path, evidence = entry.path, entry.evidence
+    """Compute all that is shown of one path; `n_entries` paths share the limits of the page."""
     _check(entry)
-    selection = path.cut() if entry.selection is None else entry.selection
+    path, evidence, selection = entry.path, entry.evidence, entry.cut
     cuts = _cuts_by_rule(path)
     kept = _kept_steps(path, {selection.index, *(cut.index for cut in cuts.values())}, n_entries)
-    listed = {index: _listed_places(path[index]) for index in kept}
+    # positions in the order of entry: all, or those of largest gain
+    by_gain = {index: np.argsort(-gains(path[index]), kind="stable") for index in kept}
+    listed = {index: sorted(places[:MAX_LISTED].tolist()) for index, places in by_gain.items()}
     shown = _shown_features(path, listed, selection.index, n_entries)
     # where two rules choose one step, the first rule counts, and the selection before all
     reasons = {cut.index: cut.sentence for cut in reversed(cuts.values())}
     reasons[selection.index] = selection.sentence
-    position = {index: at for at, index in enumerate(kept)}
     score = next((step.score for step in path if step.score), None)
     return EntryFacts(
         title=entry.title,
         path=path,
-        score_kind="" if score is None else kind_words(score),
+        score_kind="" if score is None else sentences.kind_words(score),
         greater_is_better=bool(score and score.greater_is_better),
-        has_costs=has_costs(path),
-        cut=position[selection.index],
-        rules={name: position[cut.index] for name, cut in cuts.items()},
-        steps=tuple(
-            _step_facts(path, index, listed[index], shown, reasons, evidence) for index in kept
-        ),
+        has_costs=sentences.has_costs(path),
+        cut=kept.index(selection.index),
+        rules={name: kept.index(cut.index) for name, cut in cuts.items()},
+        steps=tuple(_step_facts(path, at, listed[at], shown, reasons, evidence) for at in kept),
         features=tuple(_feature_facts(path, feature, evidence) for feature in shown),
         evidence=evidence,
     )
 
 
 def _check(entry: Entry) -> None:
-    path, evidence = entry.path, entry.evidence
+    path, known = entry.path, () if entry.evidence is None else entry.evidence.steps
     if len(path) == 0:
         raise ParameterError(
             f"A page needs paths with steps. Got none in {entry.title!r} ({path.stop_reason}). "
             "Leave this path out, or fit again with looser limits."
         )
-    if evidence is None or not evidence.steps:
-        return
-    fits = len(evidence.steps) == len(path) and all(
-        len(each) in {0, step.n_features}
-        for known, step in zip(evidence.steps, path, strict=True)
-        for each in (known.paid, known.frequency)
+    fits = len(known) == len(path) and all(
+        {len(each.paid), len(each.frequency)} <= {0, step.n_features}
+        for each, step in zip(known, path, strict=True)
     )
-    if not fits:
+    if known and not fits:
         raise ParameterError(
             f"The evidence must be of the same path. Got that of another one in {entry.title!r}. "
             "Gather it again for this path."
@@ -203,10 +174,8 @@ def _cuts_by_rule(path: SelectionPath) -> dict[str, Selection]:
     """The cut by each rule that applies to the path."""
     found = {}
     for name in RULES if path.has_scores else ():
-        try:
+        with suppress(SecateurError):
             found[name] = path.cut(name)
-        except SecateurError:
-            continue
     return found
 
 
@@ -223,20 +192,15 @@ def _kept_steps(path: SelectionPath, needed: set[int], n_entries: int) -> list[i
     return sorted(kept, key=lambda index: (path[index].n_features, index))
 
 
-def _listed_places(step: Step) -> IntArray:
-    """Positions in ``step.order`` of the listed features: all, or those of largest weight."""
-    if step.n_features <= MAX_LISTED:
-        return np.arange(step.n_features)
-    return np.sort(np.argsort(-_weight_in_order(step), kind="stable")[:MAX_LISTED])
-
-
-def _weight_in_order(step: Step) -> FloatArray:
+def gains(step: Step) -> FloatArray:
+    """Each feature's share of all weight of the step, in order of entry."""
     weight: FloatArray = np.abs(step.weight[np.searchsorted(step.support, step.order)])
-    return weight
+    total = float(weight.sum())
+    return weight / total if total > 0 else np.zeros(len(weight))
 
 
 def _shown_features(
-    path: SelectionPath, listed: Mapping[int, IntArray], cut: int, n_entries: int
+    path: SelectionPath, listed: Mapping[int, list[int]], cut: int, n_entries: int
 ) -> dict[int, int]:
     """The features of the table and their rows: those of the cut, then the others by entry."""
     features = np.concatenate([path[index].order[listed[index]] for index in (cut, *listed)])
@@ -251,18 +215,16 @@ def _shown_features(
 def _step_facts(
     path: SelectionPath,
     index: int,
-    listed: IntArray,
+    listed: list[int],
     rows: Mapping[int, int],
     reasons: Mapping[int, str],
     evidence: Evidence | None,
 ) -> StepFacts:
-    step = path[index]
-    order = step.order.tolist()
-    at = [place for place in listed.tolist() if order[place] in rows]
-    weight = _weight_in_order(step)
-    total = float(weight.sum())
-    known = evidence.steps[index] if evidence is not None and evidence.steps else StepEvidence()
-    instead = {each.feature: substitute_words(path, each) for each in reversed(known.substitutes)}
+    step, known = path[index], step_evidence(evidence, index)
+    order, gain = step.order.tolist(), gains(step).tolist()
+    at = [place for place in listed if order[place] in rows]
+    words = sentences.substitute_words
+    instead = {each.feature: words(path, each) for each in reversed(known.substitutes)}
     return StepFacts(
         index=index,
         n_features=step.n_features,
@@ -271,28 +233,27 @@ def _step_facts(
         score=math.nan if step.score is None else step.score.mean,
         standard_error=math.nan if step.score is None else step.score.standard_error,
         penalty=step.penalty,
-        label=_label(path, index),
-        answer=answer(path, index, evidence),
+        label=_label(path, step),
+        answer=sentences.answer(path, index, evidence),
         reason=reasons.get(index, f"Step {index + 1} of {len(path)}, chosen by hand."),
-        unstable=unstable_sentence(path, index, known),
+        unstable=sentences.unstable_sentence(path, index, known),
         entered=path.entered(index),
         left=path.left(index),
         rows=tuple(rows[order[place]] for place in at),
         place=tuple(place + 1 for place in at),
-        gain=tuple(float(weight[place]) / total if total > 0 else 0.0 for place in at),
+        gain=tuple(gain[place] for place in at),
         paid=tuple(known.paid[place] for place in at) if known.paid else (),
         frequency=tuple(known.frequency[place] for place in at) if known.frequency else (),
         substitutes=tuple(instead.get(order[place], "") for place in at) if instead else (),
         tasks={
             task: tuple(rows[f] for f in step.supports[task].tolist() if f in rows)
-            for task in sorted(step.supports, key=natural_key)
+            for task in sorted(step.supports, key=sentences.natural_key)
         },
     )
 
 
-def _label(path: SelectionPath, index: int) -> str:
+def _label(path: SelectionPath, step: Step) -> str:
     """The size of a step, and its penalty where several steps have that size."""
-    step = path[index]
     size = format_features(step.n_features)
     is_single = int((path.n_features == step.n_features).sum()) == 1
     if is_single or not math.isfinite(step.penalty):
@@ -301,16 +262,7 @@ def _label(path: SelectionPath, index: int) -> str:
 
 
 def _feature_facts(path: SelectionPath, feature: int, evidence: Evidence | None) -> FeatureFacts:
-    name = path.feature_names[feature]
-    if evidence is None:
-        return FeatureFacts(feature, name, math.nan, (), -1)
-    known = evidence.features.index(feature) if feature in evidence.features else -1
-    cost = evidence.costs.get(feature, math.nan)
-    return FeatureFacts(feature, name, cost, evidence.groups.get(feature, ()), known)
-
-
-def _literal(value: Any) -> str:
-    plain = thawed_json(value)
-    if isinstance(plain, float) and not math.isfinite(plain):
-        return f'float("{plain}")'
-    return json.dumps(plain) if isinstance(plain, str) else repr(plain)
+    known = Evidence(0, 0, "") if evidence is None else evidence
+    position = known.features.index(feature) if feature in known.features else -1
+    cost, groups = known.costs.get(feature, math.nan), known.groups.get(feature, ())
+    return FeatureFacts(feature, path.feature_names[feature], cost, groups, position)

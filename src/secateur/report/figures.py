@@ -1,7 +1,6 @@
 """Figures as data: plotly's as plain dicts, histograms as SVG paths.
 
-Colours are names of CSS variables, so that light and dark themes work. plotly itself is not needed:
-the page contains its script.
+Colours are names of CSS variables, for light and dark themes; the page has the script of plotly.
 """
 
 from __future__ import annotations
@@ -24,24 +23,25 @@ Figure = dict[str, Any]
 HEIGHT = 340
 # Where sizes span more than this factor, the axis is logarithmic.
 LOG_FROM = 40
+N_COLOURS = 8
 SVG_WIDTH, SVG_HEIGHT = 132, 34
 
 
-def score_by_size(facts: EntryFacts) -> Figure:
-    """Score against the number of features, with the standard error, the cut marked."""
+def score_curves(facts: EntryFacts) -> dict[str, Figure]:
+    """Score against number of features and, where there are costs, against cost."""
+    if not facts.score_kind:
+        return {}
     sizes = [float(step.n_features) for step in facts.steps]
-    figure = _curve(facts, sizes, "number of features")
+    drawn = {"size": _curve(facts, sizes, "number of features")}
     score = None if facts.evidence is None else facts.evidence.all_features
     if score is not None and score.is_usable:
-        label = f"all {format_features(facts.path.n_features_in)}: {format_score(score.mean)}"
-        _add_level(figure, sizes, score.mean, label)
-    return figure
-
-
-def score_by_cost(facts: EntryFacts) -> Figure:
-    """Score against cost, with the standard error, the cut marked."""
-    unit = f" ({facts.path.cost_unit})" if facts.path.cost_unit else ""
-    return _curve(facts, [step.cost for step in facts.steps], f"cost{unit}")
+        count = format_features(facts.path.n_features_in)
+        words = f"all {count}: {format_score(score.mean)}"
+        _add_level(drawn["size"], sizes, score.mean, words)
+    if facts.has_costs:
+        title = f"cost ({facts.path.cost_unit})" if facts.path.cost_unit else "cost"
+        drawn["cost"] = _curve(facts, [step.cost for step in facts.steps], title)
+    return drawn
 
 
 def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
@@ -49,33 +49,30 @@ def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
     kinds = {(each.score_kind, each.greater_is_better) for each in entries}
     if len(entries) < 2 or len(kinds) > 1 or not entries[0].score_kind:
         return None
-    data: list[dict[str, Any]] = []
+    data = []
     for at, facts in enumerate(entries):
-        sizes = [float(step.n_features) for step in facts.steps]
-        best = _best_steps(facts, sizes)
         name = as_text(short(facts.title))
-        line = _scatter(
+        sizes, scores = zip(*((step.n_features, step.score) for step in facts.steps), strict=True)
+        best = best_at_each(sizes, scores, greater_is_better=facts.greater_is_better)
+        steps = [facts.steps[each] for each in best]
+        line = scatter(
             "lines+markers",
-            [sizes[each] for each in best],
-            [facts.steps[each].score for each in best],
-            name=name,
-            line={"color": f"var(--g{at % 8})", "width": 2},
+            [step.n_features for step in steps],
+            [step.score for step in steps],
+            [f"{name}<br>{_hover(facts, step)}" for step in steps],
+            line={"color": f"var(--g{at % N_COLOURS})", "width": 2},
         )
-        line["hovertext"] = [f"{name}<br>{_hover(facts, facts.steps[each])}" for each in best]
-        data.append(line | {"hoverinfo": "text"})
-    x = [float(step.n_features) for facts in entries for step in facts.steps]
+        data.append(line | {"name": name})
+    x = [step.n_features for facts in entries for step in facts.steps]
     return with_legend(data, layout("number of features", entries[0].score_kind, x))
 
 
 def with_legend(data: list[dict[str, Any]], drawn: dict[str, Any]) -> Figure:
     """A figure with the names of its lines below."""
-    drawn |= {
-        "showlegend": True,
-        "legend": {"orientation": "h", "y": -0.28, "font": {"size": 12}},
-        "margin": {**drawn["margin"], "b": 110},
-        "height": 440,
-    }
-    return {"data": data, "layout": drawn}
+    legend = {"orientation": "h", "y": -0.28, "font": {"size": 12}}
+    margin = {**drawn["margin"], "b": 110}
+    more = {"showlegend": True, "legend": legend, "margin": margin, "height": 440}
+    return {"data": data, "layout": drawn | more}
 
 
 def best_at_each(x: npt.ArrayLike, y: npt.ArrayLike, *, greater_is_better: bool) -> IntArray:
@@ -103,98 +100,64 @@ def layout(x_title: str, y_title: str, x: Sequence[float]) -> dict[str, Any]:
     grid = {"gridcolor": "var(--rule)", "zeroline": False, "automargin": True, "fixedrange": True}
     known = [value for value in x if math.isfinite(value)]
     is_log = bool(known) and min(known) > 0 and max(known) >= LOG_FROM * min(known)
+    label = {"bgcolor": "var(--card)", "bordercolor": "var(--rule)", "align": "left"}
+    x_axis = {"title": {"text": as_text(x_title)}, "type": "log" if is_log else "linear"}
     return {
         "height": HEIGHT,
         "margin": {"l": 60, "r": 16, "t": 12, "b": 46},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "var(--text)", "size": 13, "family": "system-ui, sans-serif"},
-        "hoverlabel": {
-            "bgcolor": "var(--card)",
-            "bordercolor": "var(--rule)",
-            "font": {"color": "var(--text)"},
-            "align": "left",
-        },
+        "hoverlabel": {**label, "font": {"color": "var(--text)"}},
         "showlegend": False,
         "hovermode": "closest",
         "dragmode": False,
-        "xaxis": {
-            **grid,
-            "title": {"text": as_text(x_title)},
-            "type": "log" if is_log else "linear",
-        },
+        "xaxis": grid | x_axis,
         "yaxis": {**grid, "title": {"text": as_text(y_title)}},
     }
 
 
+def scatter(
+    mode: str, x: Sequence[float], y: Sequence[float], hover: Sequence[str] = (), **options: Any
+) -> dict[str, Any]:
+    """Points or lines, with a text for each point if it has any."""
+    shown = {"hovertext": list(hover), "hoverinfo": "text"} if hover else {"hoverinfo": "skip"}
+    values = {"x": [number(each) for each in x], "y": [number(each) for each in y]}
+    return {"type": "scatter", "mode": mode, **values, **shown, **options}
+
+
 def _curve(facts: EntryFacts, x: Sequence[float], title: str) -> Figure:
-    steps = facts.steps
-    points = _scatter(
-        "markers", x, [step.score for step in steps], marker={"color": "var(--line)", "size": 7}
-    )
-    points |= {"hovertext": [_hover(facts, step) for step in steps], "hoverinfo": "text"}
+    """All steps, the cut, a band of one standard error, and a line through the best steps."""
+    steps, scores = facts.steps, [step.score for step in facts.steps]
+    hover = [_hover(facts, step) for step in steps]
+    points = scatter("markers", x, scores, hover, marker={"color": "var(--line)", "size": 7})
     ring = {"color": "var(--accent)", "width": 3}
     marker = {"color": "rgba(0,0,0,0)", "size": 18, "line": ring}
-    cut = _scatter("markers", [x[facts.cut]], [facts.chosen.score], marker=marker)
-    best = _best_steps(facts, x)
-    line = _scatter(
-        "lines",
-        [x[at] for at in best],
-        [steps[at].score for at in best],
-        line={"color": "var(--line)", "width": 2},
-    )
-    drawn = layout(title, facts.score_kind or "score", x)
-    return {"data": [points, cut, _band(facts, x, best), line], "layout": drawn}
-
-
-def _scatter(mode: str, x: Sequence[float], y: Sequence[float], **options: Any) -> dict[str, Any]:
-    values = {"x": [number(each) for each in x], "y": [number(each) for each in y]}
-    return {"type": "scatter", "mode": mode, "hoverinfo": "skip", **values, **options}
-
-
-def _best_steps(facts: EntryFacts, x: Sequence[float]) -> list[int]:
-    scores = [step.score for step in facts.steps]
-    best = best_at_each(x, scores, greater_is_better=facts.greater_is_better)
-    return [int(at) for at in best]
-
-
-def _band(facts: EntryFacts, x: Sequence[float], best: Sequence[int]) -> dict[str, Any]:
-    """One standard error to either side, as one area: along the top, and back below."""
-    known = [at for at in best if math.isfinite(facts.steps[at].standard_error)]
-    top = [(x[at], facts.steps[at].score + facts.steps[at].standard_error) for at in known]
-    bottom = [(x[at], facts.steps[at].score - facts.steps[at].standard_error) for at in known]
-    outline = [*top, *reversed(bottom)]
-    return _scatter(
-        "lines",
-        [value for value, _ in outline],
-        [value for _, value in outline],
-        fill="toself",
-        fillcolor="var(--band)",
-        line={"width": 0},
-    )
+    cut = scatter("markers", [x[facts.cut]], [facts.chosen.score], marker=marker)
+    best = best_at_each(x, scores, greater_is_better=facts.greater_is_better).tolist()
+    colour = {"color": "var(--line)", "width": 2}
+    line = scatter("lines", [x[at] for at in best], [scores[at] for at in best], line=colour)
+    # the band is one area: along the top, and back below
+    known = [at for at in best if math.isfinite(steps[at].standard_error)]
+    outline = [(x[at], scores[at] + steps[at].standard_error) for at in known]
+    outline += [(x[at], scores[at] - steps[at].standard_error) for at in reversed(known)]
+    band = scatter("lines", [each for each, _ in outline], [each for _, each in outline])
+    band |= {"fill": "toself", "fillcolor": "var(--band)", "line": {"width": 0}}
+    drawn = layout(title, facts.score_kind, x)
+    return {"data": [points, cut, band, line], "layout": drawn}
 
 
 def _add_level(figure: Figure, x: Sequence[float], y: float, label: str) -> None:
     """Add a dashed line, with its label above the figure: inside, the curve may be anywhere."""
     line = {"color": "var(--muted)", "width": 1.5, "dash": "dash"}
-    level = _scatter("lines", [min(x), max(x)], [y, y], line=line)
-    level |= {"hovertext": [as_text(label)] * 2, "hoverinfo": "text"}
-    figure["data"].append(level)
-    drawn = figure["layout"]
-    drawn["margin"] = {**drawn["margin"], "t": 30}
-    drawn["annotations"] = [
-        {
-            "text": as_text(f"- - -  {label}"),
-            "xref": "paper",
-            "yref": "paper",
-            "x": 1,
-            "y": 1,
-            "xanchor": "right",
-            "yanchor": "bottom",
-            "showarrow": False,
-            "font": {"color": "var(--muted)", "size": 12},
-        }
-    ]
+    ends = [min(x), max(x)]
+    figure["data"].append(scatter("lines", ends, [y, y], [as_text(label)] * 2, line=line))
+    font = {"color": "var(--muted)", "size": 12}
+    words = {"text": as_text(f"- - -  {label}"), "font": font, "showarrow": False}
+    words |= {"xref": "paper", "yref": "paper", "x": 1, "y": 1}
+    words |= {"xanchor": "right", "yanchor": "bottom"}
+    margin = {**figure["layout"]["margin"], "t": 30}
+    figure["layout"] |= {"margin": margin, "annotations": [words]}
 
 
 def _hover(facts: EntryFacts, step: StepFacts) -> str:
@@ -219,14 +182,15 @@ def histogram_paths(values: Distribution) -> list[tuple[int, str]]:
     """The SVG path of each group of the target that has rows: its number, and ``d``."""
     shares = [_shares(counts) for counts in values.counts]
     highest = max((share for group in shares for share in group), default=0.0) or 1.0
-    return [(at, _outline(group, highest)) for at, group in enumerate(shares) if any(group)]
-
-
-def _outline(shares: Sequence[float], highest: float) -> str:
-    width = SVG_WIDTH / len(shares)
-    tops = [round((SVG_HEIGHT - 1) * (1 - share / highest) + 0.5, 1) for share in shares]
-    steps = "".join(f"V{top:g}H{round(width * (at + 1), 1):g}" for at, top in enumerate(tops))
-    return f"M0 {SVG_HEIGHT}{steps}V{SVG_HEIGHT}Z"
+    paths = []
+    for group, heights in enumerate(shares):
+        line = f"M0 {SVG_HEIGHT}"
+        for at, height in enumerate(heights, 1):
+            top = round((SVG_HEIGHT - 1) * (1 - height / highest) + 0.5, 1)
+            line += f"V{top:g}H{round(SVG_WIDTH / len(heights) * at, 1):g}"
+        if any(heights):
+            paths.append((group, f"{line}V{SVG_HEIGHT}Z"))
+    return paths
 
 
 def describe(name: str, values: Distribution, groups: Sequence[str]) -> str:
@@ -244,7 +208,7 @@ def describe(name: str, values: Distribution, groups: Sequence[str]) -> str:
         elif sum(counts):
             middle = np.searchsorted(np.cumsum(counts), sum(counts) / 2)
             median = (values.edges[middle] + values.edges[middle + 1]) / 2
-            words.append(f"{group}: median near {float(f'{median:.3g}'):g}")
+            words.append(f"{group}: median near {brief(median)}")
     n_missing = sum(values.missing)
     if n_missing:
         words.append(f"{n_missing / (n_missing + sum(map(sum, values.counts))):.0%} missing")
@@ -266,5 +230,4 @@ def brief(value: float) -> str:
 
 
 def _shares(counts: Sequence[int]) -> list[float]:
-    total = sum(counts)
-    return [count / total if total else 0.0 for count in counts]
+    return [count / (sum(counts) or 1) for count in counts]

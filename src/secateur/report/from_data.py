@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from secateur.exceptions import InputError, ParameterError
-from secateur.path import Score, Selection, SelectionPath
-from secateur.report.association import (
-    Columns,
-    TargetGroups,
-    association,
-    association_with_sparse,
-    distribution,
-    groups_by_class,
-    groups_by_thirds,
-    prepare,
-)
-from secateur.report.evidence import Evidence, StepEvidence
-from secateur.report.sentences import fold_supports, frequencies, substitutes
+from secateur.path import Score, Selection, SelectionPath, Step
+from secateur.path.comparing import matched_steps
+from secateur.report import association
+from secateur.report.association import Columns, TargetGroups
+from secateur.report.evidence import Evidence, StepEvidence, Substitute
+from secateur.report.sentences import is_unstable
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -33,12 +24,12 @@ if TYPE_CHECKING:
 MAX_FEATURES = 120
 MAX_SUBSTITUTES = 8
 MIN_ASSOCIATION = 0.5
-# Cells read in the search for substitutes: in wider tables fewer rows are used, but at least 400.
+MIN_CORRELATION = 0.9  # between an unstable feature and its substitute
+# Cells read in the search for correlated columns: in wider tables fewer rows, but at least 400.
 MAX_CELLS = 100_000_000
 MIN_ROWS = 400
 BLOCK = 1024
-MAX_RULED = 2000
-"""A cost rule is evaluated anew for each selected feature: too slow for more features than this."""
+MAX_RULED = 2000  # a cost rule is evaluated anew for each selected feature
 
 
 def gather_evidence(
@@ -76,17 +67,13 @@ def gather_evidence(
         One to three axes, where features are the cells of a grid, such as pixels.
     fold_paths : sequence of SelectionPath, default=()
         Paths of the folds, as `HeldOut.fold_paths`: how often is each feature selected?
-    all_features : Score, optional
-        The score of all features, as `HeldOut.all_features`.
-    all_features_model : str, default=""
-        The model behind that score.
+    all_features, all_features_model : Score and str, optional
+        The score of all features and the model behind it, as in `HeldOut`.
     selection : Selection, optional
         The cut; one standard error by default. Its features come first.
     categorical_features : as for the selectors
-    sample_limit : int, default=5000
-        The largest number of rows to sample.
-    random_state : int, default=0
-        Seed of the sample.
+    sample_limit, random_state : int, default=5000 and 0
+        The largest number of rows to sample, and the seed of the sample.
 
     Returns
     -------
@@ -107,109 +94,58 @@ def gather_evidence(
 
     if target_type not in {"classification", "regression"}:
         raise ParameterError(
-            f"'target_type' must be 'classification' or 'regression'. Got {target_type!r}. "
-            "Use one of them."
+            f"'target_type' must be 'classification' or 'regression'. Got {target_type!r}."
         )
     table = read_table(X, categorical_features=categorical_features)
     shape = _checked_shape(table, path, grid_shape)
-    cost_model, labels = _cost_model(as_costs(costs, feature_groups, keep), path)
-    rows = _sampled_rows(table.n_rows, sample_limit, random_state)
-    described = _described_features(path, selection)
-    sample = _Sample(table.take(rows), described)
+    cost_model, known_of_costs = _costs(as_costs(costs, feature_groups, keep), path)
+    rows = np.arange(table.n_rows)
+    if table.n_rows > sample_limit:
+        # in random order, so that the first of them are a sample as well
+        rng = np.random.default_rng(random_state)
+        rows = rng.choice(table.n_rows, sample_limit, replace=False)
     target = _target_groups(y, target_type, table.n_rows)
     target = TargetGroups(target.names, target.of_row[rows])
-    in_path = _union(step.support for step in path)
+    sample, features = table.take(rows), _described_features(path, selection)
+    columns = _prepared(sample, features)
+    between = association.association(columns, columns)
     return Evidence(
         n_rows=table.n_rows,
         n_sampled=len(rows),
         target_type=target_type,
         target_groups=target.names,
         target_counts=target.counts,
-        features=tuple(described.tolist()),
-        distributions=sample.distributions(target),
-        association=sample.association(),
-        substitutes=sample.correlated(),
-        steps=tuple(_step_evidence(path, cost_model, fold_paths, sample)),
-        costs=_single_costs(cost_model, in_path),
-        groups=_groups_of(cost_model, labels, in_path),
+        features=tuple(features.tolist()),
+        distributions=_distributions(sample, features, target),
+        association=tuple(map(tuple, np.round(between, 4).tolist())),
+        substitutes=_most_correlated(sample, features),
+        steps=tuple(_step_evidence(path, cost_model, fold_paths, sample, features)),
         grid_shape=shape,
-        backdrop=sample.means() if shape else (),
-        cost_of_all=_cost_of_all(cost_model),
+        backdrop=_scaled_means(sample) if shape else (),
         n_folds=len(fold_paths),
         all_features=all_features,
         all_features_model=all_features_model,
+        **known_of_costs,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """The sampled rows, and the features to describe."""
-
-    table: Table
-    features: IntArray
-
-    def distributions(self, groups: TargetGroups) -> tuple[Any, ...]:
-        values, known = self.table.columns(self.features), self.table.categories
-        labels = [known[f].tolist() if f in known else None for f in self.features.tolist()]
-        return tuple(distribution(values[:, at], each, groups) for at, each in enumerate(labels))
-
-    def association(self) -> tuple[tuple[float, ...], ...]:
-        columns = _prepared(self.table, self.features)
-        return tuple(map(tuple, np.round(association(columns, columns), 4).tolist()))
-
-    def correlated(self) -> tuple[tuple[tuple[int, float], ...], ...]:
-        """For each feature the columns of the whole table most correlated with it."""
-        n_rows = max(MIN_ROWS, MAX_CELLS // max(self.table.n_features, 1))
-        table = self.table
-        if n_rows < table.n_rows:
-            table = table.take(np.arange(n_rows))  # rows are in random order
-        columns = _prepared(table, self.features)
-        best: list[list[tuple[int, float]]] = [[] for _ in self.features]
-        for names in _blocks(table.n_features):
-            if table.is_sparse:
-                block = table.csc[:, names[0] : names[-1] + 1]
-                found = association_with_sparse(columns, block)
-            else:
-                found = association(columns, _prepared(table, names))
-            found[self.features[:, None] == names] = np.nan  # no feature replaces itself
-            for at, there in zip(*np.nonzero(np.abs(found) >= MIN_ASSOCIATION), strict=True):
-                best[at].append((int(names[there]), round(float(found[at, there]), 4)))
-            best = [sorted(each, key=_strongest)[:MAX_SUBSTITUTES] for each in best]
-        return tuple(map(tuple, best))
-
-    def correlation_with(self, others: IntArray) -> dict[int, dict[int, float]]:
-        """For each feature those of `others` that are correlated with it, and how much."""
-        columns = _prepared(self.table, self.features)
-        found: dict[int, dict[int, float]] = {feature: {} for feature in self.features.tolist()}
-        for at in _blocks(len(others)):
-            names = others[at]
-            values = np.round(association(columns, _prepared(self.table, names)), 4)
-            values[self.features[:, None] == names] = np.nan
-            for one, other in zip(*np.nonzero(np.abs(values) > MIN_ASSOCIATION), strict=True):
-                found[int(self.features[one])][int(names[other])] = float(values[one, other])
-        return found
-
-    def means(self) -> tuple[float, ...]:
-        """The mean of each column, scaled from 0 to 1."""
-        blocks = (self.table.columns(names) for names in _blocks(self.table.n_features))
-        mean: FloatArray = np.concatenate([np.nan_to_num(each).mean(axis=0) for each in blocks])
-        span = float(np.ptp(mean))
-        scaled = (mean - mean.min()) / span if span > 0 else np.zeros_like(mean)
-        return tuple(np.round(scaled, 3).tolist())
-
-
-def _prepared(table: Table, features: IntArray) -> Columns:
-    known = table.categories
-    return prepare(table.columns(features), [f in known for f in features.tolist()])
-
-
-def _blocks(n_columns: int) -> Iterator[IntArray]:
-    for start in range(0, n_columns, BLOCK):
-        yield np.arange(start, min(start + BLOCK, n_columns))
-
-
-def _strongest(pair: tuple[int, float]) -> tuple[float, int]:
-    return -abs(pair[1]), pair[0]
+def _checked_shape(
+    table: Table, path: SelectionPath, grid_shape: Sequence[int] | None
+) -> tuple[int, ...]:
+    if table.n_features != path.n_features_in:
+        raise InputError(
+            f"X must be the table of the path. Got {table.n_features} columns for a path over "
+            f"{path.n_features_in} features. Pass the same columns in the same order."
+        )
+    if grid_shape is None:
+        return ()
+    shape = tuple(int(length) for length in grid_shape)
+    if not 1 <= len(shape) <= 3 or int(np.prod(shape)) != table.n_features:
+        raise ParameterError(
+            f"'grid_shape' must have one to three axes and {table.n_features} cells, one per "
+            f"feature. Got {shape}. Use (28, 28) for images of 28 x 28 pixels."
+        )
+    return shape
 
 
 def _described_features(path: SelectionPath, selection: Selection | None) -> IntArray:
@@ -223,101 +159,160 @@ def _described_features(path: SelectionPath, selection: Selection | None) -> Int
     return order[np.sort(first)][:MAX_FEATURES].astype(np.int64)
 
 
-def _union(supports: Iterator[IntArray]) -> IntArray:
-    return np.unique(np.concatenate([np.empty(0, np.int64), *supports]))
-
-
-def _sampled_rows(n_rows: int, limit: int, random_state: int) -> IntArray:
-    if n_rows <= limit:
-        return np.arange(n_rows)
-    # in random order, so that the first of them are a sample as well
-    return np.random.default_rng(random_state).choice(n_rows, limit, replace=False)
-
-
 def _target_groups(y: Any, target_type: str, n_rows: int) -> TargetGroups:
     from secateur.data.target import read_target
     from secateur.data.tasks import is_wide
 
     if y is None or is_wide(y):
         return TargetGroups(("all rows",), np.zeros(n_rows, dtype=np.int64))
-    if target_type == "classification":
-        target = read_target(y, target_type="classification", n_rows=n_rows)
-        assert target.classes is not None  # noqa: S101 - for the type checker
-        return groups_by_class(target.values, target.classes.tolist())
-    return groups_by_thirds(read_target(y, target_type="regression", n_rows=n_rows).values)
+    if target_type == "regression":
+        numbers = read_target(y, target_type="regression", n_rows=n_rows).values
+        return association.groups_by_thirds(numbers)
+    target = read_target(y, target_type="classification", n_rows=n_rows)
+    assert target.classes is not None  # noqa: S101 - for the type checker
+    return association.groups_by_class(target.values, target.classes.tolist())
 
 
-def _cost_model(given: FeatureCosts, path: SelectionPath) -> tuple[CostModel | None, list[str]]:
+# ---- columns --------------------------------------------------------------------------------
+
+
+def _prepared(table: Table, features: IntArray) -> Columns:
+    known = table.categories
+    return association.prepare(table.columns(features), [f in known for f in features.tolist()])
+
+
+def _distributions(table: Table, features: IntArray, groups: TargetGroups) -> tuple[Any, ...]:
+    values, known = table.columns(features), table.categories
+    labels = [known[f].tolist() if f in known else None for f in features.tolist()]
+    pairs = zip(values.T, labels, strict=True)
+    return tuple(association.distribution(column, each, groups) for column, each in pairs)
+
+
+def _blocks(features: IntArray) -> Iterator[IntArray]:
+    for start in range(0, len(features), BLOCK):
+        yield features[start : start + BLOCK]
+
+
+def _correlated(
+    table: Table, features: IntArray, others: IntArray
+) -> Iterator[list[tuple[int, int, float]]]:
+    """For blocks of `others`: position of the feature, correlated column, correlation."""
+    columns = _prepared(table, features)
+    for names in _blocks(others):
+        if table.is_sparse:
+            found = association.association_with_sparse(columns, table.csc[:, names])
+        else:
+            found = association.association(columns, _prepared(table, names))
+        found[features[:, None] == names] = np.nan  # no feature replaces itself
+        pairs = zip(*np.nonzero(np.abs(found) >= MIN_ASSOCIATION), strict=True)
+        yield [(int(at), int(names[to]), round(float(found[at, to]), 4)) for at, to in pairs]
+
+
+def _most_correlated(table: Table, features: IntArray) -> tuple[tuple[tuple[int, float], ...], ...]:
+    """For each feature the columns of the whole table most correlated with it."""
+    n_rows = max(MIN_ROWS, MAX_CELLS // max(table.n_features, 1))
+    if n_rows < table.n_rows:
+        table = table.take(np.arange(n_rows))  # rows are in random order
+    best: list[list[tuple[int, float]]] = [[] for _ in features]
+    for pairs in _correlated(table, features, np.arange(table.n_features)):
+        for at, other, r in pairs:
+            best[at].append((other, r))
+        for each in best:
+            each.sort(key=lambda pair: (-abs(pair[1]), pair[0]))
+            del each[MAX_SUBSTITUTES:]
+    return tuple(map(tuple, best))
+
+
+def _scaled_means(table: Table) -> tuple[float, ...]:
+    """The mean of each column, scaled from 0 to 1."""
+    blocks = (table.columns(names) for names in _blocks(np.arange(table.n_features)))
+    mean: FloatArray = np.concatenate([np.nan_to_num(each).mean(axis=0) for each in blocks])
+    span = float(np.ptp(mean))
+    scaled = (mean - mean.min()) / span if span > 0 else np.zeros_like(mean)
+    return tuple(np.round(scaled, 3).tolist())
+
+
+# ---- costs ----------------------------------------------------------------------------------
+
+
+def _costs(given: FeatureCosts, path: SelectionPath) -> tuple[CostModel | None, dict[str, Any]]:
+    """The costs, and the fields of `Evidence` on them; nothing where none were given."""
     from secateur.data.feature_groups import feature_group_labels
 
-    is_plain = given.costs is None and given.feature_groups is None and given.neighbours is None
-    if is_plain and given.rule is None:
-        return None, []  # no costs were given: each feature costs one
-    return given.bind(path.feature_names), feature_group_labels(given.feature_groups)
+    parts = (given.costs, given.feature_groups, given.neighbours, given.rule)
+    if all(part is None for part in parts):
+        return None, {}  # each feature costs one
+    model = given.bind(path.feature_names)
+    known: dict[str, Any] = {}
+    features = _union(step.support for step in path).tolist()
+    if model.rule is None:  # a rule has marginal costs only
+        known["costs"] = {feature: float(model.cost[feature]) for feature in features}
+    if model.rule is None or model.n_features <= MAX_RULED:
+        known["cost_of_all"] = model.total(np.arange(model.n_features))
+    groups = model.feature_groups
+    if groups is not None:
+        labels = np.array(feature_group_labels(given.feature_groups), dtype=object)
+        of_feature = [groups.indices[groups.indptr[f] : groups.indptr[f + 1]] for f in features]
+        members = {f: tuple(labels[at]) for f, at in zip(features, of_feature, strict=True)}
+        known["groups"] = {feature: names for feature, names in members.items() if names}
+    return model, known
 
 
-def _single_costs(cost_model: CostModel | None, features: IntArray) -> dict[int, float]:
-    """Costs of features alone; a rule has marginal costs only."""
-    if cost_model is None or cost_model.rule is not None:
-        return {}
-    return {int(feature): float(cost_model.cost[feature]) for feature in features}
+def _union(supports: Iterable[IntArray]) -> IntArray:
+    return np.unique(np.concatenate([np.empty(0, np.int64), *supports]))
 
 
-def _cost_of_all(cost_model: CostModel | None) -> float:
-    if cost_model is None or (cost_model.rule is not None and cost_model.n_features > MAX_RULED):
-        return math.nan
-    return cost_model.total(np.arange(cost_model.n_features))
-
-
-def _groups_of(
-    cost_model: CostModel | None, labels: list[str], features: IntArray
-) -> dict[int, tuple[str, ...]]:
-    if cost_model is None or cost_model.feature_groups is None:
-        return {}
-    groups = cost_model.feature_groups
-    members = {
-        int(f): tuple(labels[at] for at in groups.indices[groups.indptr[f] : groups.indptr[f + 1]])
-        for f in features
-    }
-    return {feature: names for feature, names in members.items() if names}
+# ---- folds ----------------------------------------------------------------------------------
 
 
 def _step_evidence(
     path: SelectionPath,
     cost_model: CostModel | None,
     fold_paths: Sequence[SelectionPath],
-    sample: _Sample,
-) -> list[StepEvidence]:
-    supports = fold_supports(path, fold_paths)
-    shares = frequencies(path, supports)
-    in_folds = _union(support for of_step in supports for support in of_step)
-    correlation = sample.correlation_with(in_folds) if len(in_folds) else {}
-    others = substitutes(path, shares, supports, correlation)
-    return [
-        StepEvidence(
-            paid=() if cost_model is None else tuple(cost_model.paid(step.order).tolist()),
-            frequency=frequency,
-            substitutes=instead,
-        )
-        for step, frequency, instead in zip(path, shares, others, strict=True)
+    table: Table,
+    features: IntArray,
+) -> Iterator[StepEvidence]:
+    # a fold without steps selected nothing
+    folds = [(fold, matched_steps(path, fold)) for fold in fold_paths if len(fold)]
+    nothing = [np.empty(0, np.int64)] * (len(fold_paths) - len(folds))
+    supports = [
+        [*(fold[match[index]].support for fold, match in folds), *nothing]
+        for index in range(len(path))
     ]
+    in_folds = _union(support for of_step in supports for support in of_step)
+    correlation: dict[int, dict[int, float]] = {feature: {} for feature in features.tolist()}
+    for pairs in _correlated(table, features, in_folds):
+        for at, other, r in pairs:
+            correlation[int(features[at])][other] = r
+    for step, of_folds in zip(path, supports, strict=True):
+        paid = () if cost_model is None else tuple(cost_model.paid(step.order).tolist())
+        hits = [np.isin(step.order, support) for support in of_folds]
+        frequency = tuple(np.mean(hits, axis=0).tolist()) if hits else ()
+        others = substitutes(step, frequency, of_folds, correlation)
+        yield StepEvidence(paid, frequency, others)
 
 
-def _checked_shape(
-    table: Table, path: SelectionPath, grid_shape: Sequence[int] | None
-) -> tuple[int, ...]:
-    if table.n_features != path.n_features_in:
-        raise InputError(
-            "X must be the table that the path was computed from. Got "
-            f"{table.n_features} columns for a path over {path.n_features_in} features. "
-            "Pass the same columns in the same order."
-        )
-    if grid_shape is None:
-        return ()
-    shape = tuple(int(length) for length in grid_shape)
-    if not 1 <= len(shape) <= 3 or int(np.prod(shape)) != table.n_features:
-        raise ParameterError(
-            f"'grid_shape' must have one to three axes and {table.n_features} cells, one per "
-            f"feature. Got {shape}. Use (28, 28) for images of 28 x 28 pixels."
-        )
-    return shape
+def substitutes(
+    step: Step,
+    frequency: Sequence[float],
+    supports: Sequence[IntArray],
+    correlation: Mapping[int, Mapping[int, float]],
+) -> tuple[Substitute, ...]:
+    """The correlated features that folds selected in place of the unstable ones of a step.
+
+    Of several the one that most such folds selected, then the most correlated one.
+    """
+    selected, folds = set(step.support.tolist()), [set(support.tolist()) for support in supports]
+    found = []
+    for feature, share in zip(step.order.tolist(), frequency, strict=False):
+        known = correlation.get(feature, {}) if is_unstable(share) else {}
+        without = [fold for fold in folds if feature not in fold]
+        others = [
+            Substitute(feature, other, r, sum(other in fold for fold in without))
+            for other, r in known.items()
+            if other not in selected and abs(r) > MIN_CORRELATION
+        ]
+        others = [each for each in others if each.n_folds]
+        others.sort(key=lambda each: (-each.n_folds, -abs(each.correlation), each.other))
+        found += others[:1]
+    return tuple(found)

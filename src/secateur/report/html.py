@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from secateur.exceptions import MissingDependencyError, ParameterError
+from secateur.model_selection.comparison import Comparison
 from secateur.path.codec import write_whole
-from secateur.path.step import format_amount, format_features, thawed_json
+from secateur.path.step import format_amount, thawed_json
 from secateur.report import figures
 from secateur.report.comparison import comparison_facts, comparison_figures
 from secateur.report.evidence import Evidence
 from secateur.report.facts import RULES, Entry, EntryFacts, StepFacts, entry_facts
 from secateur.report.sentences import MIN_FREQUENCY, short
 
-if TYPE_CHECKING:
-    from secateur.model_selection.comparison import Comparison
-
-
-MAX_NAME = 300
-"""Longest name in the data of the script: endless names would make an endless page."""
+MAX_NAME = 300  # characters of a name in the data of the script
 
 
 def write_page(
@@ -63,40 +60,29 @@ def page(
 ) -> str:
     """Return the page as text; see `write_page`."""
     if not entries and comparison is None:
-        raise ParameterError(
-            "A page needs a path or a comparison. Got neither. Pass an Entry for each path."
-        )
+        raise ParameterError("A page needs a path or a comparison. Got neither. Pass an Entry.")
     facts = [entry_facts(entry, n_entries=len(entries)) for entry in entries]
     compared = None if comparison is None else comparison_facts(comparison)
     shared = {} if compared is None else comparison_figures(compared)
     together = figures.all_paths(facts)
     if together is not None:
         shared["paths"] = together
-    data = {
-        "entries": [_entry_data(each) for each in facts],
-        "figures": shared,
-        "min_frequency": MIN_FREQUENCY,
-    }
+    title = "Selected features" if facts else "Comparison of methods"
+    if len(facts) == 1:
+        title = f"Features of {facts[0].title}"
     other = dict(about or {})
-    return str(
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=str(other.pop("title", "") or _title(facts)),
-            command=other.pop("command", None),
-            about=other,
-            entries=facts,
-            comparison=compared,
-            figures=shared,
-            data=data,
-        )
+    drawn = {"entries": [_entry_data(each) for each in facts], "figures": shared}
+    template = _environment().get_template("page.html")
+    text: str = template.render(
+        title=str(other.pop("title", "") or title),
+        command=other.pop("command", None),
+        about=other,
+        entries=facts,
+        comparison=compared,
+        figures=shared,
+        data={**drawn, "min_frequency": MIN_FREQUENCY},
     )
-
-
-def _title(facts: Sequence[EntryFacts]) -> str:
-    if not facts:
-        return "Comparison of methods"
-    return f"Features of {facts[0].title}" if len(facts) == 1 else "Selected features"
+    return text
 
 
 @cache
@@ -106,58 +92,50 @@ def _environment() -> Any:
         from markupsafe import Markup
     except ImportError as error:
         raise MissingDependencyError(
-            "A page needs Jinja2. Got no such package. "
-            "Install it with 'pip install \"secateur[report]\"'."
+            "A page needs Jinja2. Install it with 'pip install \"secateur[report]\"'."
         ) from error
     loader = PackageLoader("secateur.report")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    blocks = {"trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **blocks)
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.filters |= {"short": short, "amount": format_amount, "thawed": thawed_json}
+    environment.filters |= {"short": short, "amount": format_amount}
+    environment.filters |= {"thawed": thawed_json, "literal": _literal}
 
     def asset(name: str) -> Any:
         """A style sheet or script of ours, as it is: it may hold what templates would obey."""
         return Markup(loader.get_source(environment, name)[0])  # noqa: S704 - a file of this package
 
-    environment.globals |= {
-        "asset": asset,
-        "draw": figures,
-        "n_features": format_features,
-        "rules": RULES,
-    }
+    environment.globals |= {"asset": asset, "draw": figures, "rules": RULES}
     return environment
+
+
+def _literal(value: Any) -> str:
+    """A value as Python code."""
+    plain = thawed_json(value)
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return f'float("{plain}")'
+    return json.dumps(plain) if isinstance(plain, str) else repr(plain)
 
 
 # ---- the data of the script: short keys, no more digits than are shown ----------------------
 
 
 def _entry_data(facts: EntryFacts) -> dict[str, Any]:
-    drawn = {"size": figures.score_by_size(facts)} if facts.score_kind else {}
-    if drawn and facts.has_costs:
-        drawn["cost"] = figures.score_by_cost(facts)
     rows = [[short(each.name, MAX_NAME), _digits(each.cost), each.known] for each in facts.features]
     data: dict[str, Any] = {
         "cut": facts.cut,
         "features": rows,
         "steps": [_step_data(step) for step in facts.steps],
-        "figures": drawn,
+        "figures": figures.score_curves(facts),
     }
     return data if facts.evidence is None else data | _evidence_data(facts, facts.evidence)
 
 
 def _step_data(step: StepFacts) -> dict[str, Any]:
-    return {
+    words = {name: getattr(step, name) for name in ("label", "answer", "reason", "unstable")}
+    return words | {
         "n": step.n_features,
         "more": step.n_unlisted,
-        "label": step.label,
-        "answer": step.answer,
-        "reason": step.reason,
-        "unstable": step.unstable,
         "rows": step.rows,
         "place": step.place if step.n_unlisted else None,
         "gain": [_digits(gain, 3) for gain in step.gain],
@@ -172,7 +150,7 @@ def _evidence_data(facts: EntryFacts, evidence: Evidence) -> dict[str, Any]:
     row_of = {each.feature: row for row, each in enumerate(facts.features)}
     # columns without a row in the table have numbers below zero, and are listed by name
     others = sorted({f for each in evidence.substitutes for f, _ in each} - row_of.keys())
-    return {
+    data: dict[str, Any] = {
         "names": {str(-1 - f): short(facts.path.feature_names[f]) for f in others},
         "correlated": [
             [[row_of.get(feature, -1 - feature), round(100 * r)] for feature, r in each]
@@ -182,17 +160,12 @@ def _evidence_data(facts: EntryFacts, evidence: Evidence) -> dict[str, Any]:
             [None if math.isnan(r) else round(100 * r) for r in row[:at]]
             for at, row in enumerate(evidence.association)
         ],
-        **(_grid_data(facts, evidence) if evidence.grid_shape else {}),
     }
-
-
-def _grid_data(facts: EntryFacts, evidence: Evidence) -> dict[str, Any]:
-    grey = bytes(round(255 * min(max(value, 0.0), 1.0)) for value in evidence.backdrop)
-    return {
-        "grid": evidence.grid_shape,
-        "cells": [each.feature for each in facts.features],
-        "grey": base64.b64encode(grey).decode("ascii"),
-    }
+    if evidence.grid_shape:
+        grey = bytes(round(255 * min(max(value, 0.0), 1.0)) for value in evidence.backdrop)
+        data |= {"grid": evidence.grid_shape, "cells": list(row_of)}
+        data["grey"] = base64.b64encode(grey).decode("ascii")
+    return data
 
 
 def _digits(value: float, n_digits: int = 6) -> float | None:

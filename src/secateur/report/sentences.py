@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-import numpy as np
-
-from secateur.path import SelectionPath
-from secateur.path.comparing import matched_steps
-from secateur.path.cutting import Best, format_cost, format_share, usable
+from secateur.path import Score, SelectionPath
+from secateur.path.cutting import Best, format_cost, format_share
 from secateur.path.step import format_amount, format_features, format_score
-from secateur.report.evidence import StepEvidence, Substitute
-from secateur.typing import IntArray
+from secateur.report.evidence import Evidence, StepEvidence, Substitute
 
-if TYPE_CHECKING:
-    from secateur.path import Score
-    from secateur.report.evidence import Evidence
-
-
-MIN_FREQUENCY = 0.5
-"""A feature selected in a smaller share of the folds is unstable."""
-
-MIN_CORRELATION = 0.9
-"""A substitute of an unstable feature is more strongly correlated with it than this."""
-
+MIN_FREQUENCY = 0.5  # a feature selected in a smaller share of the folds is unstable
 MAX_NAMES = 6
 OPTIMISTIC = " These rows took part in the selection, so the score is optimistic."
 
@@ -42,8 +27,12 @@ def few(names: Sequence[str], limit: int = 4) -> str:
     >>> few(["a", "b", "c"], limit=2)
     'a, b and 1 more'
     """
+    return _first([short(name) for name in names], limit)
+
+
+def _first(names: Sequence[str], limit: int) -> str:
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(short(name) for name in names[:limit]) + more
+    return ", ".join(names[:limit]) + more
 
 
 def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
@@ -62,20 +51,20 @@ def answer(path: SelectionPath, index: int, evidence: Evidence | None = None) ->
     It is compared with all features where their score is known and of the same kind, else with
     the best step of the path.
     """
-    step = path[index]
+    step, score = path[index], path[index].score
     cost_of_all = math.nan if evidence is None else evidence.cost_of_all
     share = format_share(path, index) + _cost_words(path, step.cost, cost_of_all)
-    score = step.score
     if score is None or not score.is_usable:
         return f"{share}: no score."
-    words = f"{share}: {kind_words(score)} {format_score(score.mean)}, "
-    of_all = None if evidence is None else evidence.all_features
-    if of_all is not None and same_kind(score, of_all) and of_all.is_usable:
-        all_words = f"all {format_features(path.n_features_in)} ({format_score(of_all.mean)})"
-        words += _compared(score, of_all, all_words)
-    else:
-        words += _compared_with_best(path, index, score)
-    return words + (OPTIMISTIC if score.origin == "inner" else "")
+    reference = None if evidence is None else evidence.all_features
+    words = f"all {format_features(path.n_features_in)} ("
+    if reference is None or not same_kind(score, reference) or not reference.is_usable:
+        best = path[Best().choose(path)]
+        reference = None if best is step else best.score
+        words = f"the best on the path ({format_features(best.n_features)}, "
+    compared = "the best on the path." if reference is None else _compared(score, reference, words)
+    optimistic = OPTIMISTIC if score.origin == "inner" else ""
+    return f"{share}: {kind_words(score)} {format_score(score.mean)}, {compared}{optimistic}"
 
 
 def kind_words(score: Score) -> str:
@@ -102,28 +91,15 @@ def _cost_words(path: SelectionPath, cost: float, cost_of_all: float) -> str:
     return f" for {words}{instead}" if path.cost_unit else f" at a cost of {words}{instead}"
 
 
-def _compared_with_best(path: SelectionPath, index: int, score: Score) -> str:
-    best = Best().choose(path) if usable(path).size else index
-    reference = path[best].score
-    if best == index or reference is None:
-        return "the best on the path."
-    best_words = (
-        f"the best on the path ({format_features(path[best].n_features)}, "
-        f"{format_score(reference.mean)})"
-    )
-    return _compared(score, reference, best_words)
-
-
 def _compared(score: Score, reference: Score, reference_words: str) -> str:
     worse = reference.utility - score.utility
+    to_what = f"{reference_words}{format_score(reference.mean)})"
     if worse == 0:
-        return f"as good as {reference_words}."
-    direction = "worse" if worse > 0 else "better"
-    words = f"{format_score(abs(worse))} {direction} than {reference_words}"
-    error = (
-        score.standard_error if math.isfinite(score.standard_error) else reference.standard_error
-    )
-    if not math.isfinite(error):
+        return f"as good as {to_what}."
+    words = f"{format_score(abs(worse))} {'worse' if worse > 0 else 'better'} than {to_what}"
+    errors = [score.standard_error, reference.standard_error]
+    error = next((each for each in errors if math.isfinite(each)), None)
+    if error is None:
         return f"{words}."
     side = "within" if abs(worse) <= error else "more than"
     return f"{words}, which is {side} one standard error ({format_score(error)})."
@@ -137,76 +113,8 @@ def is_unstable(frequency: float) -> bool:
     return frequency < MIN_FREQUENCY
 
 
-def fold_supports(path: SelectionPath, fold_paths: Sequence[SelectionPath]) -> list[list[IntArray]]:
-    """For each step, the features that each fold selected at the matching step, if it has any."""
-    nothing = np.empty(0, np.int64)
-    matches = [matched_steps(path, fold) if len(fold) else None for fold in fold_paths]
-    return [
-        [
-            nothing if match is None else fold[match[index]].support
-            for fold, match in zip(fold_paths, matches, strict=True)
-        ]
-        for index in range(len(path))
-    ]
-
-
-def frequencies(
-    path: SelectionPath, supports: Sequence[Sequence[IntArray]]
-) -> list[tuple[float, ...]]:
-    """For each step, the share of the folds that selected each feature of ``step.order``."""
-    found = []
-    for step, of_folds in zip(path, supports, strict=True):
-        hits = np.zeros(step.n_features, dtype=np.int64)
-        for support in of_folds:
-            hits += np.isin(step.order, support)
-        found.append(tuple((hits / len(of_folds)).tolist()) if of_folds else ())
-    return found
-
-
-def substitutes(
-    path: SelectionPath,
-    frequency: Sequence[Sequence[float]],
-    supports: Sequence[Sequence[IntArray]],
-    correlation: Mapping[int, Mapping[int, float]],
-) -> list[tuple[Substitute, ...]]:
-    """For each step, the correlated features that folds selected in place of unstable ones.
-
-    Of several the one that most such folds selected, then the most correlated one. `frequency` and
-    `supports` are those of `frequencies` and `fold_supports`; `correlation` is by feature.
-    """
-    found = []
-    for step, shares, of_folds in zip(path, frequency, supports, strict=True):
-        selected = set(step.support.tolist())
-        folds = [set(support.tolist()) for support in of_folds]
-        unstable = [
-            feature
-            for feature, share in zip(step.order.tolist(), shares, strict=False)
-            if is_unstable(share)
-        ]
-        others = (
-            _substitute(each, selected, folds, correlation.get(each, {})) for each in unstable
-        )
-        found.append(tuple(each for each in others if each is not None))
-    return found
-
-
-def _substitute(
-    feature: int, selected: set[int], folds: Sequence[set[int]], correlation: Mapping[int, float]
-) -> Substitute | None:
-    without = [fold for fold in folds if feature not in fold]
-    found = [
-        Substitute(feature, other, r, sum(other in fold for fold in without))
-        for other, r in correlation.items()
-        if other not in selected and abs(r) > MIN_CORRELATION
-    ]
-    found = [each for each in found if each.n_folds]
-    return min(found, key=lambda s: (-s.n_folds, -abs(s.correlation), s.other), default=None)
-
-
-def unstable_sentence(path: SelectionPath, index: int, evidence: StepEvidence | None) -> str:
+def unstable_sentence(path: SelectionPath, index: int, evidence: StepEvidence) -> str:
     """Name the unstable features of a step and their substitutes; empty if there are none."""
-    if evidence is None:
-        return ""
     names, order = path.feature_names, path[index].order.tolist()
     pairs = zip(order, evidence.frequency, strict=False)
     unstable = [names[feature] for feature, share in pairs if is_unstable(share)]
@@ -217,14 +125,11 @@ def unstable_sentence(path: SelectionPath, index: int, evidence: StepEvidence | 
         f"{len(unstable)} of {len(order)} features {verb} unstable (selected in fewer than half of "
         f"the folds): {few(unstable, MAX_NAMES)}."
     )
-    listed = [
+    others = [
         f"{substitute_words(path, each)} instead of {short(names[each.feature])}"
         for each in evidence.substitutes
     ]
-    if not listed:
-        return sentence
-    more = f" and {len(listed) - MAX_NAMES} more" if len(listed) > MAX_NAMES else ""
-    return f"{sentence} Correlated substitutes: {', '.join(listed[:MAX_NAMES])}{more}."
+    return sentence + (f" Correlated substitutes: {_first(others, MAX_NAMES)}." if others else "")
 
 
 def substitute_words(path: SelectionPath, each: Substitute) -> str:
