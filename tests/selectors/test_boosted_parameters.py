@@ -5,7 +5,7 @@ import pytest
 
 from secateur import AGBMClassifier, GBFSRegressor
 from secateur.exceptions import ParameterError
-from secateur.model_selection.scorers import read_seed
+from secateur.model_selection.folds import read_seed
 from secateur.selectors.parameters import read_penalty
 
 MAX_PENALTY = {"agbm": AGBMClassifier._max_penalty, "gbfs": GBFSRegressor._max_penalty}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from secateur.data.frames import as_array, check_length
 from secateur.data.problem import Fold
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 MANY_ROWS = 5_000  # above this number of rows one validation part is precise enough
 FEW_ROWS = 40  # below this number of rows folds are too small for a meaningful score
 SMALLEST_CLASS = 6  # a class with fewer rows would be missing from some fold, or nearly so
+
+
+def read_seed(random_state: Any) -> int:
+    """A seed from any random state of scikit-learn."""
+    try:
+        return int(check_random_state(random_state).randint(2**31))
+    except ValueError as error:
+        raise ParameterError(
+            f"'random_state' must be None, an int >= 0 or a RandomState. Got {random_state!r}. Use "
+            "0 for results that repeat."
+        ) from error
 
 
 # ---- inside a fit -----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from secateur.data.problem import Fold
 from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
-from secateur.model_selection.folds import outer_folds
+from secateur.model_selection.folds import outer_folds, read_seed
 from secateur.model_selection.processes import n_processes, results_of
 from secateur.model_selection.rows import (
     Rows,
@@ -27,7 +27,7 @@ from secateur.model_selection.rows import (
     read_rows,
     target_type_of,
 )
-from secateur.model_selection.scorers import metric_for, read_metric, read_seed
+from secateur.model_selection.scorers import metric_for, read_metric
 from secateur.model_selection.statistics import selection_frequency
 from secateur.model_selection.validators import VALIDATOR, StepScorer, check_estimator
 from secateur.path import Score, Selection, SelectionPath

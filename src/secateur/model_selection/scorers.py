@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
-from sklearn.utils import check_random_state
 
 from secateur.data.tasks import rows_by_key
 from secateur.data.weights import are_counts
@@ -30,17 +29,6 @@ MIN_PROBABILITY = 1e-15
 DEFAULT = {"classification": "log_loss", "regression": "squared_error"}
 # Prefix of the names of losses that are divided by the loss of a constant in the same task.
 RELATIVE = "relative "
-
-
-def read_seed(random_state: Any) -> int:
-    """A seed from any random state of scikit-learn."""
-    try:
-        return int(check_random_state(random_state).randint(2**31))
-    except ValueError as error:
-        raise ParameterError(
-            f"'random_state' must be None, an int >= 0 or a RandomState. Got {random_state!r}. Use "
-            "0 for results that repeat."
-        ) from error
 
 
 def prepared(estimator: Any, seed: int) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from secateur.data.frames import select_columns
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
+from secateur.model_selection.folds import read_seed
 from secateur.model_selection.rows import (
     Rows,
     fit_clone,
@@ -21,7 +22,6 @@ from secateur.model_selection.rows import (
     read_rows,
     target_type_of,
 )
-from secateur.model_selection.scorers import read_seed
 from secateur.model_selection.statistics import Agreement, jaccard, nogueira, selection_frequency
 from secateur.model_selection.validators import check_estimator
 from secateur.path.stopping import whole_number

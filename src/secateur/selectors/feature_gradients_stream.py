@@ -23,7 +23,7 @@ from secateur.data.weights import read_weights
 from secateur.engines.feature_gradients.batches import TargetType
 from secateur.engines.feature_gradients.stream import Stream
 from secateur.exceptions import InputError, ParameterError, StorageError
-from secateur.model_selection.scorers import read_seed
+from secateur.model_selection.folds import read_seed
 from secateur.path.codec import write_whole
 from secateur.path.step import Step
 from secateur.selectors.feature_gradients_input import (

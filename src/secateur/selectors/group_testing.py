@@ -29,70 +29,61 @@ EXPECTED_FEATURES = 20
 """What "auto" expects where ``max_features`` says nothing."""
 
 
-def group_testing(estimator: Any, weight: FloatArray, seed: int) -> GroupTesting:
-    """The settings of group tests, with "auto" replaced."""
-    expected = estimator.expected_features
-    if expected == "auto":
-        expected = estimator.max_features or EXPECTED_FEATURES
-    group_size = estimator.group_size
-    if group_size == "auto":
-        group_size = largest_group(weight.sum() if are_counts(weight) else len(weight))
-    return GroupTesting(
-        int(expected), float(estimator.delta), int(estimator.leaf_size), group_size, seed
-    )
-
-
-def make_groups(
-    estimator: Any,
-    columns: BinnedColumns,
-    weight: FloatArray,
-    seed: int,
-    threads: Threads,
-    row_store: RowStore | None = None,
-) -> Groups:
-    """Groups of features and their sums, made where the rows are."""
-    settings = group_testing(estimator, weight, seed)
-    if row_store is None:
-        return sum_groups(columns, weight, settings, threads)
-    return sum_groups_in_blocks(row_store, columns, weight, settings)
-
-
-def check_design(settings: GroupTesting, n_features: int, n_rows: int, exact: str) -> None:
-    """Refuse what does not fit into memory; warn where an exact search is cheaper."""
-    design = GroupDesign.of(n_features, settings)
-    require_memory(
-        design.n_groups * n_rows,
-        f"The sums of {design.n_groups:,} groups of features",
-        "Raise 'leaf_size', lower 'expected_features', or raise 'delta'.",
-    )
-    if not design.is_faster:
-        warn_caller(
-            f"Group testing does not pay here (Eq. 3 of its paper). Got {design.n_columns:,} "
-            f"columns to look at in each node, where an exact search has {n_features:,} features. "
-            f"Use {exact}, which is exact, or lower 'expected_features'.",
-            GroupTestingWarning,
-        )
-
-
-class _GroupTested(BoostedSelector):
+class GroupTestedSelector(BoostedSelector):
     """A boosted selector whose trees look for new features by group tests."""
 
     _exact: ClassVar[str]
+    """What searches exactly instead."""
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> BoostedInput:
         given = super()._problem(X, y, sample_weight, **more)
-        table = given.problem.table
-        settings = group_testing(self, given.problem.weight, given.seed)
-        n_features = table.n_features - len(table.categories)
-        check_design(settings, n_features, table.n_rows, self._exact)
+        self._check_design(given, given.problem.weight, given.problem.n_rows)
         return given
 
-    def _groups(self, *given: Any) -> Groups | None:
-        return make_groups(self, *given)
+    def _check_design(self, given: BoostedInput, weight: FloatArray, n_rows: int) -> None:
+        """Refuse what does not fit into memory; warn where an exact search is cheaper."""
+        table = given.problem.table
+        n_features = table.n_features - len(table.categories)
+        design = GroupDesign.of(n_features, self._group_testing(weight, given.seed))
+        require_memory(
+            design.n_groups * n_rows,
+            f"The sums of {design.n_groups:,} groups of features",
+            "Raise 'leaf_size', lower 'expected_features', or raise 'delta'.",
+        )
+        if not design.is_faster:
+            warn_caller(
+                f"Group testing does not pay here (Eq. 3 of its paper). Got {design.n_columns:,} "
+                f"columns to look at in each node, where an exact search has {n_features:,} "
+                f"features. Use {self._exact}, which is exact, or lower 'expected_features'.",
+                GroupTestingWarning,
+            )
+
+    def _group_testing(self, weight: FloatArray, seed: int) -> GroupTesting:
+        """The settings of group tests, with "auto" replaced."""
+        expected, group_size = self.expected_features, self.group_size
+        if expected == "auto":
+            expected = self.max_features or EXPECTED_FEATURES
+        if group_size == "auto":
+            group_size = largest_group(weight.sum() if are_counts(weight) else len(weight))
+        return GroupTesting(int(expected), float(self.delta), int(self.leaf_size), group_size, seed)
+
+    def _groups(
+        self,
+        columns: BinnedColumns,
+        weight: FloatArray,
+        seed: int,
+        threads: Threads,
+        row_store: RowStore | None,
+    ) -> Groups | None:
+        """Groups of features and their sums, made where the rows are."""
+        settings = self._group_testing(weight, seed)
+        if row_store is None:
+            return sum_groups(columns, weight, settings, threads)
+        return sum_groups_in_blocks(row_store, columns, weight, settings)
 
 
 @with_constructor
-class GTGBMClassifier(_GroupTested, BoostedClassifier, GroupTestingParameters, AGBMPenalty):
+class GTGBMClassifier(GroupTestedSelector, BoostedClassifier, GroupTestingParameters, AGBMPenalty):
     """A-GBM with group tests, for classification and tables with very many features.
 
     As AGBMClassifier, but a node does not look at every feature. Features are dealt out at
@@ -114,7 +105,7 @@ class GTGBMClassifier(_GroupTested, BoostedClassifier, GroupTestingParameters, A
 
 
 @with_constructor
-class GTGBMRegressor(_GroupTested, BoostedRegressor, GroupTestingParameters, AGBMPenalty):
+class GTGBMRegressor(GroupTestedSelector, BoostedRegressor, GroupTestingParameters, AGBMPenalty):
     """A-GBM with group tests, for regression and tables with very many features.
 
     As AGBMRegressor, but a node does not look at every feature. Features are dealt out at

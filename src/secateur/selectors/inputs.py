@@ -19,7 +19,7 @@ from secateur.data.weights import class_weights, combine_weights, read_weights
 from secateur.engines.boosted.engine import ValidationRows
 from secateur.exceptions import InputError, SecateurError, some_of
 from secateur.execution.dask import DaskExecutor
-from secateur.model_selection.scorers import read_seed
+from secateur.model_selection.folds import read_seed
 from secateur.path import SelectionPath
 from secateur.selectors.parameters import check_kept
 from secateur.storage.numbers import StoredNumbers

@@ -28,8 +28,8 @@ from secateur.execution.local import row_store_of
 from secateur.model_selection.folds import default_folds, draw_folds, is_drawn
 from secateur.path.rendering import import_pandas
 from secateur.selectors.base import PathSelector
-from secateur.selectors.boosted_base import BoostedSelector, min_leaf_rows
-from secateur.selectors.group_testing import check_design, group_testing, make_groups
+from secateur.selectors.boosted_base import min_leaf_rows
+from secateur.selectors.group_testing import GroupTestedSelector
 from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
     MultitaskInput,
@@ -48,9 +48,10 @@ TASK_SHARE = 1.0
 """What a task's own penalty is of the group penalty, by default."""
 
 
-class MultitaskSelector(BoostedSelector):
+class MultitaskSelector(GroupTestedSelector):
     """Fits boosted trees for several tasks that share the cost of their features."""
 
+    _exact = "search='exact'"
     _after_lost_cluster = "a fit of several tasks cannot go on from them."
 
     @property
@@ -152,9 +153,7 @@ class MultitaskSelector(BoostedSelector):
         table = given.problem.table
         n_copies = 1 + (given.has_common and not isinstance(table, StoredTable))
         n_rows = table.n_rows * (len(given.fits) if given.is_wide else n_copies)
-        n_features = table.n_features - len(table.categories)
-        settings = group_testing(self, middle.weight, given.seed)
-        check_design(settings, n_features, n_rows, "search='exact'")
+        self._check_design(given, middle.weight, n_rows)
 
     def _tasks_data(self, given: MultitaskInput, folds: list[Fold], threads: Threads) -> TasksData:
         """Every task binned by itself; tasks that have all rows in common share one binning."""
@@ -209,8 +208,8 @@ class MultitaskSelector(BoostedSelector):
             data = replace(data, columns=binned.columns, groups=binned.groups)
         return CommonData.of(data, own.tasks, own.metric, own.share)
 
-    def _groups(self, *given: Any) -> Groups | None:
-        return make_groups(self, *given) if self.search == "group_testing" else None
+    def _groups(self, *rows: Any) -> Groups | None:
+        return super()._groups(*rows) if self.search == "group_testing" else None
 
     @property
     def task_support_(self) -> Any:

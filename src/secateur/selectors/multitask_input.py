@@ -164,31 +164,23 @@ def read_task_penalties(
     for own in values:
         each.check("task_penalty", own)
     found = [None if isinstance(own, str) else float(own) for own in values]
-    _check_sum(found, group)
-    return found
-
-
-def _check_sum(own: Sequence[float | None], group: float | list[float] | None) -> None:
-    """Both penalties together stay below 1: no split gains as much."""
-    most = max((penalty for penalty in own if penalty is not None), default=0.0)
+    highest = max((own for own in found if own is not None), default=0.0)
     largest = max(group) if isinstance(group, list) else group or 0.0
-    if most + largest >= 1.0:
+    if highest + largest >= 1.0:  # no split gains as much
         raise ParameterError(
             "'group_penalty' and 'task_penalty' together must be < 1. Got "
-            f"{largest:g} and {most:g}. Lower one of them."
+            f"{largest:g} and {highest:g}. Lower one of them."
         )
+    return found
 
 
 def check_folds(folds: Sequence[Fold], tasks: Sequence[TaskRows]) -> None:
     """Refuse folds in which no task has both training and validation rows."""
-    for which, (train, test) in enumerate(folds):
-        both = (
-            np.isin(task.rows, train).any() and np.isin(task.rows, test).any() for task in tasks
-        )
-        if not any(both):
+    for which, fold in enumerate(folds):
+        if not any(all(np.isin(task.rows, side).any() for side in fold) for task in tasks):
             raise ParameterError(
                 "'cv' must have rows of a task on both sides of every fold. Got none in fold "
-                f"{which}. Part the rows within tasks, not whole tasks from each other."
+                f"{which}. Split the rows within tasks, not whole tasks from each other."
             )
 
 
@@ -199,9 +191,7 @@ def why_not_common(given: MultitaskInput) -> str:
             "where y has a column for each task. Got True. Stack the rows and give 'task' if the "
             "columns are of one kind."
         )
-    own, known = [task.target.classes for task in given.tasks], given.classes
-    if known is not None and any(
-        classes is not None and len(classes) < len(known) for classes in own
-    ):
+    n_classes = 0 if given.classes is None else len(given.classes)
+    if any(task.target.n_classes < n_classes for task in given.tasks):
         return "where tasks have different classes. Got True. Leave out tasks that lack a class."
     return ""
