@@ -80,7 +80,7 @@ def test_the_walk_of_feature_gradients(problem):
 def test_the_walk_of_a_comparison(problem):
     methods = {"agbm": AGBMClassifier(penalty=0.01, max_iter=3, random_state=0)}
     walk = Walk(lambda: compare(*problem, methods, cv=2, random_state=0))
-    assert len(walk.modules) <= 120, sorted(walk.modules)
+    assert len(walk.modules) <= 88, sorted(walk.modules)
 
 
 @pytest.mark.slow
