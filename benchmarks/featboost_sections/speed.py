@@ -22,7 +22,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
-from secateur.data.problem import Fold, Problem
+from secateur.data.table import Fold, Problem
 from secateur.data.target import read_target
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.featboost.neighbours import (

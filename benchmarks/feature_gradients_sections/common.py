@@ -32,8 +32,7 @@ def sparse_columns(n_rows: int, n_features: int, n_cells: int) -> Centred:
 
 
 def _centred(rows: Any, n_features: int) -> Centred:
-    one = np.ones(n_features)
-    return Centred(rows, np.arange(n_features), np.zeros(n_features), one, one)
+    return Centred(rows, np.arange(n_features), np.ones(n_features))
 
 
 class Epoch:

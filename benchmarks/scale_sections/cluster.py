@@ -36,7 +36,7 @@ def counted() -> Iterator[Traffic]:
 
     def count_order(place: Any, order: Any) -> Any:
         traffic.n_trips += 1
-        traffic.sent += len(pickle.dumps(order, 5)) * place.n_actors
+        traffic.sent += len(pickle.dumps(order, 5)) * len(place.actors)
         return send(place, order)
 
     far.joined = lambda verb, answers: _noted(traffic, joined, verb, answers)

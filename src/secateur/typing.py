@@ -70,8 +70,6 @@ class Executor(Protocol):
 
     def close(self) -> None: ...
 
-    def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]: ...
-
 
 class TaskExecutor(Protocol):
     """Runs tasks that need nothing of each other but something that they share.

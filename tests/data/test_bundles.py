@@ -16,7 +16,7 @@ from secateur.data import bundles
 def join(codes, n_bins, varying=None, **limits):
     """As a fit would, of however few rows."""
     varying = np.arange(len(n_bins)) if varying is None else varying
-    limits = {"LEAST_ROWS": 1, "LEAST_SAVED": 0.0, **limits}
+    limits = {"LEAST_SAVED": 0.0, **limits}
     with mock.patch.multiple(bundles, **limits), Threads(2) as threads:
         return bundles.bundle_columns(codes, n_bins, varying, threads)
 
@@ -66,4 +66,3 @@ def test_nothing_is_bundled_where_little_is_saved():
     n_bins = np.full(4, 64)
     assert join(codes, n_bins, LEAST_SAVED=0.5) is None
     assert join(codes, n_bins, LEAST_SAVED=0.25).column.tolist() == [0, -1, -1, 0]
-    assert join(codes, n_bins, LEAST_ROWS=1_001) is None

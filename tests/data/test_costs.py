@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.data.costs import FeatureCosts, as_costs
-from secateur.data.feature_groups import feature_group_labels, grid_neighbours
+from secateur.data.feature_groups import grid_neighbours
 from secateur.exceptions import InputError, ParameterError
 
 NAMES = ("age", "height", "mass", "pulse")
@@ -115,16 +115,17 @@ def test_bags_in_every_form(groups):
     ],
 )
 def test_bags_are_called_what_the_user_calls_them(groups, labels):
-    assert feature_group_labels(groups) == labels
+    bound = FeatureCosts(feature_groups=groups).bind(NAMES)
+    assert bound.group_labels == labels
     if groups is not None:
-        members = FeatureCosts(feature_groups=groups).bind(NAMES).feature_groups
-        assert members.shape[1] == len(labels)
+        assert bound.feature_groups.shape[1] == len(labels)
 
 
 def test_labels_are_in_the_order_of_the_groups():
     groups = np.array(["b", "a", "b", "c"])
-    members = FeatureCosts(feature_groups=groups).bind(NAMES).feature_groups.toarray()
-    assert [feature_group_labels(groups)[row.argmax()] for row in members] == groups.tolist()
+    bound = FeatureCosts(feature_groups=groups).bind(NAMES)
+    members = bound.feature_groups.toarray()
+    assert [bound.group_labels[row.argmax()] for row in members] == groups.tolist()
 
 
 def test_overlapping_bags_are_all_opened():

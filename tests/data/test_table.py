@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.data.frames import read_table, select_columns
-from secateur.exceptions import InputTypeError
 
 VALUES = np.array([[1.0, 0.0, np.nan, 4.0], [0.0, 2.0, 3.0, 0.0], [5.0, 0.0, 0.0, -6.0]])
 NAMES = ["a", "b", "c", "d"]
@@ -97,17 +96,17 @@ def test_wide_frames_are_read_across_parts():
 def test_names_are_made_up_where_there_are_none():
     table = read_table(VALUES)
     assert table.names == ("x0", "x1", "x2", "x3")
-    assert not table.has_names
+    assert not table.schema.has_names
     numbered = read_table(pd.DataFrame(VALUES))
     assert numbered.names == ("x0", "x1", "x2", "x3")
-    assert not numbered.has_names
+    assert not numbered.schema.has_names
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
 def test_frames_bring_their_names(container):
     table = read_table(CONTAINERS[container](VALUES))
     assert table.names == tuple(NAMES)
-    assert table.has_names
+    assert table.schema.has_names
 
 
 # ---- sparse -----------------------------------------------------------------------------------
@@ -152,11 +151,6 @@ def test_large_sparse_tables_stay_sparse():
     table = read_table(X)
     assert table.csc.nnz == 2
     assert table.columns(np.array([400_000])).sum() == 2.0
-
-
-def test_a_dense_table_has_no_compressed_columns():
-    with pytest.raises(InputTypeError, match="Only a sparse table"):
-        _ = read_table(VALUES).csc
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 6))

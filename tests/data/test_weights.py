@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.class_weight import compute_class_weight
 
-from secateur.data.target import read_target
-from secateur.data.weights import are_counts, class_weights, combine_weights, read_weights
+from secateur.data.target import (
+    are_counts,
+    class_weights,
+    combine_weights,
+    read_target,
+    read_weights,
+)
 from secateur.exceptions import InputError, InputTypeError, ParameterError
 
 
@@ -107,7 +112,7 @@ def test_no_class_weight_changes_nothing():
         ({"z": 1}, "labels of y as keys. Got 'z'. The labels are 'a', 'b'"),
         ({"a": -1}, "finite weights >= 0"),
         ({"a": np.nan}, "finite weights >= 0"),
-        ("even", "must be None, 'balanced' or a dict. Got 'even'"),
+        ("even", "None, 'balanced' or a dict.*Got 'even'"),
         (3, "Got 3"),
     ],
 )

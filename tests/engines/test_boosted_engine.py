@@ -11,7 +11,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import FeatureCosts
 from secateur.data.frames import read_table
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.engines.boosted.engine import BoostedData, BoostedEngine, penalty_grid
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.path_search import pool, search_penalties

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
-from secateur.data.problem import Problem
+from secateur.data.table import Problem
 from secateur.data.target import Target
 from secateur.engines.linear_scorer import LinearScorer
 

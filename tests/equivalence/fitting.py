@@ -19,8 +19,14 @@ from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, can
 from secateur.engines.boosted.groups import GroupPlan, sum_groups
 from secateur.engines.boosted.trace import trace_boosted
 from secateur.engines.boosted.trees import BoostingParams
-from secateur.execution.blocks import RowBlock
-from secateur.execution.local import LocalExecutor
+from secateur.execution.blocks import (
+    CodeBlock,
+    FitRows,
+    HeapAllocator,
+    HistogramBuffers,
+    LocalExecutor,
+    RowBlock,
+)
 from secateur.losses.losses import SquaredError
 
 
@@ -119,18 +125,15 @@ def make_blocks(task: Task, columns: BinnedColumns, threads: Threads, cuts=(), h
     blocks = []
     for start, stop in pairwise(bounds):
         inside = is_held[start:stop]
-        blocks.append(
-            RowBlock(
-                cut_columns(columns, start, stop),
-                task.target[start:stop],
-                task.weight[start:stop],
-                np.flatnonzero(~inside).astype(np.uint32),
-                np.flatnonzero(inside).astype(np.uint32),
-                task.loss.n_outputs,
-                threads,
-                first_row=start,
-            )
+        codes = CodeBlock(cut_columns(columns, start, stop), start, threads)
+        asked = FitRows(
+            task.target[start:stop],
+            task.weight[start:stop],
+            np.flatnonzero(~inside),
+            np.flatnonzero(inside),
+            task.loss.n_outputs,
         )
+        blocks.append(RowBlock(codes, asked, HeapAllocator(), HistogramBuffers()))
     return blocks
 
 

@@ -21,7 +21,7 @@ from secateur import MultitaskAGBMClassifier, MultitaskAGBMRegressor
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import FeatureCosts
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.data.target import Target
 from secateur.engines.boosted import lazy
 from secateur.engines.boosted.engine import BoostedData

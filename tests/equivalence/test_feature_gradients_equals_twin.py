@@ -10,7 +10,7 @@ from reference import feature_gradients as twin
 from secateur._kernels.threads import Threads
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
-from secateur.data.problem import Problem
+from secateur.data.table import Problem
 from secateur.data.target import read_target
 from secateur.engines.feature_gradients.batches import (
     SearchParams,

@@ -10,7 +10,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.small_trees import SmallTrees
 from secateur.engines.boosted.trees import BoostingParams

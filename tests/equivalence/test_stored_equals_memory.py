@@ -13,7 +13,7 @@ import secateur
 from secateur.datasets import make_wide
 from secateur.engines.boosted.grower import WholeTrees
 from secateur.exceptions import ParameterError
-from secateur.execution import local as places
+from secateur.execution import disk as places
 from secateur.storage import open_table as opening
 from secateur.storage.sources import Part, Source
 

@@ -15,7 +15,7 @@ from secateur.data.frames import read_table
 from secateur.data.standardize import standardize_table
 from secateur.execution import worker as holdings
 from secateur.execution.distributed_columns import DistributedColumns
-from secateur.execution.worker import NumberBlockSource
+from secateur.execution.worker import number_blocks
 from secateur.selectors import grafting_base
 
 
@@ -34,9 +34,9 @@ def both(X, weight, rows, monkeypatch, **told):
     """The columns of a table here, and in blocks of so many rows."""
     table = read_table(sp.csr_matrix(X) if told.pop("sparse") else X)
     monkeypatch.setattr(holdings, "BLOCK_CELLS", rows * X.shape[1])
-    source = NumberBlockSource(table)
+    source = number_blocks(table)
     over = source.here(Threads(1))
-    spread = DistributedColumns(over, weight, is_sparse=source.is_sparse, **told)
+    spread = DistributedColumns(over, weight, **told)
     return standardize_table(table, weight, **told), spread
 
 
@@ -103,11 +103,11 @@ def in_blocks(selector, X, y, monkeypatch, rows=37):
     monkeypatch.setattr(holdings, "BLOCK_CELLS", rows * X.shape[1])
 
     def columns(problem, _, threads, params):
-        source = NumberBlockSource(problem.table)
+        source = number_blocks(problem.table)
         assert len(source.n_rows) > 3
         told = {"centre": params.fit_intercept, "scale": params.standardize}
         over = source.here(threads)
-        return DistributedColumns(over, problem.weight, is_sparse=source.is_sparse, **told)
+        return DistributedColumns(over, problem.weight, **told)
 
     monkeypatch.setattr(grafting_base, "_make_columns", columns)
     found = selector.fit(X, y)

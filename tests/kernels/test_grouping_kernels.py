@@ -14,7 +14,7 @@ from reference.group_testing import codes_of, cut_up, pseudo_feature
 from secateur._kernels.group_tests import TEST_BINS, code_sums, group_gains, group_histograms
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
-from secateur.data.weights import whole_weights
+from secateur.data.target import whole_weights
 from secateur.engines.boosted.groups import GroupTesting, sum_groups
 
 

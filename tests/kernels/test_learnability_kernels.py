@@ -22,9 +22,7 @@ ORDERS = range(1, 13)
 def dense(X):
     """Rows as they are: nothing is centred here."""
     n = X.shape[1]
-    return Centred(
-        DenseRows(X.astype(np.float32)), np.arange(n), np.zeros(n), np.ones(n), X.std(axis=0)
-    )
+    return Centred(DenseRows(X.astype(np.float32)), np.arange(n), X.std(axis=0))
 
 
 def sparse(Z):
@@ -33,7 +31,7 @@ def sparse(Z):
     mean = Z.astype(np.float32).astype(float).mean(axis=0)
     n = Z.shape[1]
     rows = SparseRows(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data, mean)
-    return Centred(rows, np.arange(n), mean, np.ones(n), Z.std(axis=0))
+    return Centred(rows, np.arange(n), Z.std(axis=0))
 
 
 def value_and_slopes(columns, y, s, order, weight=None, threads=ONE, scale=1.0, rows=None):

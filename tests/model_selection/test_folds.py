@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from secateur.data.problem import Fold, all_rows
+from secateur.data.table import Fold, all_rows
 from secateur.data.target import Target, read_target
 from secateur.exceptions import ParameterError
 from secateur.model_selection.folds import draw_folds, hold_out, is_drawn, read_folds

@@ -17,7 +17,7 @@ import secateur
 from secateur import FeatureGradientsSelector, GraftingClassifier, GraftingRegressor, StopReason
 from secateur.exceptions import InputError, InputTypeError, InterruptedWarning, ParameterError
 from secateur.execution import distributed_columns
-from secateur.execution.number_blocks import FileBlock
+from secateur.execution.distributed_columns import FileBlock
 from secateur.storage import numbers
 
 N, P = 620, 14
@@ -144,7 +144,7 @@ def test_a_libsvm_file_stays_sparse(tmp_path):
 def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
     """The numbers of every block read for good, columns in use in plain memory."""
     from secateur.execution.blocks import HeapAllocator
-    from secateur.execution.worker import NumberBlockSource
+    from secateur.execution.worker import number_blocks
     from secateur.selectors import grafting_base
 
     cls, told = FITS[kind]
@@ -152,12 +152,11 @@ def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
     disk = cls(random_state=0, cv=3, **told).fit(in_blocks(X, y))
 
     def columns(given, _, threads, params):
-        source = NumberBlockSource(given.table)
+        source = number_blocks(given.table)
         assert len(source.n_rows) > 5
         return distributed_columns.DistributedColumns(
             source.here(threads),
             given.weight,
-            is_sparse=source.is_sparse,
             centre=params.fit_intercept,
             scale=params.standardize,
             space=lambda: HeapAllocator(),  # noqa: PLW0108 - not the class itself: few rows at a time

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorte
 from secateur._kernels.partition import sparse_column
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
-from secateur.data.bundles import BundledCodes, bundle_columns
+from secateur.data import bundles
 from secateur.data.sampling import sample_rows
 from secateur.data.table import Table
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
@@ -35,7 +35,7 @@ class BinnedColumns(NamedTuple):
     cuts: tuple[FloatArray, ...]
     is_categorical: BoolArray
     has_missing: BoolArray
-    bundles: BundledCodes | None = None
+    bundles: bundles.BundledCodes | None = None
     extra: CodeArray | None = None
 
     @property
@@ -61,14 +61,6 @@ class BinnedColumns(NamedTuple):
         return float(cuts[last]) if last < len(cuts) else np.inf
 
 
-class _Cells(NamedTuple):
-    """What binning fills in, column by column."""
-
-    n_bins: IntArray
-    cuts: list[FloatArray]
-    has_missing: BoolArray
-
-
 def bin_table(
     table: Table,
     weight: FloatArray,
@@ -83,24 +75,16 @@ def bin_table(
     the cuts on a sample of rows, drawn by ``random_state``.
     """
     threads = threads or Threads(1)
-    cells = _Cells(
-        np.zeros(table.n_features, np.int64),
-        [np.empty(0)] * table.n_features,
-        np.zeros(table.n_features, np.bool_),
-    )
-    sample = sample_rows(table.n_rows, SAMPLE_ROWS, random_state)
+    sample = None
+    if table.n_rows > SAMPLE_ROWS:
+        sample = sample_rows(table.n_rows, SAMPLE_ROWS, random_state)
     is_categorical = np.zeros(table.n_features, np.bool_)
     is_categorical[list(table.categories)] = True
     bin_codes = _bin_sparse if table.is_sparse else _bin_dense
-    codes = bin_codes(table, weight, max_bins, sample, cells, threads)
+    codes, n_bins, cuts, has_missing = bin_codes(table, weight, max_bins, sample, threads)
+    offset = offset_of(n_bins)
     columns = BinnedColumns(
-        codes,
-        table.n_rows,
-        cells.n_bins,
-        offset_of(cells.n_bins),
-        tuple(cells.cuts),
-        is_categorical,
-        cells.has_missing,
+        codes, table.n_rows, n_bins, offset, tuple(cuts), is_categorical, has_missing
     )
     return with_bundles(columns, threads)
 
@@ -108,57 +92,50 @@ def bin_table(
 def with_bundles(columns: BinnedColumns, threads: Threads) -> BinnedColumns:
     """Bundle columns of few values, where the codes are dense and it saves work."""
     held = columns.codes
-    if not isinstance(held, DenseCodes):
+    if not isinstance(held, DenseCodes) or columns.n_rows < bundles.LEAST_ROWS:
         return columns
-    bundles = bundle_columns(held.codes, columns.n_bins, columns.varying, threads)
-    return columns._replace(bundles=bundles)
+    found = bundles.bundle_columns(held.codes, columns.n_bins, columns.varying, threads)
+    return columns._replace(bundles=found)
 
 
-def _bin_dense(
-    table: Table,
-    weight: FloatArray,
-    max_bins: int,
-    sample: IntArray | None,
-    cells: _Cells,
-    threads: Threads,
-) -> DenseCodes:
-    codes = np.empty((table.n_features, table.n_rows), np.uint8)
+def _each_column(
+    table: Table, threads: Threads, visit: Callable[[int, FloatArray], object]
+) -> None:
+    """Call ``visit(j, values)`` for every column of a dense table; a few are read together."""
 
     def some_columns(start: int, stop: int) -> None:
         for first in range(start, stop, COLUMNS_AT_ONCE):
             block = table.block(first, min(first + COLUMNS_AT_ONCE, stop))
             for j in range(block.shape[1]):
-                _bin_column(
-                    table, first + j, block[:, j], weight, max_bins, sample, cells, codes[first + j]
-                )
+                visit(first + j, block[:, j])
             del block  # before the next one is made: they are the most memory that binning takes
 
     threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
-    return DenseCodes(codes)
 
 
-def _bin_column(
-    table: Table,
-    j: int,
-    values: FloatArray,
-    weight: FloatArray,
-    max_bins: int,
-    sample: IntArray | None,
-    cells: _Cells,
-    codes_out: CodeArray,
-) -> None:
-    """Choose the cuts of one dense column and write its codes."""
-    if j in table.categories:
-        cells.n_bins[j] = max(1, len(table.categories[j]))
-    else:
-        seen, its_weight = (values, weight) if sample is None else (values[sample], weight[sample])
-        cells.cuts[j] = _cuts(seen, its_weight, max_bins)
-        cells.n_bins[j] = len(cells.cuts[j]) + 1
-    is_set = j in table.categories
-    cells.has_missing[j] = encode_column(values, cells.cuts[j], is_set, codes_out)
+def _bin_dense(
+    table: Table, weight: FloatArray, max_bins: int, sample: IntArray | None, threads: Threads
+) -> tuple[DenseCodes, IntArray, list[FloatArray], BoolArray]:
+    codes = np.empty((table.n_features, table.n_rows), np.uint8)
+    categories = table.categories
+    n_bins = np.zeros(table.n_features, np.int64)
+    cuts = [np.empty(0)] * table.n_features
+    has_missing = np.zeros(table.n_features, np.bool_)
+
+    def bin_column(j: int, values: FloatArray) -> None:
+        if j in categories:
+            n_bins[j] = max(1, len(categories[j]))
+        else:
+            seen = (values, weight) if sample is None else (values[sample], weight[sample])
+            cuts[j] = _cuts(*seen, max_bins)
+            n_bins[j] = len(cuts[j]) + 1
+        has_missing[j] = _encode_column(values, cuts[j], j in categories, codes[j])
+
+    _each_column(table, threads, bin_column)
+    return DenseCodes(codes), n_bins, cuts, has_missing
 
 
-def encode_column(
+def _encode_column(
     values: FloatArray, cuts: FloatArray, is_categorical: bool, codes_out: CodeArray
 ) -> bool:
     """Write the codes of one dense column; gives whether any value is missing."""
@@ -171,69 +148,58 @@ def encode_column(
 
 def _cuts(values: FloatArray, weight: FloatArray, max_bins: int) -> FloatArray:
     """The cuts of one column given in any order, NaN allowed."""
-    ordered, its_weight = _sort_column(values, weight)
-    cuts = np.empty(max_bins)
-    return cuts[: cut_sorted(ordered, its_weight, max_bins, cuts)].copy()
-
-
-def _sort_column(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sorted values without NaN, and their weights."""
     if len(weight) and weight[0] == weight[-1] and (weight == weight[0]).all():
         # Equal weights need no permutation, and a plain sort is several times as fast.
         ordered = np.sort(values)
-        n = int(np.searchsorted(ordered, np.nan))
-        return ordered[:n], weight[:n]
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
+    else:
+        order = np.argsort(values, kind="stable")
+        ordered, weight = values[order], weight[order]
     n = int(np.searchsorted(ordered, np.nan))
-    return ordered[:n], weight[order[:n]]
+    cuts = np.empty(max_bins)
+    return cuts[: cut_sorted(ordered[:n], weight[:n], max_bins, cuts)].copy()
 
 
 def _bin_sparse(
-    table: Table,
-    weight: FloatArray,
-    max_bins: int,
-    sample: IntArray | None,
-    cells: _Cells,
-    threads: Threads,
-) -> SparseCodes:
+    table: Table, weight: FloatArray, max_bins: int, sample: IntArray | None, threads: Threads
+) -> tuple[SparseCodes, IntArray, list[FloatArray], BoolArray]:
     matrix = table.csc
-    indptr = matrix.indptr.astype(np.int64)
-    indices = matrix.indices.astype(np.int32)
-    data = matrix.data.astype(np.float64, copy=False)
-    codes = np.empty(len(indices), np.uint8)
-    zero_code = np.zeros(table.n_features, np.uint8)
+    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+    given = (indptr, indices, matrix.data.astype(np.float64, copy=False))
     is_seen = np.full(table.n_rows, sample is None)
     if sample is not None:
         is_seen[sample] = True
+    seen = (is_seen, int(is_seen.sum()), float(weight[is_seen].sum()))
     # A column has a cut less than distinct values, zero among them.
     n_most = np.minimum(np.diff(indptr), max_bins - 1)
     cut_start = np.concatenate([[0], np.cumsum(n_most)])
-    cuts = np.empty(cut_start[-1])
-    n_cuts = np.empty(table.n_features, np.int64)
-    n_seen, seen_weight = int(is_seen.sum()), float(weight[is_seen].sum())
-
-    def some_columns(start: int, stop: int) -> None:
-        given, seen = (indptr, indices, data), (is_seen, n_seen, seen_weight)
-        out = (cuts, n_cuts, codes, zero_code, cells.has_missing)
-        bin_sparse_columns(given, weight, seen, max_bins, cut_start, start, stop, out)
-
-    threads.run(some_columns, table.n_features, 256)
-    cells.n_bins[:] = n_cuts + 1
-    cells.cuts[:] = [cuts[a : a + n] for a, n in zip(cut_start, n_cuts, strict=False)]
-    row_start, row_bins = by_row(indptr, indices, codes, cells.n_bins, table.n_rows)
-    return SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins)
+    cuts, n_cuts = np.empty(cut_start[-1]), np.empty(table.n_features, np.int64)
+    codes, zero_code = np.empty(len(indices), np.uint8), np.zeros(table.n_features, np.uint8)
+    has_missing = np.zeros(table.n_features, np.bool_)
+    out = (cuts, n_cuts, codes, zero_code, has_missing)
+    threads.run(
+        lambda a, b: bin_sparse_columns(given, weight, seen, max_bins, cut_start, a, b, out),
+        table.n_features,
+        256,
+    )
+    parts = [cuts[a : a + n] for a, n in zip(cut_start, n_cuts, strict=False)]
+    held = _sparse_codes(indptr, indices, codes, zero_code, n_cuts + 1, table.n_rows)
+    return held, n_cuts + 1, parts, has_missing
 
 
-def by_row(
-    indptr: IntArray, indices: AnyArray, codes: CodeArray, n_bins: IntArray, n_rows: int
-) -> tuple[IntArray, AnyArray]:
-    """The stored cells in the order of rows, as places in a histogram."""
+def _sparse_codes(
+    indptr: IntArray,
+    indices: AnyArray,
+    codes: CodeArray,
+    zero_code: CodeArray,
+    n_bins: IntArray,
+    n_rows: int,
+) -> SparseCodes:
+    """With the stored cells in the order of rows as well, as places in a histogram."""
     per_row = np.bincount(indices, minlength=n_rows)
     row_start = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int64)
     row_bins = np.empty(len(indices), np.uint32)
     bins_by_row(indptr, indices, codes, offset_of(n_bins), n_bins, row_start, row_bins)
-    return row_start, row_bins
+    return SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins)
 
 
 def offset_of(n_bins: IntArray) -> IntArray:
@@ -250,17 +216,14 @@ def narrowed(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
     width[features] = columns.n_bins[features] + 1
     offset = np.concatenate([[0], np.cumsum(width)])
     if isinstance(columns.codes, SparseCodes) and len(features) < columns.n_features:
-        moved = np.where(width > 0, offset[:-1] - columns.offset[:-1], -columns.offset[-1])
-        place = np.arange(columns.offset[-1]) + np.repeat(moved, columns.n_bins + 1)
-        columns = columns._replace(codes=_moved_bins(columns.codes, place))
+        by = np.where(width > 0, offset[:-1] - columns.offset[:-1], -columns.offset[-1])
+        place = np.arange(columns.offset[-1]) + np.repeat(by, columns.n_bins + 1)
+        held = columns.codes
+        row_start, row_bins = np.empty_like(held.row_start), np.empty_like(held.row_bins)
+        n_kept = move_bins(held.row_start, held.row_bins, place, row_start, row_bins)
+        moved = held._replace(row_start=row_start, row_bins=row_bins[:n_kept].copy())
+        columns = columns._replace(codes=moved)
     return columns._replace(offset=offset)
-
-
-def _moved_bins(held: SparseCodes, place: IntArray) -> SparseCodes:
-    """Bins by row, each at its new place; those whose place is negative are left out."""
-    row_start, row_bins = np.empty_like(held.row_start), np.empty_like(held.row_bins)
-    n_kept = move_bins(held.row_start, held.row_bins, place, row_start, row_bins)
-    return held._replace(row_start=row_start, row_bins=row_bins[:n_kept].copy())
 
 
 def take_columns(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
@@ -292,10 +255,6 @@ class Category(NamedTuple):
     codes: CodeArray
     n: int
 
-    def cut(self, rows: slice) -> Category:
-        """That of some rows that follow each other."""
-        return Category(self.codes[rows], self.n)
-
 
 def with_category(columns: BinnedColumns, category: Category) -> BinnedColumns:
     """The same columns and one more, last: a category of each row.
@@ -325,15 +284,11 @@ def encode_dense(
     """Write the codes of further rows in bins that are known; gives which columns lack values."""
     has_missing = np.zeros(table.n_features, np.bool_)
 
-    def some_columns(start: int, stop: int) -> None:
-        for first in range(start, stop, COLUMNS_AT_ONCE):
-            block = table.block(first, min(first + COLUMNS_AT_ONCE, stop))
-            for j, values in enumerate(block.T, start=first):
-                has_missing[j] = encode_column(
-                    values, bins.cuts[j], bool(bins.is_categorical[j]), codes_out[j]
-                )
+    def encode_column(j: int, values: FloatArray) -> None:
+        is_categorical = bool(bins.is_categorical[j])
+        has_missing[j] = _encode_column(values, bins.cuts[j], is_categorical, codes_out[j])
 
-    threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
+    _each_column(table, threads, encode_column)
     return has_missing
 
 
@@ -346,37 +301,15 @@ def encode_sparse(table: Table, bins: BinnedColumns) -> tuple[SparseCodes, BoolA
     for j in np.flatnonzero(np.diff(indptr)):
         stored = slice(indptr[j], indptr[j + 1])
         has_missing[j] = encode(matrix.data[stored], bins.cuts[j], codes[stored])
-    row_start, row_bins = by_row(indptr, indices, codes, bins.n_bins, table.n_rows)
-    zero_code = zero_codes(bins.cuts)
-    return SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins), has_missing
-
-
-def zero_codes(cuts: Sequence[FloatArray]) -> CodeArray:
-    """The code of zero in each column: the number of cuts below it.
-
-    >>> zero_codes([np.array([-1.0, 0.0, 2.0]), np.empty(0)])
-    array([1, 0], dtype=uint8)
-    """
-    return np.array([int(np.searchsorted(own, 0.0)) for own in cuts], np.uint8)
-
-
-def without_rows(columns: BinnedColumns, n_rows: int) -> BinnedColumns:
-    """The bins of columns whose cells are elsewhere."""
-    held = columns.codes
-    zero_code = None if isinstance(held, DenseCodes) else held.zero_code
-    empty = empty_codes(columns.n_features, zero_code)
-    return columns._replace(codes=empty, n_rows=n_rows, bundles=None)
+    zero_code = np.array([int(np.searchsorted(cuts, 0.0)) for cuts in bins.cuts], np.uint8)
+    held = _sparse_codes(indptr, indices, codes, zero_code, bins.n_bins, table.n_rows)
+    return held, has_missing
 
 
 def empty_codes(n_features: int, zero_code: CodeArray | None) -> DenseCodes | SparseCodes:
     """Codes of no rows; sparse ones have a code of zero for each column."""
     if zero_code is None:
         return DenseCodes(np.empty((n_features, 0), np.uint8))
-    return SparseCodes(
-        np.zeros(n_features + 1, np.int64),
-        np.empty(0, np.int32),
-        np.empty(0, np.uint8),
-        zero_code,
-        np.zeros(1, np.int64),
-        np.empty(0, np.uint32),
-    )
+    indptr, n_bins = np.zeros(n_features + 1, np.int64), np.zeros(n_features, np.int64)
+    indices, codes = np.empty(0, np.int32), np.empty(0, np.uint8)
+    return _sparse_codes(indptr, indices, codes, zero_code, n_bins, 0)

@@ -16,14 +16,12 @@ from secateur._kernels.threads import Threads
 from secateur.typing import AnyArray, BoolArray, CodeArray, IntArray
 
 LEAST_ROWS = 50_000  # fewer rows are added up before the columns are bundled
-SAMPLE_ROWS = 10_000  # rows, at equal distances, by which it is tried out what goes together...
-# ... in at most so many combinations: all rows have more.
-SAMPLED_CODES = 160
+SAMPLE_ROWS = 10_000  # rows, at equal distances, that show which columns go together...
+SAMPLED_CODES = 160  # ... in at most so many combinations: all rows have more
 MOST_BINS = 64  # columns of more bins are left as they are: hardly two of them go together
 N_OPEN = 6  # the groups that a column is tried with
 LEAST_SAVED = 0.25  # the share of the columns that must be saved...
-# ... by bundled columns that are no more than such a share of all, or one: they take memory.
-MOST_ADDED = 0.1
+MOST_ADDED = 0.1  # ... by bundled columns, which take memory: such a share of all, or one
 
 
 class BundledCodes(NamedTuple):
@@ -46,8 +44,6 @@ def bundle_columns(
     codes: CodeArray, n_bins: IntArray, varying: IntArray, threads: Threads
 ) -> BundledCodes | None:
     """Bundle columns; None where that saves little."""
-    if codes.shape[1] < LEAST_ROWS:
-        return None
     groups = _plan(codes, n_bins, varying)
     if sum(len(group) - 1 for group in groups) < LEAST_SAVED * len(varying):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -38,13 +38,6 @@ class Categories:
             return self._encode_numbers(column)
         return self._encode_objects(column)
 
-    def unknown(self, column: AnyArray) -> list[Any]:
-        """List the distinct values that have no code; none are unknown where others share one."""
-        if self.has_other:
-            return []
-        lost = column[np.isnan(self.encode(column))]
-        return [value for value in _distinct(lost.tolist()) if not is_missing(value)]
-
     def _encode_numbers(self, column: AnyArray) -> FloatArray:
         if self.values.size == 0:
             return np.full(column.shape, np.nan)
@@ -60,31 +53,35 @@ class Categories:
     def _encode_objects(self, column: AnyArray) -> FloatArray:
         items = column.tolist()
         lookup = {value: float(code) for code, value in enumerate(self.values.tolist())}
-        default = np.nan
-        if self.has_other:
-            default = float(self.values.size)
-            lookup |= {item: np.nan for item in _distinct(items) if is_missing(item)}
+        default = float(self.values.size) if self.has_other else np.nan
         try:
+            if self.has_other:
+                lookup |= {item: np.nan for item in dict.fromkeys(items) if is_missing(item)}
             return np.fromiter(map(lookup.get, items, repeat(default)), np.float64, len(items))
         except TypeError as error:
             raise _unhashable(error) from error
 
 
 def learn_categories(
-    column: AnyArray, *, name: str = "", order: Sequence[Any] | None = None
+    column: AnyArray, *, name: str = "", order: Iterable[Any] | None = None
 ) -> Categories:
     """Find the distinct values of a column and give each a code.
 
     At most 255 codes are given. In a column of more values the 254 most frequent ones keep a code
     of their own, all others share the last, and a warning says so.
     """
-    return _most_frequent(*_count(column, order), name)
+    if _is_numeric(column) and order is None:
+        values, counts = np.unique(column[~missing_in(column)], return_counts=True)
+        return _most_frequent(values, counts.astype(np.int64), name)
+    return categories_of(count_values(column.tolist()), name, order)
 
 
-def categories_of(counts: Mapping[Any, int], name: str = "") -> Categories:
-    """As `learn_categories`, from counts of the values that were made block by block."""
-    ordered = sort_values(counts)
-    is_numeric = all(isinstance(value, bool | int | float | np.number) for value in ordered)
+def categories_of(
+    counts: Mapping[Any, int], name: str = "", order: Iterable[Any] | None = None
+) -> Categories:
+    """As `learn_categories`, from counts of the values."""
+    ordered = sort_values(counts) if order is None else [each for each in order if each in counts]
+    is_numeric = all(isinstance(value, int | float | np.number) for value in ordered)
     values = np.array(ordered) if is_numeric and ordered else _object_array(ordered)
     numbers = np.fromiter((counts[value] for value in ordered), np.int64, len(ordered))
     return _most_frequent(values, numbers, name)
@@ -107,7 +104,9 @@ def _most_frequent(values: AnyArray, counts: IntArray, name: str) -> Categories:
 
 def warn_of_unknown(categories: Categories, column: AnyArray, name: str) -> None:
     """Warn of values that were not there when the categories were learnt."""
-    unknown = categories.unknown(column)
+    if categories.has_other:
+        return
+    unknown = count_values(column[np.isnan(categories.encode(column))].tolist())
     if unknown:
         warnings.warn(
             f"Column {name!r} has categories that were not there at fit time. "
@@ -153,23 +152,6 @@ def sort_values(values: Iterable[Any]) -> list[Any]:
         return sorted(values)
     except TypeError:
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
-
-
-def _count(column: AnyArray, order: Sequence[Any] | None) -> tuple[AnyArray, IntArray]:
-    if _is_numeric(column) and order is None:
-        values, counts = np.unique(column[~missing_in(column)], return_counts=True)
-        return values, counts.astype(np.int64)
-    found = count_values(column.tolist())
-    ordered = sort_values(found) if order is None else [value for value in order if value in found]
-    numbers = np.fromiter((found[value] for value in ordered), np.int64, len(ordered))
-    return _object_array(ordered), numbers
-
-
-def _distinct(items: list[Any]) -> dict[Any, None]:
-    try:
-        return dict.fromkeys(items)
-    except TypeError as error:
-        raise _unhashable(error) from error
 
 
 def _unhashable(error: TypeError) -> InputTypeError:

@@ -1,30 +1,31 @@
-"""Checks of shape, type and finiteness of X."""
+"""Checks of X, and features by what users call them: names, indices or a boolean mask."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from secateur.data.categories import missing_in
-from secateur.exceptions import InputError, InputTypeError, some_of
+from secateur.data.table import DenseTable, Table
+from secateur.exceptions import InputError, InputTypeError, ParameterError, similar_to, some_of
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-# Bytes of X looked at in one go: small enough to stay in the cache, large enough for numpy.
-_TILE_BYTES = 1 << 20
+_TILE_BYTES = 1 << 20  # of X looked at in one go: stays in the cache, and is enough for numpy
+_COLUMNS_AT_ONCE = 16  # of a data frame looked at in one go
 
 
 def check_shape(shape: tuple[int, ...]) -> None:
     """Refuse what is not a table of at least one row and one column."""
-    if len(shape) == 0:
+    if len(shape) < 2:
+        kind = "1D" if shape else "scalar"
         raise InputError(
-            "Expected 2D array, got scalar array instead. Got one value. Give one row per sample "
-            "and one column per feature."
-        )
-    if len(shape) == 1:
-        raise InputError(
-            f"Expected 2D array, got 1D array instead. Got shape {shape}. Reshape your data with "
-            "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
+            f"Expected 2D array, got {kind} array instead. Got shape {shape}. Reshape your data "
+            "with X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
     if len(shape) > 2:
         raise InputError(
@@ -43,8 +44,7 @@ def check_real(dtype: np.dtype[np.generic], what: str = "X") -> None:
     """Refuse complex numbers."""
     if dtype.kind == "c":
         raise InputError(
-            f"Complex data not supported. Got {what} of dtype {dtype}. Give the real and the "
-            "imaginary part as columns of their own."
+            f"Complex data not supported. Got {what} of dtype {dtype}. Give both parts as columns."
         )
 
 
@@ -79,42 +79,189 @@ def _floats_with_gaps(array: AnyArray, error: TypeError) -> FloatArray:
     return out
 
 
-def infinite_columns(array: AnyArray) -> IntArray:
-    """Find the columns of a dense table that hold an infinity, looking at 1 MB at a time."""
-    found = np.zeros(array.shape[1], dtype=np.bool_)
-    if array.dtype.kind == "f":
-        for rows, columns in _tiles(array):
-            infinite: BoolArray = np.isinf(array[rows, columns])
-            if infinite.any():
-                found[columns] |= infinite.any(axis=0)
-    return np.flatnonzero(found)
-
-
-def infinite_entries(values: AnyArray) -> IntArray:
-    """Find the positions of infinities in one long vector, looking at 1 MB at a time."""
-    step = _TILE_BYTES // values.itemsize
-    found = [
-        start + np.flatnonzero(np.isinf(values[start : start + step]))
-        for start in range(0, values.size, step)
-    ]
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-
-
-def refuse_infinite(columns: IntArray, names: Sequence[str]) -> None:
-    """Raise if there are columns with infinities, naming the first few."""
-    if columns.size:
+def refuse_infinite(table: Table, only: IntArray | None = None) -> None:
+    """Raise if there are infinities in a table, or in some columns, naming the first few."""
+    columns = np.arange(table.n_features) if only is None else only
+    if table.is_sparse:
+        cells = table.csc.data
+        any_cell = _infinite_columns(cells.reshape(-1, 1))[0]
+        entries = np.flatnonzero(np.isinf(cells)) if any_cell else np.empty(0, np.int64)
+        found = np.searchsorted(table.csc.indptr, entries, side="right") - 1
+        infinite = np.intersect1d(found, columns)
+    elif isinstance(table, DenseTable) and table.array.dtype.kind in "fiub":
+        array = table.array if only is None else table.array[:, only]
+        infinite = columns[_infinite_columns(array)]
+    else:
+        numbers = columns[~np.isin(columns, list(table.schema.encoders))]
+        parts = np.split(numbers, range(_COLUMNS_AT_ONCE, len(numbers), _COLUMNS_AT_ONCE))
+        infinite = np.concatenate([part[_infinite_columns(table.columns(part))] for part in parts])
+    if infinite.size:
         raise InputError(
             "Input X contains infinity or a value too large for dtype('float64'). Got infinite "
-            f"values in column(s) {some_of([names[j] for j in columns])}. Replace them by NaN, "
-            "which counts as missing, or by finite numbers."
+            f"values in column(s) {some_of([table.names[j] for j in infinite])}. Replace them by "
+            "NaN, which counts as missing, or by finite numbers."
         )
 
 
-def _tiles(array: AnyArray) -> Iterator[tuple[slice, slice]]:
+def _infinite_columns(array: AnyArray) -> BoolArray:
+    """Which columns of a dense array hold an infinity, looking at 1 MB at a time."""
+    found = np.zeros(array.shape[1], dtype=np.bool_)
+    if array.dtype.kind != "f":
+        return found
     # along the memory: rows of a C-ordered table, columns of a Fortran-ordered one
     by_column = array.flags.f_contiguous and not array.flags.c_contiguous
-    length, width = array.shape[::-1] if by_column else array.shape
-    step = max(1, _TILE_BYTES // max(1, width * array.itemsize))
-    for start in range(0, length, step):
-        part = slice(start, start + step)
-        yield (slice(None), part) if by_column else (part, slice(None))
+    lines = array.T if by_column else array
+    step = max(1, _TILE_BYTES // max(1, lines.shape[1] * array.itemsize))
+    for start in range(0, len(lines), step):
+        infinite: BoolArray = np.isinf(lines[start : start + step])
+        if infinite.any():
+            columns = slice(start, start + step) if by_column else slice(None)
+            found[columns] |= infinite.any(axis=1 if by_column else 0)
+    return found
+
+
+# ---- names ------------------------------------------------------------------------------------
+
+
+def made_up_names(n_features: int) -> tuple[str, ...]:
+    """Name columns that have no name."""
+    return tuple([f"x{position}" for position in range(n_features)])
+
+
+def names_of(X: Any) -> tuple[tuple[str, ...], bool]:
+    """The names of the columns of a data frame, and whether it has any.
+
+    As in scikit-learn, names that are not text (pandas' 0, 1, 2, ...) count as none.
+    """
+    found: Any = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
+    # polars' and pandas' columns are like lists; those of other objects may be anything
+    labels = list(found) if hasattr(found, "__iter__") and hasattr(found, "__len__") else []
+    doubled = [label for label, count in Counter(labels).items() if count > 1]
+    if doubled:
+        raise InputError(
+            f"The column names of X must differ. Got more than one {some_of(doubled)}. Rename them."
+        )
+    n_text = sum(isinstance(label, str) for label in labels)
+    if n_text == 0:
+        return made_up_names(len(labels)), False
+    if n_text < len(labels):
+        raise InputTypeError(
+            f"The column names of X must all be text. Got {some_of(labels)}. Convert them with "
+            "X.columns = X.columns.astype(str)."
+        )
+    return tuple(map(str, labels)), True
+
+
+def check_width(n_features: int, names: Sequence[str]) -> None:
+    """Refuse a table with another number of columns than at fit time."""
+    if n_features != len(names):
+        raise InputError(
+            f"X has {n_features} features, but secateur is expecting {len(names)} features as "
+            "input, as at fit time. Give the same columns in the same order."
+        )
+
+
+def align(names: Sequence[str], expected: Sequence[str]) -> list[int] | None:
+    """Give the order that brings names into that of fit time; None if they are in it.
+
+    >>> align(("b", "a"), ("a", "b"))
+    [1, 0]
+    """
+    if tuple(names) == tuple(expected):
+        return None
+    positions = {name: position for position, name in enumerate(names)}
+    wanted = set(expected)
+    missing = [name for name in expected if name not in positions]
+    extra = [name for name in names if name not in wanted]
+    if missing or extra:
+        parts = [f"missing: {some_of(missing)}"] if missing else []
+        parts += [f"unknown: {some_of(extra)}"] if extra else []
+        raise InputError(
+            f"X must have the columns of fit time. Got {'; '.join(parts)}. Give the same columns."
+        )
+    return [positions[name] for name in expected]
+
+
+def choose_categories(wanted: Any, kinds: dict[int, str], names: tuple[str, ...]) -> list[int]:
+    """Give the indices of the columns that count as categories, sorted."""
+    chosen = {feature for feature, kind in kinds.items() if kind == "category"}
+    if isinstance(wanted, str):
+        if wanted != "from_dtype":
+            raise ParameterError(
+                "'categorical_features' must be None, 'from_dtype', a list or a mask. Got "
+                f"{wanted!r}. Use [{wanted!r}] to name one column."
+            )
+        chosen |= {feature for feature, kind in kinds.items() if kind in {"text", "empty"}}
+    elif wanted is not None:
+        chosen.update(FeatureIndex(names).find(wanted, parameter="categorical_features").tolist())
+    return sorted(chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureIndex:
+    """The features of a table, to be found by name, index or mask.
+
+    Examples
+    --------
+    >>> index = FeatureIndex(("age", "height", "mass"))
+    >>> index.find(["mass", 0], parameter="keep")
+    array([2, 0])
+    >>> index.find([False, True, False], parameter="keep")
+    array([1])
+    """
+
+    names: Sequence[str]  # in the order of the columns
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """The position of each name; made on first use, for tables may be very wide."""
+        return {name: position for position, name in enumerate(self.names)}
+
+    def find(self, features: Any, *, parameter: str) -> IntArray:
+        """Give the indices of features, in the order given."""
+        if isinstance(features, str) or np.isscalar(features):
+            features = [features]  # a name is one item, not letters
+        array = _as_array(features)
+        if array.dtype.kind == "b" and array.size:
+            if array.shape != (len(self.names),):
+                raise InputError(
+                    f"{parameter!r} as a mask must have one value per feature, {len(self.names)}. "
+                    f"Got shape {array.shape}. Give the names or indices instead if in doubt."
+                )
+            return np.flatnonzero(array)
+        if array.dtype.kind in "iu":
+            return self._from_indices(array, parameter)
+        return np.fromiter((self._find_one(f, parameter) for f in array.tolist()), np.int64)
+
+    def _find_one(self, feature: Any, parameter: str) -> int:
+        if isinstance(feature, str):
+            if feature not in self.positions:
+                hint = similar_to(feature, self.names)
+                hint = hint or f" The features are {some_of(self.names)}."
+                raise InputError(f"{parameter!r} must name features of X. Got {feature!r}.{hint}")
+            return self.positions[feature]
+        if isinstance(feature, int | np.integer) and not isinstance(feature, bool):
+            return int(self._from_indices(np.array([feature]), parameter)[0])
+        raise InputError(
+            f"{parameter!r} must hold names or indices of features. Got {feature!r}. Use the "
+            "column's name as text or its position as a whole number."
+        )
+
+    def _from_indices(self, indices: AnyArray, parameter: str) -> IntArray:
+        wrong = indices[(indices < 0) | (indices >= len(self.names))]
+        if wrong.size:
+            raise InputError(
+                f"{parameter!r} must hold indices from 0 to {len(self.names) - 1}. "
+                f"Got {some_of(wrong.tolist())}. X has {len(self.names)} features."
+            )
+        return indices.astype(np.int64)
+
+
+def _as_array(features: Iterable[Any]) -> AnyArray:
+    if isinstance(features, np.ndarray):
+        return features.ravel() if features.dtype.kind != "f" else features.astype(object)
+    items = list(features)
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        return np.array(items, dtype=np.bool_)
+    # objects, so that numpy does not turn the 0 of ["mass", 0] into text
+    return np.fromiter(items, dtype=object, count=len(items))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from secateur.data.checks import FeatureIndex
 from secateur.data.feature_groups import read_feature_groups, read_neighbours
 from secateur.data.frames import as_array
-from secateur.data.names import FeatureIndex
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -26,6 +26,7 @@ class CostModel:
     cost: FloatArray  # of each feature alone
     keep: BoolArray  # features that are always selected, at no cost
     feature_groups: Any = None  # CSR, (n_features, n_groups): a used feature frees its group
+    group_labels: Sequence[str] = ()
     neighbours: Any = None  # CSR, (n_features, n_features)
     discount: float = 1.0  # a feature with a used neighbour costs this times its cost
     rule: CostRule | None = None  # costs from the mask of used features; replaces all but keep
@@ -55,7 +56,26 @@ class CostModel:
             first = np.zeros(len(order), dtype=np.bool_)
             first[np.unique(order, return_index=True)[1]] = True
             return np.where(first, cost, 0.0)
-        return self._paid_by_rule(order) if self.rule is not None else self._paid_one_by_one(order)
+        used, paid = self.keep.copy(), np.zeros(len(order))
+        groups = None if self.rule is not None else self.feature_groups
+        is_open = None if groups is None else (groups.T @ used) > 0
+        for position, feature in enumerate(order):
+            paid[position] = self._cost_of(feature, used)
+            if is_open is not None:
+                its_groups = _row(groups, feature)
+                paid[position] = 0.0 if is_open[its_groups].any() else paid[position]
+                is_open[its_groups] = True
+            used[feature] = True
+        return paid
+
+    def _cost_of(self, feature: int, used: BoolArray) -> float:
+        """The cost of one feature, apart from groups: orders and tables may both be long."""
+        if used[feature]:
+            return 0.0
+        if self.rule is not None:
+            return float(self.costs(used)[feature])
+        is_beside = self.neighbours is not None and used[_row(self.neighbours, feature)].any()
+        return float(self.cost[feature]) * (self.discount if is_beside else 1.0)
 
     def total(self, order: IntArray) -> float:
         """Return the cost of all features that were selected in this order."""
@@ -70,12 +90,12 @@ class CostModel:
                 f"{some_of(features.tolist())}. Add the features of 'keep'."
             )
         groups, neighbours = self.feature_groups, self.neighbours
-        return CostModel(
+        return replace(
+            self,
             cost=self.cost[features],
             keep=self.keep[features],
             feature_groups=None if groups is None else groups[features],
             neighbours=None if neighbours is None else neighbours[features][:, features],
-            discount=self.discount,
             rule=None if self.rule is None else _rule_of(self.rule, features, self.n_features),
         )
 
@@ -87,31 +107,6 @@ class CostModel:
             is_open = (self.feature_groups.T @ used) > 0
             cost[(self.feature_groups @ is_open) > 0] = 0.0
         return cost
-
-    def _paid_by_rule(self, order: IntArray) -> FloatArray:
-        used = self.keep.copy()
-        paid = np.zeros(len(order))
-        for position, feature in enumerate(order):
-            paid[position] = self.costs(used)[feature]
-            used[feature] = True
-        return paid
-
-    def _paid_one_by_one(self, order: IntArray) -> FloatArray:
-        # looks at the groups and neighbours of one feature: orders and tables may both be long
-        used, groups = self.keep.copy(), self.feature_groups
-        is_open = None if groups is None else (groups.T @ used) > 0
-        paid = np.zeros(len(order))
-        for position, feature in enumerate(order):
-            cost = 0.0 if used[feature] else float(self.cost[feature])
-            if self.neighbours is not None and used[_row(self.neighbours, feature)].any():
-                cost *= self.discount
-            if is_open is not None:
-                its_groups = _row(groups, feature)
-                cost = 0.0 if is_open[its_groups].any() else cost
-                is_open[its_groups] = True
-            used[feature] = True
-            paid[position] = cost
-        return paid
 
 
 def _row(matrix: Any, row: int) -> IntArray:
@@ -137,8 +132,7 @@ def _apply_rule(rule: CostRule, used: BoolArray) -> FloatArray:
     wrong = cost[~(np.isfinite(cost) & (cost >= 0))]
     if wrong.size:
         raise InputError(
-            f"The rule {name!r} must return finite costs >= 0. Got {some_of(wrong)}. Use 0 for "
-            "free features."
+            f"The rule {name!r} must return finite costs >= 0. Got {some_of(wrong)}. 0 is for free."
         )
     return cost
 
@@ -215,45 +209,47 @@ class FeatureCosts:
         names : sequence of str
             The names of the features, in the order of the columns.
         """
+        if not isinstance(self.discount, int | float | np.number) or not 0 <= self.discount <= 1:
+            raise ParameterError(
+                f"'discount' must be from 0 to 1. Got {self.discount!r}. Use 1 for no discount "
+                "beside a used neighbour."
+            )
+        if self.rule is not None and not callable(self.rule):
+            raise ParameterError(
+                "'rule' must be a function of the mask of used features. Got "
+                f"{type(self.rule).__name__}. Use 'costs' for fixed costs."
+            )
         index = FeatureIndex(names)
         keep = np.zeros(len(names), dtype=np.bool_)
         if self.keep is not None:
             keep[index.find(self.keep, parameter="keep")] = True
-        return CostModel(
-            cost=_read_costs(self.costs, index),
-            keep=keep,
-            feature_groups=read_feature_groups(self.feature_groups, index),
-            neighbours=read_neighbours(self.neighbours, len(names)),
-            discount=_read_discount(self.discount),
-            rule=_read_rule(self.rule),
-        )
+        groups, neighbours, labels = None, self.neighbours, list[str]()
+        cost = _read_costs(self.costs, index)
+        if self.feature_groups is not None:
+            groups, labels = read_feature_groups(self.feature_groups, index)
+        if neighbours is not None:
+            neighbours = read_neighbours(neighbours, len(names))
+        return CostModel(cost, keep, groups, labels, neighbours, float(self.discount), self.rule)
 
 
 def as_costs(value: Any = None, feature_groups: Any = None, keep: Any = None) -> FeatureCosts:
     """Return costs, feature groups and kept features as one `FeatureCosts`."""
-    if not isinstance(value, FeatureCosts):
-        keep = () if keep is None else keep
-        return FeatureCosts(value, feature_groups=feature_groups, keep=keep)
-    if feature_groups is not None and value.feature_groups is not None:
-        raise _given_twice("feature_groups")
-    if _is_given(keep) and _is_given(value.keep):
-        raise _given_twice("keep")
-    return replace(
-        value,
-        feature_groups=value.feature_groups if feature_groups is None else feature_groups,
-        keep=keep if _is_given(keep) else value.keep,
-    )
+    costs = value if isinstance(value, FeatureCosts) else FeatureCosts(value)
+    given = {"feature_groups": feature_groups} if feature_groups is not None else {}
+    if _is_given(keep):
+        given["keep"] = keep
+    known = {"feature_groups": costs.feature_groups is not None, "keep": _is_given(costs.keep)}
+    for name in given:
+        if known[name]:
+            raise ParameterError(
+                f"{name!r} must be given once. Got it both as a parameter and in FeatureCosts. "
+                "Remove one of them."
+            )
+    return replace(costs, **given)
 
 
 def _is_given(keep: Any) -> bool:
     return keep is not None and (np.isscalar(keep) or len(keep) > 0)
-
-
-def _given_twice(name: str) -> ParameterError:
-    return ParameterError(
-        f"{name!r} must be given once. Got it both as a parameter and in FeatureCosts. Remove one "
-        "of them."
-    )
 
 
 def _read_costs(costs: Any, index: FeatureIndex) -> FloatArray:
@@ -298,25 +294,5 @@ def _as_numbers(costs: Any) -> FloatArray:
         return as_array(costs, "costs").astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"'costs' must hold numbers. Got values that are none: {error}. Give a number, one per "
-            "feature, or a dict by name."
+            f"'costs' must hold numbers. Got others: {error}. Give one per feature, or a dict."
         ) from error
-
-
-def _read_discount(discount: Any) -> float:
-    if not isinstance(discount, int | float | np.number) or not 0 <= discount <= 1:
-        raise ParameterError(
-            f"'discount' must be from 0 to 1. Got {discount!r}. Use 1 for no discount beside a "
-            "used neighbour."
-        )
-    return float(discount)
-
-
-def _read_rule(rule: Any) -> CostRule | None:
-    if rule is not None and not callable(rule):
-        raise ParameterError(
-            f"'rule' must be a function of the mask of used features. Got {type(rule).__name__}. "
-            "Use 'costs' for fixed costs."
-        )
-    checked: CostRule | None = rule
-    return checked

@@ -9,53 +9,27 @@ from typing import Any
 import numpy as np
 
 from secateur.data.categories import is_missing, missing_in
-from secateur.data.names import FeatureIndex
+from secateur.data.checks import FeatureIndex
 from secateur.exceptions import InputError, some_of
 from secateur.typing import AnyArray, IntArray
 
 _COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray)
+Members = tuple[IntArray, IntArray, list[Any]]  # features, their groups by number, all labels
 
 
-def read_feature_groups(feature_groups: Any, index: FeatureIndex) -> Any:
-    """Return which feature is in which group."""
-    n_features = len(index.names)
-    if feature_groups is None:
-        return None
-    if isinstance(feature_groups, Mapping):
-        return _groups_of_dict(feature_groups, index)
-    if _is_matrix(feature_groups):
-        return _groups_of_matrix(feature_groups, n_features)
-    labels = _as_vector(feature_groups)
-    if labels.shape != (n_features,):
-        raise InputError(
-            f"'feature_groups' must have one label per feature, {n_features}. Got shape "
-            f"{labels.shape}. Use None for features without a group, or a dict for a few features."
-        )
-    rows = np.flatnonzero(~missing_in(labels))
-    numbers, n_groups = _number_labels(labels[rows])
-    return _ones(rows, numbers, (n_features, n_groups))
-
-
-def feature_group_labels(feature_groups: Any) -> list[str]:
-    """Return the names of the groups, in the order of the columns of `read_feature_groups`.
+def read_feature_groups(feature_groups: Any, index: FeatureIndex) -> tuple[Any, list[str]]:
+    """Which feature is in which group, as a sparse matrix, and the names of the groups.
 
     Groups of a matrix are numbered.
     """
-    if feature_groups is None:
-        return []
     if isinstance(feature_groups, Mapping):
-        if all(isinstance(value, _COLLECTIONS) for value in feature_groups.values()):
-            return [str(label) for label in feature_groups]
-        labels = np.fromiter(feature_groups.values(), dtype=object)
+        rows, numbers, labels = _members_by_dict(feature_groups, index)
     elif _is_matrix(feature_groups):
-        return [str(number) for number in range(np.shape(feature_groups)[1])]
+        rows, numbers, labels = _members_by_matrix(feature_groups, len(index.names))
     else:
-        labels = _as_vector(feature_groups)
-    labels = labels[~missing_in(labels)]
-    numbers, n_groups = _number_labels(labels)
-    first = np.full(n_groups, len(labels))
-    np.minimum.at(first, numbers, np.arange(len(labels)))
-    return [str(labels[position]) for position in first.tolist()]
+        rows, numbers, labels = _members_by_label(feature_groups, len(index.names))
+    matrix = _ones(rows, numbers, (len(index.names), len(labels)))
+    return matrix, [str(label) for label in labels]
 
 
 def _is_matrix(feature_groups: Any) -> bool:
@@ -65,7 +39,7 @@ def _is_matrix(feature_groups: Any) -> bool:
     return is_list and isinstance(feature_groups[0], list)
 
 
-def _groups_of_matrix(feature_groups: Any, n_features: int) -> Any:
+def _members_by_matrix(feature_groups: Any, n_features: int) -> Members:
     import scipy.sparse as sp
 
     matrix = feature_groups if sp.issparse(feature_groups) else np.asarray(feature_groups)
@@ -79,27 +53,33 @@ def _groups_of_matrix(feature_groups: Any, n_features: int) -> Any:
             "'feature_groups' as a matrix must be boolean: rows are features, columns are groups. "
             f"Got dtype {matrix.dtype}. Use one label per feature if each has one group."
         )
-    rows, numbers = matrix.nonzero()
-    return _ones(rows, numbers, (n_features, matrix.shape[1]))
+    return *matrix.nonzero(), list(range(matrix.shape[1]))
 
 
-def _as_vector(feature_groups: Any) -> AnyArray:
-    if isinstance(feature_groups, np.ndarray):
-        return feature_groups
-    try:
-        return np.fromiter(feature_groups, dtype=object)
-    except TypeError as error:
+def _members_by_label(feature_groups: Any, n_features: int) -> Members:
+    labels: AnyArray = feature_groups
+    if not isinstance(feature_groups, np.ndarray):
+        try:
+            labels = np.fromiter(feature_groups, dtype=object)
+        except TypeError as error:
+            raise InputError(
+                "'feature_groups' must be a sequence of labels, a dict or a matrix. Got "
+                f"{type(feature_groups).__name__}. Give one label per feature."
+            ) from error
+    if labels.shape != (n_features,):
         raise InputError(
-            "'feature_groups' must be a sequence of labels, a dict or a matrix. Got "
-            f"{type(feature_groups).__name__}. Give one label per feature."
-        ) from error
+            f"'feature_groups' must have one label per feature, {n_features}. Got shape "
+            f"{labels.shape}. Use None for features without a group, or a dict for a few features."
+        )
+    rows = np.flatnonzero(~missing_in(labels))
+    return rows, *_number_labels(labels[rows])
 
 
-def _number_labels(labels: AnyArray) -> tuple[IntArray, int]:
-    """The number of the group of each label, and how many groups there are."""
+def _number_labels(labels: AnyArray) -> tuple[IntArray, list[Any]]:
+    """The number of the group of each label, and the groups."""
     if labels.dtype.kind != "O":
         values, numbers = np.unique(labels, return_inverse=True)
-        return numbers, len(values)
+        return numbers, values.tolist()
     known: dict[Any, int] = {}
     try:
         found = [known.setdefault(label, len(known)) for label in labels.tolist()]
@@ -108,28 +88,26 @@ def _number_labels(labels: AnyArray) -> tuple[IntArray, int]:
             f"'feature_groups' must hold plain labels such as text or numbers. Got {error}. Use a "
             "dict from label to features, or a matrix, if features are in several groups."
         ) from error
-    return np.array(found, dtype=np.int64), len(known)
+    return np.array(found, dtype=np.int64), list(known)
 
 
-def _groups_of_dict(feature_groups: Mapping[Any, Any], index: FeatureIndex) -> Any:
-    n_features = len(index.names)
+def _members_by_dict(feature_groups: Mapping[Any, Any], index: FeatureIndex) -> Members:
     single = [key for key, value in feature_groups.items() if not isinstance(value, _COLLECTIONS)]
     if not single:
         found = [index.find(each, parameter="feature_groups") for each in feature_groups.values()]
         numbers = np.repeat(np.arange(len(found)), [len(features) for features in found])
         rows = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-        return _ones(rows, numbers, (n_features, len(found)))
+        return rows, numbers, list(feature_groups)
     if len(single) < len(feature_groups):
         raise InputError(
             "'feature_groups' as a dict must go from feature to label or from label to a list of "
             f"features. Got both: {some_of(single)} have no list. Put single features into a list."
         )
-    labelled = {key: label for key, label in feature_groups.items() if not is_missing(label)}
-    # the keys of the missing labels must be features as well
-    index.find(list(feature_groups), parameter="feature_groups")
-    rows = index.find(list(labelled), parameter="feature_groups")
-    numbers, n_groups = _number_labels(np.fromiter(labelled.values(), dtype=object))
-    return _ones(rows, numbers, (n_features, n_groups))
+    # the keys of missing labels must be features as well
+    rows = index.find(list(feature_groups), parameter="feature_groups")
+    labelled = [not is_missing(label) for label in feature_groups.values()]
+    labels = np.fromiter(feature_groups.values(), dtype=object)[labelled]
+    return rows[labelled], *_number_labels(labels)
 
 
 def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:
@@ -146,14 +124,11 @@ def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:
 
 
 def read_neighbours(neighbours: Any, n_features: int) -> Any:
-    """Return which features are neighbours, as a symmetric sparse matrix, or None."""
-    if neighbours is None:
-        return None
+    """Return which features are neighbours, as a symmetric sparse matrix."""
     import scipy.sparse as sp
 
-    if not sp.issparse(neighbours) and not (
-        isinstance(neighbours, np.ndarray) and neighbours.ndim == 2
-    ):
+    is_array = isinstance(neighbours, np.ndarray) and neighbours.ndim == 2
+    if not sp.issparse(neighbours) and not is_array:
         return grid_neighbours(_grid_shape(neighbours, n_features))
     if neighbours.shape != (n_features, n_features):
         raise InputError(

@@ -8,63 +8,62 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.data.categories import Categories, learn_categories, warn_of_unknown
+from secateur.data.categories import learn_categories, warn_of_unknown
 from secateur.data.checks import (
+    align,
     check_real,
     check_shape,
-    infinite_columns,
-    refuse_infinite,
+    check_width,
+    choose_categories,
     to_floats,
 )
-from secateur.data.names import FeatureIndex, align, check_width
 from secateur.data.table import Table, TableSchema
-from secateur.exceptions import InputError, ParameterError, SecateurError, some_of
+from secateur.exceptions import InputError, SecateurError, some_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 
-# Columns checked for infinities in one go.
-_BLOCK = 16
-
-
 def read_frame(
     frame: nw.DataFrame[Any],
     schema: TableSchema,
-    *,
-    categorical_features: Any = None,
-    like: TableSchema | None = None,
-    only: IntArray | None = None,
+    categorical_features: Any,
+    like: TableSchema | None,
+    only: IntArray | None,
 ) -> FrameTable:
-    """Check a data frame and give it as a table."""
+    """Check a data frame and give it as a table; as in `read_table`."""
     check_shape(frame.shape)
     if like is not None:
-        frame = _arranged(frame, schema, like)
-        return _checked(_read_again(frame, like, only), only)
+        return _read_again(frame, schema, like, only)
     kinds = kinds_of(frame, range(schema.n_features))
     chosen = choose_categories(categorical_features, kinds, schema.names)
     refuse_kinds(schema.names, kinds, chosen)
-    encoders = {
-        feature: _learn(frame[:, feature], schema.names[feature]) for feature in sorted(chosen)
-    }
-    return _checked(FrameTable(frame, TableSchema(schema.names, schema.has_names, encoders)), only)
+    encoders = {}
+    for feature in chosen:
+        series = frame[:, feature]
+        encoders[feature] = learn_categories(
+            read_values(series),
+            name=schema.names[feature],
+            order=getattr(series.dtype, "categories", None),
+        )
+    return FrameTable(frame, TableSchema(schema.names, schema.has_names, encoders))
 
 
-def choose_categories(wanted: Any, kinds: dict[int, str], names: tuple[str, ...]) -> set[int]:
-    """Give the indices of the columns that count as categories."""
-    by_type = {feature for feature, kind in kinds.items() if kind == "category"}
-    if wanted is None:
-        return by_type
-    if isinstance(wanted, str):
-        if wanted != "from_dtype":
-            raise ParameterError(
-                "'categorical_features' must be None, 'from_dtype', a list or a mask. Got "
-                f"{wanted!r}. Use [{wanted!r}] to name one column."
-            )
-        return by_type | {f for f, kind in kinds.items() if kind in {"text", "empty"}}
-    named = FeatureIndex(names).find(wanted, parameter="categorical_features")
-    return by_type | set(named.tolist())
+def _read_again(
+    frame: nw.DataFrame[Any], schema: TableSchema, like: TableSchema, only: IntArray | None
+) -> FrameTable:
+    if schema.has_names and like.has_names:
+        order = align(schema.names, like.names)
+        frame = frame if order is None else frame[:, order]
+    else:
+        check_width(schema.n_features, like.names)
+    kinds = kinds_of(frame, range(like.n_features) if only is None else only.tolist())
+    refuse_kinds(like.names, kinds, like.encoders.keys())
+    for feature, known in like.encoders.items():
+        if feature in kinds:
+            warn_of_unknown(known, read_values(frame[:, feature]), like.names[feature])
+    return FrameTable(frame, like)
 
 
 def refuse_kinds(names: tuple[str, ...], kinds: dict[int, str], chosen: Collection[int]) -> None:
@@ -75,65 +74,20 @@ def refuse_kinds(names: tuple[str, ...], kinds: dict[int, str], chosen: Collecti
             f"X must hold numbers or categories. Got dates or times in column(s) {some_of(times)}. "
             "Convert them to numbers, for instance days since a date, or drop them."
         )
-    text = [
-        names[feature]
-        for feature, kind in kinds.items()
-        if kind in {"text", "category"} and feature not in chosen
-    ]
+    rest = {names[feature]: kind for feature, kind in kinds.items() if feature not in chosen}
+    text = [name for name, kind in rest.items() if kind in {"text", "category"}]
     if text:
         raise InputError(
             "X holds columns of text: could not convert string to float. Got column(s) "
             f"{some_of(text)}. Convert them to a category type, or name them in "
             "categorical_features=[...], or use categorical_features='from_dtype'."
         )
-    other = [names[f] for f, kind in kinds.items() if kind == "other" and f not in chosen]
+    other = [name for name, kind in rest.items() if kind == "other"]
     if other:
         raise InputError(
             "X must hold numbers or categories. Got lists, structures or bytes in column(s) "
             f"{some_of(other)}. Convert them to columns of numbers, or drop them."
         )
-
-
-def _arranged(
-    frame: nw.DataFrame[Any], schema: TableSchema, like: TableSchema
-) -> nw.DataFrame[Any]:
-    if not (schema.has_names and like.has_names):
-        check_width(schema.n_features, like.names)
-        return frame
-    order = align(schema.names, like.names)
-    return frame if order is None else frame[:, order]
-
-
-def _read_again(frame: nw.DataFrame[Any], like: TableSchema, only: IntArray | None) -> FrameTable:
-    looked_at = _looked_at(like.n_features, only)
-    kinds = kinds_of(frame, looked_at)
-    refuse_kinds(like.names, kinds, like.encoders.keys())
-    for feature, known in like.encoders.items():
-        if feature in kinds:
-            warn_of_unknown(known, read_values(frame[:, feature]), like.names[feature])
-    return FrameTable(frame, like)
-
-
-def _learn(series: nw.Series[Any], name: str) -> Categories:
-    return learn_categories(read_values(series), name=name, order=declared_order(series))
-
-
-def _checked(table: FrameTable, only: IntArray | None) -> FrameTable:
-    floats = [
-        feature
-        for feature in _looked_at(table.n_features, only)
-        if feature not in table.schema.encoders
-    ]
-    found: list[int] = []
-    for start in range(0, len(floats), _BLOCK):
-        features = np.array(floats[start : start + _BLOCK])
-        found += features[infinite_columns(table.columns(features))].tolist()
-    refuse_infinite(np.array(found, dtype=np.int64), table.names)
-    return table
-
-
-def _looked_at(n_features: int, only: IntArray | None) -> Sequence[int]:
-    return range(n_features) if only is None else [int(feature) for feature in only]
 
 
 # By the names of narwhals' data types: numbers that are floats as soon as they are in numpy ...
@@ -182,29 +136,27 @@ class FrameTable(Table):
         return FrameTable(self.frame[np.asarray(rows)], self.schema)
 
     def _fill(self, out: FloatArray, features: Sequence[int]) -> FloatArray:
-        for start, part in parts_of(self.frame, features):
+        for start, part in _parts_of(self.frame, features):
             here = features[start : start + _PART]
             if self._is_plain(part, here):
                 out[:, start : start + _PART] = part.to_numpy()
                 continue
             for position, feature in enumerate(here):
-                out[:, start + position] = self._read(part[:, position], feature)
+                series, known = part[:, position], self.schema.encoders.get(feature)
+                out[:, start + position] = (
+                    _read_floats(series) if known is None else known.encode(read_values(series))
+                )
         return out
 
     def _is_plain(self, part: nw.DataFrame[Any], features: Sequence[int]) -> bool:
         # such columns come at once, which is many times quicker in wide pandas frames
-        encoders = self.schema.encoders
         return all(
-            _dtype_name(dtype) in _DIRECT and feature not in encoders
+            type(dtype).__name__ in _DIRECT and feature not in self.schema.encoders
             for dtype, feature in zip(part.schema.values(), features, strict=True)
         )
 
-    def _read(self, series: nw.Series[Any], feature: int) -> FloatArray:
-        known = self.schema.encoders.get(feature)
-        return read_floats(series) if known is None else known.encode(read_values(series))
 
-
-def parts_of(
+def _parts_of(
     frame: nw.DataFrame[Any], features: Sequence[int]
 ) -> Iterator[tuple[int, nw.DataFrame[Any]]]:
     """Give the frame's columns a few at a time, with the position of the first.
@@ -225,18 +177,18 @@ def kinds_of(frame: nw.DataFrame[Any], features: Sequence[int]) -> dict[int, str
     One of number, category, text, empty (text without a single value), time, other.
     """
     kinds: dict[int, str] = {}
-    for start, part in parts_of(frame, features):
+    for start, part in _parts_of(frame, features):
         for position, dtype in enumerate(part.schema.values()):
-            kind = _KINDS.get(_dtype_name(dtype), "other")
+            kind = _KINDS.get(type(dtype).__name__, "other")
             if kind in {"object", "text"}:
                 kind = _look_into(part[:, position], kind)
             kinds[features[start + position]] = kind
     return kinds
 
 
-def read_floats(series: nw.Series[Any]) -> FloatArray:
+def _read_floats(series: nw.Series[Any]) -> FloatArray:
     """Give a column of numbers as floats, missing values as NaN."""
-    if _dtype_name(series.dtype) in _CAST:
+    if type(series.dtype).__name__ in _CAST:
         import narwhals as nw
 
         series = series.cast(nw.Float64)
@@ -277,21 +229,11 @@ def _with_signed_codes(series: nw.Series[Any]) -> nw.Series[Any]:
     return nw.from_native(pa.chunked_array(chunks, type=kind), series_only=True)
 
 
-def declared_order(series: nw.Series[Any]) -> list[Any] | None:
-    """Give the categories in the order declared by the frame, where it declares one."""
-    declared = getattr(series.dtype, "categories", None)
-    return None if declared is None else list(declared)
-
-
 def _look_into(series: nw.Series[Any], kind: str) -> str:
     if kind == "text":
         return "empty" if series.is_null().all() else "text"
     try:
-        read_floats(series)
+        _read_floats(series)
     except (SecateurError, TypeError, ValueError):
         return "text"
     return "number"
-
-
-def _dtype_name(dtype: Any) -> str:
-    return type(dtype).__name__

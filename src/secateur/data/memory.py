@@ -20,8 +20,7 @@ def available_memory(root: Path = ROOT) -> int | None:
 
     The smallest of what the machine has and what each cgroup above the process allows.
     """
-    found = _values(root / "proc/meminfo", "MemAvailable:")
-    known = [found["MemAvailable:"] * 1024] if found else []
+    known = [1024 * n_bytes for n_bytes in _values(root / "proc/meminfo", "MemAvailable:")]
     return min([*known, *_left_in_cgroups(root)], default=None)
 
 
@@ -50,14 +49,13 @@ def _left_in(folder: Path, limit_name: str, used_name: str, cache_name: str) -> 
     limit, used = _lines(folder / limit_name), _lines(folder / used_name)
     if not limit or not used or not limit[0].isdigit():
         return None  # no such cgroup, or "max": no limit
-    cache = _values(folder / "memory.stat", cache_name).get(cache_name, 0)
+    cache = sum(_values(folder / "memory.stat", cache_name))
     return max(0, int(limit[0]) - max(0, int(used[0]) - cache))
 
 
-def _values(file: Path, *names: str) -> dict[str, int]:
-    """The numbers that follow some names at the beginning of a line."""
-    pairs = [line.split()[:2] for line in _lines(file)]
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] in names}
+def _values(file: Path, name: str) -> list[int]:
+    """The numbers that follow a name at the beginning of a line."""
+    return [int(line.split()[1]) for line in _lines(file) if line.startswith(f"{name} ")]
 
 
 def _lines(file: Path) -> list[str]:

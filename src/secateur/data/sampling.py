@@ -1,4 +1,4 @@
-"""Chance that depends on the number of a row alone: the same for any cut into blocks."""
+"""Random numbers that depend on the number of a row alone: the same for any division in blocks."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def shares_of(numbers: IntArray, seed: int) -> FloatArray:
     return share
 
 
-def sample_rows(n_rows: int, most: int, seed: int) -> IntArray | None:
-    """The rows of a sample, sorted: those with the smallest keys; None where all rows are in it.
+def sample_rows(n_rows: int, most: int, seed: int) -> IntArray:
+    """The rows of a sample, sorted: those with the smallest keys.
 
     >>> sample_rows(1000, 3, seed=5)
     array([40, 64, 76])
     """
     if n_rows <= most:
-        return None
+        return np.arange(n_rows)
     keys = keys_of(np.arange(n_rows), seed)
     rows: IntArray = np.sort(np.argpartition(keys, most)[:most])
     return rows
 
 
 class RowSample:
-    """The same sample from rows that come block by block, when nobody knows how many there are.
+    """The same sample from rows that come block by block, when their number is not known.
 
     >>> sample = RowSample(3, seed=5)
     >>> for block in range(10):
@@ -65,20 +65,16 @@ class RowSample:
         A slot may have held another row, which is out of the sample then.
         """
         numbers = np.arange(self.n_offered, self.n_offered + n_rows)
-        keys = keys_of(numbers, self._seed)
         self.n_offered += n_rows
-        n_free = min(n_rows, self._most - len(self.rows))
-        slots = np.arange(len(self.rows), len(self.rows) + n_free)
-        taken = np.arange(n_free)
-        self.rows = np.concatenate([self.rows, numbers[:n_free]])
-        self._keys = np.concatenate([self._keys, keys[:n_free]])
-        if n_free == n_rows:
-            return taken, slots
-        joined = np.concatenate([self._keys, keys[n_free:]])
-        stays = np.zeros(len(joined), np.bool_)
-        stays[np.argpartition(joined, self._most - 1)[: self._most]] = True
-        left = np.flatnonzero(~stays[: self._most])
-        come = n_free + np.flatnonzero(stays[self._most :])
-        self.rows[left], self._keys[left] = numbers[come], keys[come]
-        kept = stays[slots]  # of those that came in just now some may have gone again
-        return np.concatenate([taken[kept], come]), np.concatenate([slots[kept], left])
+        n_before = len(self.rows)
+        rows = np.concatenate([self.rows, numbers])
+        keys = np.concatenate([self._keys, keys_of(numbers, self._seed)])
+        stays = np.ones(len(rows), np.bool_)
+        if len(rows) > self._most:
+            stays[np.argpartition(keys, self._most)[self._most :]] = False
+        taken = n_before + np.flatnonzero(stays[n_before:])
+        n_now = min(len(rows), self._most)
+        slots = np.concatenate([np.flatnonzero(~stays[:n_before]), np.arange(n_before, n_now)])
+        rows[slots], keys[slots] = rows[taken], keys[taken]
+        self.rows, self._keys = rows[:n_now], keys[:n_now]
+        return taken - n_before, slots

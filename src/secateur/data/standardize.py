@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,12 +29,19 @@ from secateur._kernels.threads import Threads
 from secateur.data.table import DenseTable, Table
 from secateur.typing import FloatArray, IntArray
 
+ONE_THREAD = Threads(1)
+GRAIN = 16  # columns that are worth a thread
+# A sparse table with a larger share of stored cells takes less memory as a dense one.
+CROWDED = 2.0 / 3.0
+BLOCK_CELLS = 1 << 20  # cells copied out of a table at a time
+WORTH_A_THREAD = 100_000  # stored cells of a loop that are worth waking a thread for
+
 
 class Moments(NamedTuple):
     """Weight, mean, sum of squared distances from it, and largest value of each column.
 
     The weight is a number, or one for each column where missing cells do not count. ``top`` is
-    None where nobody needs it.
+    None for sparse columns.
     """
 
     weight: Any
@@ -62,15 +70,14 @@ class Scale(NamedTuple):
     is_zero: Any
 
 
-def scale_of(found: Moments, *, is_sparse: bool, centre: bool, scale: bool) -> Scale:
+def scale_of(found: Moments, *, centre: bool, scale: bool) -> Scale:
     """The scale of a table from the moments of all its rows, as in `standardize_table`.
 
     The weights have the sum one. Sparse columns stay as they are.
     """
     zero = np.zeros(len(found.mean))
-    if is_sparse:
+    if found.top is None:
         return Scale(found.mean, zero, zero + 1.0, zero > 0.0)
-    assert found.top is not None  # noqa: S101  # of dense columns
     spread = np.sqrt(found.square)
     is_flat = spread <= FLAT * found.top
     return Scale(
@@ -81,40 +88,56 @@ def scale_of(found: Moments, *, is_sparse: bool, centre: bool, scale: bool) -> S
     )
 
 
-def present_column_moments(
-    columns: DenseColumns | SparseColumns, weight: FloatArray, threads: Threads
+def column_moments(
+    columns: DenseColumns | SparseColumns, weight: FloatArray, threads: Threads = ONE_THREAD
 ) -> Moments:
-    """Moments of the cells that are not missing; of sparse columns weight and mean alone."""
+    """Moments of the cells that are not missing."""
     if not isinstance(columns, SparseColumns):
         out = np.empty((4, len(columns.values)))
         run = lambda a, b: present_moments(columns.values, weight, a, b, *out)  # noqa: E731
         threads.run(run, len(columns.values), GRAIN)
         return Moments(*out)
-    n_features = len(columns.indptr) - 1
-    column = np.repeat(np.arange(n_features), np.diff(columns.indptr))
-    heavy, missing = weight[columns.indices], np.isnan(columns.values)
-    gone = np.bincount(column[missing], heavy[missing], minlength=n_features)
-    total = np.bincount(column[~missing], (heavy * columns.values)[~missing], minlength=n_features)
-    present = np.maximum(float(weight.sum()) - gone, 0.0)
-    mean = np.divide(total, present, out=np.zeros(n_features), where=present > 0.0)
-    return Moments(present, mean, np.zeros(n_features), np.zeros(n_features))
+    values, missing = columns.values, np.isnan(columns.values)
+    present: Any = float(weight.sum())
+    if missing.any():
+        present = np.maximum(present - _sums(columns, missing.astype(np.float64), weight), 0.0)
+        values = np.where(missing, 0.0, values)
+    mean = _sums(columns, values, weight) / np.where(present > 0.0, present, 1.0)
+    square = _sums(columns, values * values, weight) - present * mean * mean
+    return Moments(present, mean, np.maximum(square, 0.0))
+
+
+def _sums(columns: SparseColumns, values: FloatArray, weight: FloatArray) -> FloatArray:
+    """Weighted sums of sparse columns whose stored cells are replaced by ``values``."""
+    import scipy.sparse as sp
+
+    shape = (len(weight), len(columns.indptr) - 1)
+    sums: FloatArray = (
+        sp.csc_array((values, columns.indices, columns.indptr), shape=shape).T @ weight
+    )
+    return sums
+
+
+def sparse_columns(csc: Any, *, copy: bool = False) -> SparseColumns:
+    """The compressed columns of scipy in the types that kernels take."""
+    indptr, indices = csc.indptr.astype(np.int64, copy=False), csc.indices
+    values = csc.data.copy() if copy else csc.data
+    return SparseColumns(indptr, indices.astype(np.int32, copy=False), values)
 
 
 def apply_scale(columns: DenseColumns | SparseColumns, scale: Scale, threads: Threads) -> None:
     """Fill, centre and scale columns in place; sparse ones are filled only."""
     if isinstance(columns, SparseColumns):
-        missing = np.flatnonzero(np.isnan(columns.values))
-        column = np.searchsorted(columns.indptr, missing, side="right") - 1
-        columns.values[missing] = scale.fill[column]
+        fill_missing(columns, scale.fill)
         return
     threads.run(lambda a, b: scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN)
 
 
-GRAIN = 16  # columns that are worth a thread
-# A sparse table with a larger share of stored cells takes less memory as a dense one.
-CROWDED = 2.0 / 3.0
-BLOCK_CELLS = 1 << 20  # cells copied out of a table at a time
-WORTH_A_THREAD = 100_000  # stored cells of a loop that are worth waking a thread for
+def fill_missing(columns: SparseColumns, fill: FloatArray) -> None:
+    """Fill missing cells of sparse columns in place."""
+    missing = np.flatnonzero(np.isnan(columns.values))
+    column = np.searchsorted(columns.indptr, missing, side="right") - 1
+    columns.values[missing] = fill[column]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +154,8 @@ class StandardColumns:
     shift: FloatArray
     factor: FloatArray
 
+    is_frugal = False  # whether all rows of a few columns may be more than memory has room for
+
     @property
     def n_features(self) -> int:
         """The number of columns."""
@@ -145,11 +170,6 @@ class StandardColumns:
     def is_sparse(self) -> bool:
         """Whether only the cells that are not zero are stored."""
         return isinstance(self.columns, SparseColumns)
-
-    @property
-    def is_frugal(self) -> bool:
-        """Whether all rows of a few columns may be more than memory has room for: they are here."""
-        return False
 
     def are_alike(self, a: int, b: int) -> bool | None:
         """Whether two sparse columns are copies or mirror images; None where one must look closer.
@@ -183,50 +203,36 @@ class StandardColumns:
         """Sums over rows of each stored column times each vector, (n_vectors, n_features)."""
         out = np.empty((len(vectors), self.n_features))
         for vector, its_out in zip(vectors, out, strict=True):
-            self._dots(vector, threads, its_out)
+            self._run(sparse_dots if self.is_sparse else dense_dots, threads, vector, its_out)
         return out
-
-    def _dots(self, vector: FloatArray, threads: Threads, out: FloatArray) -> None:
-        columns = self.columns
-        if isinstance(columns, SparseColumns):
-            threads.run(
-                lambda a, b: sparse_dots(*columns, vector, a, b, out), len(out), _grain(self)
-            )
-        else:
-            values = columns.values
-            threads.run(lambda a, b: dense_dots(values, vector, a, b, out), len(out), _grain(self))
 
     def moments(self, weight: FloatArray, threads: Threads) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each stored column; the weights have the sum one."""
         mean, spread = np.empty(self.n_features), np.empty(self.n_features)
-        columns = self.columns
-        if isinstance(columns, SparseColumns):
-            threads.run(
-                lambda a, b: sparse_moments(*columns, weight, a, b, mean, spread),
-                len(mean),
-                _grain(self),
-            )
-        else:
-            values = columns.values
-            threads.run(
-                lambda a, b: dense_moments(values, weight, a, b, mean, spread),
-                len(mean),
-                _grain(self),
-            )
+        kernel = sparse_moments if self.is_sparse else dense_moments
+        self._run(kernel, threads, weight, mean, spread)
         return mean, spread
+
+    def _run(
+        self, kernel: Callable[..., Any], threads: Threads, vector: FloatArray, *out: FloatArray
+    ) -> None:
+        """Call a kernel for all columns with a vector over rows."""
+        columns, grain = self.columns, WORTH_A_THREAD * self.n_features // max(1, self.n_cells)
+        threads.run(
+            lambda a, b: kernel(*columns, vector, a, b, *out), self.n_features, max(1, grain)
+        )
 
     def gather(
         self, features: IntArray, rows: IntArray, mean: FloatArray, inverse: FloatArray
     ) -> FloatArray:
         """``(stored - mean) * inverse`` of a few columns, shape (n_features, n_rows)."""
         out = np.empty((len(features), len(rows)))
-        columns = self.columns
-        if isinstance(columns, SparseColumns):
+        if self.is_sparse:
             place = np.full(self.n_rows, -1, np.int64)
             place[rows] = np.arange(len(rows))
-            gather_sparse(*columns, features, place, mean, inverse, out)
+            gather_sparse(*self.columns, features, place, mean, inverse, out)
         else:
-            gather_dense(columns.values, features, rows, mean, inverse, out)
+            gather_dense(*self.columns, features, rows, mean, inverse, out)
         return out
 
     def combine(
@@ -234,17 +240,9 @@ class StandardColumns:
     ) -> FloatArray:
         """The sum of a few columns, standardised as in `gather`, each times its step."""
         out = np.zeros(self.n_rows)
-        columns = self.columns
-        if isinstance(columns, SparseColumns):
-            add_sparse(*columns, features, mean, inverse, step, out)
-        else:
-            add_dense(columns.values, features, mean, inverse, step, out)
+        add = add_sparse if self.is_sparse else add_dense
+        add(*self.columns, features, mean, inverse, step, out)
         return out
-
-
-def _grain(columns: StandardColumns) -> int:
-    """Columns of a loop that are worth a thread."""
-    return max(1, WORTH_A_THREAD * columns.n_features // max(1, columns.n_cells))
 
 
 def standardize_table(
@@ -253,13 +251,17 @@ def standardize_table(
     *,
     centre: bool = True,
     scale: bool = True,
-    threads: Threads | None = None,
+    threads: Threads = ONE_THREAD,
 ) -> StandardColumns:
     """Read a table as columns of numbers; missing cells take the mean of their column."""
-    threads = threads or Threads(1)
     shares = weight / weight.sum()
     if stays_sparse(table):
-        return _sparse(table, shares)
+        has_gaps = bool(np.isnan(table.csc.data).any())
+        columns, zero = sparse_columns(table.csc, copy=has_gaps), np.zeros(table.n_features)
+        fill = column_moments(columns, shares).mean if has_gaps else zero
+        if has_gaps:
+            fill_missing(columns, fill)
+        return StandardColumns(columns, table.n_rows, fill, zero, zero + 1.0)
     values = _read_dense(table, threads)
     out = [np.empty(table.n_features) for _ in range(3)]
     grain = max(1, WORTH_A_THREAD // table.n_rows)
@@ -290,25 +292,3 @@ def _read_dense(table: Table, threads: Threads) -> FloatArray:
     for start in range(0, table.n_features, at_once):
         values[start : start + at_once] = table.block(start, start + at_once).T
     return values
-
-
-def _sparse(table: Table, shares: FloatArray) -> StandardColumns:
-    csc = table.csc
-    values, missing = csc.data, np.flatnonzero(np.isnan(csc.data))
-    fill = np.zeros(table.n_features)
-    if len(missing):
-        values = values.copy()
-        column = np.searchsorted(csc.indptr, missing, side="right") - 1
-        for j in np.unique(column):
-            cells = slice(csc.indptr[j], csc.indptr[j + 1])
-            gone = np.isnan(csc.data[cells])
-            present = shares[csc.indices[cells]] * ~gone
-            known = 1.0 - float(shares[csc.indices[cells]][gone].sum())
-            total = float(present @ np.where(gone, 0.0, csc.data[cells]))
-            fill[j] = total / known if known > 1e-12 else 0.0
-            values[cells] = np.where(gone, fill[j], csc.data[cells])
-    columns = SparseColumns(
-        csc.indptr.astype(np.int64, copy=False), csc.indices.astype(np.int32, copy=False), values
-    )
-    zero, one = np.zeros(table.n_features), np.ones(table.n_features)
-    return StandardColumns(columns, table.n_rows, fill, zero, one)

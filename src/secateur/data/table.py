@@ -1,17 +1,21 @@
-"""Tables: one interface over arrays, sparse matrices and data frames, without a copy."""
+"""Tables: one interface over arrays, sparse matrices and data frames, without a copy; problems."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from secateur.data.categories import Categories
 from secateur.exceptions import InputTypeError
 from secateur.typing import AnyArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from secateur.data.costs import CostModel
+    from secateur.data.target import Target, TargetType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +46,7 @@ class Table(ABC):
     __slots__ = ()
 
     schema: TableSchema
+    csc: Any  # the compressed columns of a sparse table, as of `canonical_csc`
 
     @property
     @abstractmethod
@@ -71,11 +76,6 @@ class Table(ABC):
         return self.schema.names
 
     @property
-    def has_names(self) -> bool:
-        """Whether X brought the names itself."""
-        return self.schema.has_names
-
-    @property
     def categories(self) -> dict[int, AnyArray]:
         """The known values of each category column; a code is a position in them."""
         return self.schema.categories
@@ -84,14 +84,6 @@ class Table(ABC):
     def is_sparse(self) -> bool:
         """Whether the table has a ``csc``, to be read instead of blocks."""
         return False
-
-    @property
-    def csc(self) -> Any:
-        """The compressed columns of a sparse table, as `canonical_csc` gives them."""
-        raise InputTypeError(
-            f"Only a sparse table has compressed columns. Got a {type(self).__name__}. Ask "
-            "'is_sparse' first, and read blocks."
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,37 +126,30 @@ class DenseTable(Table):
 class SparseTable(Table):
     """A table over a scipy matrix in compressed columns."""
 
-    matrix: Any  # as of `canonical_csc`
+    csc: Any
     schema: TableSchema  # without categories
 
     @property
     def n_rows(self) -> int:
         """The number of rows."""
-        return int(self.matrix.shape[0])
+        return int(self.csc.shape[0])
 
     @property
     def is_sparse(self) -> bool:
         """Whether the table has a ``csc``, to be read instead of blocks."""
         return True
 
-    @property
-    def csc(self) -> Any:
-        """The compressed columns: ``data``, ``indices``, ``indptr``."""
-        return self.matrix
-
     def block(self, start: int, stop: int) -> FloatArray:
         """Give the columns from start to stop, in Fortran order."""
-        return np.asfortranarray(self.matrix[:, start:stop].toarray(order="F"))
+        return np.asfortranarray(self.csc[:, start:stop].toarray(order="F"))
 
     def columns(self, indices: IntArray) -> FloatArray:
         """Give a few columns, in C order; no others are made dense."""
-        return np.ascontiguousarray(self.matrix[:, np.asarray(indices)].toarray(order="C"))
+        return np.ascontiguousarray(self.csc[:, np.asarray(indices)].toarray(order="C"))
 
     def take(self, rows: IntArray) -> SparseTable:
         """Give the table of some rows."""
-        taken = self.matrix[np.asarray(rows)]
-        taken.sort_indices()
-        return SparseTable(taken, self.schema)
+        return SparseTable(rows_of(self.csc, rows), self.schema)
 
 
 class RemoteTable(Table):
@@ -178,22 +163,13 @@ class RemoteTable(Table):
     where: ClassVar[str]
     advice: ClassVar[str]
 
-    def block(self, start: int, stop: int) -> FloatArray:  # noqa: ARG002
+    def block(self, *_: Any, **__: Any) -> Any:
         """Raise an error."""
-        raise self._refusal()
-
-    def columns(self, indices: IntArray) -> FloatArray:  # noqa: ARG002
-        """Raise an error."""
-        raise self._refusal()
-
-    def take(self, rows: IntArray) -> Table:  # noqa: ARG002
-        """Raise an error."""
-        raise self._refusal()
-
-    def _refusal(self) -> InputTypeError:
-        return InputTypeError(
+        raise InputTypeError(
             f"X must hold its numbers in memory for this. Got {self.where}. {self.advice}"
         )
+
+    columns = take = block
 
 
 def canonical_csc(matrix: Any) -> Any:
@@ -207,3 +183,52 @@ def canonical_csc(matrix: Any) -> Any:
         csc.sum_duplicates()
         csc.eliminate_zeros()
     return csc
+
+
+def rows_of(csc: Any, rows: IntArray) -> Any:
+    """Some rows of compressed columns, their indices sorted."""
+    taken = csc[np.asarray(rows)]
+    taken.sort_indices()
+    return taken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """The data of a fit: table, target, weights and costs of features."""
+
+    table: Table
+    target: Target
+    weight: FloatArray
+    cost_model: CostModel
+    target_type: TargetType
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.table.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.table.n_features
+
+    def take(self, rows: IntArray) -> Problem:
+        """Give the problem of some rows, as for a fold; features and costs stay."""
+        return replace(
+            self,
+            table=self.table.take(rows),
+            target=self.target.take(rows),
+            weight=self.weight[rows],
+        )
+
+
+class Fold(NamedTuple):
+    """Row numbers of one fold: training rows and test rows."""
+
+    train: IntArray
+    test: IntArray
+
+
+def all_rows(n_rows: int) -> Fold:
+    """A fold whose training rows are all rows."""
+    return Fold(np.arange(n_rows), np.empty(0, np.int64))

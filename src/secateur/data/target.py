@@ -1,7 +1,9 @@
-"""The target: reading, checking, and guessing its type."""
+"""The target and the weights of rows: reading, checking, and guessing the type of target."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,10 +12,11 @@ import numpy as np
 from secateur.data.categories import Categories, count_values, missing_in, sort_values
 from secateur.data.checks import check_real
 from secateur.data.frames import as_array, as_column, check_length
-from secateur.exceptions import InputError, InputTypeError, some_of
+from secateur.exceptions import InputError, InputTypeError, ParameterError, some_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 TargetType = Literal["classification", "regression"]
+MOST_CLASSES = 20  # whole numbers with at most so many different values are taken for classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,14 +40,9 @@ def read_target(y: Any, *, target_type: TargetType, n_rows: int | None = None) -
     """Check y and return it as numbers or codes, in new arrays."""
     if y is None:
         raise InputError(
-            "Selecting features requires y to be passed, but the target y is None. Got None. Give "
-            "one target value per row."
+            "The fit requires y to be passed, but the target y is None. Give one value per row."
         )
-    array = as_array(y, "y")
-    check_real(array.dtype, "y")
-    array = as_column(array)
-    check_length(len(array), n_rows, "y")
-    _check_filled(array)
+    array = _read_vector(y, n_rows)
     return _read_classes(array) if target_type == "classification" else _read_numbers(array)
 
 
@@ -52,30 +50,35 @@ def read_target_like(y: Any, like: Target, *, n_rows: int) -> Target:
     """Read the target of further rows in the classes of a target that is known already."""
     if like.classes is None:
         return read_target(y, target_type="regression", n_rows=n_rows)
-    array = as_column(as_array(y, "y"))
-    check_length(len(array), n_rows, "y")
-    _check_filled(array)
+    labels = _read_vector(y, n_rows).tolist()
     codes = {label: code for code, label in enumerate(like.classes.tolist())}
-    unknown = sorted({str(label) for label in array.tolist() if label not in codes})
+    unknown = sorted({str(label) for label in labels if label not in codes})
     if unknown:
         raise InputError(
             f"y must hold labels that the fit knows. Got {some_of(unknown)}. The labels are "
             f"{some_of(like.classes.tolist())}."
         )
-    return Target(np.array([codes[label] for label in array.tolist()], np.float64), like.classes)
+    return Target(np.array([codes[label] for label in labels], np.float64), like.classes)
+
+
+def _read_vector(y: Any, n_rows: int | None) -> AnyArray:
+    array = as_array(y, "y")
+    check_real(array.dtype, "y")
+    array = as_column(array)
+    check_length(len(array), n_rows, "y")
+    _check_filled(array)
+    return array
 
 
 def _check_filled(array: AnyArray) -> None:
     if array.size == 0:
         raise InputError(
-            "Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required. Got an "
-            "empty y. Give one target value per row."
+            "Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required for y."
         )
     n_missing = int(missing_in(array).sum())
     if n_missing:
         raise InputError(
-            f"Input y contains NaN. Got {n_missing} missing of {array.size} target values. Drop "
-            "those rows from X and y."
+            f"Input y contains NaN. Got {n_missing} missing of {array.size} values. Drop the rows."
         )
     if array.dtype.kind == "f" and np.isinf(array).any():
         raise InputError(
@@ -85,11 +88,9 @@ def _check_filled(array: AnyArray) -> None:
         )
 
 
-# ---- regression -------------------------------------------------------------------------------
-
-
 def _read_numbers(array: AnyArray) -> Target:
-    if array.dtype.kind in "USmM" or any(isinstance(value, str | bytes) for value in _peek(array)):
+    objects = array if array.dtype.kind == "O" else array[:0]
+    if array.dtype.kind in "USmM" or any(isinstance(value, str | bytes) for value in objects):
         raise InputError(
             f"y must hold numbers for regression. Got {some_of(array[:3].tolist())}, dtype "
             f"{array.dtype}. Convert y to numbers, or use the classifier."
@@ -98,47 +99,18 @@ def _read_numbers(array: AnyArray) -> Target:
         values = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputTypeError(
-            f"y must hold numbers for regression. Got values that are none: {error}. Convert y to "
-            "numbers."
+            f"y must hold numbers for regression. Got others: {error}. Convert y to numbers."
         ) from error
-    if array.dtype.kind == "O":
+    if len(objects):
         _check_filled(values)
     return Target(values)
 
 
-def _peek(array: AnyArray) -> AnyArray:
-    return array if array.dtype.kind == "O" else array[:0]
-
-
-# ---- classification ---------------------------------------------------------------------------
-
-
 def _read_classes(array: AnyArray) -> Target:
     if array.dtype.kind == "O":
-        target = _read_labels(array)
+        classes, codes = _read_labels(array)
     else:
         classes, codes = np.unique(array, return_inverse=True)
-        target = Target(codes.astype(np.float64), classes)
-    _check_classes(target.classes)
-    return target
-
-
-def _read_labels(array: AnyArray) -> Target:
-    labels = sort_values(count_values(array.tolist()))
-    is_text = [isinstance(label, str) for label in labels]
-    if any(is_text) and not all(is_text):
-        raise InputError(
-            f"Unknown label type: a mixture. Got labels {some_of(labels)}, some text and some not. "
-            "Make all labels text, for instance with y.astype(str)."
-        )
-    # nullable and object columns of numbers get the type that the numbers have
-    classes = np.fromiter(labels, dtype=object) if all(is_text) else np.array(labels)
-    return Target(Categories(np.fromiter(labels, dtype=object)).encode(array), classes)
-
-
-def _check_classes(classes: AnyArray | None) -> None:
-    if classes is None:
-        return
     if classes.dtype.kind == "f" and (classes != np.floor(classes)).any():
         fractions = classes[classes != np.floor(classes)]
         raise InputError(
@@ -147,13 +119,22 @@ def _check_classes(classes: AnyArray | None) -> None:
         )
     if len(classes) < 2:
         raise InputError(
-            "Classification needs at least two classes. Got 1 class: "
-            f"{some_of(classes)}. Check the rows that y was taken from."
+            f"Classification needs at least two classes. Got 1 class: {some_of(classes)}. Check y."
         )
+    return Target(codes.astype(np.float64), classes)
 
 
-# Whole numbers with at most so many different values are classes, if nobody says otherwise.
-MOST_CLASSES = 20
+def _read_labels(array: AnyArray) -> tuple[AnyArray, AnyArray]:
+    labels = sort_values(count_values(array.tolist()))
+    is_text = [isinstance(label, str) for label in labels]
+    if any(is_text) and not all(is_text):
+        raise InputError(
+            f"Unknown label type: a mixture. Got labels {some_of(labels)}, some text and some not. "
+            "Make all labels text, for instance with y.astype(str)."
+        )
+    objects = np.fromiter(labels, dtype=object)
+    # nullable and object columns of numbers get the type that the numbers have
+    return objects if all(is_text) else np.array(labels), Categories(objects).encode(array)
 
 
 def guess_target_type(y: Any) -> TargetType:
@@ -181,3 +162,104 @@ def _looks_like_classes(array: AnyArray) -> bool:
         return False
     is_whole = np.isfinite(values).all() and (values == np.floor(values)).all()
     return bool(is_whole) and len(values) <= min(MOST_CLASSES, max(2, len(array) // 2))
+
+
+# ---- weights of rows --------------------------------------------------------------------------
+
+
+def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
+    """Check the weights of the rows; one each by default."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    array = as_array(sample_weight, "sample_weight")
+    try:
+        weight = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(
+            f"'sample_weight' must hold numbers. Got others: {error}. Give one number per row."
+        ) from error
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.ndim != 1:
+        raise InputError(
+            f"'sample_weight' must be a 1D array or a number: one value per row. Got shape "
+            f"{weight.shape}. Use sample_weight.ravel() for a single column."
+        )
+    check_length(len(weight), n_rows, "sample_weight")
+    _check_weights(weight)
+    return weight
+
+
+def class_weights(
+    target: Target, class_weight: Any, sample_weight: FloatArray | None = None
+) -> FloatArray:
+    """Give the weight of each class.
+
+    "balanced" gives class k the weight W / (K W_k), where W is the sum of the rows' weights, W_k
+    that of the rows of class k, and K the number of classes: all classes then count the same.
+    """
+    if target.classes is None or class_weight is None:
+        return np.ones(target.n_classes)
+    if isinstance(class_weight, Mapping):
+        return _weights_by_label(target.classes.tolist(), class_weight)
+    if not (isinstance(class_weight, str) and class_weight == "balanced"):
+        raise ParameterError(
+            f"'class_weight' must be None, 'balanced' or a dict by label. Got {class_weight!r}."
+        )
+    codes = target.values.astype(np.int64)
+    total = np.bincount(codes, weights=sample_weight, minlength=target.n_classes)
+    # a class without weight has no rows that count: its factor changes nothing
+    safe = np.where(total > 0, total, 1.0)
+    return np.where(total > 0, total.sum() / (target.n_classes * safe), 1.0)
+
+
+def _weights_by_label(labels: list[Any], class_weight: Mapping[Any, Any]) -> FloatArray:
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown:
+        raise ParameterError(
+            f"'class_weight' must have labels of y as keys. Got {some_of(unknown)}. The labels are "
+            f"{some_of(labels)}."
+        )
+    weight = np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+    if not (np.isfinite(weight) & (weight >= 0)).all():
+        raise ParameterError(
+            f"'class_weight' must hold finite weights >= 0. Got {dict(class_weight)!r}. Use 0 to "
+            "leave a class out."
+        )
+    return weight
+
+
+def combine_weights(target: Target, sample_weight: FloatArray, class_weight: Any) -> FloatArray:
+    """Multiply the weights of the rows by those of their classes."""
+    if class_weight is None or target.classes is None:
+        return sample_weight
+    factors = class_weights(target, class_weight, sample_weight)
+    weight: FloatArray = sample_weight * factors[target.values.astype(np.int64)]
+    _check_weights(weight)
+    return weight
+
+
+def _check_weights(weight: FloatArray) -> None:
+    wrong = weight[~(np.isfinite(weight) & (weight >= 0))]
+    if wrong.size:
+        raise InputError(
+            f"'sample_weight' must be finite and >= 0. Got {some_of(wrong)}. Use 0 to drop a row."
+        )
+    if not weight.any():
+        raise InputError(
+            "'sample_weight' must be > 0 for at least one row. Got zeros only. Use None for ones."
+        )
+
+
+def are_counts(weight: FloatArray) -> bool:
+    """Whether all weights are whole numbers, so that a weight of 2 may mean two rows."""
+    return bool((weight == np.floor(weight)).all())
+
+
+def whole_weights(weight: FloatArray) -> FloatArray:
+    """Weights as whole numbers whose sums are exact, so that they do not depend on the order."""
+    if are_counts(weight):
+        return weight
+    power = 49 - math.frexp(float(weight.max()))[1] - (len(weight) - 1).bit_length()
+    whole: FloatArray = np.rint(np.ldexp(weight, power))
+    return whole

@@ -20,7 +20,7 @@ ONLY_TASK = "all"  # the name of the task where there is only one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskRows:
-    """One task: what the user calls it, its rows in the table (sorted), and their target."""
+    """One task: its name, its rows in the table (sorted), and their target."""
 
     key: Any
     rows: IntArray
@@ -45,9 +45,18 @@ def is_wide(y: Any) -> bool:
 
 def read_wide(y: Any, *, target_type: TargetType, n_rows: int) -> list[TaskRows]:
     """A task for each column of y; missing labels leave a row out of that task."""
-    return [
-        _wide_task(key, rows, labels, target_type) for key, rows, labels in labelled_rows(y, n_rows)
-    ]
+    tasks = []
+    for key, rows, labels in labelled_rows(y, n_rows):
+        if len(rows) == 0:
+            raise InputError(
+                f"Each column of y must have labels. Got none in column {key!r}: all are missing. "
+                "Leave that column out."
+            )
+        try:
+            tasks.append(TaskRows(key, rows, read_target(labels, target_type=target_type)))
+        except SecateurError as error:
+            raise type(error)(f"Column {key!r} of y: {error}") from error
+    return tasks
 
 
 def labelled_rows(y: Any, n_rows: int) -> Iterator[tuple[Any, IntArray, AnyArray]]:
@@ -58,7 +67,7 @@ def labelled_rows(y: Any, n_rows: int) -> Iterator[tuple[Any, IntArray, AnyArray
     columns: Iterable[tuple[Any, AnyArray]]
     if isinstance(y, dict):
         columns = y.items()
-    elif isinstance(y, np.ndarray | list | tuple) or (frame := as_frame(y)) is None:
+    elif (frame := as_frame(y)) is None:
         columns = enumerate(as_array(y, "y").T)
     else:
         columns = ((name, read_values(frame[name])) for name in frame.columns)
@@ -66,18 +75,6 @@ def labelled_rows(y: Any, n_rows: int) -> Iterator[tuple[Any, IntArray, AnyArray
         check_length(len(column), n_rows, "y")
         rows = np.flatnonzero(~missing_in(column))
         yield key, rows, column[rows]
-
-
-def _wide_task(key: Any, rows: IntArray, labels: AnyArray, target_type: TargetType) -> TaskRows:
-    if len(rows) == 0:
-        raise InputError(
-            f"Each column of y must have labels. Got none in column {key!r}: all are missing. "
-            "Leave that column out."
-        )
-    try:
-        return TaskRows(key, rows, read_target(labels, target_type=target_type))
-    except SecateurError as error:
-        raise type(error)(f"Column {key!r} of y: {error}") from error
 
 
 def read_stacked(target: Target, task: Any, n_rows: int) -> list[TaskRows]:
@@ -90,16 +87,18 @@ def read_stacked(target: Target, task: Any, n_rows: int) -> list[TaskRows]:
     """
     if task is None:
         return [TaskRows(ONLY_TASK, np.arange(n_rows), target)]
-    keys = read_keys(task, n_rows)
-    return [
-        TaskRows(key, rows, _narrowed(target.take(rows))) for key, rows in rows_by_key(keys).items()
-    ]
+    by_key = rows_by_key(read_keys(task, n_rows))
+    return [TaskRows(key, rows, _narrowed(target.take(rows))) for key, rows in by_key.items()]
 
 
 def read_keys(task: Any, n_rows: int) -> list[Any]:
-    """The name of the task of each row, as the user wrote it."""
-    is_plain = isinstance(task, list | tuple)
-    keys = list(task) if is_plain else _flat(as_array(task, "task")).tolist()
+    """The name of the task of each row, in the user's own type."""
+    keys = task if isinstance(task, list | tuple) else as_array(task, "task")
+    if isinstance(keys, np.ndarray) and keys.ndim != 1:
+        raise InputError(
+            f"'task' must be one value per row. Got shape {keys.shape}. Give a flat list or array."
+        )
+    keys = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
     check_length(len(keys), n_rows, "task")
     n_missing = sum(is_missing(key) for key in keys)
     if n_missing:
@@ -114,14 +113,6 @@ def read_keys(task: Any, n_rows: int) -> list[Any]:
             f"'task' must hold hashable values. Got others: {error}. Use numbers, text or tuples."
         ) from error
     return keys
-
-
-def _flat(array: AnyArray) -> AnyArray:
-    if array.ndim != 1:
-        raise InputError(
-            f"'task' must be one value per row. Got shape {array.shape}. Give a flat list or array."
-        )
-    return array
 
 
 def rows_by_key(keys: Sequence[Any]) -> dict[Any, IntArray]:
@@ -151,8 +142,7 @@ def check_tasks(tasks: Sequence[TaskRows], weight: FloatArray) -> None:
     for each in tasks:
         if len(each.rows) == 0 or not weight[each.rows].any():
             raise InputError(
-                f"Task {each.key!r} must have rows of positive weight. Got none. Leave it out, or "
-                "give weight to its rows."
+                f"Task {each.key!r} must have rows of positive weight. Got none. Leave it out."
             )
         n_classes = len(np.unique(each.target.values))
         if each.target.classes is not None and n_classes < 2:
@@ -162,8 +152,7 @@ def check_tasks(tasks: Sequence[TaskRows], weight: FloatArray) -> None:
             )
         if len(tasks) > 1 and len(each.rows) < 2:
             raise InputError(
-                f"Task {each.key!r} must have at least two labels. Got {len(each.rows)}. Leave it "
-                "out, or join it to another."
+                f"Task {each.key!r} must have at least two labels. Got {len(each.rows)}. Drop it."
             )
     names = [str(each.key) for each in tasks]
     if len(set(names)) < len(names):

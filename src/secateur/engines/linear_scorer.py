@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.problem import Problem
-from secateur.data.table import Table
+from secateur.data.table import Problem, Table
 from secateur.losses import get_loss
 from secateur.typing import FloatArray, IntArray, Loss
 

@@ -1,13 +1,11 @@
-"""A block of rows: what never changes of them, and what moves with them while trees grow."""
+"""Blocks of rows, with their state while trees grow, and the executor over them in this process."""
 
 from __future__ import annotations
 
 import mmap
-import os
-import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,90 +13,107 @@ import numpy.typing as npt
 from secateur._kernels.partition import gather, sparse_column
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
-from secateur.data.binning import BinnedColumns
-from secateur.exceptions import StorageError
-from secateur.typing import AnyArray, CodeArray, FloatArray
-
-
-class Allocator(Protocol):
-    """Allocates arrays of zeros, and releases their pages while they are not needed."""
-
-    def zeros(self, shape: Any, dtype: Any) -> AnyArray:
-        """A new array."""
-
-    def release(self) -> None:
-        """Release the pages; the values stay."""
-
-
-class HeapAllocator:
-    """Plain memory."""
-
-    def zeros(self, shape: Any, dtype: Any) -> AnyArray:
-        """A new array."""
-        return np.zeros(shape, dtype)
-
-    def release(self) -> None:
-        """Do nothing."""
-
-
-class FileAllocator:
-    """Memory-mapped temporary files, which the system writes out when memory is short."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._maps: list[mmap.mmap] = []
-
-    def zeros(self, shape: Any, dtype: Any) -> AnyArray:
-        """A new array."""
-        n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        if n_bytes == 0:
-            return np.zeros(shape, dtype)
-        try:
-            with tempfile.TemporaryFile(dir=self._folder) as file:
-                _reserve(file, n_bytes)
-                mapped = mmap.mmap(file.fileno(), n_bytes)
-        except OSError as error:
-            raise StorageError(
-                "The folder of a stored table must have room for what moves with its rows, "
-                f"{n_bytes / 1e6:.0f} MB a block. Got none: {error}. Free some space, or raise "
-                "'memory_limit'."
-            ) from error
-        self._maps.append(mapped)
-        return np.frombuffer(mapped, dtype).reshape(shape)
-
-    def release(self) -> None:
-        """Release the pages; the values stay in the file."""
-        for mapped in self._maps:
-            release_pages(mapped)
-
-
-def _reserve(file: IO[bytes], n_bytes: int) -> None:
-    """Reserve the space on the disk: a full one is found now, and not during a fit."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file.fileno(), 0, n_bytes)
-    else:
-        file.truncate(n_bytes)
-
-
-def release_pages(mapped: mmap.mmap) -> None:
-    """Release the pages of a mapped file."""
-    if hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)
-
-
-def prefetch_pages(mapped: mmap.mmap) -> None:
-    """Read a mapped file ahead."""
-    if hasattr(mmap, "MADV_WILLNEED"):
-        mapped.madvise(mmap.MADV_WILLNEED)
-
+from secateur.data.binning import BinnedColumns, Category, with_category
+from secateur.typing import AnyArray, CodeArray, Executor, Finish, FloatArray, IntArray, Result
 
 ROWS_PER_THREAD = 8192  # loops over fewer rows than this are not worth a second thread
 HISTOGRAM_BYTES = 1 << 20  # bytes that the histograms of nodes that are built together may take...
 # ... and how many nodes these are at the most; there is always room for one.
 NODES_AT_ONCE = 8
 
+Block = TypeVar("Block")
 RowArray = npt.NDArray[np.uint32]
 PackedArray = npt.NDArray[np.int64]
+
+
+# ---- the executor -----------------------------------------------------------------------------
+
+
+class LocalExecutor(Generic[Block]):
+    """Runs functions over blocks of rows in this process; see `Executor`.
+
+    A function must not keep a reference to what it is given. With ``is_frugal`` a block gives its
+    memory back after each call.
+    """
+
+    def __init__(self, blocks: Sequence[Block], *, is_frugal: bool = False) -> None:
+        self.blocks = list(blocks)
+        self.one_pass = is_frugal
+
+    def walk(self, function: Callable[..., Result], *small: Any) -> Iterator[Result]:
+        """What `each` gives, one after the other: a block is asked when its turn comes."""
+        for number, block in enumerate(self.blocks):
+            if self.one_pass and number + 1 < len(self.blocks):
+                self.blocks[number + 1].prefetch()  # type: ignore[attr-defined]  # blocks of rows
+            yield function(block, *small)
+            if self.one_pass:
+                block.release()  # type: ignore[attr-defined]  # likewise
+
+    def each(self, function: Callable[..., Result], *small: Any) -> list[Result]:
+        """``function(block, *small)`` of every block."""
+        return list(self.walk(function, *small))
+
+    def sum(self, function: Callable[..., Any], *small: Any, finish: Finish | None = None) -> Any:
+        """The sum of ``function(block, *small)`` over the blocks; ``finish`` is done to it."""
+        visited = self.walk(function, *small)
+        total = next(visited) if len(self.blocks) == 1 else added(visited)
+        return total if finish is None else finish(total)
+
+    def apply(self, function: Callable[..., None], *small: Any) -> None:
+        """Call ``function(block, *small)`` for every block."""
+        self.each(function, *small)
+
+    def checkpoint(self, function: Callable[..., None], *small: Any) -> None:
+        """Do nothing: blocks of this process are not lost."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def only_block(executor: Executor) -> Any | None:
+    """The block that has all rows, in the memory of this process; None where there is no such."""
+    if not isinstance(executor, LocalExecutor) or executor.one_pass or len(executor.blocks) != 1:
+        return None
+    return executor.blocks[0]
+
+
+def added(results: Iterable[Any]) -> Any:
+    """The sum of arrays, numbers, or tuples of these.
+
+    A result may be overwritten when the next one is made: the first is copied, others are added.
+    """
+    total: Any = None
+    for result in results:
+        total = _copied(result) if total is None else _add(total, result)
+    return total
+
+
+def _copied(result: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple(_copied(part) for part in result)
+    return result.copy() if isinstance(result, np.ndarray) else result
+
+
+def _add(total: Any, result: Any) -> Any:
+    if isinstance(total, tuple):
+        return tuple(_add(a, b) for a, b in zip(total, result, strict=True))
+    if isinstance(total, np.ndarray):
+        return np.add(total, result, out=total)
+    return total + result
+
+
+# ---- memory of blocks -------------------------------------------------------------------------
+
+
+class HeapAllocator:
+    """Allocates arrays of zeros in plain memory; subclasses release it while it is not needed."""
+
+    def zeros(self, shape: Any, dtype: Any) -> AnyArray:
+        """A new array."""
+        return np.zeros(shape, dtype)
+
+    def release(self) -> None:
+        """Release the pages; the values stay."""
 
 
 def nodes_at_once(width: int) -> int:
@@ -107,10 +122,7 @@ def nodes_at_once(width: int) -> int:
 
 
 class HistogramBuffers:
-    """Where blocks that are computed one after the other put what they add up.
-
-    Histograms of nodes, and of cells for each thread; made when they are first asked for.
-    """
+    """Histograms of nodes, and of cells for each thread, that blocks use one after the other."""
 
     def __init__(self) -> None:
         self._nodes: PackedArray = np.empty((0, 0), np.int64)
@@ -130,83 +142,125 @@ class HistogramBuffers:
         return room[:size]
 
 
-@dataclass(slots=True, eq=False)
-class RowBlock:
-    """Some rows of a binned table with their target, weight, prediction and place in the tree.
+# ---- blocks -----------------------------------------------------------------------------------
 
-    ``rows`` are the block's rows that train, ``held`` those that only get predictions.
-    ``first_row`` is the number of the block's first row in the whole table. ``order`` lists the
-    rows of the growing tree, node after node; ``packed`` goes with it, position by position, for
-    the nodes that are ``gathered``, and ``packed_by_row`` with the rows themselves. ``group_sums``
-    are the codes of sums of features, by group and row, for the search by group tests. ``space`` is
-    where arrays of rows are, ``buffers`` what a block shares with others of its process, ``mapped``
-    the file that the codes are in.
 
-        order = [c e f | a b d g h]        one run of rows per node
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRows:
+    """The rows of a fit: target and weight of all, and which are training and test rows.
+
+    ``category`` is one more column, which only this fit has.
+    """
+
+    target: FloatArray
+    weight: FloatArray
+    train: IntArray
+    test: IntArray
+    n_outputs: int
+    category: Category | None = None
+
+    def cut(self, first: int, n_rows: int) -> FitRows:
+        """The part of some rows that follow each other, numbered from 0."""
+        if n_rows == len(self.target):
+            return self
+        rows, category = slice(first, first + n_rows), self.category
+        return FitRows(
+            self.target[rows],
+            self.weight[rows],
+            _inside(self.train, first, n_rows),
+            _inside(self.test, first, n_rows),
+            self.n_outputs,
+            None if category is None else Category(category.codes[rows], category.n),
+        )
+
+
+def _inside(rows: IntArray, first: int, n_rows: int) -> IntArray:
+    """Those of some sorted rows that are in a block, numbered from its first."""
+    start, stop = np.searchsorted(rows, [first, first + n_rows])
+    return rows[start:stop] - first
+
+
+@dataclass(eq=False)
+class CodeBlock:
+    """Codes of some rows, held for all fits.
+
+    ``first_row`` is the number of the block's first row in the whole table. ``group_sums`` are the
+    codes of sums of features, by group and row, for the search by group tests. ``space`` is where
+    arrays of rows are, ``mapped`` the file that the codes are in.
     """
 
     columns: BinnedColumns
-    target: FloatArray
-    weight: FloatArray
-    rows: RowArray
-    held: RowArray
-    n_outputs: int
+    first_row: int
     threads: Threads
-    first_row: int = 0
-    group_sums: CodeArray | None = None
-    space: Allocator = field(default_factory=HeapAllocator)
-    buffers: HistogramBuffers = field(default_factory=HistogramBuffers)
     mapped: mmap.mmap | None = None
-    raw: FloatArray = field(init=False)
-    gradient: FloatArray = field(init=False)
-    hessian: FloatArray = field(init=False)
-    order: RowArray = field(init=False)
-    spare: RowArray = field(init=False)
-    packed: PackedArray = field(init=False)
-    packed_by_row: PackedArray = field(init=False)
-    quantised_weight: RowArray = field(init=False)
-    histograms: PackedArray = field(init=False)
-    tree_rows: RowArray = field(init=False)
-    cell_start: RowArray = field(init=False)
-    bundle_cells: PackedArray = field(init=False)
-    objective_rows: RowArray = field(init=False)
-    bounds: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
-    gathered: set[int] = field(init=False, default_factory=set)
-    expanded: dict[int, CodeArray] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        n, k, zeros = self.columns.n_rows, self.n_outputs, self.space.zeros
-        self.raw = zeros((k, n), np.float64)
-        self.gradient = zeros((k, n), np.float64)
-        self.hessian = zeros((k, n), np.float64)
-        self.hessian += 1.0
-        self.order = zeros(len(self.rows), np.uint32)
-        self.order[:] = self.rows
-        self.spare = zeros(len(self.rows), np.uint32)
-        self.packed_by_row = zeros(n, np.int64)
-        self.packed = zeros(0 if self.is_sparse else len(self.rows), np.int64)
-        self.tree_rows = self.rows
-        self.objective_rows = self.rows
-        self.cell_start = np.empty(0, np.uint32)
-        self.bundle_cells = np.empty((0, 0), np.int64)
-        self.quantised_weight = zeros(n, np.uint32)
-        self.quantised_weight += np.uint32(1)
-        self.make_buffers()
-
-    def make_buffers(self) -> None:
-        """Room for the histograms of as many nodes as are built together."""
-        self.histograms = self.buffers.nodes(int(self.columns.offset[-1]))
+    space: HeapAllocator = field(default_factory=HeapAllocator)
+    group_sums: CodeArray | None = None
 
     def prefetch(self) -> None:
         """Read the codes ahead, if they are in a file."""
-        if self.mapped is not None:
-            prefetch_pages(self.mapped)
+        if self.mapped is not None and hasattr(mmap, "MADV_WILLNEED"):
+            self.mapped.madvise(mmap.MADV_WILLNEED)
 
     def release(self) -> None:
         """Release memory that can be read again from files."""
         self.space.release()
         if self.mapped is not None:
             release_pages(self.mapped)
+
+
+def release_pages(mapped: mmap.mmap) -> None:
+    """Release the pages of a mapped file."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+class RowBlock(CodeBlock):
+    """Codes of some rows with their target, weight, prediction and place in the tree of one fit.
+
+    ``rows`` are the block's rows that train, ``held`` those that only get predictions. ``order``
+    lists the rows of the growing tree, node after node; ``packed`` goes with it, position by
+    position, for the nodes that are ``gathered``, and ``packed_by_row`` with the rows themselves.
+    ``buffers`` are shared with other blocks of the process.
+
+        order = [c e f | a b d g h]        one run of rows per node
+    """
+
+    def __init__(
+        self, codes: CodeBlock, asked: FitRows, space: HeapAllocator, buffers: HistogramBuffers
+    ) -> None:
+        columns = codes.columns
+        if asked.category is not None:
+            columns = with_category(columns, asked.category)
+        super().__init__(
+            columns, codes.first_row, codes.threads, codes.mapped, space, codes.group_sums
+        )
+        self.target, self.weight, self.n_outputs = asked.target, asked.weight, asked.n_outputs
+        self.rows: RowArray = asked.train.astype(np.uint32)
+        self.held: RowArray = asked.test.astype(np.uint32)
+        self.buffers = buffers
+        n, n_train, k, zeros = columns.n_rows, len(self.rows), asked.n_outputs, space.zeros
+        self.raw: FloatArray = zeros((k, n), np.float64)
+        self.gradient: FloatArray = zeros((k, n), np.float64)
+        self.hessian: FloatArray = zeros((k, n), np.float64)
+        self.hessian += 1.0
+        self.order: RowArray = zeros(n_train, np.uint32)
+        self.order[:] = self.rows
+        self.spare: RowArray = zeros(n_train, np.uint32)
+        self.packed_by_row: PackedArray = zeros(n, np.int64)
+        self.packed: PackedArray = zeros(0 if self.is_sparse else n_train, np.int64)
+        self.tree_rows = self.objective_rows = self.rows
+        self.cell_start: RowArray = np.empty(0, np.uint32)
+        self.bundle_cells: PackedArray = np.empty((0, 0), np.int64)
+        self.quantised_weight: RowArray = zeros(n, np.uint32)
+        self.quantised_weight += np.uint32(1)
+        self.bounds: dict[int, tuple[int, int]] = {}
+        self.gathered: set[int] = set()
+        self.expanded: dict[int, CodeArray] = {}
+        self.make_buffers()
+
+    def make_buffers(self) -> None:
+        """Room for the histograms of as many nodes as are built together."""
+        self.histograms = self.buffers.nodes(int(self.columns.offset[-1]))
 
     @property
     def is_sparse(self) -> bool:
@@ -251,3 +305,44 @@ class RowBlock:
             )
             self.expanded[feature] = column
         return self.expanded[feature]
+
+
+# ---- all rows ---------------------------------------------------------------------------------
+
+
+class RowStore(Protocol):
+    """The rows of a table, and executors over them."""
+
+    def executor(self, asked: FitRows) -> Executor:
+        """The executor over the rows for one fit."""
+
+    def code_executor(self) -> Executor:
+        """The executor over the codes, for all fits."""
+
+
+class LocalRowStore:
+    """Rows in blocks of this process, which are asked one after the other.
+
+    ``space`` makes the allocator of a block; with ``is_frugal`` memory is given back on the way.
+    """
+
+    def __init__(
+        self,
+        held: Sequence[CodeBlock],
+        space: Callable[[], HeapAllocator] = HeapAllocator,
+        *,
+        is_frugal: bool = False,
+    ) -> None:
+        self.held, self._space, self.is_frugal = held, space, is_frugal
+
+    def executor(self, asked: FitRows) -> LocalExecutor[RowBlock]:
+        """The blocks of a fit."""
+        buffers, blocks = HistogramBuffers(), []
+        for each in self.held:
+            here = asked.cut(each.first_row, each.columns.n_rows)
+            blocks.append(RowBlock(each, here, self._space(), buffers))
+        return LocalExecutor(blocks, is_frugal=self.is_frugal)
+
+    def code_executor(self) -> LocalExecutor[CodeBlock]:
+        """The codes, block after block."""
+        return LocalExecutor(self.held, is_frugal=self.is_frugal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -12,13 +13,15 @@ from typing import Any, Self
 from uuid import uuid4
 
 from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
-from secateur.execution.dask_rows import DaskRowStore, Workers, lost_scheduler
-from secateur.execution.worker import BlockSource, CodeBlockSource
+from secateur.execution.dask_rows import AGAIN, DaskRowStore, lost_scheduler
+from secateur.execution.worker import BlockSource, code_blocks
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import Result
 
 FAN_IN = 8  # actors whose results one actor, or the client, adds up at the most
 PATIENCE = 60.0  # seconds that a cluster without workers is given to find some
+PAUSE = 0.2  # seconds between two looks at a cluster without workers
+PULSE = 5.0  # seconds between two looks at whether there are workers, while no task is done
 
 
 class DaskExecutor:
@@ -85,14 +88,32 @@ class DaskExecutor:
                 set_as_default=False,
             )
             weakref.finalize(self, self.client.close)
-        chosen = None if workers is None else frozenset(workers)
-        self.workers = Workers(self.client, chosen, float(patience))
+        self._chosen = None if workers is None else sorted(workers)
+        self._patience = float(patience)
+
+    def workers(self) -> dict[str, int]:
+        """The workers that are there now, and their threads; waits a while for the first."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                known = self.client.sync(self.client.scheduler.identity)["workers"]
+            except (OSError, AttributeError, TimeoutError) as error:
+                raise lost_scheduler(error) from error
+            chosen = known if self._chosen is None else set(self._chosen) & known.keys()
+            if chosen:
+                return {address: int(known[address]["nthreads"]) for address in chosen}
+            if time.monotonic() > until:
+                raise ClusterError(
+                    f"A cluster must have a worker. Got none for {self._patience:g} seconds. Start "
+                    f"workers; {AGAIN}"
+                )
+            time.sleep(PAUSE)
 
     # ---- rows in blocks -----------------------------------------------------------------------
 
     def row_store(self, table: StoredTable) -> DaskRowStore:
         """Spread the blocks of a table over the workers."""
-        return self.distribute(CodeBlockSource(table))
+        return self.distribute(code_blocks(table))
 
     def distribute(self, source: BlockSource) -> DaskRowStore:
         """Spread blocks of any kind over the workers."""
@@ -103,54 +124,57 @@ class DaskExecutor:
     @property
     def n_workers(self) -> int:
         """How many workers there are."""
-        return len(self.workers.there())
+        return len(self.workers())
 
     @property
     def n_slots(self) -> int:
         """How many tasks the workers do at a time."""
-        return sum(self.workers.there().values())
+        return sum(self.workers().values())
 
     @staticmethod
     def pack(value: Any) -> bytes:
-        """Something pickled, also if its class is of a script or a notebook."""
-        return packed(value)
+        """Something pickled; classes of a script or a notebook are sent by value."""
+        from cloudpickle import dumps
 
-    def share(self, value: Any, name: str) -> Shared:
-        """Something that many tasks need: a worker gets it once.
+        data: bytes = dumps(value)
+        return data
+
+    def share(self, value: Any, name: str) -> Any:
+        """Something that many tasks need, as a future of dask: a worker gets it once.
 
         It is pickled at once, so that it may change here. It goes by way of the scheduler, which
         keeps it: what is scattered to workers would be lost with them.
         """
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return Shared(self.client.submit(_loaded, packed(value), **_submit_options(self, name)))
+            return self.client.submit(_loaded, self.pack(value), **self._submit_options(name))
 
     def done(
         self,
         function: Callable[..., Any],
         tasks: Sequence[Any],
-        shared: Shared | None,
+        shared: Any,
         names: Sequence[str],
     ) -> Generator[tuple[int, Outcome], None, None]:
         """``function(shared, task)`` of every task as they are done, with the task's number.
 
         Tasks that have not begun are cancelled when the generator is closed.
         """
-        before = () if shared is None else (shared.future,)
+        before = () if shared is None else (shared,)
         waiting: dict[Any, int] = {}
         unsent: dict[int, Outcome] = {}
         try:
             for number, (task, name) in enumerate(zip(tasks, names, strict=True)):
                 try:
-                    data = packed(task)
+                    data = self.pack(task)
                 except (PicklingError, TypeError, AttributeError) as error:
                     unsent[number] = Outcome(error=error)
                     continue
-                options = _submit_options(self, name)
+                options = self._submit_options(name)
                 waiting[self.client.submit(_run, function, data, *before, **options)] = number
             yield from unsent.items()
             while waiting:
-                for future in _some_done(self, waiting):
+                for future in self._some_done(waiting):
                     yield waiting.pop(future), _outcome(future)
         finally:
             if waiting and self.client.status == "running":
@@ -160,14 +184,38 @@ class DaskExecutor:
         self,
         function: Callable[..., Result],
         tasks: Iterable[Any],
-        shared: Shared | None = None,
+        shared: Any = None,
         name: str = "task",
     ) -> list[Result]:
         """``function(shared, task)`` of every task, or ``function(task)``, in their order."""
         given = list(tasks)
-        names = [name] * len(given)
-        found = dict(self.done(function, given, shared, names))
+        found = dict(self.done(function, given, shared, [name] * len(given)))
         return [found[number].value() for number in range(len(given))]
+
+    def _submit_options(self, name: str) -> dict[str, Any]:
+        """The name for dask's dashboard, which shows the part before the dash, and the workers."""
+        return {
+            "key": f"{name}-{uuid4().hex}",
+            "pure": False,
+            "fifo_timeout": "0 ms",  # tasks begin in the order in which they are sent
+            "workers": self._chosen,
+        }
+
+    def _some_done(self, waiting: dict[Any, int]) -> list[Any]:
+        """Those that are done, once there are any; a cluster without workers is given up."""
+        from distributed import TimeoutError as Late
+        from distributed import wait
+
+        while True:
+            try:
+                wait(list(waiting), timeout=PULSE, return_when="FIRST_COMPLETED")
+            except Late:
+                self.workers()
+            except (CancelledError, OSError) as error:
+                raise lost_scheduler(error) from error
+            found = [future for future in waiting if future.done()]
+            if found:
+                return found
 
     # ---- what scikit-learn and pickle do to parameters ----------------------------------------
 
@@ -175,31 +223,15 @@ class DaskExecutor:
         return self  # clones of a selector use the same cluster
 
     def __reduce__(self) -> Any:
-        return _nobody, ()
+        return type(None), ()
 
     def __repr__(self) -> str:
         return f"DaskExecutor({self.client.scheduler.address!r})"
 
 
-def _nobody() -> None:
-    """What an executor is unpickled as: None."""
-
-
 def is_executor(value: Any) -> bool:
     """Whether something may be given as ``executor``."""
     return value is None or isinstance(value, DaskExecutor)
-
-
-# ---- independent tasks ------------------------------------------------------------------------
-
-PULSE = 5.0  # seconds between two looks at whether there are workers, while no task is done
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Shared:
-    """Something that many tasks need, on its way to whoever asks: a future of dask."""
-
-    future: Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,39 +248,6 @@ class Outcome:
         return self.result
 
 
-def packed(value: Any) -> bytes:
-    """By cloudpickle, which sends classes of a script or a notebook by value."""
-    from cloudpickle import dumps
-
-    data: bytes = dumps(value)
-    return data
-
-
-def _loaded(data: bytes) -> Any:
-    return loads(data)  # noqa: S301 - from our own client
-
-
-def _run(function: Callable[..., Any], task: bytes, *shared: Any) -> Any:
-    return function(*shared, _loaded(task))
-
-
-def _some_done(executor: DaskExecutor, waiting: dict[Any, int]) -> list[Any]:
-    """Those that are done, once there are any; a cluster without workers is given up."""
-    from distributed import TimeoutError as Late
-    from distributed import wait
-
-    while True:
-        try:
-            wait(list(waiting), timeout=PULSE, return_when="FIRST_COMPLETED")
-        except Late:
-            executor.workers.there()
-        except (CancelledError, OSError) as error:
-            raise lost_scheduler(error) from error
-        found = [future for future in waiting if future.done()]
-        if found:
-            return found
-
-
 def _outcome(future: Any) -> Outcome:
     from distributed.scheduler import KilledWorker
 
@@ -259,21 +258,17 @@ def _outcome(future: Any) -> Outcome:
             raise lost_scheduler(error) from error
     found = future.exception()
     if isinstance(found, KilledWorker):
-        msg = (
+        found = ClusterError(
             f"A task must leave its worker alive. Got {found.allowed_failures + 1} workers that "
-            "ended in the midst of it: perhaps memory ran out. Give workers more memory, or the "
-            "task less to do."
+            "ended during it: perhaps memory ran out. Give workers more memory, or the task less "
+            "to do."
         )
-        found = ClusterError(msg)
     return Outcome(error=found)
 
 
-def _submit_options(executor: DaskExecutor, name: str) -> dict[str, Any]:
-    """The name for dask's dashboard, which shows the part before the dash, and the workers."""
-    chosen = executor.workers.chosen
-    return {
-        "key": f"{name}-{uuid4().hex}",
-        "pure": False,
-        "fifo_timeout": "0 ms",  # tasks begin in the order in which they are sent
-        "workers": None if chosen is None else sorted(chosen),
-    }
+def _loaded(data: bytes) -> Any:
+    return loads(data)  # noqa: S301 - from our own client
+
+
+def _run(function: Callable[..., Any], task: bytes, *shared: Any) -> Any:
+    return function(*shared, _loaded(task))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from secateur.exceptions import ClusterError
-from secateur.execution.local import FitRows
+from secateur.execution.blocks import FitRows
 from secateur.execution.worker import CODES, BlockSource, Call, Order, WorkerActor, joined
 from secateur.typing import Finish, Result
 
@@ -22,41 +22,8 @@ if TYPE_CHECKING:
     from secateur.execution.dask import DaskExecutor
 
 
-PAUSE = 0.2  # seconds between two looks at a cluster without workers
 # What to do after a cluster is lost.
 AGAIN = "then go on with resume= where there is one, or begin again."
-
-
-class Workers:
-    """Those workers of a cluster that may be used."""
-
-    def __init__(self, client: Any, chosen: frozenset[str] | None, patience: float) -> None:
-        self._client = client
-        self._patience = patience
-        self.chosen = chosen
-
-    def there(self) -> dict[str, int]:
-        """Those that are there now, and their threads; waits a while for the first."""
-        until = time.monotonic() + self._patience
-        while not (found := self._look()):
-            if time.monotonic() > until:
-                raise ClusterError(
-                    f"A cluster must have a worker. Got none for {self._patience:g} seconds. Start "
-                    f"workers; {AGAIN}"
-                )
-            time.sleep(PAUSE)
-        return found
-
-    def _look(self) -> dict[str, int]:
-        try:
-            found = self._client.sync(self._client.scheduler.identity)["workers"]
-        except (OSError, AttributeError, TimeoutError) as error:
-            raise lost_scheduler(error) from error
-        return {
-            address: int(facts["nthreads"])
-            for address, facts in found.items()
-            if self.chosen is None or address in self.chosen
-        }
 
 
 def lost_scheduler(error: BaseException) -> ClusterError:
@@ -88,7 +55,7 @@ class DaskRowStore:
     def __init__(self, executor: DaskExecutor, source: BlockSource) -> None:
         self._executor = executor
         self._source = source
-        self._actors: dict[str, Any] = {}
+        self.actors: dict[str, Any] = {}
         self._owner: dict[int, str] = {}
         self._numbers = count(CODES + 1)
         self._fits: WeakSet[DaskFit] = WeakSet()
@@ -102,8 +69,9 @@ class DaskRowStore:
         """The executor of one fit."""
         fit = DaskFit(self, next(self._numbers), asked)
         self._fits.add(fit)
-        for address in self._actors:
-            self._begin(fit, address, self.blocks_of(address))
+        for address in self.actors:
+            here = [number for number, owner in self._owner.items() if owner == address]
+            self._begin(fit, address, here)
         return fit
 
     def code_executor(self) -> DaskFit:
@@ -111,14 +79,10 @@ class DaskRowStore:
         self._codes = self._codes or DaskFit(self, CODES, None)
         return self._codes
 
-    def blocks_of(self, address: str) -> list[int]:
-        """The blocks that a worker has, by number."""
-        return [number for number, owner in self._owner.items() if owner == address]
-
     def send(self, order: Order) -> Any:
         """Have an order done by all actors, and give their answer."""
         with self._executor.client.as_current():
-            trees = trees_of(list(self._actors.values()), self._executor.fan_in)
+            trees = trees_of(list(self.actors.values()), self._executor.fan_in)
             futures = [actor.run(order, below) for actor, below in trees]
             answers = [future.result() for future in futures]
         return joined(order.calls[-1].verb, answers)
@@ -128,27 +92,22 @@ class DaskRowStore:
         self._fits.discard(fit)
         if self._is_lost:
             return  # nobody is left to forget it
-        for address in self._actors:
+        for address in self.actors:
             with suppress(OSError, RuntimeError):  # who is lost has forgotten it
-                self._ask(address, lambda actor: actor.end(fit.number))
-
-    @property
-    def n_actors(self) -> int:
-        """How many workers have blocks."""
-        return len(self._actors)
+                self._ask(address, "end", fit.number)
 
     def n_fits(self) -> list[int]:
         """How many fits each actor has blocks of."""
-        return [self._ask(address, lambda actor: actor.n_fits()) for address in self._actors]
+        return [self._ask(address, "n_fits") for address in self.actors]
 
     # ---- giving out blocks --------------------------------------------------------------------
 
     def _give_out(self, numbers: Iterable[int]) -> None:
         """Give blocks to workers, those with few rows first."""
         workers = self._workers()
-        for address in [*self._actors]:
+        for address in [*self.actors]:
             if address not in workers:
-                del self._actors[address]
+                del self.actors[address]
         n_rows = self._source.n_rows
         load = dict.fromkeys(workers, 0)
         for number, owner in self._owner.items():
@@ -165,7 +124,7 @@ class DaskRowStore:
 
     def _workers(self) -> dict[str, int]:
         try:
-            return self._executor.workers.there()
+            return self._executor.workers()
         except ClusterError:
             self._is_lost = True
             raise
@@ -182,11 +141,11 @@ class DaskRowStore:
                 key=f"secateur {self._source.name}-{address}-{time.monotonic_ns()}",
             )
             for address, n_threads in workers.items()
-            if address not in self._actors
+            if address not in self.actors
         }
         with client.as_current():
             for address, future in futures.items():
-                self._actors[address] = future.result()
+                self.actors[address] = future.result()
 
     def _hold(self, new: dict[int, str]) -> None:
         """Have actors get their blocks, a few at a time."""
@@ -194,10 +153,10 @@ class DaskRowStore:
         try:
             with self._executor.client.as_current():
                 for address in dict.fromkeys(new.values()):
-                    self._actors[address].learn(source.make, source.shared).result()
-                for number, recipe in source.recipes(new):
-                    waiting.append(self._actors[new[number]].hold(number, recipe))
-                    if len(waiting) > AHEAD * len(self._actors):
+                    self.actors[address].learn(source.make, source.shared).result()
+                for number, address in new.items():
+                    waiting.append(self.actors[address].hold(number, source.recipe(number)))
+                    if len(waiting) > AHEAD * len(self.actors):
                         waiting.popleft().result()
                 while waiting:
                     waiting.popleft().result()
@@ -211,11 +170,11 @@ class DaskRowStore:
         first, n_rows = self._source.first_row, self._source.n_rows
         assert fit.asked is not None  # noqa: S101  # of rows, not of codes
         asked = {n: fit.asked.cut(first[n], n_rows[n]) for n in numbers}
-        self._ask(address, lambda actor: actor.begin(fit.number, asked))
+        self._ask(address, "begin", fit.number, asked)
 
-    def _ask(self, address: str, ask: Callable[[Any], Any]) -> Any:
+    def _ask(self, address: str, method: str, *given: Any) -> Any:
         with self._executor.client.as_current():
-            return ask(self._actors[address]).result()
+            return getattr(self.actors[address], method)(*given).result()
 
     # ---- losing workers -----------------------------------------------------------------------
 
@@ -226,7 +185,7 @@ class DaskRowStore:
         if not lost:
             return False
         self._give_out(lost)
-        for address in self._actors:
+        for address in self.actors:
             numbers = [number for number in lost if self._owner[number] == address]
             if numbers:
                 self._bring_up(address, numbers)
@@ -238,9 +197,7 @@ class DaskRowStore:
         for fit in [*fits, *self._fits]:
             if fit.asked is not None:
                 self._begin(fit, address, numbers)
-            with self._executor.client.as_current():
-                actor = self._actors[address]
-                actor.catch_up(fit.number, numbers, *fit.history()).result()
+            self._ask(address, "catch_up", fit.number, numbers, fit.done, fit.pending)
 
 
 # How often a worker that the scheduler has still is asked before it counts as lost.
@@ -261,8 +218,8 @@ class DaskFit:
         self.asked = asked
         self._serial = 0
         self._waiting: list[Call] = []
-        self._done: list[Call] = []
-        self._pending: Order | None = None
+        self.done: list[Call] = []  # to all blocks
+        self.pending: Order | None = None  # some blocks may have done it already
         self._is_open = True
 
     def sum(self, function: Callable[..., Any], *small: Any, finish: Finish | None = None) -> Any:
@@ -286,11 +243,7 @@ class DaskFit:
         """Set the call that brings a new block to the state of the others."""
         if self._waiting:
             self._ask(self._waiting.pop())
-        self._done = [Call("apply", function, small)]
-
-    def map(self, function: Callable[..., Result], tasks: Iterable[Any]) -> list[Result]:
-        """``function(task)`` of every task."""
-        return [function(task) for task in tasks]
+        self.done = [Call("apply", function, small)]
 
     def close(self) -> None:
         """End the fit on all actors."""
@@ -298,17 +251,13 @@ class DaskFit:
             self._is_open = False
             self._store.end(self)
 
-    def history(self) -> tuple[list[Call], Order | None]:
-        """What was done to all blocks, and what some of them may have done already."""
-        return self._done, self._pending
-
     def _ask(self, call: Call) -> Any:
         calls, self._waiting = [*self._waiting, call], []
         self._serial += 1
-        self._pending = Order(self.number, self._serial, calls)
-        answer = self._until_answered(self._pending)
-        self._done.extend(calls)
-        self._pending = None
+        self.pending = Order(self.number, self._serial, calls)
+        answer = self._until_answered(self.pending)
+        self.done.extend(calls)
+        self.pending = None
         return answer
 
     def _until_answered(self, order: Order) -> Any:

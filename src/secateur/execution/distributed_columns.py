@@ -1,34 +1,212 @@
-"""Columns whose rows are in blocks elsewhere: sums are made there, a few columns come here.
+"""Columns whose rows are in blocks: sums are made where these are, a few columns come here.
 
-X'g is the sum over blocks of X_b' g_b, added in the order of the blocks. A column is fetched when
-it is first used.
+X'g is the sum over blocks of X_b' g_b, added in the order of the blocks, so that it does not depend
+on who holds which. A column is fetched when it is first used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from operator import methodcaller
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from secateur._kernels.columns import FLAT, DenseColumns, add_dense, gather_dense
-from secateur._kernels.threads import Threads
-from secateur.data.standardize import Moments, Scale, scale_of
-from secateur.execution.blocks import Allocator, HeapAllocator
-from secateur.execution.number_blocks import (
-    column_dots,
-    column_moments,
-    raw_moments,
-    set_scale,
-    some_columns,
+from secateur._kernels.columns import (
+    FLAT,
+    DenseColumns,
+    SparseColumns,
+    add_dense,
+    gather_dense,
+    scale_by,
+    transpose_block,
 )
+from secateur._kernels.threads import Threads
+from secateur.data.standardize import (
+    GRAIN,
+    Moments,
+    Scale,
+    StandardColumns,
+    apply_scale,
+    column_moments,
+    scale_of,
+    sparse_columns,
+)
+from secateur.execution.blocks import HeapAllocator, LocalExecutor
+from secateur.storage.numbers import Piece, StoredNumbers
 from secateur.typing import Executor, FloatArray, IntArray
 
 # Cells of the columns in use that are gone over at a time, where they are not in memory...
 CHUNK_CELLS = 1 << 20
 # ... and the fewest rows of them.
 LEAST_CHUNK = 256
+
+
+class Numbers(NamedTuple):
+    """Rows as they came: an array of floats, or a CSC matrix; and the number of the first."""
+
+    first_row: int
+    cells: Any
+
+
+def _as_stored(columns: DenseColumns | SparseColumns, n_rows: int, n_features: int) -> Any:
+    zero = np.zeros(n_features)
+    return StandardColumns(columns, n_rows, zero, zero, zero + 1.0)
+
+
+@dataclass(slots=True, eq=False)
+class NumberBlock:
+    """Some rows of a table, feature-major or as stored cells."""
+
+    first_row: int
+    columns: StandardColumns
+    threads: Threads
+
+    @property
+    def rows(self) -> slice:
+        """Where its rows are in a vector over all rows."""
+        return slice(self.first_row, self.first_row + self.columns.n_rows)
+
+    def set_scale(self, scale: Scale) -> None:
+        """Fill, centre and scale the numbers in place."""
+        apply_scale(self.columns.columns, scale, self.threads)
+
+    def some(self, features: IntArray) -> FloatArray:
+        """A few columns as they are, shape (n_features, n_rows)."""
+        return _gathered(self.columns, features)
+
+
+def _gathered(held: StandardColumns, features: IntArray) -> FloatArray:
+    zero = np.zeros(held.n_features)
+    return held.gather(features, np.arange(held.n_rows), zero, zero + 1.0)
+
+
+def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
+    """Rows as columns that are not on any scale yet."""
+    cells = numbers.cells
+    n_rows, n_features = cells.shape
+    if hasattr(cells, "indptr"):
+        columns: Any = sparse_columns(cells, copy=True)
+    else:
+        columns = DenseColumns(np.empty((n_features, n_rows)))
+        cells = np.ascontiguousarray(cells)
+        threads.run(lambda a, b: transpose_block(cells, a, b, *columns), n_features, GRAIN)
+    return NumberBlock(numbers.first_row, _as_stored(columns, n_rows, n_features), threads)
+
+
+def raw_moments(block: AnyBlock, weight: FloatArray) -> Moments:
+    """Moments of the numbers of a block before any scaling."""
+    return column_moments(block.columns.columns, weight[block.rows], block.threads)
+
+
+def column_dots(block: AnyBlock, vectors: FloatArray) -> FloatArray:
+    """X'g of the rows of a block, for each vector."""
+    return block.columns.dots(np.ascontiguousarray(vectors[:, block.rows]), block.threads)
+
+
+def scaled_moments(block: AnyBlock, weight: FloatArray) -> Moments:
+    """Moments of the stored columns of a block."""
+    here, held = np.ascontiguousarray(weight[block.rows]), block.columns
+    total = float(here.sum())
+    if total == 0.0:
+        return Moments(total, *np.zeros((3, held.n_features)))
+    mean, spread = held.moments(here / total, block.threads)
+    return Moments(total, mean, total * spread * spread, np.abs(mean) + spread)
+
+
+# ---- in a file --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class ReadBuffer:
+    """Memory for blocks that are read one after the other."""
+
+    _room: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def cleared(self, n_features: int, n_rows: int) -> FloatArray:
+        """An array for a block, feature-major; it is reused."""
+        size = n_features * n_rows
+        if self._room.size < size:
+            self._room = np.empty(size)
+        return self._room[:size].reshape(n_features, n_rows)
+
+
+@dataclass(slots=True, eq=False)
+class FileBlock:
+    """Some rows of a table in a file; they are scaled whenever they are read."""
+
+    piece: Piece
+    first_row: int  # the number of the first of them among all that count
+    threads: Threads
+    buffer: ReadBuffer
+    scale: Scale | None = None
+
+    @property
+    def rows(self) -> slice:
+        """Where its rows are in a vector over all rows."""
+        return slice(self.first_row, self.first_row + self.piece.n_rows)
+
+    @property
+    def columns(self) -> StandardColumns:
+        """Its columns, read now; they last until the next block is read."""
+        block, _, n_rows = self.piece
+        columns = self._sparse() if block.is_sparse else self._dense()
+        held: StandardColumns = _as_stored(columns, n_rows, block.n_features)
+        return held
+
+    def set_scale(self, scale: Scale) -> None:
+        """Have the numbers filled, centred and scaled whenever they are read."""
+        self.scale = scale
+
+    def some(self, features: IntArray) -> FloatArray:
+        """A few columns as they are, shape (n_features, n_rows)."""
+        block, kept, _ = self.piece
+        if block.is_sparse:
+            return _gathered(self.columns, features)
+        stored = block.some(features)
+        cells: FloatArray = np.array(
+            stored if kept is None else stored[:, kept], np.float64, order="C"
+        )
+        if self.scale is not None:
+            scale_by(cells, *(each[features] for each in self.scale), 0, len(features))
+        return cells
+
+    def _dense(self) -> DenseColumns:
+        block, kept, n_rows = self.piece
+        stored = block.dense()
+        cells = self.buffer.cleared(block.n_features, n_rows)
+
+        def bring(start: int, stop: int) -> None:
+            some = stored[start:stop]
+            cells[start:stop] = some if kept is None else some[:, kept]
+            if self.scale is not None:
+                scale_by(cells, *self.scale, start, stop)
+
+        self.threads.run(bring, block.n_features, GRAIN)
+        return DenseColumns(cells)
+
+    def _sparse(self) -> SparseColumns:
+        columns = sparse_columns(self.piece.sparse())
+        if self.scale is not None:
+            apply_scale(columns, self.scale, self.threads)
+        return columns
+
+
+AnyBlock = NumberBlock | FileBlock
+
+
+def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor[FileBlock]:
+    """All blocks of a table in a file, one after the other."""
+    buffer, first, blocks = ReadBuffer(), 0, []
+    for piece in table.pieces():
+        blocks.append(FileBlock(piece, first, threads, buffer))
+        first += piece.n_rows
+    return LocalExecutor(blocks)
+
+
+# ---- all blocks together ----------------------------------------------------------------------
 
 
 class DistributedColumns:
@@ -41,16 +219,16 @@ class DistributedColumns:
         executor: Executor,
         weight: FloatArray,
         *,
-        is_sparse: bool,
         centre: bool = True,
         scale: bool = True,
-        space: Callable[[], Allocator] = HeapAllocator,
+        space: Callable[[], HeapAllocator] = HeapAllocator,
     ) -> None:
         self._executor = executor
         self.n_rows = len(weight)
-        found: Moments = reduce(Moments.joined, executor.walk(raw_moments, weight / weight.sum()))
-        self._scale: Scale = scale_of(found, is_sparse=is_sparse, centre=centre, scale=scale)
-        executor.apply(set_scale, self._scale)
+        found = reduce(Moments.joined, executor.walk(raw_moments, weight / weight.sum()))
+        self._scale = scale_of(found, centre=centre, scale=scale)
+        self.shift, self.factor = self._scale.shift, self._scale.factor
+        executor.apply(methodcaller("set_scale", self._scale))
         self._checkpoint()
         self.is_frugal = space is not HeapAllocator
         self._new_space = space
@@ -60,7 +238,7 @@ class DistributedColumns:
 
     def _checkpoint(self) -> None:
         """A block that was lost is made again by putting it on the scale; nothing else stays."""
-        self._executor.checkpoint(set_scale, self._scale)
+        self._executor.checkpoint(methodcaller("set_scale", self._scale))
 
     def _walk(self, function: Any, *small: Any) -> Iterator[Any]:
         yield from self._executor.walk(function, *small)
@@ -78,16 +256,6 @@ class DistributedColumns:
         """The number of cells, all of them."""
         return self.n_rows * self.n_features
 
-    @property
-    def shift(self) -> FloatArray:
-        """What was taken off each column."""
-        return self._scale.shift
-
-    @property
-    def factor(self) -> FloatArray:
-        """What each column was divided by."""
-        return self._scale.factor
-
     def n_stored(self, features: IntArray) -> int:
         """The number of cells of some columns."""
         return len(features) * self.n_rows
@@ -100,9 +268,7 @@ class DistributedColumns:
 
     def dots(self, vectors: FloatArray, threads: Threads) -> FloatArray:  # noqa: ARG002 - theirs
         """Sums over rows of each stored column times each vector, in one trip."""
-        total = np.zeros((len(vectors), self.n_features))
-        for part in self._walk(column_dots, vectors):
-            total += part
+        total: FloatArray = reduce(np.add, self._walk(column_dots, vectors))
         return total
 
     def moments(
@@ -111,19 +277,10 @@ class DistributedColumns:
         threads: Threads,  # noqa: ARG002 - those of the blocks
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each stored column; the weights have the sum one."""
-        mean, square, top = (np.zeros(self.n_features) for _ in range(3))
-        known = 0.0
-        for share, part_mean, spread in self._walk(column_moments, weight):
-            if share == 0.0:
-                continue  # no row of this block counts
-            known += share
-            apart = part_mean - mean
-            mean += apart * (share / known)
-            # of the rows so far about their mean, joined as in `Moments`
-            square += share * (spread * spread + apart * apart * (1.0 - share / known))
-            np.maximum(top, np.abs(part_mean) + spread, out=top)
-        spread = np.sqrt(square)
-        return mean, np.where(spread > FLAT * top, spread, 0.0)
+        found: Moments = reduce(Moments.joined, self._walk(scaled_moments, weight))
+        assert found.top is not None  # noqa: S101  # each block has it
+        spread = np.sqrt(found.square)
+        return found.mean, np.where(spread > FLAT * found.top, spread, 0.0)
 
     # ---- a few columns, here ------------------------------------------------------------------
 
@@ -168,7 +325,7 @@ class DistributedColumns:
         n_held, n_now = len(self._places), len(self._places) + len(new)
         self._make_room(n_now)
         first, n_waiting = 0, 0
-        for part in self._walk(some_columns, new):
+        for part in self._walk(methodcaller("some", new)):
             self._cells[n_held:n_now, first : first + part.shape[1]] = part
             first += part.shape[1]
             n_waiting += part.size

@@ -1,4 +1,4 @@
-"""What the actors of a cluster hold: blocks of rows, and how an actor comes by each of them.
+"""The actors of a cluster: they hold blocks of rows, and make them from recipes.
 
 An actor holds blocks for all fits (codes, or numbers), and for every fit blocks of rows made from
 them. Calls come with a serial number. A call that was done already, but whose answer was lost on
@@ -7,9 +7,10 @@ the way, is not done again: its answer is kept until the next one comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,18 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, with_bundles
 from secateur.data.standardize import stays_sparse
 from secateur.data.table import Table
-from secateur.execution.blocks import HeapAllocator, HistogramBuffers
-from secateur.execution.local import CodeBlock, FitRows, LocalExecutor, added
-from secateur.execution.number_blocks import NumberBlock, Numbers, read_numbers
+from secateur.execution.blocks import (
+    CodeBlock,
+    FitRows,
+    HeapAllocator,
+    HistogramBuffers,
+    LocalExecutor,
+    RowBlock,
+    added,
+)
+from secateur.execution.distributed_columns import Numbers, read_numbers
 from secateur.storage.folder import StoredBlock
-from secateur.storage.numbers import Piece, StoredNumbers
+from secateur.storage.numbers import StoredNumbers
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import Finish
 
@@ -83,10 +91,12 @@ class WorkerActor:
         """Make the blocks of a fit; ``asked`` are the parts of these blocks."""
         found = self._fits.setdefault(fit, _Fit())
         for number, part in asked.items():
-            found.blocks[number] = self._held[number].rows_of(part, HeapAllocator(), self._buffers)
+            found.blocks[number] = RowBlock(
+                self._held[number], part, HeapAllocator(), self._buffers
+            )
 
     def catch_up(
-        self, fit: int, numbers: Sequence[int], told: Sequence[Call], pending: Order | None
+        self, fit: int, numbers: Sequence[int], done: Sequence[Call], pending: Order | None
     ) -> None:
         """Do to new blocks what was done to the others.
 
@@ -94,7 +104,7 @@ class WorkerActor:
         """
         found = self._fits[fit]
         blocks = {number: found.blocks[number] for number in numbers}
-        for call in told:
+        for call in done:
             for block in blocks.values():
                 call.function(block, *call.small)
         if pending is not None and found.serial == pending.serial:
@@ -143,11 +153,11 @@ def _run(blocks: dict[int, Any], calls: Sequence[Call]) -> Any:
 
 def joined(verb: str, answers: Sequence[Any]) -> Any:
     """Several answers as one: added up, or listed by block; actors without blocks have none."""
-    told = [answer for answer in answers if answer is not None]
+    given = [answer for answer in answers if answer is not None]
     if verb == "sum":
-        return added(told)
+        return added(given)
     if verb == "each":
-        return {number: value for answer in told for number, value in answer.items()}
+        return {number: value for answer in given for number, value in answer.items()}
     return None
 
 
@@ -155,43 +165,35 @@ BLOCK_CELLS = 1 << 22  # cells of a block of numbers, about: 32 MB of a dense on
 # A table is cut into no more blocks than that: each has an answer of its own to every question.
 MOST_BLOCKS = 64
 
-Make = Callable[[Any, Any, Threads], Any]  # from a recipe, and what all blocks share, to a block
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockSource:
+    """Blocks of rows that can be sent to workers again and again.
 
-class BlockSource(Protocol):
-    """Blocks of rows that can be sent to workers again and again."""
+    An actor makes a block by ``make(recipe(number), shared, threads)``.
+    """
 
     name: str
-    make: Make
-    shared: Any
-
-    @property
-    def n_rows(self) -> Sequence[int]:
-        """The rows of each block."""
+    n_rows: Sequence[int]  # of each block
+    recipe: Callable[[int], Any]
+    make: Callable[[Any, Any, Threads], Any]
+    shared: Any = None
 
     @property
     def first_row(self) -> Sequence[int]:
         """The number of the first row of each block."""
+        return list(accumulate(self.n_rows, initial=0))[:-1]
 
-    def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
-        """What an actor needs to make each of these blocks, with its number."""
+    def here(self, threads: Threads) -> LocalExecutor[Any]:
+        """All blocks in this process."""
+        recipes = map(self.recipe, range(len(self.n_rows)))
+        return LocalExecutor([self.make(recipe, self.shared, threads) for recipe in recipes])
 
 
-class CodeBlockSource:
+def code_blocks(table: StoredTable) -> BlockSource:
     """The blocks of a stored table: actors read them from its folder."""
-
-    name = "codes"
-
-    def __init__(self, table: StoredTable) -> None:
-        self._blocks = table.blocks
-        self.n_rows = [block.n_rows for block in table.blocks]
-        self.first_row = [block.first_row for block in table.blocks]
-        self.make: Make = read_codes
-        self.shared = table.bins
-
-    def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, StoredBlock]]:
-        """The pieces of the file."""
-        return ((number, self._blocks[number]) for number in numbers)
+    n_rows = [block.n_rows for block in table.blocks]
+    return BlockSource("codes", n_rows, table.blocks.__getitem__, read_codes, table.bins)
 
 
 def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> CodeBlock:
@@ -200,75 +202,29 @@ def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> Co
     return CodeBlock(columns, stored.first_row, threads)
 
 
-class CopyBlockSource:
-    """The same rows several times, one copy for each worker; a copy knows which of them it is.
-
-    ``make`` is given (number, number of copies) and what was shared.
-    """
-
-    name = "copies"
-
-    def __init__(self, make: Make, shared: Any, n_copies: int) -> None:
-        self.make, self.shared = make, shared
-        self.n_rows = [1] * n_copies  # each as heavy as the next: one for every worker
-        self.first_row = [0] * n_copies
-
-    def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Which of the copies it is."""
-        return ((number, (number, len(self.n_rows))) for number in numbers)
-
-
-class NumberBlockSource:
+def number_blocks(table: Table) -> BlockSource:
     """The rows of a table as blocks of numbers, sent from here.
 
     How a table is cut depends on its shape alone: sums over blocks, added in their order, are the
     same for any number of workers.
     """
+    part: Callable[[int], Table]
+    if isinstance(table, StoredNumbers):
+        pieces = table.pieces()
+        size = -(-len(pieces) // MOST_BLOCKS)
+        runs = [pieces[first : first + size] for first in range(0, len(pieces), size)]
+        n_rows = [sum(piece.n_rows for piece in run) for run in runs]
+        part, is_sparse = lambda number: table.part(runs[number]), table.is_sparse
+    else:
+        size = max(-(-table.n_rows // MOST_BLOCKS), BLOCK_CELLS // table.n_features, 1)
+        cuts = np.split(np.arange(table.n_rows), range(size, table.n_rows, size))
+        n_rows = [len(rows) for rows in cuts]
+        part, is_sparse = lambda number: table.take(cuts[number]), stays_sparse(table)
+    first_row = np.cumsum([0, *n_rows])
 
-    name = "numbers"
+    def recipe(number: int) -> Numbers:
+        rows = part(number)
+        cells = rows.csc if is_sparse else rows.columns(np.arange(rows.n_features))
+        return Numbers(int(first_row[number]), cells)
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._joined: list[list[Piece]] = []
-        if isinstance(table, StoredNumbers):
-            self.is_sparse = table.is_sparse
-            self._joined = _joined(table)
-            self.n_rows = [sum(piece.n_rows for piece in pieces) for pieces in self._joined]
-        else:
-            self.is_sparse = stays_sparse(table)
-            n_rows = table.n_rows
-            size = max(-(-n_rows // MOST_BLOCKS), BLOCK_CELLS // table.n_features, 1)
-            self.n_rows = [min(size, n_rows - first) for first in range(0, n_rows, size)]
-        ends = np.cumsum([0, *self.n_rows])
-        self.first_row: Sequence[int] = ends[:-1].tolist()
-        self.make: Make = read_numbers
-        self.shared = None
-
-    def recipes(self, numbers: Iterable[int]) -> Iterator[tuple[int, Numbers]]:
-        """The rows themselves."""
-        return ((number, self._numbers(number)) for number in numbers)
-
-    def _numbers(self, number: int) -> Numbers:
-        first = self.first_row[number]
-        if isinstance(self._table, StoredNumbers):
-            part = self._table.part(self._joined[number])
-        else:
-            part = self._table.take(np.arange(first, first + self.n_rows[number]))
-        every = np.arange(part.n_features)
-        return Numbers(first, part.csc if self.is_sparse else part.columns(every))
-
-    def here(self, threads: Threads) -> LocalExecutor[NumberBlock]:
-        """All blocks in this process."""
-        return LocalExecutor(
-            [
-                read_numbers(recipe, None, threads)
-                for _, recipe in self.recipes(range(len(self.n_rows)))
-            ]
-        )
-
-
-def _joined(table: StoredNumbers) -> list[list[Piece]]:
-    """Which blocks of a file are one here: as few as there may be, that follow each other."""
-    pieces = table.pieces()
-    size = -(-len(pieces) // MOST_BLOCKS)
-    return [pieces[first : first + size] for first in range(0, len(pieces), size)]
+    return BlockSource("numbers", n_rows, recipe, read_numbers)

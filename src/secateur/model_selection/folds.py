@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from secateur.data.frames import as_array, check_length
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.data.target import Target
 from secateur.data.tasks import read_stacked, rows_by_key
 from secateur.exceptions import InputError, ParameterError

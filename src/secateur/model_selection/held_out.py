@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.model_selection.folds import outer_folds, read_seed

@@ -16,10 +16,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from secateur.data.frames import read_table, select_columns, select_rows
-from secateur.data.problem import Fold
-from secateur.data.target import Target, TargetType, guess_target_type, read_target
+from secateur.data.table import Fold
+from secateur.data.target import Target, TargetType, guess_target_type, read_target, read_weights
 from secateur.data.tasks import read_keys
-from secateur.data.weights import read_weights
 from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import InputError, some_of
 from secateur.model_selection.folds import group_folds, is_drawn, read_groups

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
+from secateur.data.target import are_counts
 from secateur.data.tasks import rows_by_key
-from secateur.data.weights import are_counts
 from secateur.engines.path_search import FoldLosses, pool
 from secateur.exceptions import ParameterError
 from secateur.path.step import Score

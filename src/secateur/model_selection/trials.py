@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.exceptions import InputError, SecateurError
 from secateur.model_selection.comparison import Subset, Trial, TrialStatus
 from secateur.model_selection.encoding import as_features, fit_method

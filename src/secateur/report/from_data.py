@@ -237,8 +237,6 @@ def _scaled_means(table: Table) -> tuple[float, ...]:
 
 def _costs(given: FeatureCosts, path: SelectionPath) -> tuple[CostModel | None, dict[str, Any]]:
     """The costs, and the fields of `Evidence` on them; nothing where none were given."""
-    from secateur.data.feature_groups import feature_group_labels
-
     parts = (given.costs, given.feature_groups, given.neighbours, given.rule)
     if all(part is None for part in parts):
         return None, {}  # each feature costs one
@@ -251,7 +249,7 @@ def _costs(given: FeatureCosts, path: SelectionPath) -> tuple[CostModel | None, 
         known["cost_of_all"] = model.total(np.arange(model.n_features))
     groups = model.feature_groups
     if groups is not None:
-        labels = np.array(feature_group_labels(given.feature_groups), dtype=object)
+        labels = np.array(model.group_labels, dtype=object)
         of_feature = [groups.indices[groups.indptr[f] : groups.indptr[f + 1]] for f in features]
         members = {f: tuple(labels[at]) for f, at in zip(features, of_feature, strict=True)}
         known["groups"] = {feature: names for feature, names in members.items() if names}

@@ -19,8 +19,7 @@ from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.checks import check_shape
 from secateur.data.costs import CostModel
 from secateur.data.frames import as_frame, read_table, select_columns
-from secateur.data.problem import Fold
-from secateur.data.table import Table, TableSchema
+from secateur.data.table import Fold, Table, TableSchema
 from secateur.engines.path_search import PathSearch, search_path
 from secateur.exceptions import (
     ClusterError,

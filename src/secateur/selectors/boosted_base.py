@@ -9,10 +9,8 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
-from secateur.data.problem import Fold, all_rows
-from secateur.data.table import Table
-from secateur.data.target import Target, TargetType
-from secateur.data.weights import are_counts
+from secateur.data.table import Fold, Table, all_rows
+from secateur.data.target import Target, TargetType, are_counts
 from secateur.engines.boosted.engine import (
     BoostedData,
     BoostedEngine,
@@ -24,7 +22,8 @@ from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.exceptions import InputError
-from secateur.execution.local import RowStore, row_store_of
+from secateur.execution.blocks import RowStore
+from secateur.execution.disk import row_store_of
 from secateur.losses import get_loss
 from secateur.losses.base import weighted_quantile
 from secateur.model_selection.folds import hold_out
@@ -218,7 +217,9 @@ class BoostedSelector(PathPredictor, BoostedParameters):
     def _variants(self, given: BoostedInput, folds: list[Fold], threads: Threads) -> list[Any]:
         """The binned rows; several for variants of which validation rows choose one."""
         problem = given.problem
-        row_store = row_store_of(problem.table, threads, given.loss.n_outputs, len(folds))
+        row_store = None
+        if isinstance(problem.table, StoredTable):
+            row_store = row_store_of(problem.table, threads, given.loss.n_outputs, len(folds))
         return [self._data(given, problem.table, problem.weight, threads, row_store)]
 
     def _data(

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from secateur.data.problem import Problem
+from secateur.data.table import Problem
 from secateur.data.target import TargetType
 from secateur.engines.featboost.forward import IIS, FeatBoost
 from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting

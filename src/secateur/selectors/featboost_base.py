@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import bin_table
-from secateur.data.problem import Fold, Problem
+from secateur.data.table import Fold, Problem
 from secateur.data.target import TargetType
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.featboost.evaluator import Evaluator

@@ -13,8 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from secateur._kernels.threads import Threads
-from secateur.data.problem import Fold, Problem
-from secateur.data.table import Table
+from secateur.data.table import Fold, Problem, Table
 from secateur.engines.featboost.evaluator import Evaluator
 from secateur.engines.featboost.neighbours import NeighbourModel, NeighbourTargets, Scaling
 from secateur.exceptions import ParameterError

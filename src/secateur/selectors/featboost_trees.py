@@ -12,8 +12,8 @@ from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, take_columns
 from secateur.data.costs import as_costs
-from secateur.data.problem import Fold, Problem, all_rows
-from secateur.data.weights import are_counts
+from secateur.data.table import Fold, Problem, all_rows
+from secateur.data.target import are_counts
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.small_trees import SmallTrees
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree

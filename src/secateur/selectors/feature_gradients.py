@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.frames import is_lazy
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.engines.drive import drive
 from secateur.engines.feature_gradients.search import (
     GRID_POINTS,

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from secateur._kernels.threads import Threads
+from secateur.data.checks import made_up_names
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
-from secateur.data.names import made_up_names
 from secateur.data.standardize import Moments
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
-from secateur.data.target import Target, read_target, read_target_like
-from secateur.data.weights import read_weights
+from secateur.data.target import Target, read_target, read_target_like, read_weights
 from secateur.engines.feature_gradients.batches import TargetType
 from secateur.engines.feature_gradients.stream import Stream
 from secateur.exceptions import InputError, ParameterError, StorageError

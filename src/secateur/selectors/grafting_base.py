@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from secateur._kernels.threads import Threads
 from secateur.data.costs import as_costs
 from secateur.data.frames import is_lazy
-from secateur.data.problem import Fold, Problem
 from secateur.data.standardize import standardize_table
+from secateur.data.table import Fold, Problem
 from secateur.data.target import TargetType
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
 from secateur.engines.grafting.greedy import GREEDY_SHARE, GraftRun, trace_grafts
@@ -23,10 +23,9 @@ from secateur.engines.grafting.linear import LinearEngine
 from secateur.engines.grafting.models import LinearModel, Network
 from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.exceptions import ParameterError
-from secateur.execution.blocks import FileAllocator
-from secateur.execution.distributed_columns import DistributedColumns
-from secateur.execution.number_blocks import file_number_blocks
-from secateur.execution.worker import NumberBlockSource
+from secateur.execution.disk import FileAllocator
+from secateur.execution.distributed_columns import DistributedColumns, file_number_blocks
+from secateur.execution.worker import number_blocks
 from secateur.losses import get_loss
 from secateur.path import Best, OneStandardError, Patience, Selection
 from secateur.path.cutting import CuttingRule
@@ -300,9 +299,8 @@ def _make_columns(
         executor = table.executor
     distributed = partial(DistributedColumns, weight=weight, centre=centre, scale=scale)
     if executor is not None:
-        source = NumberBlockSource(table)
-        return distributed(executor.distribute(source).code_executor(), is_sparse=source.is_sparse)
+        return distributed(executor.distribute(number_blocks(table)).code_executor())
     if isinstance(table, StoredNumbers):
         blocks, folder = file_number_blocks(table, threads), table.folder
-        return distributed(blocks, is_sparse=table.is_sparse, space=lambda: FileAllocator(folder))
+        return distributed(blocks, space=lambda: FileAllocator(folder))
     return standardize_table(table, weight, centre=centre, scale=scale, threads=threads)

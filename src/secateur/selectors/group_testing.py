@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.data.memory import require_memory
-from secateur.data.weights import are_counts
+from secateur.data.target import are_counts
 from secateur.engines.boosted.groups import (
     GroupDesign,
     Groups,
@@ -17,7 +17,7 @@ from secateur.engines.boosted.groups import (
     sum_groups_in_blocks,
 )
 from secateur.exceptions import GroupTestingWarning
-from secateur.execution.local import RowStore
+from secateur.execution.blocks import RowStore
 from secateur.selectors.base import warn_caller
 from secateur.selectors.boosted import BoostedClassifier, BoostedRegressor
 from secateur.selectors.boosted_base import BoostedInput, BoostedSelector

@@ -12,10 +12,16 @@ import numpy as np
 
 from secateur.data.costs import as_costs
 from secateur.data.frames import is_lazy, read_table
-from secateur.data.problem import Problem
-from secateur.data.table import Table
-from secateur.data.target import Target, TargetType, read_target, read_target_like
-from secateur.data.weights import class_weights, combine_weights, read_weights
+from secateur.data.table import Problem, Table
+from secateur.data.target import (
+    Target,
+    TargetType,
+    class_weights,
+    combine_weights,
+    read_target,
+    read_target_like,
+    read_weights,
+)
 from secateur.engines.boosted.engine import ValidationRows
 from secateur.exceptions import InputError, SecateurError, some_of
 from secateur.execution.dask import DaskExecutor

@@ -12,9 +12,8 @@ from sklearn.utils.metaestimators import available_if
 
 from secateur.data.frames import as_array
 from secateur.data.table import Table
-from secateur.data.target import TargetType
+from secateur.data.target import TargetType, read_weights
 from secateur.data.tasks import is_wide, labelled_rows, read_keys, rows_by_key
-from secateur.data.weights import read_weights
 from secateur.engines.boosted.trees import BoostedModel
 from secateur.selectors.boosted_parameters import (
     ClassificationParameters,

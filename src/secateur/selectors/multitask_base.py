@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
-from secateur.data.problem import Fold
-from secateur.data.table import Table
+from secateur.data.table import Fold, Table
 from secateur.data.target import Target
 from secateur.data.tasks import all_classes, read_keys, rows_by_key
 from secateur.engines.boosted.engine import BoostedData
@@ -24,7 +23,7 @@ from secateur.engines.boosted.multitask import (
     TasksModel,
 )
 from secateur.exceptions import InputError, ParameterError, some_of
-from secateur.execution.local import row_store_of
+from secateur.execution.disk import row_store_of
 from secateur.model_selection.folds import default_folds, draw_folds, is_drawn
 from secateur.path.rendering import import_pandas
 from secateur.selectors.base import PathSelector
@@ -161,7 +160,9 @@ class MultitaskSelector(GroupTestedSelector):
         has_own = not given.has_common or self.common_trees == "auto"
         n_fits = max(1, len(folds)) * (len(fits) if has_own else 1)
         n_outputs = max(each.loss.n_outputs for each in fits)
-        row_store = row_store_of(problem.table, threads, n_outputs, n_fits)
+        row_store = None
+        if isinstance(problem.table, StoredTable):
+            row_store = row_store_of(problem.table, threads, n_outputs, n_fits)
         shared, stacked = None, None
         if given.is_wide or row_store is not None:
             shared = self._data(given, problem.table, problem.weight, threads, row_store)

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.problem import Fold
-from secateur.data.target import Target, TargetType, read_target
+from secateur.data.table import Fold
+from secateur.data.target import Target, TargetType, combine_weights, read_target
 from secateur.data.tasks import TaskRows, check_tasks, is_wide, read_stacked, read_wide
-from secateur.data.weights import combine_weights
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.selectors.boosted_base import BoostedInput
 from secateur.selectors.inputs import FitInput, read_problem, read_stored

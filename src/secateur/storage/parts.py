@@ -11,14 +11,8 @@ from typing import Any
 import numpy as np
 
 from secateur.data.categories import categories_of, count_values, is_missing
-from secateur.data.checks import check_shape
-from secateur.data.frame_table import (
-    FrameTable,
-    choose_categories,
-    kinds_of,
-    read_values,
-    refuse_kinds,
-)
+from secateur.data.checks import check_shape, choose_categories, made_up_names, names_of
+from secateur.data.frame_table import FrameTable, kinds_of, read_values, refuse_kinds
 from secateur.data.frames import (
     as_array,
     as_frame,
@@ -27,9 +21,8 @@ from secateur.data.frames import (
     read_table,
     select_rows,
 )
-from secateur.data.names import made_up_names, names_of
 from secateur.data.table import Table, TableSchema
-from secateur.data.weights import read_weights
+from secateur.data.target import read_weights
 from secateur.exceptions import InputError, ParameterError
 from secateur.storage.sources import Part
 from secateur.typing import AnyArray, FloatArray, IntArray
@@ -53,7 +46,7 @@ class RowReader:
         self._parts = chain([first], rest)
         self.is_sparse = is_sparse(first.X)
         self.schema, chosen = self._schema(first.X, categorical_features, names)
-        self.categorical = tuple(sorted(chosen))
+        self.categorical = tuple(chosen)
         self.numbers = np.setdiff1d(np.arange(self.schema.n_features), self.categorical)
         self.targets = [LabelColumn() for _ in first.targets]
         self.task: LabelColumn | None = None
@@ -63,9 +56,9 @@ class RowReader:
 
     def _schema(
         self, X: Any, categorical_features: Any, given: tuple[str, ...] | None
-    ) -> tuple[TableSchema, set[int]]:
+    ) -> tuple[TableSchema, list[int]]:
         """The names, and which columns are categories."""
-        frame = None if self.is_sparse or isinstance(X, np.ndarray) else as_frame(X)
+        frame = as_frame(X)
         if frame is not None:
             names, has_names = names_of(X)
             kinds = kinds_of(frame, range(len(names)))

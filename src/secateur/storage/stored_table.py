@@ -15,7 +15,7 @@ from secateur.data.binning import BinnedColumns
 from secateur.data.frames import as_array, select_rows
 from secateur.data.sampling import sample_rows
 from secateur.data.table import RemoteTable, TableSchema
-from secateur.data.weights import read_weights
+from secateur.data.target import read_weights
 from secateur.exceptions import InputTypeError
 from secateur.storage.folder import CODES, StoredBlock, read_bins, read_header, schema_from_json
 from secateur.storage.parts import label_values
@@ -210,8 +210,7 @@ def sample_stored(table: StoredTable, seed: int, most: int = SAMPLE_ROWS) -> Sam
 
 
 def _read_sample(table: StoredTable, seed: int, most: int) -> SampledRows:
-    chosen = sample_rows(table.n_rows, most, seed)
-    taken = np.arange(table.n_rows) if chosen is None else chosen
+    taken = sample_rows(table.n_rows, most, seed)
     read = table.parts(max(100, min(10_000, most)))
     X = _concatenated([select_rows(part.X, here) for part, here in _with_rows(read, taken)])
     return SampledRows(taken if table.rows is None else table.rows[taken], X)

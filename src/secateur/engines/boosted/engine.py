@@ -11,16 +11,15 @@ import numpy as np
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, Category
 from secateur.data.costs import CostModel
-from secateur.data.problem import Fold, all_rows
-from secateur.data.table import Table
-from secateur.data.weights import are_counts
+from secateur.data.table import Fold, Table, all_rows
+from secateur.data.target import are_counts
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.trace import trace_boosted
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.path_search import FoldLosses, pool
-from secateur.execution.local import FitRows, MemoryRowStore, RowStore
+from secateur.execution.blocks import CodeBlock, FitRows, LocalRowStore, RowStore
 from secateur.path.step import Score, Step
 from secateur.typing import Executor, FloatArray, IntArray, Loss
 
@@ -128,7 +127,7 @@ class BoostedData:
         if self.row_store is not None:
             return self.row_store
         group_sums = None if self.groups is None else self.groups.codes
-        return MemoryRowStore(self.columns, self.threads, group_sums)
+        return LocalRowStore([CodeBlock(self.columns, 0, self.threads, group_sums=group_sums)])
 
     @property
     def everything(self) -> Fold:

@@ -31,8 +31,8 @@ from secateur._kernels.group_tests import (
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
-from secateur.data.weights import whole_weights
-from secateur.execution.local import CodeBlock, RowStore
+from secateur.data.target import whole_weights
+from secateur.execution.blocks import CodeBlock, RowStore
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
 # Rows per member of a tested group: a feature that explains 3 % of the squared error stands out.

@@ -12,8 +12,7 @@ from secateur.engines.boosted import rows
 from secateur.engines.boosted.lazy import LazySearch
 from secateur.engines.boosted.nodes import ExactSearch, Node, Siblings, TreeScale
 from secateur.engines.boosted.trees import BoostingParams, Tree, WordArray, left_words
-from secateur.execution.blocks import RowBlock
-from secateur.execution.local import only_block
+from secateur.execution.blocks import RowBlock, only_block
 from secateur.losses.base import weighted_quantile
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray, Loss
 

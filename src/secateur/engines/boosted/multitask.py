@@ -15,9 +15,8 @@ from secateur._kernels.records import MAX_BINS
 from secateur._kernels.threads import Threads
 from secateur.data.binning import Category, with_category
 from secateur.data.costs import CostModel
-from secateur.data.problem import Fold, all_rows
-from secateur.data.table import Table
-from secateur.data.weights import are_counts
+from secateur.data.table import Fold, Table, all_rows
+from secateur.data.target import are_counts
 from secateur.engines.boosted.engine import BoostedData, BoostedRun, Run
 from secateur.engines.boosted.feature_use import FeatureUse, NodeFeatureUse, TaskFeatureUse
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams

@@ -20,8 +20,7 @@ from secateur.engines.boosted.block_histograms import (
     unpack_histograms,
 )
 from secateur.engines.boosted.feature_use import FeatureUse
-from secateur.execution.blocks import RowBlock, nodes_at_once
-from secateur.execution.local import only_block
+from secateur.execution.blocks import RowBlock, nodes_at_once, only_block
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 
 # Histograms kept for subtraction take at most this share of the memory of the codes,

@@ -24,7 +24,7 @@ from secateur._kernels.partition import add_trees_binned, split_dense, split_run
 from secateur._kernels.records import DenseCodes
 from secateur.data.binning import narrowed
 from secateur.data.sampling import shares_of
-from secateur.data.weights import are_counts
+from secateur.data.target import are_counts
 from secateur.engines.boosted.block_histograms import histograms_of
 from secateur.engines.boosted.trees import Tree, WordArray
 from secateur.execution.blocks import ROWS_PER_THREAD, RowArray, RowBlock

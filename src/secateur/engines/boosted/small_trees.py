@@ -8,7 +8,7 @@ import numpy as np
 
 from secateur._kernels.small_trees import LOGISTIC, MULTINOMIAL, SQUARED, boost
 from secateur.data.binning import BinnedColumns, take_columns
-from secateur.data.problem import Fold, all_rows
+from secateur.data.table import Fold, all_rows
 from secateur.engines.boosted.rows import WeightScale
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.typing import FloatArray, IntArray, Loss

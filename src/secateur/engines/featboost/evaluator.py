@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.typing import AnyArray, FloatArray, IntArray, TaskExecutor
 
 # The score of predictions (values, or probabilities of shape (n_test, n_classes)) of the test rows

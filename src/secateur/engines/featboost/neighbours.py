@@ -18,9 +18,8 @@ import numpy as np
 
 from secateur._kernels.neighbours import add_column, nearest
 from secateur._kernels.threads import Threads
-from secateur.data.problem import Fold
-from secateur.data.table import Table
-from secateur.data.weights import are_counts
+from secateur.data.table import Fold, Table
+from secateur.data.target import are_counts
 from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
 from secateur.typing import AnyArray, FloatArray, IntArray
 

@@ -17,9 +17,8 @@ import numpy as np
 from secateur._kernels import feature_gradients as power
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, DenseRows, centre
-from secateur.data.problem import Problem
-from secateur.data.target import Target
-from secateur.data.weights import are_counts
+from secateur.data.table import Problem
+from secateur.data.target import Target, are_counts
 from secateur.engines.feature_gradients.distributed import DistributedGradients
 from secateur.engines.feature_gradients.estimator import Batch, Estimator, Objective, make_estimator
 from secateur.engines.feature_gradients.units import GroupMode, Units

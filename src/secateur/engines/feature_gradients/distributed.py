@@ -13,7 +13,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred
 from secateur.engines.feature_gradients.estimator import Batch, Estimator, Objective, make_estimator
 from secateur.execution.dask import DaskExecutor
-from secateur.execution.worker import CopyBlockSource
+from secateur.execution.worker import BlockSource
 from secateur.typing import FloatArray
 
 Arguments = tuple[Centred, int, float]  # of `make_estimator`, but for the threads
@@ -50,7 +50,8 @@ class DistributedGradients:
 
     def __init__(self, local: Estimator, arguments: Arguments, executor: DaskExecutor) -> None:
         self._local = local
-        source = CopyBlockSource(make_copy, arguments, len(executor.workers.there()))
+        n = executor.n_workers
+        source = BlockSource("copies", [1] * n, lambda number: (number, n), make_copy, arguments)
         self._copies = executor.distribute(source).code_executor()
 
     def gradients(

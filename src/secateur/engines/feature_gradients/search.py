@@ -15,8 +15,8 @@ import numpy as np
 
 from secateur._kernels.feature_gradients import adam_step, squash
 from secateur._kernels.threads import Threads
-from secateur.data.problem import Fold, Problem
-from secateur.data.weights import are_counts
+from secateur.data.table import Fold, Problem
+from secateur.data.target import are_counts
 from secateur.engines.feature_gradients.batches import (
     Batches,
     SearchParams,

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from secateur._kernels.columns import DenseColumns
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, centre_by, moments_of
 from secateur.data.costs import CostModel
-from secateur.data.standardize import Moments
+from secateur.data.standardize import Moments, column_moments
 from secateur.data.table import Table
 from secateur.data.target import Target
 from secateur.engines.feature_gradients.batches import (
@@ -76,7 +77,7 @@ class Stream:
     def update(self, table: Table, target: Target, weight: FloatArray, threads: Threads) -> None:
         """Use a block of at least ``min_rows`` rows, all of positive weight."""
         y = contrasts(target, self.params.target_type)
-        moments, by_target = moments_of(table, weight), _row_moments(y, weight)
+        moments, by_target = moments_of(table, weight), column_moments(DenseColumns(y), weight)
         if self.moments is not None and self.target_moments is not None:
             moments = self.moments.joined(moments)
             by_target = self.target_moments.joined(by_target)
@@ -155,10 +156,3 @@ def _standardized(y: FloatArray, moments: Moments) -> FloatArray:
     varies = deviation > 1e-12
     scaled = (y - moments.mean[:, None]) / np.where(varies, deviation, 1.0)[:, None]
     return np.where(varies[:, None], scaled, 0.0)
-
-
-def _row_moments(y: FloatArray, weight: FloatArray) -> Moments:
-    total = float(weight.sum())
-    mean = y @ weight / total
-    centred = y - mean[:, None]
-    return Moments(total, mean, (centred * centred) @ weight)

@@ -9,9 +9,9 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.costs import CostModel
-from secateur.data.problem import Fold, all_rows
 from secateur.data.standardize import StandardColumns
-from secateur.data.weights import are_counts
+from secateur.data.table import Fold, all_rows
+from secateur.data.target import are_counts
 from secateur.engines.path_search import FoldLosses
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.path.step import Step

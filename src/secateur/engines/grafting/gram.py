@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from secateur.engines.grafting.columns import View
+from secateur.execution.blocks import added
 from secateur.execution.distributed_columns import row_chunks
-from secateur.execution.local import added
 from secateur.typing import FloatArray, IntArray
 
 MAX_COLUMNS = 3000  # above so many free columns a Gram matrix costs more than it saves

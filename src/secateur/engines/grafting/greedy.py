@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.growing_network import GrowingNetwork
 from secateur.engines.grafting.linear import LinearGrafting

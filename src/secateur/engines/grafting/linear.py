@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
-from secateur.data.problem import Fold
+from secateur.data.table import Fold
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View, without_duplicates
 from secateur.engines.grafting.gram import Free
 from secateur.engines.grafting.models import LinearModel

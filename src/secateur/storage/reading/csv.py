@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from secateur.data.checks import made_up_names
 from secateur.data.memory import require_memory
-from secateur.data.names import made_up_names
 from secateur.exceptions import InputError
 from secateur.storage.reading.columns import numbers_and_texts
 from secateur.storage.reading.dialect import (

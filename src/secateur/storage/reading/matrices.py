@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.names import made_up_names
+from secateur.data.checks import made_up_names
 from secateur.exceptions import InputError, some_of
 from secateur.storage.reading.formats import FileKind, RawTable, open_file, read_bytes, unique_names
 from secateur.typing import AnyArray
