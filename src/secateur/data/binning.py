@@ -52,8 +52,7 @@ class BinnedColumns(NamedTuple):
     @property
     def varying(self) -> IntArray:
         """The features on which rows can differ at all."""
-        found: IntArray = np.flatnonzero(self.n_bins + self.has_missing > 1)
-        return found
+        return np.flatnonzero(self.n_bins + self.has_missing > 1)
 
     def threshold(self, feature: int, last: int) -> float:
         """The cut behind a bin; infinite behind the last, where only missing values go right."""

@@ -110,8 +110,7 @@ class CostModel:
 
 
 def _row(matrix: Any, row: int) -> IntArray:
-    found: IntArray = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
-    return found
+    return matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
 
 
 def _apply_rule(rule: CostRule, used: BoolArray) -> FloatArray:

@@ -25,8 +25,7 @@ def keys_of(numbers: IntArray, seed: int) -> KeyArray:
 
 def shares_of(numbers: IntArray, seed: int) -> FloatArray:
     """A number in [0, 1) for each row."""
-    share: FloatArray = (keys_of(numbers, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return share
+    return (keys_of(numbers, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def sample_rows(n_rows: int, most: int, seed: int) -> IntArray:
@@ -38,8 +37,7 @@ def sample_rows(n_rows: int, most: int, seed: int) -> IntArray:
     if n_rows <= most:
         return np.arange(n_rows)
     keys = keys_of(np.arange(n_rows), seed)
-    rows: IntArray = np.sort(np.argpartition(keys, most)[:most])
-    return rows
+    return np.sort(np.argpartition(keys, most)[:most])
 
 
 class RowSample:

@@ -112,10 +112,7 @@ def _sums(columns: SparseColumns, values: FloatArray, weight: FloatArray) -> Flo
     import scipy.sparse as sp
 
     shape = (len(weight), len(columns.indptr) - 1)
-    sums: FloatArray = (
-        sp.csc_array((values, columns.indices, columns.indptr), shape=shape).T @ weight
-    )
-    return sums
+    return sp.csc_array((values, columns.indices, columns.indptr), shape=shape).T @ weight
 
 
 def sparse_columns(csc: Any, *, copy: bool = False) -> SparseColumns:

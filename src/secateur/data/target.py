@@ -261,5 +261,4 @@ def whole_weights(weight: FloatArray) -> FloatArray:
     if are_counts(weight):
         return weight
     power = 49 - math.frexp(float(weight.max()))[1] - (len(weight) - 1).bit_length()
-    whole: FloatArray = np.rint(np.ldexp(weight, power))
-    return whole
+    return np.rint(np.ldexp(weight, power))

@@ -296,8 +296,7 @@ class RowBlock(CodeBlock):
         if extra is not None and feature == self.columns.n_coded:
             return extra
         if isinstance(codes, DenseCodes):
-            column: CodeArray = codes.codes[feature]
-            return column
+            return codes.codes[feature]
         if feature not in self.expanded:
             column = np.empty(self.columns.n_rows, np.uint8)
             sparse_column(

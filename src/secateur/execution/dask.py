@@ -136,8 +136,7 @@ class DaskExecutor:
         """Something pickled; classes of a script or a notebook are sent by value."""
         from cloudpickle import dumps
 
-        data: bytes = dumps(value)
-        return data
+        return dumps(value)
 
     def share(self, value: Any, name: str) -> Any:
         """Something that many tasks need, as a future of dask: a worker gets it once.

@@ -153,8 +153,7 @@ class FileBlock:
         """Its columns, read now; they last until the next block is read."""
         block, _, n_rows = self.piece
         columns = self._sparse() if block.is_sparse else self._dense()
-        held: StandardColumns = _as_stored(columns, n_rows, block.n_features)
-        return held
+        return _as_stored(columns, n_rows, block.n_features)
 
     def set_scale(self, scale: Scale) -> None:
         """Have the numbers filled, centred and scaled whenever they are read."""
@@ -268,8 +267,7 @@ class DistributedColumns:
 
     def dots(self, vectors: FloatArray, threads: Threads) -> FloatArray:  # noqa: ARG002 - theirs
         """Sums over rows of each stored column times each vector, in one trip."""
-        total: FloatArray = reduce(np.add, self._walk(column_dots, vectors))
-        return total
+        return reduce(np.add, self._walk(column_dots, vectors))
 
     def moments(
         self,

@@ -117,8 +117,7 @@ class LossBase:
 
     def response(self, raw: FloatArray) -> FloatArray:
         """Prediction on the scale of the target: (n_rows,), or (n_rows, n_classes)."""
-        prediction: FloatArray = raw[0].copy()
-        return prediction
+        return raw[0].copy()
 
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float | FloatArray:
         raise NotImplementedError

@@ -29,13 +29,11 @@ class SquaredError(LossBase):
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
         """``r^2 / 2``, r the residual."""
-        value: FloatArray = 0.5 * np.square(target - raw[0])
-        return value
+        return 0.5 * np.square(target - raw[0])
 
     def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
         """``s^2 / 2 + s y`` of a slope s."""
-        value: FloatArray = slope[0] * (0.5 * slope[0] + target)
-        return value
+        return slope[0] * (0.5 * slope[0] + target)
 
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
         return exact_mean(target, weight)
@@ -150,13 +148,11 @@ class Poisson(LossBase):
         """``y log(y / mu) - y + mu``; ``y log y`` is 0 at 0, its limit."""
         clipped = np.clip(raw[0], -kernels.RAW_LIMIT, kernels.RAW_LIMIT)
         log_target = np.log(np.where(target > 0.0, target, 1.0))
-        value: FloatArray = target * (log_target - clipped - 1.0) + np.exp(clipped)
-        return value
+        return target * (log_target - clipped - 1.0) + np.exp(clipped)
 
     def response(self, raw: FloatArray) -> FloatArray:
         """The expected count, shape (n_rows,)."""
-        mean: FloatArray = np.exp(np.clip(raw[0], -kernels.RAW_LIMIT, kernels.RAW_LIMIT))
-        return mean
+        return np.exp(np.clip(raw[0], -kernels.RAW_LIMIT, kernels.RAW_LIMIT))
 
     def check_target(self, target: FloatArray) -> None:
         """Raise InputError if the target has a negative value."""
@@ -194,8 +190,7 @@ class Logistic(LossBase):
     def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
         """Minus the entropy of ``(q, 1 - q)``, q = y + slope."""
         share = np.clip(target + slope[0], 0.0, 1.0)
-        value: FloatArray = xlogy(share, share) + xlogy(1.0 - share, 1.0 - share)
-        return value
+        return xlogy(share, share) + xlogy(1.0 - share, 1.0 - share)
 
     def response(self, raw: FloatArray) -> FloatArray:
         """Probabilities of both classes, shape (n_rows, 2)."""
@@ -237,8 +232,7 @@ class Multinomial(LossBase):
         share = slope.copy()
         share[target.astype(np.int64), np.arange(len(target))] += 1.0
         share = np.clip(share, 0.0, 1.0)
-        value: FloatArray = xlogy(share, share).sum(axis=0)
-        return value
+        return xlogy(share, share).sum(axis=0)
 
     def response(self, raw: FloatArray) -> FloatArray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""

@@ -130,8 +130,7 @@ def metric_for(scoring: Any, rows: Rows, own: str | None) -> Metric:
 
     def of_rows(model: Any, X: Any, y: AnyArray) -> FloatArray:
         unit = np.array([units[task] for task in model.tasks.tolist()])
-        relative: FloatArray = OF_ROWS[metric.name](model, X, y) / unit
-        return relative
+        return OF_ROWS[metric.name](model, X, y) / unit
 
     return replace(metric, name=f"{RELATIVE}{metric.name}", of_rows=of_rows)
 
@@ -147,8 +146,7 @@ def log_losses(model: Any, X: Any, y: AnyArray) -> FloatArray:
     place = {label: column for column, label in enumerate(np.asarray(model.classes_).tolist())}
     columns = np.array([place.get(label, -1) for label in y.tolist()])
     true = np.where(columns >= 0, shares[np.arange(len(y)), columns], 0.0)
-    losses: FloatArray = -np.log(np.clip(true, MIN_PROBABILITY, 1.0))
-    return losses
+    return -np.log(np.clip(true, MIN_PROBABILITY, 1.0))
 
 
 def _residuals(model: Any, X: Any, y: AnyArray) -> FloatArray:
@@ -157,8 +155,7 @@ def _residuals(model: Any, X: Any, y: AnyArray) -> FloatArray:
 
 
 def _is_right(model: Any, X: Any, y: AnyArray) -> FloatArray:
-    right: FloatArray = (np.asarray(model.predict(X)) == y).astype(np.float64)
-    return right
+    return (np.asarray(model.predict(X)) == y).astype(np.float64)
 
 
 OF_ROWS: dict[str, RowValues] = {

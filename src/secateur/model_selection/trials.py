@@ -177,6 +177,5 @@ def _importance(fitted: Any) -> FloatArray | None:
     for name in ("feature_importances_", "coef_"):
         found = getattr(model, name, None)
         if found is not None:
-            sizes: FloatArray = np.abs(np.atleast_2d(np.asarray(found, np.float64))).sum(axis=0)
-            return sizes
+            return np.abs(np.atleast_2d(np.asarray(found, np.float64))).sum(axis=0)
     return None

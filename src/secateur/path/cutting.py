@@ -203,8 +203,7 @@ def as_rule(value: Any) -> CuttingRule:
     if value is None:
         return OneStandardError()
     if isinstance(value, str) and value in shorthand:
-        rule: CuttingRule = shorthand[value]()
-        return rule
+        return shorthand[value]()
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return AtMost(int(value))
     # A class has the methods too, but is no rule.
@@ -304,8 +303,7 @@ def _elbow(path: SelectionPath) -> int | None:
 
 
 def _unit(values: FloatArray) -> FloatArray:
-    scaled: FloatArray = (values - values[0]) / (values[-1] - values[0])
-    return scaled
+    return (values - values[0]) / (values[-1] - values[0])
 
 
 # ---- which steps qualify, and which of them is best -------------------------------------------

@@ -227,5 +227,4 @@ def _curve_svg(path: SelectionPath) -> str:
 def _scaled(values: FloatArray, known: IntArray, start: float, stop: float) -> FloatArray:
     low, high = values[known].min(), values[known].max()
     share = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
-    scaled: FloatArray = start + (stop - start) * share
-    return scaled
+    return start + (stop - start) * share

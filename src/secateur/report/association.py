@@ -189,5 +189,4 @@ def _edges(present: FloatArray) -> FloatArray:
     # bins with equally many whole numbers: others would be full and empty in turn
     first, n_numbers = math.floor(low), math.ceil(high) - math.floor(low) + 1
     width = math.ceil(n_numbers / N_BINS)
-    edges: FloatArray = first - 0.5 + width * np.arange(math.ceil(n_numbers / width) + 1.0)
-    return edges
+    return first - 0.5 + width * np.arange(math.ceil(n_numbers / width) + 1.0)

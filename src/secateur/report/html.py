@@ -73,7 +73,7 @@ def page(
     other = dict(about or {})
     drawn = {"entries": [_entry_data(each) for each in facts], "figures": shared}
     template = _environment().get_template("page.html")
-    text: str = template.render(
+    return template.render(
         title=str(other.pop("title", "") or title),
         command=other.pop("command", None),
         about=other,
@@ -82,7 +82,6 @@ def page(
         figures=shared,
         data={**drawn, "min_frequency": MIN_FREQUENCY},
     )
-    return text
 
 
 @cache

@@ -98,8 +98,7 @@ class BoostedSelector(PathPredictor, BoostedParameters):
     @property
     def n_iter_(self) -> int:
         """Rounds of the chosen model."""
-        n_rounds: int = self._model.n_rounds
-        return n_rounds
+        return self._model.n_rounds
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
         """The log loss of classes, or the loss that is a parameter of regressors."""

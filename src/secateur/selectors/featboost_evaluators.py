@@ -238,5 +238,4 @@ class EstimatorModel:
             return np.asarray(self.fitted.predict(X), np.float64)
         if hasattr(self.fitted, "predict_proba"):
             return np.asarray(self.fitted.predict_proba(X), np.float64)
-        sure: FloatArray = np.eye(self.n_classes)[np.asarray(self.fitted.predict(X), np.int64)]
-        return sure
+        return np.eye(self.n_classes)[np.asarray(self.fitted.predict(X), np.int64)]

@@ -58,8 +58,7 @@ class BoostedTrees(Evaluator):
         raw = self._small.raw(features, all_rows(len(self.target)), self.target)
         if self._n_classes:
             return self._loss.pointwise(self.target, raw)
-        distance: FloatArray = np.abs(self.target - raw[0])
-        return distance
+        return np.abs(self.target - raw[0])
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 where the predicted class is wrong."""
@@ -112,8 +111,7 @@ class BoostedTrees(Evaluator):
         free = as_costs(None, None, None).bind([str(j) for j in range(columns.n_features)])
         data = BoostedData(columns, target, weight, self._loss, free, self._threads)
         *_, last = data.run(data.everything, self._params_for(weight)).steps
-        model: BoostedModel = last.model
-        return model
+        return last.model
 
     def _params_for(self, weight: FloatArray) -> BoostingParams:
         """With the smallest leaf in units of the weights, if they no longer count rows."""

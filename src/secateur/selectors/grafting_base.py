@@ -266,8 +266,7 @@ class GraftingSelector(PathPredictor):
         classes = getattr(self, "classes_", np.array(["y"]))
         names = [str(label) for label in classes]
         outputs = names[1:] if len(names) == 2 else names
-        found: Network = model.readable(self._schema.names, outputs)
-        return found
+        return model.readable(self._schema.names, outputs)
 
 
 def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:

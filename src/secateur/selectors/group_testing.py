@@ -86,8 +86,8 @@ class GroupTestedSelector(BoostedSelector):
 class GTGBMClassifier(GroupTestedSelector, BoostedClassifier, GroupTestingParameters, AGBMPenalty):
     """A-GBM with group tests, for classification and tables with very many features.
 
-    As AGBMClassifier, but a node does not look at every feature. Features are dealt out at
-    random into groups; the sum of a group stands for its features, the groups whose sums split best
+    As AGBMClassifier, but a node does not look at every feature. Features are put into random
+    groups; the sum of a group stands for its features, the groups whose sums split best
     are halved on, and only the features of the last ones are searched one by one (Algorithm 2
     of Han, Rao, Sorokina and Subbian, AISTATS 2020). Features in use are always searched.
 
@@ -108,10 +108,7 @@ class GTGBMClassifier(GroupTestedSelector, BoostedClassifier, GroupTestingParame
 class GTGBMRegressor(GroupTestedSelector, BoostedRegressor, GroupTestingParameters, AGBMPenalty):
     """A-GBM with group tests, for regression and tables with very many features.
 
-    As AGBMRegressor, but a node does not look at every feature. Features are dealt out at
-    random into groups; the sum of a group stands for its features, the groups whose sums split best
-    are halved on, and only the features of the last ones are searched one by one (Algorithm 2
-    of Han, Rao, Sorokina and Subbian, AISTATS 2020). Features in use are always searched.
+    As AGBMRegressor, with the group tests of GTGBMClassifier.
 
     Examples
     --------

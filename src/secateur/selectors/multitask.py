@@ -104,8 +104,7 @@ class MultitaskAGBMClassifier(
         return out
 
     def _values(self, model: BoostedModel, table: Table, t: int) -> AnyArray:
-        labels: AnyArray = self.classes_[self._shares(model, table, t).argmax(axis=1)]
-        return labels
+        return self.classes_[self._shares(model, table, t).argmax(axis=1)]
 
     def predict_proba(self, X: Any, task: Any = None) -> Any:
         """The probability of each of ``classes_``; a list of such arrays where y had columns."""
@@ -138,13 +137,7 @@ class MultitaskAGBMRegressor(
 ):
     """A-GBM for several tasks over the same features, for regression.
 
-    Tasks share the cost of features, and perhaps trees (``common_trees``). A split of a tree of
-    task t on feature j gains (Eq. 2 of Han, Rao, Sorokina and Subbian, AISTATS 2020)
-
-        dSSE / SSE_root - group_penalty * [j unused by all] - task_penalty * [j unused by t]
-
-    so a feature of one task has a lower penalty for the others. Rows come stacked, with the name
-    of the task of each (``fit(X, y, task=names)``), or once, with a column of y for each task.
+    The gain of a split and the form of the rows are those of MultitaskAGBMClassifier.
 
     Examples
     --------

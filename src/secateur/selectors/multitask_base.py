@@ -287,8 +287,7 @@ class MultitaskSelector(GroupTestedSelector):
 
     def predict(self, X: Any, task: Any = None) -> AnyArray:
         """The prediction of each row in its task; a column per task where y had columns."""
-        found: AnyArray = _as_columns(self._predicted(X, task, self._values))
-        return found
+        return _as_columns(self._predicted(X, task, self._values))
 
     def staged_predict(self, X: Any, task: Any = None) -> Iterator[AnyArray]:
         """The predictions at each step of the path."""

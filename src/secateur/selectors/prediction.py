@@ -90,8 +90,7 @@ class PredictsProbabilities:
         return self._staged(X, lambda probabilities: probabilities)
 
     def _labels(self, probabilities: FloatArray) -> AnyArray:
-        labels: AnyArray = self.classes_[probabilities.argmax(axis=1)]
-        return labels
+        return self.classes_[probabilities.argmax(axis=1)]
 
 
 class PredictsClasses(PredictsProbabilities):

@@ -32,8 +32,7 @@ Show = Callable[[int, int], None]
 
 def with_callbacks(method: Method) -> Method:
     """Let scikit-learn end the callbacks of an estimator however its fit ends."""
-    decorated: Method = _with_callbacks(method)
-    return decorated
+    return _with_callbacks(method)
 
 
 class Progress:

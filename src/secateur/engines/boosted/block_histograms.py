@@ -56,8 +56,7 @@ def bins_of(features: IntArray, offset: IntArray) -> IntArray:
     """The positions of all bins of some features in a histogram."""
     widths = offset[features + 1] - offset[features]
     starts = np.repeat(offset[features] - np.cumsum(widths) + widths, widths)
-    bins: IntArray = starts + np.arange(len(starts))
-    return bins
+    return starts + np.arange(len(starts))
 
 
 def search_node(

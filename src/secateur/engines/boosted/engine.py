@@ -49,8 +49,7 @@ def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
     gradient, hessian = np.empty_like(raw), np.empty_like(raw)
     data.loss.gradients(target, raw, gradient, hessian)
     centred = gradient - np.average(gradient, axis=1, weights=weight)[:, None]
-    errors: FloatArray = (centred * centred) @ weight
-    return errors
+    return (centred * centred) @ weight
 
 
 def higher_penalties(penalty: float, cost_model: CostModel) -> tuple[float, float]:

@@ -64,8 +64,7 @@ class GroupSearch(ExactSearch):
     def _candidate_mask(self) -> BoolArray:
         """The features that every node evaluates: those in use, and those in no group."""
         self._new = None
-        mask: BoolArray = super()._candidate_mask() & (self.feature_use.used | self._plan.alone)
-        return mask
+        return super()._candidate_mask() & (self.feature_use.used | self._plan.alone)
 
     def _choices(self, siblings: Siblings, node: Node) -> IntArray:
         """Those, and the new features whose groups won in this node."""
@@ -110,8 +109,7 @@ class GroupSearch(ExactSearch):
         n_rows = 1 if design.n_turns > 1 else design.n_subsets
         rows, n_kept = gains.reshape(n_rows, -1), design.n_kept * design.n_subsets // n_rows
         order = np.argsort(-rows, axis=1, kind="stable")[:, :n_kept]
-        best: IntArray = (np.arange(len(rows))[:, None] * rows.shape[1] + order).ravel()
-        return best
+        return (np.arange(len(rows))[:, None] * rows.shape[1] + order).ravel()
 
     def _first_level(self, siblings: Siblings) -> list[IntArray]:
         """Histograms of the groups of the first level in some siblings."""
@@ -128,8 +126,7 @@ class GroupSearch(ExactSearch):
     def _build(self, node: Node) -> IntArray:
         n_first = self._plan.design.n_subsets * 2**self._plan.design.entry
         groups = self._turn * n_first + np.arange(n_first)
-        built: IntArray = self._executor.sum(histogram_of_groups, node.number, groups)
-        return built
+        return self._executor.sum(histogram_of_groups, node.number, groups)
 
     def _gains_of(self, built: IntArray, node: Node) -> FloatArray:
         gains = np.empty(len(built))

@@ -171,8 +171,7 @@ class LazySearch:
     def _unused(self) -> BoolArray:
         """Features that could be added now."""
         use = self._search.feature_use
-        unused: BoolArray = use.allowed & self._search.is_divisible & ~use.used
-        return unused
+        return use.allowed & self._search.is_divisible & ~use.used
 
     def better_than(self, draft: BoolArray) -> IntArray:
         """Features outside the draft that a node would have chosen at the costs of that moment."""
@@ -240,8 +239,7 @@ class LazySearch:
         most = (bounds[:-1] + between) * (1.0 + SLACK)
         net = most / scale.unit - _penalties(decisions, features, scale.penalty).T
         best = np.array([decision.gain for decision in decisions])
-        is_open: BoolArray = ((net >= best - SLACK) & (most > scale.floor)).any(axis=1)
-        return is_open
+        return ((net >= best - SLACK) & (most > scale.floor)).any(axis=1)
 
     def _find_better(self, histograms: IntArray, features: IntArray, shape: Shape) -> BoolArray:
         scale, decisions = self._search.scale, self._search.decisions

@@ -286,5 +286,4 @@ class TasksModel:
         """The features that any task asks for, sorted."""
         if self.has_common_trees:
             return self.models[0].features
-        found: IntArray = np.unique(np.concatenate([model.features for model in self.models]))
-        return found
+        return np.unique(np.concatenate([model.features for model in self.models]))

@@ -243,8 +243,7 @@ class NodeHistograms:
         if self._executor.one_pass:
             sent = self._executor.sum(few_histograms, numbers, features)
             return unpack_histograms(sent, features, self._columns.offset)
-        built: IntArray = self._executor.sum(histograms_of, numbers, features)
-        return built
+        return self._executor.sum(histograms_of, numbers, features)
 
     def count(self, n_features: int, weight: int) -> None:
         """Count the cells of the table that were added to histograms."""

@@ -106,8 +106,7 @@ def bin_weights(block: RowBlock) -> IntArray:
     block.order = block.rows.copy()
     block.begin_root()
     block.packed_by_row[:] = block.quantised_weight
-    weights: IntArray = histograms_of(block, [0], [np.arange(block.columns.n_features)])[0]
-    return weights
+    return histograms_of(block, [0], [np.arange(block.columns.n_features)])[0]
 
 
 def narrow(block: RowBlock, features: IntArray) -> None:

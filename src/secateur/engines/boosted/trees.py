@@ -83,8 +83,7 @@ class Tree(NamedTuple):
 def left_words(mask: int, missing_left: bool) -> WordArray:
     """The codes that go left, the bits of ``mask`` and perhaps the missing one, as 256 bits."""
     mask |= int(missing_left) << MISSING
-    words: WordArray = np.frombuffer(mask.to_bytes(32, "little"), "<u8").astype(np.uint64)
-    return words
+    return np.frombuffer(mask.to_bytes(32, "little"), "<u8").astype(np.uint64)
 
 
 def _add_trees(
@@ -132,8 +131,7 @@ class BoostedModel:
     def features(self) -> IntArray:
         """The features that the trees use, sorted."""
         asked = [t.feature[t.left >= 0] for round_ in self._rounds for t in round_]
-        found: IntArray = np.unique(np.concatenate([np.empty(0, np.int64), *asked]))
-        return found
+        return np.unique(np.concatenate([np.empty(0, np.int64), *asked]))
 
     @property
     def _rounds(self) -> list[list[Tree]]:

@@ -42,8 +42,7 @@ class Evaluator:
 
     def current(self) -> FloatArray:
         """Scores of the accepted features in each fold; there must be some."""
-        scores: FloatArray = self.subset_scores([np.array(self.features)], self.target)[0]
-        return scores
+        return self.subset_scores([np.array(self.features)], self.target)[0]
 
     def predicted(self, target: FloatArray) -> FloatArray:
         """Held-out predictions of another target from the accepted features; 0 where untested."""

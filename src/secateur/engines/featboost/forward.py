@@ -81,8 +81,7 @@ class SelectedFeatures:
         """The accepted features, and those within the budget."""
         if self._budget is None:
             return np.ones(len(self.used), np.bool_)
-        allowed: BoolArray = self.used | within_budget(self.spent + self.cost, self._budget)
-        return allowed
+        return self.used | within_budget(self.spent + self.cost, self._budget)
 
 
 def best_candidate(score: FloatArray, cost: FloatArray) -> int:

@@ -119,8 +119,7 @@ class NeighbourTargets:
             weight = np.clip(self.n_neighbours - before, 0.0, weight)
         total = weight.sum(axis=1)
         if self.n_classes == 0:
-            mean: FloatArray = (target * weight).sum(axis=1) / total
-            return mean
+            return (target * weight).sum(axis=1) / total
         share = np.zeros((len(rows), self.n_classes))
         each = np.arange(len(rows))
         for q in range(rows.shape[1]):

@@ -113,8 +113,7 @@ def standardize_contrasts(y: FloatArray, weight: FloatArray) -> FloatArray:
             "The target must vary. Got the same value in all training rows. Check the rows that "
             "y was taken from."
         )
-    standard: FloatArray = centred[varies] / deviation[varies, None]
-    return standard
+    return centred[varies] / deviation[varies, None]
 
 
 def top_eigenvalue(columns: Centred, rows: IntArray, threads: Threads, seed: int = 0) -> float:

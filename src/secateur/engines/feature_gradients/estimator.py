@@ -173,8 +173,7 @@ class Estimator:
 def _signals(work: _Work, r: FloatArray) -> FloatArray:
     """The z of each target from r of shape (targets, order + 1, N)."""
     links: FloatArray = np.einsum("tqn,tn->tq", r[:, 1:], work.batch.weight * work.batch.y)
-    z: FloatArray = links @ work.chain.value
-    return z
+    return links @ work.chain.value
 
 
 def _row_factors(

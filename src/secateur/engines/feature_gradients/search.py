@@ -285,8 +285,7 @@ def _estimates(batches: Batches, params: SearchParams, selected: BoolArray) -> F
     # the mean comes first: single batches may leave [0, 1]
     mean = objective.clipped(np.mean(z, axis=0)).mean()
     each = np.array([objective.value(one).mean() for one in z])
-    centred: FloatArray = each - each.mean() + mean
-    return centred
+    return each - each.mean() + mean
 
 
 def useful_grid(context: SearchContext, batches: Batches) -> list[float]:

@@ -177,5 +177,4 @@ def _units_of(groups: Any) -> IntArray:
     _, first, number = np.unique(label, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    units: IntArray = rank[number]
-    return units
+    return rank[number]

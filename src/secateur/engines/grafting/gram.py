@@ -88,11 +88,10 @@ class FreeColumns:
     def gradient(self, by_row: FloatArray) -> FloatArray:
         """Gradients by all free weights, from gradients by row."""
         here = self._by_training_row(by_row)
-        total: FloatArray = added(
+        return added(
             np.concatenate([self._part(cells, k) @ row[rows] for k, row in enumerate(here)])
             for rows, cells in self._held()
         )
-        return total
 
     def combine(self, step: FloatArray) -> FloatArray:
         """Change of the raw predictions of all rows by a change of the free weights."""
@@ -119,11 +118,10 @@ class FreeColumns:
             return products, sums[None], np.array([[curvature[0].sum()]])
         shares = self._by_training_row(self._view.loss.response(raw).T)
         weighted = shares * self._by_training_row(self._view.shares)
-        total: tuple[FloatArray, FloatArray, FloatArray] = added(
+        return added(
             self._coupled(cells, shares[:, rows], weighted[:, rows], curvature[:, rows])
             for rows, cells in self._held()
         )
-        return total
 
     def _coupled(
         self, held: FloatArray, shares: FloatArray, weighted: FloatArray, curvature: FloatArray
@@ -214,5 +212,4 @@ def _curved(
             weighted = cells[first:] * curvature[rows]
             yield weighted @ cells.T, weighted.sum(axis=1)
 
-    total: tuple[FloatArray, FloatArray] = added(products())
-    return total
+    return added(products())

@@ -165,8 +165,7 @@ class GrowingNetwork:
         _, gradient = self._loss_and_gradient(network)
         pull = gradient[len(gradient) - len(sign) :] * sign
         slack = self._params.tol * self._top
-        found: BoolArray = at_zero & (pull > self._params.l1 * self._alpha[network.feature] + slack)
-        return found
+        return at_zero & (pull > self._params.l1 * self._alpha[network.feature] + slack)
 
     def value(self, l1: float) -> float:
         """The criterion without its L0 term."""

@@ -201,8 +201,7 @@ class LinearGrafting:
 
     def importances(self) -> FloatArray:
         """The sum of absolute weights over outputs, of standardised columns."""
-        total: FloatArray = np.abs(self.state.weight).sum(axis=0)
-        return total
+        return np.abs(self.state.weight).sum(axis=0)
 
     def model(self) -> LinearModel:
         """The state as a model in the user's units."""

@@ -48,8 +48,7 @@ class LinearModel:
     @property
     def intercept(self) -> FloatArray:
         """Raw predictions if all features are 0."""
-        value: FloatArray = self.at_centre - self.coef @ self.centre
-        return value
+        return self.at_centre - self.coef @ self.centre
 
     def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:  # noqa: ARG002
         """Raw predictions of shape (n_outputs, n_rows)."""
@@ -89,8 +88,7 @@ class NetworkWeights:
     @property
     def features(self) -> IntArray:
         """The features with a connection, sorted."""
-        found: IntArray = np.unique(self.feature)
-        return found
+        return np.unique(self.feature)
 
     def connected(self, feature: int, unit: int, output: int) -> NetworkWeights:
         """The network with one more connection of weight 0; ``unit`` may be new."""

@@ -81,8 +81,7 @@ def date_formats(values: Any, among: Iterable[str] = DATE_FORMATS) -> list[str]:
 
 def as_days(text: Any, form: str) -> FloatArray:
     """Dates as days since 1970, NaN where there is none or it is written in another form."""
-    days: FloatArray = (_dates(text, form).to_physical() / MICROSECONDS_PER_DAY).to_numpy()
-    return days
+    return (_dates(text, form).to_physical() / MICROSECONDS_PER_DAY).to_numpy()
 
 
 def _dates(text: Any, form: str) -> Any:

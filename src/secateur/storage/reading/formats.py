@@ -195,8 +195,7 @@ def read_bytes(file: Path) -> bytes:
     parts, n_bytes = [], 0
     with open_file(file) as (stream, compression):
         if not compression and (available is None or file.stat().st_size <= available // 2):
-            content: bytes = stream.read()
-            return content
+            return stream.read()
         while part := stream.read(CHUNK):
             n_bytes += len(part)
             if available is not None and n_bytes > available // 2:
