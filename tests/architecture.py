@@ -198,8 +198,9 @@ def _library_complaint(room: str, library: str, found: Import) -> str:
         return ""
     if library in OPTIONAL:
         return "optional libraries are imported inside the function that needs them"
-    if room in {"path", "typing", "exceptions", ""} and library != "numpy":
-        return f"'{room or PACKAGE}' loads numpy and the standard library only"
+    allowed = "numpy" if room else "lazy_loader"
+    if room in {"path", "typing", "exceptions", ""} and library != allowed:
+        return f"'{room or PACKAGE}' loads {allowed} and the standard library only"
     if room == "datasets" and library not in {"numpy", "sklearn"}:
         return "'datasets' loads numpy and scikit-learn only"
     return ""

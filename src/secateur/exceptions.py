@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from difflib import get_close_matches
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -41,7 +42,7 @@ class MissingDependencyError(SecateurError, ImportError):
 
 
 class ClusterError(SecateurError, RuntimeError):
-    """A cluster is lost in the middle of a fit or a race.
+    """A cluster is lost in the middle of a fit or a comparison.
 
     ``path`` holds the steps up to then, or the comparison of the trials that were done, if any.
     """
@@ -63,6 +64,17 @@ class GroupTestingWarning(SecateurWarning):
 
 class InterruptedWarning(SecateurWarning):
     """A fit was stopped from outside; what was found up to then is kept."""
+
+
+def import_optional(module: str, what: str, install: str, instead: str = "") -> Any:
+    """Import a library that something needs, or raise an error that says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{what} needs {module.partition('.')[0]}. Got {error}. Install it with "
+            f"pip install '{install}'{instead}."
+        ) from error
 
 
 # ---- parts of messages ------------------------------------------------------------------------

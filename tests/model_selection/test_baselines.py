@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.feature_selection import SelectFdr, f_classif
 
-from secateur.exceptions import MissingDependencyError
-from secateur.model_selection.baselines import Baseline, as_matrix, needs
+from secateur.model_selection.baselines import Baseline, as_matrix
 from secateur.model_selection.trials import at_most, subsets_of
 from secateur.path import SelectionPath, Step, StopReason
 
@@ -110,8 +109,3 @@ def test_matrices_are_of_one_scale_without_gaps():
     assert (values[:, 1] == 0.0).all()
     sparse = as_matrix(csr_matrix(np.abs(problem()[0])))[0]
     assert sparse.toarray().std(axis=0) == pytest.approx(1.0)
-
-
-def test_a_missing_package_is_named():
-    with pytest.raises(MissingDependencyError, match="pip install Nothing"):
-        needs("no_such_package_at_all", "Nothing")

@@ -125,7 +125,7 @@ def test_frame_has_one_row_for_each_step(make_path):
 
 def test_without_pandas_the_error_says_what_to_install(make_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingDependencyError, match="pip install pandas"):
+    with pytest.raises(MissingDependencyError, match="pip install 'pandas'"):
         make_path([1]).to_frame()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from secateur.cli.console import Console
 from secateur.cli.options import ScalingOptions
-from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
+from secateur.exceptions import ClusterError, ParameterError, import_optional
 
 SECONDS = 10.0  # for a scheduler to answer
 
@@ -28,12 +28,7 @@ def executor_of(options: ScalingOptions, console: Console) -> Iterator[Any]:
         raise ParameterError(
             "A cluster is at an address or started here. Got --dask and --workers. Use one of them."
         )
-    try:
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            "--dask and --workers need dask.distributed: run 'pip install secateur[dask]'."
-        ) from error
+    import_optional("distributed", "A cluster", "secateur[dask]")
     from secateur.execution.dask import DaskExecutor
 
     with _client(address, workers) as client:

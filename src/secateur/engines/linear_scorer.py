@@ -133,16 +133,6 @@ def shrunken_losses(
     The factor for a row is the one with the least loss on all other rows of all folds: a model of
     columns that were chosen on its own training rows is overconfident. ``by_shrinkage`` has for
     each fold the losses of shape (n_factors, n_rows), from the smallest factor to 1.
-
-    A model that is always certain, and wrong for two rows in ten, is better shrunk to an eighth:
-
-    >>> margin = np.repeat([8.0, -8.0], [8, 2])
-    >>> by_shrinkage = np.logaddexp(0.0, -np.outer([0.0, 0.125, 1.0], margin))
-    >>> by_shrinkage.mean(axis=1).round(3)
-    array([0.693, 0.513, 1.6  ])
-    >>> (losses,) = shrunken_losses([by_shrinkage], [np.ones(10)])
-    >>> round(float(losses.mean()), 3)
-    0.513
     """
     table, weight = np.concatenate(by_shrinkage, axis=1), np.concatenate(weights)
     weighted = table * weight

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, l1_min_c
 
 from secateur.data.frames import read_table
-from secateur.exceptions import InputError, MissingDependencyError
+from secateur.exceptions import InputError, import_optional
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 MAX_DENSE_CELLS = 200_000_000  # sparse tables with more cells are not made dense: 1.6 GB
@@ -205,7 +204,7 @@ def elimination(columns: Columns) -> tuple[IntArray, int]:
 
 def boruta(columns: Columns) -> tuple[IntArray, int]:
     """Boruta's own choice, followed by its ranking."""
-    package = needs("boruta", "Boruta")
+    package = import_optional("boruta", "This method", "Boruta")
     forest = RandomForestClassifier if columns.is_classes else RandomForestRegressor
     trees = forest(max_depth=5, n_jobs=-1, random_state=columns.seed)
     chooser = package.BorutaPy(trees, n_estimators="auto", random_state=columns.seed)
@@ -219,7 +218,7 @@ def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
 
     Its own choice is the penalty that is best on a fifth of the rows, held out inside.
     """
-    lightgbm = needs("lightgbm", "LightGBM")
+    lightgbm = import_optional("lightgbm", "This method", "lightgbm")
     X, y = columns.values, columns.y
     codes = np.unique(y, return_inverse=True)[1] if columns.is_classes else y
     parameters = _cegb_parameters(columns, int(codes.max()) + 1 if columns.is_classes else 0)
@@ -275,17 +274,6 @@ def entry_order(sizes: list[FloatArray], own: FloatArray) -> tuple[IntArray, int
     first = np.where(is_used, (table > 0).argmax(axis=0), len(table))
     at_entry = table[np.minimum(first, len(table) - 1), np.arange(table.shape[1])]
     return np.lexsort([-at_entry, first, own == 0]), int(is_used.sum())
-
-
-def needs(module: str, package: str) -> Any:
-    """Import an optional package, or say what to install."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"This method needs {package}. Got no such package. Install it with "
-            f"'pip install {package}', or leave the method out."
-        ) from error
 
 
 RANKERS: dict[str, Callable[[Columns], tuple[Any, int | None]]] = {

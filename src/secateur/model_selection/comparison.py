@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from secateur.exceptions import ParameterError
+from secateur.exceptions import ParameterError, import_optional
 from secateur.model_selection import comparison_text as text
 from secateur.model_selection import statistics
 from secateur.model_selection.statistics import Agreement, Curve, PairedTest, Point, Rank, Timing
 from secateur.path import codec
-from secateur.path.rendering import html_table, import_pandas, rich_table
+from secateur.path.rendering import html_table, rich_table
 from secateur.path.step import Refrozen, Score, frozen_integers, frozen_mapping, set_fields
 from secateur.typing import FloatArray, IntArray
 
@@ -324,7 +324,7 @@ class Comparison(codec.Saved, Refrozen):
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame; a size of NA is the method's own choice."""
-        frame = import_pandas("to_rows()").DataFrame
+        frame = import_optional("pandas", "A data frame", "pandas", ", or use to_rows()").DataFrame
         rows = frame(self.to_rows(), columns=list(text.COLUMNS))
         return rows.astype({"size": "Int64", "n_features": "Int64"})
 

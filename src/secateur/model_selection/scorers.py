@@ -154,14 +154,10 @@ def _residuals(model: Any, X: Any, y: AnyArray) -> FloatArray:
     return np.asarray(y, np.float64) - predicted
 
 
-def _is_right(model: Any, X: Any, y: AnyArray) -> FloatArray:
-    return (np.asarray(model.predict(X)) == y).astype(np.float64)
-
-
 OF_ROWS: dict[str, RowValues] = {
     "log_loss": log_losses,
     "squared_error": lambda model, X, y: _residuals(model, X, y) ** 2,
     "absolute_error": lambda model, X, y: np.abs(_residuals(model, X, y)),
-    "accuracy": _is_right,
+    "accuracy": lambda model, X, y: (np.asarray(model.predict(X)) == y).astype(np.float64),
 }
 """Metrics with a value for every row, by the names that paths use for them."""

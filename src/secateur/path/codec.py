@@ -66,8 +66,9 @@ class Saved:
                 document = cls._upgraded(document)
             return from_document(cls, document, known.what)
         except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
-            msg = f"The {known.what} is damaged. Got {error}. {known.advice}"
-            raise StorageError(msg) from error
+            raise StorageError(
+                f"The {known.what} is damaged. Got {error}. {known.advice}"
+            ) from error
 
     @classmethod
     def _upgraded(cls, document: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
-from secateur import __version__
+from secateur import __version__, exceptions
 from secateur.exceptions import ComparisonError, ParameterError, SecateurError, StorageError
 from secateur.path import codec, rendering
 from secateur.path.cutting import (
@@ -270,7 +270,8 @@ class SelectionPath(codec.Saved, Refrozen):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame."""
-        return rendering.import_pandas("to_rows()").DataFrame(self.to_rows())
+        pandas = exceptions.import_optional("pandas", "A frame", "pandas", ", or use to_rows()")
+        return pandas.DataFrame(self.to_rows())
 
     def to_json(self, *, evidence: str | None = None, rule: CuttingRule | None = None) -> str:
         """Return the path as strict JSON, without its models; see `save`."""

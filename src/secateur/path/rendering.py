@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.exceptions import MissingDependencyError
 from secateur.path.cutting import envelope, usable
 from secateur.path.step import Score, format_amount, format_features, format_score
 from secateur.typing import FloatArray, IntArray
@@ -29,18 +28,6 @@ MAX_SELECTED = 60
 
 
 # ---- plain rows and text ----------------------------------------------------------------------
-
-
-def import_pandas(instead: str) -> Any:
-    """Return the module, or say what to use without it."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingDependencyError(
-            "A data frame needs pandas. Got no such package. "
-            f"Install it with 'pip install pandas', or use {instead}."
-        ) from error
-    return pd
 
 
 def row_of(path: SelectionPath, index: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.exceptions import InputTypeError, MissingDependencyError, ParameterError
+from secateur.exceptions import InputTypeError, ParameterError, import_optional
 from secateur.path import Score, Selection, SelectionPath
 from secateur.path.cutting import require_steps
 from secateur.path.step import format_features
@@ -128,7 +128,8 @@ class SelectionPathDisplay:
         if score is not None:
             values, label = path.scores, kind_words(score)
         if ax is None:
-            ax = _new_axes()
+            plt = import_optional("matplotlib.pyplot", "A plot", "secateur[plot]")
+            ax = plt.subplots()[1]
         self.ax_ = ax
         self.figure_ = ax.figure
         is_greater_better = score is not None and score.greater_is_better
@@ -173,13 +174,3 @@ class SelectionPathDisplay:
         if not np.isfinite(places).any():
             raise ParameterError(f"'x' must be known. Got no {x} in any step. Use 'n_features'.")
         return places, label
-
-
-def _new_axes() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError(
-            "A plot needs matplotlib. Install it with 'pip install \"secateur[plot]\"'."
-        ) from error
-    return plt.subplots()[1]

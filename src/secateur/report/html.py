@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from secateur.exceptions import MissingDependencyError, ParameterError
+from secateur.exceptions import ParameterError, import_optional
 from secateur.model_selection.comparison import Comparison
 from secateur.path.codec import write_whole
 from secateur.path.step import format_amount, thawed_json
@@ -86,13 +86,10 @@ def page(
 
 @cache
 def _environment() -> Any:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise MissingDependencyError(
-            "A page needs Jinja2. Install it with 'pip install \"secateur[report]\"'."
-        ) from error
+    import_optional("jinja2", "A page", "secateur[report]")
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
     loader = PackageLoader("secateur.report")
     blocks = {"trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **blocks)

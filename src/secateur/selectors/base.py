@@ -34,7 +34,7 @@ from secateur.path.cutting import CuttingRule
 from secateur.selectors.inputs import FitInput
 from secateur.selectors.parameters import Constraint, check_parameters
 from secateur.selectors.progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
-from secateur.typing import BoolArray, IntArray
+from secateur.typing import AnyArray, BoolArray, IntArray
 
 
 class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -72,6 +72,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         Only for classification.
     """
 
+    classes_: AnyArray
     _constraints: ClassVar[dict[str, Constraint]]
     _fits_on_disk: ClassVar[frozenset[str]] = frozenset()
     """Where it fits on tables on disk: "here", in this process, or on a "cluster"."""

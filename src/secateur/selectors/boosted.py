@@ -62,9 +62,7 @@ class GBFSClassifier(BoostedClassifier, GBFSPenalty):
 class GBFSRegressor(BoostedRegressor, GBFSPenalty):
     """Gradient boosted feature selection for regression.
 
-    A split on a new feature must reduce half the squared error of the gradients by more than the
-    penalty (Eq. 14 of Xu, Huang, Weinberger and Zheng, KDD 2014). The penalty is in units of the
-    loss; see AGBMRegressor for a penalty without units.
+    The gain of a split is that of GBFSClassifier.
 
     Examples
     --------
@@ -98,9 +96,7 @@ class AGBMClassifier(BoostedClassifier, AGBMPenalty):
 class AGBMRegressor(BoostedRegressor, AGBMPenalty):
     """Boosted trees with a scaled penalty for new features, for regression.
 
-    A split on a new feature must reduce the squared error of the gradients by more than the
-    penalty, as a share of the tree's own (A-GBM of Han, Rao, Sorokina and Subbian, AISTATS 2020):
-    the penalty has no units and means the same in every round.
+    The gain of a split is that of AGBMClassifier.
 
     Examples
     --------

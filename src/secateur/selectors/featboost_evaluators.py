@@ -105,17 +105,15 @@ def check_ranker(estimator: Any, weighting: str | None) -> None:
     if isinstance(estimator, str) or weighting is None:
         return
     if not has_fit_parameter(estimator, "sample_weight"):
-        msg = (
+        raise ParameterError(
             "'ranker' must take sample_weight in fit, since rows are re-weighted. Got "
             f"{estimator!r}. Use weighting=None, or another ranker."
         )
-        raise ParameterError(msg)
     if weighting == "softmax" and not hasattr(estimator, "predict_proba"):
-        msg = (
+        raise ParameterError(
             "'ranker' must have predict_proba for weighting='softmax'. Got "
             f"{estimator!r}. Use weighting='adaboost', or another ranker."
         )
-        raise ParameterError(msg)
 
 
 class EstimatorEvaluator(Evaluator):
@@ -214,11 +212,10 @@ def importances(model: Any) -> FloatArray:
     if found is None:
         found = getattr(model, "coef_", None)
     if found is None:
-        msg = (
+        raise ParameterError(
             "'ranker' must have feature_importances_ or coef_ after fit. Got "
             f"{type(model).__name__} without. Use 'trees' for the built-in trees."
         )
-        raise ParameterError(msg)
     sizes = np.abs(np.nan_to_num(np.asarray(found, np.float64)))
     return sizes.sum(axis=0) if sizes.ndim == 2 else sizes
 

@@ -314,11 +314,10 @@ class FeatureGradientsSelector(PathSelector):
             A NumPy .npz file with a JSON header; no pickle.
         """
         if not hasattr(self, "_session"):
-            msg = (
+            raise NotFittedError(
                 "save_stream needs a selector that was fitted on a stream. Got one without. Call "
                 "partial_fit, or fit with an iterator or a file."
             )
-            raise NotFittedError(msg)
         save_session(self._session, self, file)
 
     def resume_stream(self, file: Any) -> Any:
@@ -342,11 +341,10 @@ class FeatureGradientsSelector(PathSelector):
         check_is_fitted(self)
         model: Inclusion | None = self.path_[self.selection_.index].model
         if model is None:
-            msg = (
+            raise AttributeError(
                 "Only the last step of a stream has scores. Got a cut elsewhere, or a path without "
                 "models. Cut at the last step."
             )
-            raise AttributeError(msg)
         return model
 
     @property

@@ -93,45 +93,34 @@ def check_executor(executor: Any, accumulate: int, *, is_stream: bool) -> None:
     if executor is None:
         return
     if is_stream:
-        msg = (
+        raise ParameterError(
             "'executor' must be None for a stream, whose blocks are used one after another. Got "
             "one. Leave it out, or give X as an array or data frame."
         )
-        raise ParameterError(msg)
     if accumulate < 2:
-        msg = (
+        raise ParameterError(
             "'accumulate' must be at least 2 with an executor: workers share the batches of one "
             f"update. Got {accumulate}. Use the number of workers."
         )
-        raise ParameterError(msg)
 
 
 def check_against(n_features: int, wanted: int | None, init: Any, n_kept: int) -> None:
     """Check parameters against the number of features."""
     if wanted is not None and not max(1, n_kept) <= wanted <= n_features:
-        msg = (
+        raise ParameterError(
             f"'n_features' must be from {max(1, n_kept)}, the number of kept features, to "
             f"{n_features}, the number of all. Got {wanted}. Use None to have it chosen."
         )
-        raise ParameterError(msg)
     size = np.asarray(init, np.float64)
     if size.ndim > 1 or (size.ndim == 1 and len(size) != n_features):
-        msg = (
+        raise ParameterError(
             f"'init' must be a number or one per feature, {n_features}. Got shape {size.shape}. "
             "Use 0 to begin half way in."
         )
-        raise ParameterError(msg)
 
 
 def target_type_of(target_type: str, y: Any) -> TargetType:
-    """The type of target: as given, or as y looks.
-
-    Text, booleans, categories, and whole numbers with at most 20 different values are classes,
-    the last where there are two rows for each of them.
-
-    >>> [target_type_of("auto", y) for y in ([0.1, 0.2], ["a", "b"], [3, 1, 3, 1])]
-    ['regression', 'classification', 'classification']
-    """
+    """The type of target: as given, or as y looks."""
     if target_type != "auto":
         return target_type  # type: ignore[return-value]  # checked against the constraint
     if y is None:
@@ -215,8 +204,7 @@ def check_varies(target: Target) -> None:
     """Refuse a constant target."""
     if (target.values == target.values[0]).all():
         what = "1 class" if target.classes is not None else "the same value in every row"
-        msg = (
+        raise InputError(
             f"y must vary among the rows of positive weight. Got {what}. Check the rows that y was "
             "taken from, and their weights."
         )
-        raise InputError(msg)

@@ -105,11 +105,10 @@ class StreamSession:
         if self.n_buffered >= order + 2:
             self.stream.update(*self._empty_buffer(), threads)
         elif self.stream.n_rows == 0:
-            msg = (
+            raise InputError(
                 f"A stream needs at least {order + 2} rows for order {order}. Got "
                 f"{self.n_buffered}. Lower 'order', or give more rows."
             )
-            raise InputError(msg)
 
     def trace(
         self, blocks: Iterator[Block], threads: Threads, progress: Progress
@@ -129,19 +128,17 @@ def open_session(estimator: Any, X: Any, y: Any, classes: Any) -> StreamSession:
     """Start from the first block of a stream: names, type of target, classes, costs."""
     penalty = read_penalty("penalty", estimator.penalty)
     if isinstance(penalty, list):
-        msg = (
+        raise ParameterError(
             "'penalty' must be one number or 'auto' for a stream, which is seen only once. Got a "
             f"grid of {len(penalty)}. Use n_features to adapt it to a wanted size."
         )
-        raise ParameterError(msg)
     table = _read_numbers(X)
     given = y if classes is None else classes
     target_type = target_type_of(estimator.target_type, given)
     if classes is not None and target_type == "regression":
-        msg = (
+        raise ParameterError(
             "'classes' must be None for numbers. Got classes. Leave them out, or set 'target_type'."
         )
-        raise ParameterError(msg)
     n_rows = table.n_rows if classes is None or y is None else None
     like = read_target(
         y if y is None else given, target_type=plain_type(target_type), n_rows=n_rows
@@ -214,29 +211,27 @@ def load_session(estimator: Any, file: str | os.PathLike[str]) -> StreamSession:
         header = json.loads(str(arrays["header"]))
         found = [header[name] for name in ("format", "version")]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        msg = (
+        raise StorageError(
             f"{os.fspath(file)} must hold the state of a stream. Got something else: {error}. Give "
             "a file that save_stream wrote."
-        )
-        raise StorageError(msg) from error
+        ) from error
     if found != [FORMAT, VERSION]:
-        msg = (
+        raise StorageError(
             f"{os.fspath(file)} must have the format {FORMAT}, version {VERSION}. Got {found}. "
             "Save the stream again with this version of secateur, or install a newer one."
         )
-        raise StorageError(msg)
     for name, value in header["parameters"].items():
         if getattr(estimator, name) != value:
-            msg = (
+            raise ParameterError(
                 f"'{name}' must be {value!r}, as it was when the stream was saved. Got "
                 f"{getattr(estimator, name)!r}. Set it so."
             )
-            raise ParameterError(msg)
     try:
         return _session_of(header, arrays, estimator)
     except (KeyError, TypeError, IndexError) as error:
-        msg = f"{os.fspath(file)} is damaged. Got {error!r} on reading it. Save the stream again."
-        raise StorageError(msg) from error
+        raise StorageError(
+            f"{os.fspath(file)} is damaged. Got {error!r} on reading it. Save the stream again."
+        ) from error
 
 
 def _session_of(header: dict[str, Any], arrays: dict[str, Any], estimator: Any) -> StreamSession:

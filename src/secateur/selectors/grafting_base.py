@@ -126,12 +126,11 @@ class GraftingSelector(PathPredictor):
         l1 = read_penalty("l1", self.l1)
         if isinstance(l1, list) and self._params().one_by_one:
             if len(l1) > 1:
-                msg = (
+                raise ParameterError(
                     "'l1' must be one number or 'auto' if weights are grafted one by one. Got "
                     f"{len(l1)} values with an L0 penalty, model='mlp' or adjust='newest'. Fit "
                     "once for each."
                 )
-                raise ParameterError(msg)
             l1 = l1[0]
         given = read_input(self, self._target_type, *_read_rows(self, X, y, sample_weight))
         problem = given.problem
@@ -241,8 +240,9 @@ class GraftingSelector(PathPredictor):
     def _model_for(self, kind: str, attribute: str) -> Any:
         check_is_fitted(self)
         if isinstance(self._model, LinearModel) != (kind == "linear"):
-            msg = f"{type(self).__name__} has {attribute!r} for model={kind!r} only."
-            raise AttributeError(msg)
+            raise AttributeError(
+                f"{type(self).__name__} has {attribute!r} for model={kind!r} only."
+            )
         return self._model
 
     @property

@@ -100,7 +100,11 @@ def read_problem(
     kept = np.flatnonzero(weight)
     problem = Problem(table, target, weight, cost_model, target_type)
     if len(kept) < len(weight):
-        refuse_weightless(table)
+        if isinstance(table, StoredTable):  # its rows are not here to be left out
+            raise InputError(
+                "Rows of a stored table must have positive weights. Got some of weight 0. Leave "
+                "them out when the table is made: open_table(..., weight=...)."
+            )
         problem = problem.take(kept)
         if target.classes is not None and len(np.unique(problem.target.values)) < 2:
             raise InputError(
@@ -178,15 +182,6 @@ def refuse_categories(names: Sequence[str], categorical: Iterable[int], method: 
         raise InputError(
             f"X must hold numbers for {method}. Got category column(s) {some_of(found)}. Encode "
             "them, for instance with sklearn.preprocessing.OneHotEncoder, or use AGBMClassifier."
-        )
-
-
-def refuse_weightless(table: Table) -> None:
-    """Rows of weight 0 are left out where the rows are here, and cannot be where they are not."""
-    if isinstance(table, StoredTable):
-        raise InputError(
-            "Rows of a stored table must have positive weights. Got some of weight 0. Leave them "
-            "out when the table is made: open_table(..., weight=...)."
         )
 
 

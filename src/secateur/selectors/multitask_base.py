@@ -22,10 +22,9 @@ from secateur.engines.boosted.multitask import (
     TasksData,
     TasksModel,
 )
-from secateur.exceptions import InputError, ParameterError, some_of
+from secateur.exceptions import InputError, ParameterError, import_optional, some_of
 from secateur.execution.disk import row_store_of
 from secateur.model_selection.folds import default_folds, draw_folds, is_drawn
-from secateur.path.rendering import import_pandas
 from secateur.selectors.base import PathSelector
 from secateur.selectors.boosted_base import min_leaf_rows
 from secateur.selectors.group_testing import GroupTestedSelector
@@ -216,7 +215,9 @@ class MultitaskSelector(GroupTestedSelector):
     def task_support_(self) -> Any:
         """Which features each task uses: a frame of booleans, tasks by features."""
         check_is_fitted(self)
-        pd = import_pandas("path_[selection_.index].supports")
+        pd = import_optional(
+            "pandas", "A data frame", "pandas", ", or use path_[selection_.index].supports"
+        )
         step = self.path_[self.selection_.index]
         mask = np.zeros((len(self.tasks_), self.n_features_in_), np.bool_)
         for t, key in enumerate(self.tasks_):

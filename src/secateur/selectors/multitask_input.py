@@ -82,8 +82,9 @@ def read_multitask(
         y, sample_weight, task = _read_stored(estimator, X, y, sample_weight, task)
     wide = isinstance(y, dict) or is_wide(y)
     if wide and task is not None:
-        msg = "'task' must be None where y has a column for each task. Got both. Give one of them."
-        raise InputError(msg)
+        raise InputError(
+            "'task' must be None where y has a column for each task. Got both. Give one of them."
+        )
     parameters = estimator.get_params(deep=False)
     read_y = _no_target if wide else read_target
     given = read_problem(parameters, target_type, X, y, sample_weight, read_y=read_y)
@@ -109,8 +110,9 @@ def _read_stored(
 ) -> tuple[Any, Any, Any]:
     """Targets, weight and tasks of a table on disk; several targets by their names."""
     if task is not None:
-        msg = "A stored table brings its tasks. Got 'task' beside it. Give open_table the column."
-        raise InputError(msg)
+        raise InputError(
+            "A stored table brings its tasks. Got 'task' beside it. Give open_table the column."
+        )
     if len(table.target_names) == 1:
         y, sample_weight = read_stored(table, y, sample_weight, estimator.categorical_features)
         return y, sample_weight, table.task

@@ -6,7 +6,7 @@ s = sigmoid(2 v)
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -297,9 +297,6 @@ def useful_grid(context: SearchContext, batches: Batches) -> list[float]:
     top = batches.columns.n_columns * (gain / float(cost[cost > 0.0].min()))
     grid = [GRID_TOP * top / GRID_FACTOR**k for k in range(GRID_POINTS)]
     n_kept = int(batches.units.to_columns(batches.units.kept).sum())
-
-    def selects_some(k: int) -> bool:
-        return context.fit(batches, grid[k], silent=True).n_features > n_kept
-
-    first = bisect_left(range(len(grid) - 1), True, key=selects_some)
+    size = lambda penalty: context.fit(batches, penalty, silent=True).n_features  # noqa: E731
+    first = bisect_right(grid[:-1], n_kept, key=size)
     return grid[max(0, first - 1) :]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import importlib
 import io
 import lzma
 import re
@@ -19,8 +18,8 @@ from typing import Any
 from secateur.data.memory import available_memory
 from secateur.exceptions import (
     InputError,
-    MissingDependencyError,
     OutOfMemoryError,
+    import_optional,
     similar_to,
     some_of,
 )
@@ -245,11 +244,5 @@ def _decompressed(stream: Any, compression: str) -> Any:
 
 
 def library(name: str) -> Any:
-    """An optional library, or an error that says how to install it."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"Reading this file needs {name}, which is not installed. Got {error}. Install it "
-            "with 'pip install secateur[cli]'."
-        ) from error
+    """A library that reading needs, or an error that says how to install it."""
+    return import_optional(name, "Reading this file", "secateur[cli]")

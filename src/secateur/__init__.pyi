@@ -1,0 +1,78 @@
+from .data.costs import FeatureCosts
+from .execution.dask import DaskExecutor
+from .model_selection.compare import compare
+from .model_selection.comparison import Comparison
+from .model_selection.held_out import HeldOut, held_out
+from .model_selection.stability import Stability, stability
+from .path import (
+    AtMost,
+    Best,
+    CostBudget,
+    Elbow,
+    MaxFeatures,
+    OneStandardError,
+    Patience,
+    Score,
+    Selection,
+    SelectionPath,
+    Step,
+    StopReason,
+    TimeLimit,
+    WithinBudget,
+)
+from .report.display import SelectionPathDisplay
+from .selectors.boosted import (
+    AGBMClassifier,
+    AGBMRegressor,
+    GBFSClassifier,
+    GBFSRegressor,
+)
+from .selectors.featboost import FeatBoostClassifier, FeatBoostRegressor, IISRegressor
+from .selectors.feature_gradients import FeatureGradientsSelector
+from .selectors.grafting import GraftingClassifier, GraftingRegressor
+from .selectors.group_testing import GTGBMClassifier, GTGBMRegressor
+from .selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
+from .storage.open_table import open_table
+
+__version__: str
+
+__all__ = [
+    "AGBMClassifier",
+    "AGBMRegressor",
+    "AtMost",
+    "Best",
+    "Comparison",
+    "CostBudget",
+    "DaskExecutor",
+    "Elbow",
+    "FeatBoostClassifier",
+    "FeatBoostRegressor",
+    "FeatureCosts",
+    "FeatureGradientsSelector",
+    "GBFSClassifier",
+    "GBFSRegressor",
+    "GTGBMClassifier",
+    "GTGBMRegressor",
+    "GraftingClassifier",
+    "GraftingRegressor",
+    "HeldOut",
+    "IISRegressor",
+    "MaxFeatures",
+    "MultitaskAGBMClassifier",
+    "MultitaskAGBMRegressor",
+    "OneStandardError",
+    "Patience",
+    "Score",
+    "Selection",
+    "SelectionPath",
+    "SelectionPathDisplay",
+    "Stability",
+    "Step",
+    "StopReason",
+    "TimeLimit",
+    "WithinBudget",
+    "compare",
+    "held_out",
+    "open_table",
+    "stability",
+]
