@@ -15,7 +15,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Compilation makes the first example slow, whatever the code does: no deadline.
 settings.register_profile(
-    "secateur", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "secateur",
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 # In CI the same examples each time: a red run must be about the change.
 settings.register_profile("ci", settings.get_profile("secateur"), derandomize=True)

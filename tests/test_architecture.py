@@ -25,7 +25,7 @@ def test_checker_sees_the_package():
 
 
 def complaints_about(folder: Path, module: str, text: str) -> list[str]:
-    """Complaints about a package with one module, told in its first line unless ``text`` is."""
+    """Complaints about a package with one module, with a first line unless ``text`` is."""
     file = folder / module
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text if text.startswith('"""') else f'"""One idea."""\n{text}\n')

@@ -1,4 +1,4 @@
-"""scikit-learn's HistGradientBoosting, which knows no price for features."""
+"""scikit-learn's HistGradientBoosting, which knows no penalty for features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 @dataclass(frozen=True, slots=True)
 class HistGradientBoosting:
-    """What HistGradientBoosting is told."""
+    """The parameters of HistGradientBoosting."""
 
     n_rounds: int = 100
     max_depth: int = 4

@@ -15,12 +15,12 @@ LAYOUTS: dict[str, dict[str, bool]] = {
     "by columns": {"force_col_wise": True},
     "by rows": {"force_row_wise": True},
 }
-"""How LightGBM may go through a table; it tries two of them in each fit unless told."""
+"""How LightGBM may go through a table; it tries two of them in each fit unless one is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class LightGBM:
-    """What LightGBM is told; ``tradeoff`` scales a price of one per feature, None is no price.
+    """The parameters of LightGBM; ``tradeoff`` scales a cost of one per feature, None is no cost.
 
     ``seconds`` end the training where it takes longer, with as many trees as there are then.
     """
@@ -33,7 +33,7 @@ class LightGBM:
     seconds: float = float("inf")
 
     def parameters(self, n_features: int) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "objective": "binary",
             "num_leaves": self.num_leaves,
             "max_depth": self.max_depth,
@@ -45,18 +45,18 @@ class LightGBM:
             **LAYOUTS[self.layout],
         }
         if self.tradeoff is not None:
-            told["cegb_tradeoff"] = self.tradeoff
-            told["cegb_penalty_feature_coupled"] = [1.0] * n_features
-        return told
+            settings["cegb_tradeoff"] = self.tradeoff
+            settings["cegb_penalty_feature_coupled"] = [1.0] * n_features
+        return settings
 
     def run(self, X: Any, y: Any) -> Run:
         """Bin (Dataset), then train on the binned table."""
-        told = self.parameters(X.shape[1])
+        settings = self.parameters(X.shape[1])
         watch = Stopwatch()
         with watch("binning"):
-            dataset = lgb.Dataset(X, y, params=told).construct()
+            dataset = lgb.Dataset(X, y, params=settings).construct()
         with watch("training"):
-            booster = lgb.train(told, dataset, self.n_rounds, callbacks=self._callbacks())
+            booster = lgb.train(settings, dataset, self.n_rounds, callbacks=self._callbacks())
         return Run(watch.stages, len(features_of(booster)), booster.predict, {"model": booster})
 
     def _callbacks(self) -> list[Any]:
@@ -72,10 +72,10 @@ class LightGBM:
 
     def run_estimator(self, X: Any, y: Any) -> Run:
         """The same through its scikit-learn interface."""
-        told = self.parameters(X.shape[1])
+        settings = self.parameters(X.shape[1])
         watch = Stopwatch()
         with watch("fit"):
-            model = lgb.LGBMClassifier(n_estimators=self.n_rounds, **told).fit(X, y)
+            model = lgb.LGBMClassifier(n_estimators=self.n_rounds, **settings).fit(X, y)
         booster = model.booster_
         return Run(watch.stages, len(features_of(booster)), booster.predict, {"model": booster})
 

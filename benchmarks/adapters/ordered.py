@@ -47,12 +47,12 @@ def xgboost(y: Any) -> Any:
     return XGBClassifier(n_estimators=n_rounds(y), max_depth=6, n_jobs=N_THREADS, random_state=0)
 
 
-def featboost(**told: Any) -> Callable[[Any, Any, int], dict[str, Any]]:
+def featboost(**params: Any) -> Callable[[Any, Any, int], dict[str, Any]]:
     """FeatBoost; one that is stopped keeps what it has accepted."""
 
     def run(X: Any, y: Any, most: int) -> dict[str, Any]:
         selector = FeatBoostClassifier(
-            max_features=most, max_iter=n_rounds(y), random_state=0, n_jobs=N_THREADS, **told
+            max_features=most, max_iter=n_rounds(y), random_state=0, n_jobs=N_THREADS, **params
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -25,7 +25,7 @@ Leaf = Literal["newton", "mean"]
 
 @dataclass(frozen=True, slots=True)
 class AGBM:
-    """What A-GBM is told."""
+    """The parameters of A-GBM."""
 
     n_rounds: int = 100
     penalty: float = 0.0

@@ -14,7 +14,7 @@ from secateur.engines.boosted.groups import GroupTesting, largest_group, sum_gro
 
 @dataclass(frozen=True, slots=True)
 class GTGBM:
-    """A-GBM as it is told, and what group testing is told; the defaults of the selectors."""
+    """The parameters of A-GBM and of group testing; the defaults of the selectors."""
 
     boosting: AGBM
     expected_features: int
@@ -22,7 +22,7 @@ class GTGBM:
     leaf_size: int = 32
     paper: bool = False
 
-    def told(self, n_rows: int) -> GroupTesting:
+    def result(self, n_rows: int) -> GroupTesting:
         size = None if self.paper else largest_group(n_rows)
         return GroupTesting(self.expected_features, self.delta, self.leaf_size, size, seed=0)
 
@@ -30,8 +30,8 @@ class GTGBM:
         """Add up the groups of a table that is binned already, then train."""
         watch = Stopwatch()
         with watch("grouping"):
-            told = self.told(data.columns.n_rows)
-            groups = sum_groups(data.columns, data.weight, told, data.threads)
+            result = self.result(data.columns.n_rows)
+            groups = sum_groups(data.columns, data.weight, result, data.threads)
         run = self.boosting.train(replace(data, groups=groups))
         design = groups.plan.design
         facts: dict[str, Any] = {**run.facts, "design": design, "bytes": groups.codes.nbytes}

@@ -23,7 +23,7 @@ MOST_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Standardised columns, labels, and the largest useful price."""
+    """Standardised columns, labels, and the largest useful penalty."""
 
     name: str
     X: Any

@@ -1,4 +1,4 @@
-"""The price of compiling: import, the first fit on a fresh machine, the next process."""
+"""The time of compiling: import, the first fit on a fresh machine, the next process."""
 
 from __future__ import annotations
 

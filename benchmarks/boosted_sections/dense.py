@@ -1,4 +1,4 @@
-"""A dense table of 80,000 x 500: with prices that keep 40 and 20 features, and without any."""
+"""A dense table of 80,000 x 500: with penalties that keep 40 and 20 features, and without any."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def alone(split: Split, theirs: LightGBM, options: Options) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         np.save(f"{folder}/X.npy", split.X)
         np.save(f"{folder}/y.npy", split.y)
-        told = (theirs.n_rounds, theirs.tradeoff, theirs.layout, options.repeats)
-        return spawn("lightgbm_alone", *told, BENCHMARK_TABLE=folder)
+        result = (theirs.n_rounds, theirs.tradeoff, theirs.layout, options.repeats)
+        return spawn("lightgbm_alone", *result, BENCHMARK_TABLE=folder)
 
 
 def _report(

@@ -25,14 +25,14 @@ THEIRS = "LightGBM"
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """The two as they are told; ``estimator`` variants are the same through fit(X, y)."""
+    """The two with their parameters; ``estimator`` variants are the same through fit(X, y)."""
 
     ours: AGBM
     theirs: LightGBM
 
 
 def plain(split: Split, n_rounds: int) -> Duel:
-    """No price for features on either side; LightGBM in the layout that suits it best."""
+    """No penalty for features on either side; LightGBM in the layout that suits it best."""
     say("finding the best layout for LightGBM")
     theirs = LightGBM(n_rounds).fastest_layout(split.X, split.y)
     AGBM(2).run(split.X, split.y)  # compile

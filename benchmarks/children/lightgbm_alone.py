@@ -18,8 +18,8 @@ def main() -> None:
     n_rounds, tradeoff, layout, repeats = sys.argv[1:]
     folder = os.environ["BENCHMARK_TABLE"]
     X, y = np.load(f"{folder}/X.npy"), np.load(f"{folder}/y.npy")
-    price = None if tradeoff == "None" else float(tradeoff)
-    model = LightGBM(int(n_rounds), price, layout)
+    penalty = None if tradeoff == "None" else float(tradeoff)
+    model = LightGBM(int(n_rounds), penalty, layout)
     model.run(X, y)
     times = take_turns({"alone": lambda: model.run(X, y)}, int(repeats))["alone"]
     print(json.dumps({stage: times.best(stage) for stage in ("binning", "training")}))

@@ -60,9 +60,9 @@ def in_memory(folder: Path, n_rounds: int, penalty: float, _: str) -> dict[str, 
     start = time.perf_counter()
     selector = _selector(n_rounds, penalty).fit(X, y)
     total = time.perf_counter() - start
-    told = {"total": total, "training": total - seconds[0], "peak": read_mark()}
+    params = {"total": total, "training": total - seconds[0], "peak": read_mark()}
     del X
-    return {**told, **_judged(selector, folder)}
+    return {**params, **_judged(selector, folder)}
 
 
 def from_store(folder: Path, n_rounds: int, penalty: float, limit: str) -> dict[str, Any]:
@@ -82,12 +82,12 @@ def from_store(folder: Path, n_rounds: int, penalty: float, limit: str) -> dict[
     start = time.perf_counter()
     selector = _selector(n_rounds, penalty).fit(table)
     training = time.perf_counter() - start
-    told = {"total": reading + training, "training": training, "peak": read_mark()}
-    return {**told, **_judged(selector, folder)}
+    params = {"total": reading + training, "training": training, "peak": read_mark()}
+    return {**params, **_judged(selector, folder)}
 
 
 def by_lightgbm(folder: Path, n_rounds: int, penalty: float, seconds: str) -> dict[str, Any]:
-    """At most so many seconds: whoever needs longer has fewer trees, and that is told."""
+    """At most so many seconds: whoever needs longer has fewer trees, and that is reported."""
     from adapters.lightgbm import LightGBM
 
     X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
@@ -97,8 +97,8 @@ def by_lightgbm(folder: Path, n_rounds: int, penalty: float, seconds: str) -> di
     X_test, y_test = np.load(folder / "X_test.npy"), np.load(folder / "y_test.npy")
     error = float(np.mean((run.decide(X_test) > 0.5) != y_test))
     curve = [[run.n_features, error]]
-    told = {"total": run.seconds("total"), "training": run.seconds("training"), "peak": peak}
-    return {**told, "trees": n_trees, "curve": curve}
+    params = {"total": run.seconds("total"), "training": run.seconds("training"), "peak": peak}
+    return {**params, "trees": n_trees, "curve": curve}
 
 
 def _judged(selector: Any, folder: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The price of LightGBM for so many features: ``scale_tune folder n_rounds wanted n_rows seconds``.
+"""LightGBM's penalty for so many features: ``scale_tune folder n_rounds wanted n_rows seconds``.
 
-It is searched on a sample of rows, with all rounds, for at most so many seconds; a price is in
+It is searched on a sample of rows, with all rounds, for at most so many seconds; a penalty is in
 units of a sum over rows, so it is given back for all of them.
 """
 
@@ -32,12 +32,12 @@ def main() -> None:
     low, high, longest = LOWEST, HIGHEST, 0.0
     while time.perf_counter() + longest < until and int(wanted) not in tried.values():
         start = time.perf_counter()
-        price = math.sqrt(low * high)
-        tried[price] = LightGBM(int(n_rounds), price * share).run(X, y).n_features
-        low, high = (price, high) if tried[price] > int(wanted) else (low, price)
+        penalty = math.sqrt(low * high)
+        tried[penalty] = LightGBM(int(n_rounds), penalty * share).run(X, y).n_features
+        low, high = (penalty, high) if tried[penalty] > int(wanted) else (low, penalty)
         longest = max(longest, time.perf_counter() - start)
-    best = min(tried, key=lambda price: abs(tried[price] - int(wanted)))
-    print(json.dumps({"price": best, "tried": sorted(tried.items()), "rows": len(rows)}))
+    best = min(tried, key=lambda penalty: abs(tried[penalty] - int(wanted)))
+    print(json.dumps({"penalty": best, "tried": sorted(tried.items()), "rows": len(rows)}))
 
 
 if __name__ == "__main__":

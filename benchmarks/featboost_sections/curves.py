@@ -58,7 +58,7 @@ def judge(model: Any, part: Part, features: list[int]) -> float:
 def run(options: Options) -> Section:
     plan, kept = planned(options)
     section = Section("curves", is_timed=False)
-    section.add(plan.told())
+    section.add(plan.describe())
     times, means, ends = [], [], []
     for name in plan.sets:
         results = _results(name, plan, kept)

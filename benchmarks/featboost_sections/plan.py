@@ -36,7 +36,7 @@ class Plan:
         """Numbers of features at which validators judge."""
         return [size for size in (1, 2, 3, 5, 10, 15, 20) if size <= self.most]
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Sets, folds and limits in a sentence."""
         return (
             f"{self.n_folds} stratified folds, one repeat, the selection inside the folds; up to "

@@ -29,9 +29,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def piece(part: Part, told: dict[str, Any], plan: Plan) -> dict[str, Any]:
+def piece(part: Part, params: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """A variant on one fold, judged by 1-NN after every feature."""
-    method = featboost(standardize=False, **told)
+    method = featboost(standardize=False, **params)
     found = timed(method, part.X, part.y, plan.most, plan.limit)
     order = found["order"] or []
     steps = range(1, len(order) + 1)
@@ -42,16 +42,16 @@ def piece(part: Part, told: dict[str, Any], plan: Plan) -> dict[str, Any]:
 def run(options: Options) -> Section:
     plan, kept = planned(options)
     section = Section("variants", is_timed=False)
-    section.add(f"{plan.told()} Of the folds the first {N_FOLDS}.")
+    section.add(f"{plan.describe()} Of the folds the first {N_FOLDS}.")
     rows = []
     for name in plan.variant_sets:
         results: dict[str, list[dict[str, Any]]] = {}
         for part in islice(parts(name, plan.n_folds), N_FOLDS):
-            for variant, told in VARIANTS.items():
+            for variant, params in VARIANTS.items():
                 slug = variant.replace(" ", "").replace(",", "-").replace("=", "")
                 found = kept.get(
                     f"variant-{name}-{slug}-{part.fold}",
-                    lambda p=part, t=told: piece(p, t, plan),
+                    lambda p=part, t=params: piece(p, t, plan),
                 )
                 results.setdefault(variant, []).append(found)
         if not results:

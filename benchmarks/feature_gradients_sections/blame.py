@@ -103,8 +103,8 @@ def _fixed(data: protocol.Set, ask: dict[str, Any]) -> Found:
     """The best 20 by v of one search, whatever its own subset is."""
     selector = FeatureGradientsSelector(**ask).fit(data.X, data.y)
     best = np.argsort(-selector.scores_, kind="stable")[:WANTED]
-    told = {"order": ask["order"], "epochs": ask["max_epochs"]}
-    return _worth(data, best, int(selector.support_.sum())) | told
+    result = {"order": ask["order"], "epochs": ask["max_epochs"]}
+    return _worth(data, best, int(selector.support_.sum())) | result
 
 
 def _searched(data: protocol.Set, ask: dict[str, Any]) -> Found:

@@ -68,13 +68,13 @@ def _header() -> list[str]:
 def _row(name: str, problem: Problem, found: dict[str, dict[str, Any]]) -> list[Any]:
     new, old = (np.array(found[way]["scores"]) for way in WAYS)
     gap = new - old
-    told: list[Any] = []
+    result: list[Any] = []
     for way in WAYS:
         sizes, scores = found[way]["sizes"], found[way]["scores"]
-        told += [f"{np.median(sizes):.0f} ({min(sizes)})", float(np.mean(scores))]
+        result += [f"{np.median(sizes):.0f} ({min(sizes)})", float(np.mean(scores))]
     n_rows, n_features = problem.X.shape
     error = gap.std(ddof=1) / len(gap) ** 0.5
-    return [name, f"{n_rows:,} x {n_features:,}", *told, f"{gap.mean():+.3f} ± {error:.3f}"]
+    return [name, f"{n_rows:,} x {n_features:,}", *result, f"{gap.mean():+.3f} ± {error:.3f}"]
 
 
 def _file(name: str) -> str:
@@ -129,7 +129,7 @@ def _real(name: str, *, is_number: bool = False) -> Callable[[], Problem | None]
 
 
 def _gene(name: str) -> Callable[[], Problem | None]:
-    """The column that varies most, to be told from the others."""
+    """The column that varies most, which differs from the others."""
 
     def make() -> Problem | None:
         found = whole(name)

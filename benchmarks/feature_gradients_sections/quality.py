@@ -93,13 +93,13 @@ def _judged(section: Section, curves: dict[str, Any]) -> list[str]:
              f"{pair.p:.2g}", f"{pair.p_shared(protocol.TEST_PER_TRAIN):.2g}"]
         )  # fmt: skip
         section.aim(f"{ours} against {rival}: p of the paired t-test over draws", pair.p, LEVEL)
-    told = (
+    result = (
         "One number per draw and method, the mean over sizes; paired t-test over the draws, "
         "two-sided, p = 1 where we are behind. Draws share images, though neither noise nor "
         "split: the last column corrects for that (Nadeau and Bengio)."
     )
     return [
-        told,
+        result,
         table(["", "mean difference", "draws ahead", "p", "p, corrected"], rows),
     ]
 
@@ -109,8 +109,8 @@ def _by_size(curves: dict[str, Any], sizes: Any) -> list[str]:
     rows = []
     for ours, rival in PAIRS:
         differences = (Paired(gap) for gap in (curves[ours] - curves[rival]).T)
-        told = [f"{pair.mean:+.4f} ({pair.n_ahead})" for pair in differences]
-        rows.append([f"{ours} against {rival}", *told])
+        result = [f"{pair.mean:+.4f} ({pair.n_ahead})" for pair in differences]
+        rows.append([f"{ours} against {rival}", *result])
     legend = (
         "Size by size: the mean difference, and in brackets the number of draws in which the "
         "first is ahead."

@@ -71,8 +71,8 @@ def run(options: Options) -> Section:
             continue
         outcomes[name] = _all(name, instances, options)
     section.add(
-        f"{n_instances} instances of the made problems, one of D (digit 0 against the rest), "
-        "prices and C as in Table 2 of the paper. Error is the share of wrong labels on 1,000 "
+        f"{n_instances} instances of the synthetic problems, one of D (digit 0 against the rest), "
+        "penalties and C as in Table 2 of the paper. Error is the share of wrong labels on 1,000 "
         "test rows, mean and standard error. Saliency counts a copy of an informative feature as "
         "that feature, once. The wrapper fits thousands of machines for one choice: it saw one "
         "instance of A, B and C (all, and D, with `--full`). Seconds are of one fit, "

@@ -8,7 +8,7 @@ from common.spawn import spawn
 from common.table import Section, table
 
 LIMIT_GIB = 1.0
-CASES = {"one price, l1=0.005": "0.005", "all defaults: a path, one part held out": "auto"}
+CASES = {"one penalty, l1=0.005": "0.005", "all defaults: a path, one part held out": "auto"}
 
 
 def run(options: Options) -> Section:

@@ -1,4 +1,4 @@
-"""A path of fifty prices, from the one that keeps everything out to a twentieth of it."""
+"""A path of fifty penalties, from the one that keeps everything out to a twentieth of it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LIMIT = 0.5
 def run(options: Options) -> Section:
     section = Section("paths")
     section.add(
-        f"Fifty prices from the largest to a twentieth of it, evenly on a log scale, each "
-        f"warm-started from the one before, {N_THREADS} threads: `GraftingClassifier(l1=prices, "
+        f"Fifty penalties from the largest to a twentieth of it, evenly on a log scale, each "
+        f"warm-started from the one before, {N_THREADS} threads: `GraftingClassifier(l1=penalties, "
         "cv=0)` against `celer_path`, each at the loosest of the tolerances 1e-2, 1e-3, ... at "
-        "which its criterion is within 1e-6, relatively, of the best at all prices; where it "
+        "which its criterion is within 1e-6, relatively, of the best at all penalties; where it "
         "never is, or takes more than ten seconds, at the one that came nearest. *Excess* is how "
         "far the criterion is above the best, at worst along the path."
     )
@@ -44,36 +44,39 @@ def run(options: Options) -> Section:
 
 
 def _measure(problem: Problem, section: Section, options: Options) -> list[object]:
-    prices = np.geomspace(problem.largest_l1, problem.largest_l1 / 20, POINTS)
-    best = _values(problem, prices, _grafting(problem, prices, 1e-9))
-    found = {name: _tolerance(path, problem, prices, best) for name, path in PATHS.items()}
+    penalties = np.geomspace(problem.largest_l1, problem.largest_l1 / 20, POINTS)
+    best = _values(problem, penalties, _grafting(problem, penalties, 1e-9))
+    found = {name: _tolerance(path, problem, penalties, best) for name, path in PATHS.items()}
     say(f"{problem.name}: " + ", ".join(f"{k} {v:.0e}" for k, v in found.items()))
     contestants = {
-        name: _contestant(partial(PATHS[name], problem, prices, tol)) for name, tol in found.items()
+        name: _contestant(partial(PATHS[name], problem, penalties, tol))
+        for name, tol in found.items()
     }
     times = take_turns(contestants, options.repeats)
     excess = {
-        name: float(np.max(_values(problem, prices, t.last.facts["weights"]) / best)) - 1.0
+        name: float(np.max(_values(problem, penalties, t.last.facts["weights"]) / best)) - 1.0
         for name, t in times.items()
     }
     ours, theirs = times["grafting"].best(), times["celer"].best()
     section.aim(f"{problem.name}: path / celer's path", ours / theirs, LIMIT)
-    told = [f"{max(excess[name], 0.0):.0e}" for name in PATHS]
-    return [problem.name, ours, theirs, ours / theirs, *told]
+    result = [f"{max(excess[name], 0.0):.0e}" for name in PATHS]
+    return [problem.name, ours, theirs, ours / theirs, *result]
 
 
-def _values(problem: Problem, prices: Any, weights: list[Any]) -> Any:
-    """The criterion at each price."""
-    return np.array([problem.objective(w, l1) for w, l1 in zip(weights, prices, strict=True)])
+def _values(problem: Problem, penalties: Any, weights: list[Any]) -> Any:
+    """The criterion at each penalty."""
+    return np.array([problem.objective(w, l1) for w, l1 in zip(weights, penalties, strict=True)])
 
 
-def _tolerance(path: Path, problem: Problem, prices: Any, best: Any) -> float:
+def _tolerance(path: Path, problem: Problem, penalties: Any, best: Any) -> float:
     """The loosest tolerance that is good enough, or the one that came nearest in the time."""
-    path(problem, prices[:2], 0.1)  # compiled before it is timed
+    path(problem, penalties[:2], 0.1)  # compiled before it is timed
     nearest, its_excess = TOLERANCES[0], np.inf
     for tol in TOLERANCES:
         start = time.perf_counter()
-        excess = float(np.max(_values(problem, prices, path(problem, prices, tol)) / best)) - 1.0
+        excess = (
+            float(np.max(_values(problem, penalties, path(problem, penalties, tol)) / best)) - 1.0
+        )
         if excess < its_excess:
             nearest, its_excess = tol, excess
         if excess <= EXCESS or time.perf_counter() - start > MOST_SECONDS:
@@ -81,11 +84,11 @@ def _tolerance(path: Path, problem: Problem, prices: Any, best: Any) -> float:
     return nearest
 
 
-def _grafting(problem: Problem, prices: Any, tol: float) -> list[Any]:
+def _grafting(problem: Problem, penalties: Any, tol: float) -> list[Any]:
     from secateur import GraftingClassifier
 
     model = GraftingClassifier(
-        l1=prices,
+        l1=penalties,
         standardize=False,
         fit_intercept=False,
         tol=tol,
@@ -101,11 +104,11 @@ def _grafting(problem: Problem, prices: Any, tol: float) -> list[Any]:
     return weights
 
 
-def _celer(problem: Problem, prices: Any, tol: float) -> list[Any]:
+def _celer(problem: Problem, penalties: Any, tol: float) -> list[Any]:
     from celer import celer_path
 
     # celer counts the loss as a sum over rows
-    alphas = prices * len(problem.y)
+    alphas = penalties * len(problem.y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _, coefs, _ = celer_path(

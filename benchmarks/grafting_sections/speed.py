@@ -28,7 +28,7 @@ def run(options: Options) -> Section:
     section = Section("speed")
     section.add(
         "The whole `fit` of every solver, L1 logistic regression without an intercept on "
-        "standardised columns, at a twentieth of the smallest price that keeps everything out, "
+        "standardised columns, at a twentieth of the smallest penalty that keeps everything out, "
         f"{N_THREADS} threads. Each solver runs at the loosest of the tolerances 1e-2, 1e-3, ... "
         "at which its criterion is within 1e-6, relatively, of the best that anyone found. Times "
         "in milliseconds, best of three; a solver that was not there after ten seconds (saga: "

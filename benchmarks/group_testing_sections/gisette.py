@@ -33,7 +33,7 @@ class Result(NamedTuple):
     rmse: float
     auc: float
     seconds: float
-    told: str
+    params: str
 
 
 def run(options: Options) -> Section:
@@ -47,7 +47,7 @@ def run(options: Options) -> Section:
     rows = [
         [
             r.name,
-            r.told,
+            r.params,
             len(r.features),
             f"{r.rmse:.4f}",
             f"{r.auc:.4f}",
@@ -74,14 +74,14 @@ def run(options: Options) -> Section:
 
 def _models(name: str, options: Options) -> Iterator[tuple[float, Any]]:
     cls, penalties = PENALTIES[name]
-    told = {
+    params = {
         "max_iter": 10 if options.quick else 200,
         "early_stopping": False,
         "random_state": 0,
         "n_jobs": N_THREADS,
     }
     for penalty in penalties:
-        yield penalty, cls(penalty=penalty, **told)
+        yield penalty, cls(penalty=penalty, **params)
 
 
 def _tuned(name: str, parts: Parts, options: Options) -> Result:
@@ -107,7 +107,7 @@ def _top(parts: Parts, k: int, options: Options) -> Result:
     import lightgbm as lgb
 
     say(f"top {k} by importance")
-    told = {
+    params = {
         "n_estimators": 10 if options.quick else 200,
         "max_depth": 4,
         "num_leaves": 15,
@@ -115,9 +115,9 @@ def _top(parts: Parts, k: int, options: Options) -> Result:
         "verbosity": -1,
     }
     start = perf_counter()
-    first = lgb.LGBMClassifier(**told).fit(parts.X, parts.y)
+    first = lgb.LGBMClassifier(**params).fit(parts.X, parts.y)
     chosen = np.argsort(-first.feature_importances_, kind="stable")[:k]
-    again = lgb.LGBMClassifier(**told).fit(parts.X[:, chosen], parts.y)
+    again = lgb.LGBMClassifier(**params).fit(parts.X[:, chosen], parts.y)
     seconds = perf_counter() - start
     shares = again.predict_proba(parts.X_test[:, chosen])[:, 1]
     rmse = float(np.sqrt(np.mean((shares - parts.y_test) ** 2)))

@@ -189,8 +189,8 @@ def _boundary(rows: Any, features: Any, success: Any) -> str:
         return "Half of the repeats succeed from the fewest rows on, but for a column at the most."
     d, n = np.array(points).T
     slope = float(np.polyfit(np.log(d), np.log(n), 1)[0])
-    told = ", ".join(f"{rows_:,.0f} at {int(d_)}" for d_, rows_ in points)
-    return f"Rows for half of the repeats: {told} features; they grow as d^{slope:.2f}."
+    result = ", ".join(f"{rows_:,.0f} at {int(d_)}" for d_, rows_ in points)
+    return f"Rows for half of the repeats: {result} features; they grow as d^{slope:.2f}."
 
 
 def _picture(rows: Any, features: Any, grids: Any) -> None:

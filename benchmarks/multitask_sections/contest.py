@@ -1,11 +1,11 @@
-"""Several ways to learn several tasks, told alike and judged on the same rows.
+"""Several ways to learn several tasks, with the same parameters and the same test rows.
 
 The protocol. A split gives half of each task's rows, class by class, to training, and the other
-half to judging; nobody is told anything of these. Splits have the numbers 3000, 3001 ...: all that
-is behind the defaults (penalties, task-split penalties, the rule that keeps one of the ways) was
-chosen on splits and made problems with numbers below 2000. Of the scores of a split, the mean over
-tasks counts, and that by rows; over splits, their mean. Aimed at is a mean no lower than that of
-the better of the other two, whichever that is.
+half to testing; no method sees these. Splits have the numbers 3000, 3001 ...: all that
+is behind the defaults (penalties, task-split penalties, the rule that keeps one of the variants)
+was chosen on splits and synthetic problems with numbers below 2000. Of the scores of a split, the
+mean over tasks counts, and that by rows; over splits, their mean. Aimed at is a mean no lower than
+that of the better of the other two, whichever that is.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def halves(tasks: Tasks, seed: int) -> tuple[Any, Any]:
     return np.flatnonzero(train), np.flatnonzero(~train)
 
 
-def told(options: Options) -> dict[str, Any]:
-    """What all are told: a falling grid of penalties, judged on a fifth of the training rows."""
+def params(options: Options) -> dict[str, Any]:
+    """For all: a falling grid of penalties, scored on a fifth of the training rows."""
     return {
         "cv": 1,
         "cut": "best",
@@ -94,7 +94,7 @@ def told(options: Options) -> dict[str, Any]:
 
 def together(tasks: Tasks, train: Any, test: Any, options: Options, **more: Any) -> Entry:
     cls = MultitaskAGBMClassifier if tasks.is_classes else MultitaskAGBMRegressor
-    model = cls(**told(options) | more)
+    model = cls(**params(options) | more)
     start = perf_counter()
     model.fit(tasks.X[train], tasks.y[train], task=tasks.task[train])
     seconds = perf_counter() - start
@@ -118,7 +118,7 @@ def alone(tasks: Tasks, train: Any, test: Any, options: Options) -> Entry:
     start = perf_counter()
     for key in np.unique(tasks.task):
         rows, asked = train[tasks.task[train] == key], tasks.task[test] == key
-        model = cls(**told(options)).fit(tasks.X[rows], tasks.y[rows])
+        model = cls(**params(options)).fit(tasks.X[rows], tasks.y[rows])
         X = tasks.X[test][asked]
         predicted[asked] = model.predict_proba(X)[:, 1] if tasks.is_classes else model.predict(X)
         used |= model.support_
@@ -130,7 +130,7 @@ def as_column(tasks: Tasks, train: Any, test: Any, options: Options) -> Entry:
     cls = AGBMClassifier if tasks.is_classes else AGBMRegressor
     frame = pd.DataFrame(tasks.X).add_prefix("x")
     frame["task"] = pd.Categorical(tasks.task)
-    model = cls(**told(options))
+    model = cls(**params(options))
     start = perf_counter()
     model.fit(frame.iloc[train], tasks.y[train])
     seconds = perf_counter() - start

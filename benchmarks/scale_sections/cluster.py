@@ -64,7 +64,7 @@ def run(options: Options) -> Section:
         f"{n_rows:,} x {n_features}, {n_rounds} trees of depth 4, A-GBM at a penalty of 0.0005: "
         f"one process of {N_THREADS} threads, and {N_THREADS} workers of one thread."
     )
-    told = {"max_iter": n_rounds, "n_jobs": N_THREADS, "penalty": 0.0005, "random_state": 0}
+    params = {"max_iter": n_rounds, "n_jobs": N_THREADS, "penalty": 0.0005, "random_state": 0}
     with (
         LocalCluster(
             n_workers=N_THREADS, threads_per_worker=1, processes=True, dashboard_address=None
@@ -74,11 +74,11 @@ def run(options: Options) -> Section:
         there = open_table(stored.folder, executor=DaskExecutor(client))
         home, away = [], []
         for _ in range(options.repeats + 1):  # the first loads what is compiled
-            home.append(_seconds(told, open_table(stored.folder)))
-            away.append(_seconds(told, there))
+            home.append(_seconds(params, open_table(stored.folder)))
+            away.append(_seconds(params, there))
         ratio = min(away[1:]) / min(home[1:])
         section.add(table(["", "s"], [["one process", min(home[1:])], ["dask", min(away[1:])]]))
-        section.add(_travels(told, there, n_rounds))
+        section.add(_travels(params, there, n_rounds))
     section.aim("dask over one process", ratio, 1.5)
     return section
 
@@ -91,13 +91,13 @@ def _table(n_rows: int, n_features: int) -> Any:
     return open_table(X, y.astype(np.int64))
 
 
-def _seconds(told: dict[str, Any], stored: Any) -> float:
+def _seconds(params: dict[str, Any], stored: Any) -> float:
     start = time.perf_counter()
-    AGBMClassifier(early_stopping=False, **told).fit(stored)
+    AGBMClassifier(early_stopping=False, **params).fit(stored)
     return time.perf_counter() - start
 
 
-def _travels(told: dict[str, Any], there: Any, n_rounds: int) -> str:
+def _travels(params: dict[str, Any], there: Any, n_rounds: int) -> str:
     """Bytes of a tree: with drafts and bounds, with drafts alone, and with a full search."""
     rows = []
     plain_bounds, worth = lazy.LazySearch.still_open, lazy.LazySearch.is_worth_it
@@ -112,7 +112,7 @@ def _travels(told: dict[str, Any], there: Any, n_rounds: int) -> str:
     for name, (is_open, is_worth_it) in ways.items():
         lazy.LazySearch.still_open, lazy.LazySearch.is_worth_it = is_open, is_worth_it
         with counted() as traffic:
-            _seconds(told, there)
+            _seconds(params, there)
         rows.append(
             [
                 name,

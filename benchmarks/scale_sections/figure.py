@@ -12,17 +12,17 @@ COLOURS = ("#0b5394", "#6fa8dc", "#38761d")
 
 
 def draw(fits: Sequence[Any], who: Mapping[str, str]) -> None:
-    """The path of GBFS at each price as a line, fits of LightGBM as points."""
+    """The path of GBFS at each penalty as a line, fits of LightGBM as points."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-    lines = {fit.price: fit for fit in fits if fit.who == "memory"}
-    for colour, (price, fit) in zip(COLOURS, lines.items(), strict=False):
+    lines = {fit.penalty: fit for fit in fits if fit.who == "memory"}
+    for colour, (penalty, fit) in zip(COLOURS, lines.items(), strict=False):
         sizes, errors = zip(*fit.found["curve"], strict=True)
-        label = f"{who['memory']}, price {price:g}"
+        label = f"{who['memory']}, penalty {penalty:g}"
         axis.plot(sizes, [100 * e for e in errors], ".-", color=colour, label=label, lw=1.4)
     points = [fit.found["curve"][-1] for fit in fits if fit.who == "lightgbm"]
     sizes, errors = zip(*points, strict=True)

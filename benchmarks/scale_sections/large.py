@@ -1,15 +1,15 @@
-"""The paper's large case: GBFS in memory and from a store, beside LightGBM with prices.
+"""The paper's large case: GBFS in memory and from a store, beside LightGBM with penalties.
 
 What is compared is fixed before anything is run:
 
-1. GBFS in memory at ``PRICE``: so many features.
-2. The price at which LightGBM keeps as many is searched on ``SAMPLE_ROWS`` rows, off the clock, for
-   at most ``TUNING`` seconds.
-3. LightGBM on all rows at that price, for at most ``RIVAL`` seconds.
-4. GBFS from Parquet at ``PRICE``.
-5. While there is time: LightGBM once more, at a price that is put right by what the first run kept,
-   or at the same one if that was right; GBFS in memory again, of which the quicker run counts; GBFS
-   at the other prices, for the picture alone.
+1. GBFS in memory at ``PENALTY``: so many features.
+2. The penalty at which LightGBM keeps as many is searched on ``SAMPLE_ROWS`` rows, off the clock,
+   for at most ``TUNING`` seconds.
+3. LightGBM on all rows at that penalty, for at most ``RIVAL`` seconds.
+4. GBFS from Parquet at ``PENALTY``.
+5. While there is time: LightGBM once more, at a penalty corrected by what the first run kept, or
+   at the same one if that was right; GBFS in memory again, of which the quicker run counts; GBFS
+   at the other penalties, for the picture alone.
 
 Of LightGBM the run that is nearest in features is compared, the quicker of two that are as near.
 Seconds are those of a tree: a contestant that was stopped has fewer, and its first ones are taken
@@ -36,10 +36,10 @@ from secateur.data.memory import resolve_limit
 
 LIMIT = "1.5GB"
 SMALL_LIMIT = "800MB"
-PRICE = 2_000.0
+PENALTY = 2_000.0
 """Of a feature for GBFS, in units of its loss: the one that is compared."""
 
-MORE_PRICES = (50_000.0, 20.0)
+MORE_PENALTIES = (50_000.0, 20.0)
 """Further ones for the picture: dear and cheap."""
 
 SAMPLE_ROWS = 50_000
@@ -51,7 +51,7 @@ MOST_SECONDS = 25 * 60
 WHO = {
     "memory": "GBFS, in memory",
     "store": "GBFS, from Parquet",
-    "lightgbm": "LightGBM with prices, in memory",
+    "lightgbm": "LightGBM with penalties, in memory",
 }
 
 
@@ -60,7 +60,7 @@ class Fit:
     """One fit of one contestant, and what its process found."""
 
     who: str
-    price: float
+    penalty: float
     found: dict[str, Any]
 
     @property
@@ -82,9 +82,9 @@ class Fit:
 
     def row(self) -> list[Any]:
         error = 100 * self.found["curve"][-1][1]
-        told = [WHO[self.who], f"{self.price:g}", self.n_trees, self.n_features, error]
+        result = [WHO[self.who], f"{self.penalty:g}", self.n_trees, self.n_features, error]
         seconds = [self.found["training"], self.found["total"], 1e3 * self.training]
-        return [*told, *seconds, self.peak]
+        return [*result, *seconds, self.peak]
 
 
 @dataclass(slots=True)
@@ -96,26 +96,26 @@ class Benchmark:
     limit: str
     fits: list[Fit] = field(default_factory=list)
 
-    def fit(self, who: str, price: float) -> Fit:
-        """Run a contestant; prices are those of the full size: fewer rows, smaller prices."""
-        say(f"{WHO[who]} at {price:g}")
-        own = price * self.files.n_rows / kdd.N_ROWS
+    def fit(self, who: str, penalty: float) -> Fit:
+        """Run a contestant; penalties are those of the full size: fewer rows, smaller penalties."""
+        say(f"{WHO[who]} at {penalty:g}")
+        own = penalty * self.files.n_rows / kdd.N_ROWS
         limit = RIVAL if who == "lightgbm" else self.limit
         found = spawn("scale_fit", who, self.files.folder, self.n_rounds, own, limit)
-        self.fits.append(Fit(who, price, found))
+        self.fits.append(Fit(who, penalty, found))
         return self.fits[-1]
 
     def tuned(self, wanted: int) -> dict[str, Any]:
-        """The price at which LightGBM keeps as many features, by a sample; not timed."""
-        say(f"the price at which LightGBM keeps {wanted} features")
+        """The penalty at which LightGBM keeps as many features, by a sample; not timed."""
+        say(f"the penalty at which LightGBM keeps {wanted} features")
         folder = self.files.folder
         found = spawn("scale_tune", folder, self.n_rounds, wanted, SAMPLE_ROWS, TUNING)
         scale = kdd.N_ROWS / self.files.n_rows
-        tried = [(price * scale, n) for price, n in found["tried"]]
-        return {**found, "price": found["price"] * scale, "tried": tried}
+        tried = [(penalty * scale, n) for penalty, n in found["tried"]]
+        return {**found, "penalty": found["penalty"] * scale, "tried": tried}
 
-    def of(self, who: str, price: float | None = None) -> list[Fit]:
-        return [f for f in self.fits if f.who == who and price in {None, f.price}]
+    def of(self, who: str, penalty: float | None = None) -> list[Fit]:
+        return [f for f in self.fits if f.who == who and penalty in {None, f.penalty}]
 
 
 def run(options: Options) -> Section:
@@ -145,18 +145,18 @@ def run(options: Options) -> Section:
 
 def _compare(benchmark: Benchmark) -> dict[str, Any]:
     """What the targets are about."""
-    wanted = benchmark.fit("memory", PRICE).n_features
+    wanted = benchmark.fit("memory", PENALTY).n_features
     tuned = benchmark.tuned(wanted)
-    benchmark.fit("lightgbm", tuned["price"])
-    benchmark.fit("store", PRICE)
+    benchmark.fit("lightgbm", tuned["penalty"])
+    benchmark.fit("store", PENALTY)
     return tuned
 
 
 def _put_right(tuned: dict[str, Any], wanted: int, got: int) -> float:
-    """The price that gave, on the sample, as many features too few as the first gave too many."""
+    """The penalty that gave, on the sample, as many features too few as the first gave too many."""
     if got == wanted:
-        return float(tuned["price"])
-    sampled = dict(tuned["tried"])[tuned["price"]]
+        return float(tuned["penalty"])
+    sampled = dict(tuned["tried"])[tuned["penalty"]]
     aim = max(1, sampled + wanted - got)
     return float(min(tuned["tried"], key=lambda pair: abs(pair[1] - aim))[0])
 
@@ -165,28 +165,28 @@ def _go_on(benchmark: Benchmark, tuned: dict[str, Any], until: float) -> None:
     """Further fits, while there is time for them."""
     ours, theirs = benchmark.of("memory")[0], benchmark.of("lightgbm")[0]
     again = _put_right(tuned, ours.n_features, theirs.n_features)
-    for who, price in (("lightgbm", again), *(("memory", p) for p in (PRICE, *MORE_PRICES))):
+    for who, penalty in (("lightgbm", again), *(("memory", p) for p in (PENALTY, *MORE_PENALTIES))):
         needed = (theirs if who == "lightgbm" else ours).found["wall"]
         if time.perf_counter() + needed > until:
-            say(f"no time for {WHO[who]} at {price:g}")
+            say(f"no time for {WHO[who]} at {penalty:g}")
         else:
-            benchmark.fit(who, price)
+            benchmark.fit(who, penalty)
 
 
 def _report(section: Section, benchmark: Benchmark) -> None:
-    header = ["", "price", "trees", "features", "test error, %", "training, s", "in all, s"]
+    header = ["", "penalty", "trees", "features", "test error, %", "training, s", "in all, s"]
     header += ["ms a tree", "peak, GB"]
     section.add(table(header, [fit.row() for fit in benchmark.fits]))
-    ours = min(benchmark.of("memory", PRICE), key=lambda fit: fit.training)
+    ours = min(benchmark.of("memory", PENALTY), key=lambda fit: fit.training)
     stored = benchmark.of("store")[0]
-    section.add("Test error by features at that price: " + _curve(ours.found["curve"]))
+    section.add("Test error by features at that penalty: " + _curve(ours.found["curve"]))
     same = stored.found["curve"] == ours.found["curve"]
     section.add(f"The store gives the same path and the same errors: {'yes' if same else 'NO'}.")
     rivals = benchmark.of("lightgbm")
     theirs = min(rivals, key=lambda f: (abs(f.n_features - ours.n_features), f.training))
     section.add(f"Compared: {ours.n_features} features, and {theirs.n_features} of LightGBM.")
     section.aim(
-        "a tree, GBFS over LightGBM with prices, in memory", ours.training / theirs.training, 0.4
+        "a tree, GBFS over LightGBM with penalties, in memory", ours.training / theirs.training, 0.4
     )
     section.aim("a tree, store over memory", stored.training / ours.training, 1.3)
     section.aim("peak of the store, GB", stored.peak, resolve_limit(benchmark.limit) / 1e9)
@@ -194,9 +194,9 @@ def _report(section: Section, benchmark: Benchmark) -> None:
 
 def _curve(curve: list[list[float]]) -> str:
     """A few points of a path: the best error at so many features or fewer."""
-    told, best = [], 1.0
+    result, best = [], 1.0
     for n_features, error in curve:
         if error < best:
             best = error
-            told.append(f"{n_features:g}: {100 * error:.2f} %")
-    return "; ".join(told[-12:]) + "."
+            result.append(f"{n_features:g}: {100 * error:.2f} %")
+    return "; ".join(result[-12:]) + "."

@@ -159,8 +159,8 @@ def _seconds(stored: Any, n_rounds: int) -> float:
 
 
 def _fitted(stored: Any, n_rounds: int) -> Any:
-    told = {"penalty": 0.001, "max_iter": n_rounds, "max_depth": DEPTH, "random_state": 0}
-    return AGBMClassifier(early_stopping=False, **told).fit(stored)
+    params = {"penalty": 0.001, "max_iter": n_rounds, "max_depth": DEPTH, "random_state": 0}
+    return AGBMClassifier(early_stopping=False, **params).fit(stored)
 
 
 # ---- the model --------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ def _forecast(constants: list[float], trips: float) -> str:
         # A host that adds up others gets the answers of all of them through its line.
         travel = FAN_IN * levels * point.told_bytes / BANDWIDTH
         waiting = constants[0] + trips * levels * LATENCY
-        told = [f"{n_rows:,} x {features:,}", workers, work, travel, waiting]
-        rows.append([*told, work + travel + waiting])
+        params = [f"{n_rows:,} x {features:,}", workers, work, travel, waiting]
+        rows.append([*params, work + travel + waiting])
     header = ["size", "workers", "computing, s", "travel, s", "waiting, s", "a tree, s"]
     return (
         f"A forecast, not a measurement, with 50 features in use: {CORES} cores a worker that "

@@ -77,11 +77,11 @@ TASKS = ("--method", "multitask", "--task-column", "colour", "--set", "common_tr
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [(), TASKS])
 def test_workers_choose_what_one_process_chooses(run, table, tmp_path, method):
-    told = ("select", table, "-y", "y", *method, *QUICK)
-    done = run(*told, "--out", "two", "--workers", 2)
+    result = ("select", table, "-y", "y", *method, *QUICK)
+    done = run(*result, "--out", "two", "--workers", 2)
     assert done.code == 0, done.err
     assert "Computing on 2 workers." in done.err
-    done = run(*told, "--out", "one", "--memory-limit", "100MB")
+    done = run(*result, "--out", "one", "--memory-limit", "100MB")
     assert done.code == 0, done.err
     assert chosen(tmp_path / "one") == chosen(tmp_path / "two")
 

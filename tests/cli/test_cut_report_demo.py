@@ -111,9 +111,9 @@ def test_a_path_of_an_older_version_is_shown_as_its_selection_says(run, results,
     text = json.loads((results / "path.json").read_text())
     del text["cut"]
     (results / "path.json").write_text(json.dumps(text))
-    told = json.loads((results / "selection.json").read_text())
-    told["sentence"] = "Chosen long ago."
-    (results / "selection.json").write_text(json.dumps(told))
+    result = json.loads((results / "selection.json").read_text())
+    result["sentence"] = "Chosen long ago."
+    (results / "selection.json").write_text(json.dumps(result))
     assert run("report", results, "-o", "page.html").code == 0
     assert "Chosen long ago." in (tmp_path / "page.html").read_text()
 

@@ -54,15 +54,15 @@ def test_a_cache_is_used_again(run, table, tmp_path, monkeypatch):
     from secateur.storage import open_table as opening
 
     cache = tmp_path / "tables"
-    told = ("select", table, "-y", "y", "--cache", cache, *TINY, *QUICK)
-    assert run(*told, "--out", "one").code == 0
+    result = ("select", table, "-y", "y", "--cache", cache, *TINY, *QUICK)
+    assert run(*result, "--out", "one").code == 0
     assert len(list(cache.iterdir())) == 1
 
     def fail(*_, **__):
         raise AssertionError
 
     monkeypatch.setattr(opening, "survey", fail)
-    assert run(*told, "--out", "two").code == 0
+    assert run(*result, "--out", "two").code == 0
 
 
 def test_held_out_rows_are_a_sample_and_that_is_said(run, table, tmp_path, monkeypatch):
@@ -112,9 +112,9 @@ def test_what_needs_memory_is_refused_before_any_work(run, table, tmp_path, opti
 @pytest.mark.parametrize("method", ["grafting", "fg"])
 def test_methods_of_numbers_read_them_from_disk(run, table, tmp_path, method):
     """Categories become columns of 0 and 1; scores come from rows that took no part."""
-    told = ("select", table, "-y", "y", "--method", method, "--cv", "2", "--test", table)
-    told += ("--max-features", "3")
-    done = run(*told, "--out", "r", "--json", *TINY)
+    result = ("select", table, "-y", "y", "--method", method, "--cv", "2", "--test", table)
+    result += ("--max-features", "3")
+    done = run(*result, "--out", "r", "--json", *TINY)
     assert done.code == 0, done.err
     assert "block by block" in done.err
     document = done.document
@@ -128,7 +128,7 @@ def test_methods_of_numbers_read_them_from_disk(run, table, tmp_path, method):
     assert any(name.startswith("colour=") for name in path.feature_names)
     assert sorted(file.name for file in (tmp_path / "r").iterdir()) == RESULTS
     if method == "grafting":  # bins have no part in it: all is as it is in memory
-        assert run(*told, "--out", "m", "--json").document["score"]["mean"] == pytest.approx(
+        assert run(*result, "--out", "m", "--json").document["score"]["mean"] == pytest.approx(
             document["score"]["mean"], rel=1e-4
         )
 

@@ -18,10 +18,10 @@ def write(file, *, numbers=False, n_rows=240, seed=0):
     X = rng.normal(size=(n_rows, 4)).round(4)
     site = np.where(np.arange(n_rows) % 2, "north", "south")
     y = 2 * X[:, 0] + np.where(site == "north", X[:, 1], X[:, 2])
-    told = y.round(4) if numbers else np.where(y > 0, "yes", "no")
+    result = y.round(4) if numbers else np.where(y > 0, "yes", "no")
     lines = ["a,b,c,d,site,y"]
     lines += [
-        ",".join([*map(str, row), s, str(t)]) for row, s, t in zip(X, site, told, strict=True)
+        ",".join([*map(str, row), s, str(t)]) for row, s, t in zip(X, site, result, strict=True)
     ]
     file.write_text("\n".join(lines) + "\n")
     return file
@@ -85,8 +85,8 @@ def test_a_table_on_disk_gives_what_memory_gives(run, tmp_path, numbers, ways):
     X = rng.integers(0, 4, size=(300, 4))
     number = rng.permutation(np.arange(300) % 3) + 7
     y = X[:, 0] + np.where(number == 7, X[:, 1], X[:, 2]) + 0.3 * rng.normal(size=300)
-    told = y.round(3) if numbers else np.where(y > y.mean(), "yes", "no")
-    rows = [[*row, n, t] for row, n, t in zip(X, number, told, strict=True)]
+    result = y.round(3) if numbers else np.where(y > y.mean(), "yes", "no")
+    rows = [[*row, n, t] for row, n, t in zip(X, number, result, strict=True)]
     file, more = tmp_path / "t.csv", tmp_path / "more.csv"
     for name, some in ((file, rows[:240]), (more, rows[240:])):
         name.write_text("\n".join(["a,b,c,d,site,y", *(",".join(map(str, r)) for r in some)]))
@@ -95,8 +95,8 @@ def test_a_table_on_disk_gives_what_memory_gives(run, tmp_path, numbers, ways):
     asked += () if ways == "auto" else FEW[-2:]
     found = []
     for out, limit in (("memory", ()), ("disk", ("--memory-limit", "100MB"))):
-        told = ("select", file, "-y", "y", "--method", "multitask", "--task-column", "site")
-        done = run(*told, "-o", out, *asked, *limit)
+        result = ("select", file, "-y", "y", "--method", "multitask", "--task-column", "site")
+        done = run(*result, "-o", out, *asked, *limit)
         assert done.code == 0, done.err
         assert ("block by block" in done.err) == bool(limit)
         document = json.loads((tmp_path / out / "selection.json").read_text())
@@ -162,10 +162,10 @@ def test_every_method_is_named_in_the_help(run):
     from secateur.cli.methods import TARGET_TYPES
     from secateur.model_selection.methods import selector_classes
 
-    told = " ".join(run("select", "--help").out.split())
+    result = " ".join(run("select", "--help").out.split())
     for task in TARGET_TYPES:
         for name in selector_classes(task):
-            assert f" {name}" in told
+            assert f" {name}" in result
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Forward selection with rankers and evaluators that say what they are told to."""
+"""Forward selection with rankers and evaluators with fixed answers."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def estimator(kind, **params):
 
 
 def value_of(kind, selector, X, y, W, **penalty):
-    """Eq. 7 at the coefficients of a selector, told in the user's units."""
+    """Eq. 7 at the coefficients of a selector, in the user's units."""
     Z = twin.standardised(X, W)
     spread = np.sqrt(W @ (X - W @ X) ** 2)
     coef = np.atleast_2d(selector.coef_).T * spread[:, None]
@@ -179,9 +179,11 @@ def test_l0_is_often_the_best_subset(capsys):
         assert excess > -1e-6
         n_best += excess < 1e-6
         worst = max(worst, excess)
-    told = f" greedy L0 was the best subset in {n_best} of {n_problems}, at worst {worst:.1%} off "
+    result = (
+        f" greedy L0 was the best subset in {n_best} of {n_problems}, at worst {worst:.1%} off "
+    )
     with capsys.disabled():
-        print(told, end="")  # noqa: T201
+        print(result, end="")  # noqa: T201
     assert n_best >= 15
     assert worst < 0.1
 

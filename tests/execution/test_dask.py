@@ -1,4 +1,4 @@
-"""Fits on real worker processes: the same bits, and faults that are survived or told of."""
+"""Fits on real worker processes: the same bits, and faults that are survived or reported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SLOW = pytest.mark.slow
 
 @pytest.mark.parametrize(
     ("n_workers", "fan_in"),
-    [(2, 8), *(pytest.param(*told, marks=SLOW) for told in [(1, 8), (4, 8), (4, 2)])],
+    [(2, 8), *(pytest.param(*params, marks=SLOW) for params in [(1, 8), (4, 8), (4, 2)])],
 )
 def test_any_number_of_workers_gives_the_same_bits(
     client, folder, rows, at_home, n_workers, fan_in
@@ -70,12 +70,12 @@ def test_folds_classes_samples_and_group_tests(client, tmp_path, rows, monkeypat
     labels = np.digitize(y, [-1.0, 1.0])
     executor = secateur.DaskExecutor(client)
     table = secateur.open_table(X, labels, cache=tmp_path, executor=executor)
-    told = {"max_iter": 4, "random_state": 0, "subsample": 0.8}
-    grid = secateur.AGBMClassifier(penalty=[0.01, 0.002], cv=2, **told)
+    params = {"max_iter": 4, "random_state": 0, "subsample": 0.8}
+    grid = secateur.AGBMClassifier(penalty=[0.01, 0.002], cv=2, **params)
     assert_same_selector(
         grid.fit(X, labels), secateur.AGBMClassifier(**grid.get_params()).fit(table)
     )
-    groups = secateur.GTGBMClassifier(penalty=0.002, expected_features=2, leaf_size=4, **told)
+    groups = secateur.GTGBMClassifier(penalty=0.002, expected_features=2, leaf_size=4, **params)
     one = groups.fit(X, labels)
     assert_same_selector(one, secateur.GTGBMClassifier(**groups.get_params()).fit(table))
 
@@ -86,11 +86,11 @@ def test_several_tasks(client, tmp_path, rows):
     X, y = rows
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
     both = frame.assign(y=y, z=np.where(y > 2, np.nan, np.nan_to_num(X[:, 2]) - y / 2))
-    told = {"group_penalty": 0.002, "max_iter": 3, "random_state": 0}
+    params = {"group_penalty": 0.002, "max_iter": 3, "random_state": 0}
     executor = secateur.DaskExecutor(client, workers=addresses(client)[:2])
     table = secateur.open_table(both, ["y", "z"], cache=tmp_path, executor=executor)
-    one = secateur.MultitaskAGBMRegressor(**told).fit(frame, both[["y", "z"]])
-    assert_same_selector(one, secateur.MultitaskAGBMRegressor(**told).fit(table))
+    one = secateur.MultitaskAGBMRegressor(**params).fit(frame, both[["y", "z"]])
+    assert_same_selector(one, secateur.MultitaskAGBMRegressor(**params).fit(table))
 
 
 @pytest.fixture(scope="module")
@@ -154,12 +154,12 @@ def test_the_ways_of_several_tasks_and_group_tests(client, tmp_path, monkeypatch
     away = secateur.open_table(home.folder, executor=executor)
     groups = {"search": "group_testing", "expected_features": 3, "leaf_size": 4, "group_size": 16}
     more = {"max_iter": 3, "random_state": 0, "subsample": 0.8}
-    for told in (
+    for params in (
         {"cv": 1, "max_depth": 2},
         {"group_penalty": 0.005, "common_trees": True, **groups},
     ):
-        one = secateur.MultitaskAGBMClassifier(**told, **more).fit(home)
-        assert_same_selector(one, secateur.MultitaskAGBMClassifier(**told, **more).fit(away))
+        one = secateur.MultitaskAGBMClassifier(**params, **more).fit(home)
+        assert_same_selector(one, secateur.MultitaskAGBMClassifier(**params, **more).fit(away))
 
 
 class _At:

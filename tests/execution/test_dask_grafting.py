@@ -68,17 +68,17 @@ def test_any_number_of_workers_gives_the_same_bits(client, rows, with_one, n_wor
 
 
 @SLOW
-@pytest.mark.parametrize("told", [{"model": "mlp", "max_iter": 4}, {"l0": 0.01, "l1": 0.01}, {}])
-def test_classes_networks_prices_and_sparse_tables(client, rows, told):
+@pytest.mark.parametrize("params", [{"model": "mlp", "max_iter": 4}, {"l0": 0.01, "l1": 0.01}, {}])
+def test_classes_networks_prices_and_sparse_tables(client, rows, params):
     client.wait_for_workers(4)
     X, y = np.nan_to_num(rows[0]), np.digitize(rows[1], [-2.0, 2.0])
-    X = sp.csr_matrix(np.where(np.abs(X) > 2.0, X, 0.0)) if not told else X
+    X = sp.csr_matrix(np.where(np.abs(X) > 2.0, X, 0.0)) if not params else X
     one, many = (
-        GraftingClassifier(executor=DaskExecutor(client, workers=some), **told, **TOLD).fit(X, y)
+        GraftingClassifier(executor=DaskExecutor(client, workers=some), **params, **TOLD).fit(X, y)
         for some in (addresses(client)[:1], addresses(client))
     )
     assert steps_of(one) == steps_of(many)
-    at_home = GraftingClassifier(**told, **TOLD).fit(X, y)
+    at_home = GraftingClassifier(**params, **TOLD).fit(X, y)
     np.testing.assert_array_equal(many.support_, at_home.support_)
 
 
@@ -127,8 +127,8 @@ def test_dask_collections_are_fitted_where_the_client_is(client, rows):
     assert named.feature_names_in_.tolist() == [f"x{j}" for j in range(20)]
     np.testing.assert_array_equal(named.support_, at_home.support_)
     executor = DaskExecutor(client, workers=addresses(client)[:2])
-    told = GraftingRegressor(executor=executor, **TOLD).fit(*lazy)
-    assert steps_of(told) == steps_of(found)
+    params = GraftingRegressor(executor=executor, **TOLD).fit(*lazy)
+    assert steps_of(params) == steps_of(found)
 
 
 def test_dask_collections_without_a_cluster(rows):

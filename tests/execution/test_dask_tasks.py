@@ -75,7 +75,7 @@ def test_a_race_on_a_cluster_is_the_race_at_home(client, n_workers):
     at_home = compare(X, y, METHODS, **RACE)
     seen = []
     found = compare(
-        X, y, METHODS, executor=executor, on_trial=lambda *told: seen.append(told), **RACE
+        X, y, METHODS, executor=executor, on_trial=lambda *params: seen.append(params), **RACE
     )
     assert told_of(found) == told_of(at_home)
     assert [trial.status for trial in found.trials_of("fails")] == [TrialStatus.FAILED] * 2
@@ -137,7 +137,9 @@ def test_an_interrupted_race_goes_on_from_its_file(client, tmp_path):
         compare(X, y, METHODS, executor=executor, resume=file, on_trial=interrupt, **RACE)
     assert len(Comparison.load(file).trials) == 3
     seen = []
-    found = compare(X, y, METHODS, resume=file, on_trial=lambda *told: seen.append(told[1]), **RACE)
+    found = compare(
+        X, y, METHODS, resume=file, on_trial=lambda *params: seen.append(params[1]), **RACE
+    )
     # those that failed are tried again
     assert len(seen) >= 5
     assert seen[-1] == 8
@@ -219,10 +221,10 @@ EVALUATORS = ["nearest", "knn", "trees", DecisionTreeClassifier(max_depth=3)]
 )
 def test_candidates_tried_on_a_cluster_have_the_same_scores(client, evaluator, n_workers):
     X, y, _ = problem(200, 12)
-    told = {"evaluator": evaluator, "n_candidates": 7, "random_state": 0}
+    params = {"evaluator": evaluator, "n_candidates": 7, "random_state": 0}
     executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
-    at_home = FeatBoostClassifier(**told).fit(X, y)
-    assert_same_steps(at_home, FeatBoostClassifier(executor=executor, **told).fit(X, y))
+    at_home = FeatBoostClassifier(**params).fit(X, y)
+    assert_same_steps(at_home, FeatBoostClassifier(executor=executor, **params).fit(X, y))
 
 
 @SLOW
@@ -230,15 +232,15 @@ def test_candidates_tried_on_a_cluster_have_the_same_scores(client, evaluator, n
 def test_candidates_for_numbers(client, cls):
     X, _, y = problem(200, 12)
     executor = DaskExecutor(client)
-    told = {"evaluator": "trees", "random_state": 0, "keep": ["c2"], "costs": 2.0}
-    assert_same_steps(cls(**told).fit(X, y), cls(executor=executor, **told).fit(X, y))
+    params = {"evaluator": "trees", "random_state": 0, "keep": ["c2"], "costs": 2.0}
+    assert_same_steps(cls(**params).fit(X, y), cls(executor=executor, **params).fit(X, y))
 
 
 @SLOW
 def test_a_worker_killed_between_rounds_costs_nothing_but_time(client):
     X, y, _ = problem(200, 12)
-    told = {"n_candidates": 8, "random_state": 0, "max_features": 5}
-    at_home = FeatBoostClassifier(**told).fit(X, y)
+    params = {"n_candidates": 8, "random_state": 0, "max_features": 5}
+    at_home = FeatBoostClassifier(**params).fit(X, y)
     victims = []
     executor = DaskExecutor(client)
     plain = executor.map
@@ -249,7 +251,7 @@ def test_a_worker_killed_between_rounds_costs_nothing_but_time(client):
         return plain(*given)
 
     executor.map = deadly
-    assert_same_steps(at_home, FeatBoostClassifier(executor=executor, **told).fit(X, y))
+    assert_same_steps(at_home, FeatBoostClassifier(executor=executor, **params).fit(X, y))
     assert len(victims) == 1
 
 
@@ -282,11 +284,11 @@ def test_a_validator_of_a_notebook_travels(client):
 
 def test_batches_of_an_update_are_shared_by_the_workers(client):
     X, y, _ = problem(400, 12)
-    told = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0}
-    at_home = secateur.FeatureGradientsSelector(max_epochs=3, **told).fit(X, y)
+    params = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0}
+    at_home = secateur.FeatureGradientsSelector(max_epochs=3, **params).fit(X, y)
     for n_workers in (1, 2):
         executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
-        selector = secateur.FeatureGradientsSelector(max_epochs=3, executor=executor, **told)
+        selector = secateur.FeatureGradientsSelector(max_epochs=3, executor=executor, **params)
         np.testing.assert_array_equal(selector.fit(X, y).scores_, at_home.scores_)
     with pytest.raises(ParameterError, match="'accumulate' must be at least 2"):
         selector.set_params(accumulate=1).fit(X, y)
@@ -297,8 +299,8 @@ def test_batches_of_an_update_are_shared_by_the_workers(client):
 @SLOW
 def test_a_worker_killed_between_updates_is_survived(client, monkeypatch):
     X, y, _ = problem(400, 12)
-    told = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0, "max_epochs": 9}
-    at_home = secateur.FeatureGradientsSelector(**told).fit(X, y)
+    params = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0, "max_epochs": 9}
+    at_home = secateur.FeatureGradientsSelector(**params).fit(X, y)
     victims, plain = [], DistributedGradients.gradients
 
     def deadly(*given):
@@ -306,7 +308,7 @@ def test_a_worker_killed_between_updates_is_survived(client, monkeypatch):
         return plain(*given)
 
     monkeypatch.setattr(DistributedGradients, "gradients", deadly)
-    found = secateur.FeatureGradientsSelector(executor=DaskExecutor(client), **told).fit(X, y)
+    found = secateur.FeatureGradientsSelector(executor=DaskExecutor(client), **params).fit(X, y)
     assert len(victims) > 8
     assert victims[5] not in addresses(client)
     np.testing.assert_array_equal(found.scores_, at_home.scores_)
@@ -316,14 +318,14 @@ def test_a_worker_killed_between_updates_is_survived(client, monkeypatch):
 def test_batches_of_sparse_rows_give_the_same_bits_for_any_number_of_workers(client):
     X, y, _ = problem(400, 30)
     X = csr_matrix(np.where(np.abs(X) > 1.0, X, 0.0))
-    told = {"n_features": 3, "batch_size": 50, "accumulate": 4, "random_state": 0}
+    params = {"n_features": 3, "batch_size": 50, "accumulate": 4, "random_state": 0}
     found = [
         secateur.FeatureGradientsSelector(
-            max_epochs=3, executor=DaskExecutor(client, workers=addresses(client)[:n]), **told
+            max_epochs=3, executor=DaskExecutor(client, workers=addresses(client)[:n]), **params
         ).fit(X, y)
         for n in (1, 2, 4)
     ]
-    at_home = secateur.FeatureGradientsSelector(max_epochs=3, **told).fit(X, y)
+    at_home = secateur.FeatureGradientsSelector(max_epochs=3, **params).fit(X, y)
     for each in found:
         np.testing.assert_array_equal(each.scores_, found[0].scores_)
         np.testing.assert_array_equal(each.support_, at_home.support_)
@@ -336,9 +338,9 @@ def test_dask_collections_are_streams(client):
     import dask.array as da
 
     X, y, _ = problem(900, 12)
-    told = {"n_features": 3, "random_state": 0}
+    params = {"n_features": 3, "random_state": 0}
     blocks = ((X[i : i + 300], y[i : i + 300]) for i in range(0, 900, 300))
-    streamed = secateur.FeatureGradientsSelector(**told).fit(blocks)
+    streamed = secateur.FeatureGradientsSelector(**params).fit(blocks)
     lazy = da.from_array(X.to_numpy(), chunks=(300, 12)), da.from_array(y, chunks=300)
-    found = secateur.FeatureGradientsSelector(**told).fit(*lazy)
+    found = secateur.FeatureGradientsSelector(**params).fit(*lazy)
     np.testing.assert_array_equal(found.scores_, streamed.scores_)

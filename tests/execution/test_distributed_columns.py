@@ -30,14 +30,14 @@ def draw(seed, *, sparse):
     return X, rng.uniform(0.1, 2.0, n), rng
 
 
-def both(X, weight, rows, monkeypatch, **told):
+def both(X, weight, rows, monkeypatch, **parameters):
     """The columns of a table here, and in blocks of so many rows."""
-    table = read_table(sp.csr_matrix(X) if told.pop("sparse") else X)
+    table = read_table(sp.csr_matrix(X) if parameters.pop("sparse") else X)
     monkeypatch.setattr(holdings, "BLOCK_CELLS", rows * X.shape[1])
     source = number_blocks(table)
     over = source.here(Threads(1))
-    spread = DistributedColumns(over, weight, **told)
-    return standardize_table(table, weight, **told), spread
+    spread = DistributedColumns(over, weight, **parameters)
+    return standardize_table(table, weight, **parameters), spread
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -105,9 +105,9 @@ def in_blocks(selector, X, y, monkeypatch, rows=37):
     def columns(problem, _, threads, params):
         source = number_blocks(problem.table)
         assert len(source.n_rows) > 3
-        told = {"centre": params.fit_intercept, "scale": params.standardize}
+        parameters = {"centre": params.fit_intercept, "scale": params.standardize}
         over = source.here(threads)
-        return DistributedColumns(over, problem.weight, **told)
+        return DistributedColumns(over, problem.weight, **parameters)
 
     monkeypatch.setattr(grafting_base, "_make_columns", columns)
     found = selector.fit(X, y)
@@ -121,7 +121,7 @@ def test_grafting_on_blocks_selects_what_it_selects_on_the_whole(kind, monkeypat
     X = rng.normal(size=(240, 15))
     X[:, 9] = -2.0 * X[:, 3]  # a mirror image never enters
     y = X[:, 3] - 0.7 * X[:, 6] + 0.3 * rng.normal(size=240)
-    cls, told = GraftingRegressor, {"random_state": 0, "cv": 3}
+    cls, parameters = GraftingRegressor, {"random_state": 0, "cv": 3}
     if kind == "sparse":
         X = sp.csr_matrix(np.where(rng.random(X.shape) < 0.4, X, 0.0))
     if kind == "holes":
@@ -129,11 +129,11 @@ def test_grafting_on_blocks_selects_what_it_selects_on_the_whole(kind, monkeypat
     if kind == "classes":
         cls, y = GraftingClassifier, np.digitize(y, [-0.5, 0.5])
     if kind == "one by one":
-        told |= {"l0": 0.01, "l1": 0.01}
+        parameters |= {"l0": 0.01, "l1": 0.01}
     if kind == "network":
-        told |= {"model": "mlp", "max_iter": 4, "cv": 2}
-    whole = cls(**told).fit(X, y)
-    blocks = in_blocks(cls(**told), X, y, monkeypatch)
+        parameters |= {"model": "mlp", "max_iter": 4, "cv": 2}
+    whole = cls(**parameters).fit(X, y)
+    blocks = in_blocks(cls(**parameters), X, y, monkeypatch)
     assert [s.order.tolist() for s in blocks.path_] == [s.order.tolist() for s in whole.path_]
     assert blocks.support_.any()
     for mine, its in zip(blocks.path_, whole.path_, strict=True):

@@ -28,12 +28,12 @@ def peak():
 file, limit, weight, task = sys.argv[1:]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 20))
-told = {"max_iter": 6, "early_stopping": False, "random_state": 0, "n_jobs": 2}
+params = {"max_iter": 6, "early_stopping": False, "random_state": 0, "n_jobs": 2}
 if task:
-    selector = secateur.MultitaskAGBMClassifier(group_penalty=0.0005, common_trees=True, **told)
+    selector = secateur.MultitaskAGBMClassifier(group_penalty=0.0005, common_trees=True, **params)
     more = {"task": rng.integers(0, 3, 3000)}
 else:
-    selector, more = secateur.AGBMClassifier(penalty=0.0005, **told), {}
+    selector, more = secateur.AGBMClassifier(penalty=0.0005, **params), {}
 selector.fit(X, X[:, 0] > 0, **more)  # compiles what a fit needs
 begin = peak()
 roles = {"weight": weight or None, "task": task or None, "drop": [] if task else ["t"]}
@@ -81,7 +81,7 @@ def told_by(script, *given):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="told by Linux")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux reports it")
 @pytest.mark.parametrize(
     ("limit", "weight", "task"),
     [
@@ -115,17 +115,17 @@ def rows(n_blocks, n_rows, n_features):
         X = rng.normal(size=(n_rows, n_features))
         yield X, X[:, 3] + X[:, 7] + rng.normal(size=n_rows) > 0
 
-told = {"l1": [0.05, 0.02], "cv": 2, "random_state": 0, "n_jobs": 2}
-secateur.GraftingClassifier(**told).fit(rows(2, 500, 20))  # loads what a fit needs
+params = {"l1": [0.05, 0.02], "cv": 2, "random_state": 0, "n_jobs": 2}
+secateur.GraftingClassifier(**params).fit(rows(2, 500, 20))  # loads what a fit needs
 begin = peak()
-selector = secateur.GraftingClassifier(**told).fit(rows(160, 500, 1000))
+selector = secateur.GraftingClassifier(**params).fit(rows(160, 500, 1000))
 print(json.dumps({"begin": begin, "peak": peak(), "score": selector.path_[-1].score.origin,
                   "chosen": selector.get_support(indices=True).tolist()}))
 """
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="told by Linux")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux reports it")
 def test_grafting_takes_little_of_what_the_numbers_of_a_stream_would_take():
     """80,000 rows of a thousand numbers, 640 MB of them: never more than the fourth part."""
     found = told_by(STREAMING)

@@ -61,7 +61,7 @@ def test_dense_equals_the_matrix_formula(problem):
     y, s = rng.normal(size=n), rng.random(n_features)
     z, slopes = value_and_slopes(dense(X), y, s, order)
     size = np.abs(twin.signal_slopes(X, y, s, order)).max() + 1e-6
-    rounding = 2e-5 if order < 7 else 1e-9
+    rounding = 5e-5 if order < 7 else 1e-9  # carries are float32 up to order 6
     assert z[0] == pytest.approx(twin.signal(X, y, s, order), abs=rounding * (1 + size))
     expected = twin.signal_slopes(X, y, s, order)
     np.testing.assert_allclose(slopes, expected, atol=rounding * size, rtol=0)

@@ -221,8 +221,12 @@ def test_a_path_of_columns_becomes_one_of_features():
         path_ = path
         selection_ = path.cut(AtEnd())
 
-    told = subsets_of(Fitted(), [1, 2], sources)
-    assert [(s.size, s.order.tolist()) for s in told] == [(1, [2]), (2, [2, 1]), (None, [2, 1, 0])]
+    params = subsets_of(Fitted(), [1, 2], sources)
+    assert [(s.size, s.order.tolist()) for s in params] == [
+        (1, [2]),
+        (2, [2, 1]),
+        (None, [2, 1, 0]),
+    ]
 
 
 class AtEnd:
@@ -239,8 +243,8 @@ def test_a_ranking_of_columns_becomes_one_of_features():
         n_own_ = 3
 
     sources = np.array([0, 1, 2, 2, 3])
-    told = subsets_of(Ranked(), [3], sources)
-    assert [(s.size, s.order.tolist()) for s in told] == [(3, [2, 0, 3]), (None, [2, 0])]
+    params = subsets_of(Ranked(), [3], sources)
+    assert [(s.size, s.order.tolist()) for s in params] == [(3, [2, 0, 3]), (None, [2, 0])]
 
 
 # ---- costs -----------------------------------------------------------------------------------
@@ -346,9 +350,9 @@ def test_weights_reach_the_model_at_the_end_of_a_pipeline_of_the_users():
     given = make_pipeline(StandardScaler(), LogisticRegression())
     steps = on_numbers(given, has_categories=True).steps
     assert [name for name, _ in steps] == ["asnumbers", "standardscaler", "logisticregression"]
-    told = {"cv": 2, "random_state": 0, "sizes": [2], "validators": {"lr": given}}
+    params = {"cv": 2, "random_state": 0, "sizes": [2], "validators": {"lr": given}}
     plain, weighted = (
-        compare(frame, y, "all", sample_weight=w, scoring="log_loss", **told)
+        compare(frame, y, "all", sample_weight=w, scoring="log_loss", **params)
         for w in (None, weight)
     )
     assert not np.allclose(plain.scores("all", "lr", None), weighted.scores("all", "lr", None))

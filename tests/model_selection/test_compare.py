@@ -301,12 +301,12 @@ def test_interruption_keeps_what_was_done_and_resuming_goes_on(tmp_path):
         part = compare(X, y, methods, resume=file, **QUICK)
     assert not part.is_complete
     assert Comparison.load(file).to_json() == part.to_json()
-    told = []
+    result = []
     whole = compare(
         X, y, "f_classif,random", resume=file, **QUICK,
-        on_trial=lambda trial, done, total: told.append((trial.method, trial.fold, done, total)),
+        on_trial=lambda trial, done, total: result.append((trial.method, trial.fold, done, total)),
     )  # fmt: skip
-    assert told == [
+    assert result == [
         ("random", 0, 2, 6), ("f_classif", 1, 3, 6), ("random", 1, 4, 6), ("f_classif", 2, 5, 6),
         ("random", 2, 6, 6),
     ]  # fmt: skip

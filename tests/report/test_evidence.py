@@ -37,50 +37,50 @@ def path_over(names, order):
 
 def test_few_values_are_counted_one_by_one():
     groups = groups_by_class(np.array([0.0, 0, 1, 1, 1]), ["a", "b"])
-    told = distribution(np.array([3.0, 7, 7, np.nan, 3]), None, groups)
-    assert told.labels == ("3", "7")
-    assert told.edges == ()
-    assert told.counts == ((1, 1), (1, 1))
-    assert told.missing == (0, 1)
+    result = distribution(np.array([3.0, 7, 7, np.nan, 3]), None, groups)
+    assert result.labels == ("3", "7")
+    assert result.edges == ()
+    assert result.counts == ((1, 1), (1, 1))
+    assert result.missing == (0, 1)
 
 
 def test_categories_are_called_by_name():
     groups = groups_by_class(np.zeros(3), ["a"])
-    told = distribution(np.array([1.0, 0, 1]), ["red", "blue"], groups)
-    assert (told.labels, told.counts) == (("red", "blue"), ((1, 2),))
+    result = distribution(np.array([1.0, 0, 1]), ["red", "blue"], groups)
+    assert (result.labels, result.counts) == (("red", "blue"), ((1, 2),))
 
 
 def test_rare_categories_are_merged_and_all_rows_counted():
     codes = np.concatenate([np.repeat(np.arange(30.0), 2), [4.0, 4.0]])
     groups = groups_by_class(np.zeros(len(codes)), ["a"])
-    told = distribution(codes, [f"c{code}" for code in range(30)], groups)
-    assert len(told.labels) == 12
-    assert told.labels[-1] == "other"
-    assert "c4" in told.labels
-    assert sum(told.counts[0]) == 62
+    result = distribution(codes, [f"c{code}" for code in range(30)], groups)
+    assert len(result.labels) == 12
+    assert result.labels[-1] == "other"
+    assert "c4" in result.labels
+    assert sum(result.counts[0]) == 62
 
 
 @given(st.lists(st.floats(-1e12, 1e12) | st.just(math.nan), min_size=1, max_size=200))
 def test_every_row_is_counted_once(values):
     column = np.array(values)
     codes = np.arange(len(column)) % 2
-    told = distribution(column, None, groups_by_class(codes.astype(float), ["a", "b"]))
-    counted = np.array([sum(group) for group in told.counts]) + np.array(told.missing)
+    result = distribution(column, None, groups_by_class(codes.astype(float), ["a", "b"]))
+    counted = np.array([sum(group) for group in result.counts]) + np.array(result.missing)
     assert counted.tolist() == np.bincount(codes, minlength=2).tolist()
 
 
 def test_far_values_do_not_squeeze_the_others():
     column = np.concatenate([np.linspace(0, 1, 1000), [1e9]])
-    told = distribution(column, None, groups_by_class(np.zeros(1001), ["a"]))
-    assert told.edges[-1] < 2
-    assert sum(told.counts[0]) == 1001
+    result = distribution(column, None, groups_by_class(np.zeros(1001), ["a"]))
+    assert result.edges[-1] < 2
+    assert sum(result.counts[0]) == 1001
 
 
 def test_bins_of_whole_numbers_hold_equally_many_of_them():
     column = np.arange(40.0)
-    told = distribution(column, None, groups_by_class(np.zeros(40), ["a"]))
-    assert told.edges[:3] == (-0.5, 2.5, 5.5)
-    assert told.counts == ((3,) * 13 + (1,),)
+    result = distribution(column, None, groups_by_class(np.zeros(40), ["a"]))
+    assert result.edges[:3] == (-0.5, 2.5, 5.5)
+    assert result.counts == ((3,) * 13 + (1,),)
 
 
 def test_many_classes_become_eight_groups():
@@ -250,16 +250,16 @@ def test_rows_are_sampled_and_the_sample_is_the_same_each_time():
 def test_the_map_of_a_grid_has_the_mean_of_each_cell():
     X = np.array([[0.0, 1, 2, 3], [0, 3, 4, 5]])
     path = path_over(list("abcd"), [1])
-    told = gather_evidence(X, [0, 1], path, target_type="classification", grid_shape=(2, 2))
-    assert told.grid_shape == (2, 2)
-    assert told.backdrop == (0.0, 0.5, 0.75, 1.0)
+    result = gather_evidence(X, [0, 1], path, target_type="classification", grid_shape=(2, 2))
+    assert result.grid_shape == (2, 2)
+    assert result.backdrop == (0.0, 0.5, 0.75, 1.0)
 
 
 def test_several_targets_are_one_group():
     path = path_over(list("ab"), [1])
-    told = gather_evidence(np.eye(2), np.eye(2), path, target_type="regression")
-    assert told.target_groups == ("all rows",)
-    assert told.target_counts == (2,)
+    result = gather_evidence(np.eye(2), np.eye(2), path, target_type="regression")
+    assert result.target_groups == ("all rows",)
+    assert result.target_counts == (2,)
 
 
 def test_a_path_that_ended_before_its_first_step_has_evidence_too():
@@ -297,7 +297,7 @@ def test_evidence_comes_back_from_json_and_from_the_file_of_a_path(tmp_path):
     path = make_path()
     X, y = make_table(path)
     X[:, 3] = 1.0  # a constant: NaN in the association
-    told = gather_evidence(
+    result = gather_evidence(
         X,
         y,
         path,
@@ -309,24 +309,24 @@ def test_evidence_comes_back_from_json_and_from_the_file_of_a_path(tmp_path):
         all_features=score(0.3, standard_error=math.nan),
         all_features_model="boosted trees",
     )
-    assert np.isnan(np.array(told.association)).any()
-    again = Evidence.from_json(told.to_json())
-    assert again.to_json() == told.to_json()
+    assert np.isnan(np.array(result.association)).any()
+    again = Evidence.from_json(result.to_json())
+    assert again.to_json() == result.to_json()
     assert again.all_features_model == "boosted trees"
     assert math.isnan(again.all_features.standard_error)
     file = tmp_path / "path.json"
-    path.save(file, evidence=told.to_json())
-    assert load_evidence(file).to_json() == told.to_json()
+    path.save(file, evidence=result.to_json())
+    assert load_evidence(file).to_json() == result.to_json()
     path.save(file)
     assert load_evidence(file) is None
 
 
 def test_evidence_cannot_be_changed():
-    told = make_evidence(make_path())
+    result = make_evidence(make_path())
     with pytest.raises(TypeError):
-        told.costs[0] = 1.0
+        result.costs[0] = 1.0
     with pytest.raises(AttributeError):
-        told.n_rows = 3
+        result.n_rows = 3
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,15 @@ from secateur.report import facts as thinning
 
 
 def test_facts_of_a_path_alone():
-    told = entry_facts(Entry("demo", make_path([0.5, 0.4, 0.35, 0.345])))
-    assert (told.title, told.path.algorithm) == ("demo", "DemoSelector")
-    assert told.score_kind == "held-out log loss"
-    assert told.steps[told.cut].n_features == 3  # 0.35 is within 0.01 of 0.345
-    assert told.rules == {"one_se": 2, "best": 3, "elbow": 1}
-    assert [step.n_features for step in told.steps] == [1, 2, 3, 4]
-    assert [step.score for step in told.steps] == [0.5, 0.4, 0.35, 0.345]
-    assert not told.has_costs
-    assert told.evidence is None
+    result = entry_facts(Entry("demo", make_path([0.5, 0.4, 0.35, 0.345])))
+    assert (result.title, result.path.algorithm) == ("demo", "DemoSelector")
+    assert result.score_kind == "held-out log loss"
+    assert result.steps[result.cut].n_features == 3  # 0.35 is within 0.01 of 0.345
+    assert result.rules == {"one_se": 2, "best": 3, "elbow": 1}
+    assert [step.n_features for step in result.steps] == [1, 2, 3, 4]
+    assert [step.score for step in result.steps] == [0.5, 0.4, 0.35, 0.345]
+    assert not result.has_costs
+    assert result.evidence is None
 
 
 def test_features_of_a_step_come_in_order_of_entry_with_their_share_of_the_weight():
@@ -32,30 +32,30 @@ def test_features_of_a_step_come_in_order_of_entry_with_their_share_of_the_weigh
 
 
 def test_rows_of_the_table_are_those_of_the_cut_and_then_the_others():
-    told = entry_facts(Entry("demo", make_path()))
-    assert [each.name for each in told.features] == ["f2", "f1", "f0", "f3"]
-    assert told.chosen.rows == (0, 1, 2)
-    assert told.steps[3].rows == (3, 0, 1, 2)
+    result = entry_facts(Entry("demo", make_path()))
+    assert [each.name for each in result.features] == ["f2", "f1", "f0", "f3"]
+    assert result.chosen.rows == (0, 1, 2)
+    assert result.steps[3].rows == (3, 0, 1, 2)
 
 
 def test_a_selection_of_ones_own_is_the_cut_and_keeps_its_sentence():
     path = make_path()
     chosen = path.cut(AtMost(2))
-    told = entry_facts(Entry("demo", path, chosen))
-    assert told.chosen.n_features == 2
-    assert told.chosen.reason == chosen.sentence
-    assert told.steps[0].reason == "Step 1 of 4, chosen by hand."
-    assert told.steps[3].reason == path.cut("best").sentence
+    result = entry_facts(Entry("demo", path, chosen))
+    assert result.chosen.n_features == 2
+    assert result.chosen.reason == chosen.sentence
+    assert result.steps[0].reason == "Step 1 of 4, chosen by hand."
+    assert result.steps[3].reason == path.cut("best").sentence
 
 
 def test_steps_are_ordered_by_size_whichever_way_the_path_went():
     path = make_path([0.5, 0.4, 0.3])
     back = SelectionPath(path.steps[::-1], path.stop_reason, path.feature_names, "demo")
-    told = entry_facts(Entry("demo", back))
-    assert [step.n_features for step in told.steps] == [1, 2, 3]
-    assert [step.index for step in told.steps] == [2, 1, 0]
-    assert told.chosen.n_features == 3
-    assert told.steps[0].left == ("f1",)
+    result = entry_facts(Entry("demo", back))
+    assert [step.n_features for step in result.steps] == [1, 2, 3]
+    assert [step.index for step in result.steps] == [2, 1, 0]
+    assert result.chosen.n_features == 3
+    assert result.steps[0].left == ("f1",)
 
 
 def test_steps_of_one_size_are_labelled_with_their_penalty():
@@ -66,10 +66,10 @@ def test_steps_of_one_size_are_labelled_with_their_penalty():
 
 
 def test_a_path_without_scores_has_no_rules_and_no_kind():
-    told = entry_facts(Entry("demo", make_path([None, None])))
-    assert told.rules == {}
-    assert told.score_kind == ""
-    assert told.chosen.n_features == 2
+    result = entry_facts(Entry("demo", make_path([None, None])))
+    assert result.rules == {}
+    assert result.score_kind == ""
+    assert result.chosen.n_features == 2
 
 
 def test_weights_of_zero_share_nothing():
@@ -87,16 +87,16 @@ def test_evidence_of_steps_and_features():
     evidence = make_evidence(
         path, costs=[1, 4, 3, 2, 7, 7], feature_groups={"lab": [0, 1], "x": [1]}
     )
-    told = entry_facts(Entry("demo", path, None, evidence))
-    assert told.has_costs
-    first = {each.name: each for each in told.features}
+    result = entry_facts(Entry("demo", path, None, evidence))
+    assert result.has_costs
+    first = {each.name: each for each in result.features}
     assert (first["f2"].cost, first["f2"].groups) == (3.0, ())
     assert (first["f1"].cost, first["f1"].groups) == (4.0, ("lab", "x"))
     # f1 pays for the group that f0 is in as well
-    assert told.chosen.paid == (3.0, 4.0, 0.0)
+    assert result.chosen.paid == (3.0, 4.0, 0.0)
     # two folds of three have the same path, the third knows feature 0 only
-    assert told.chosen.frequency == (2 / 3, 2 / 3, 1.0)
-    assert told.chosen.answer == (
+    assert result.chosen.frequency == (2 / 3, 2 / 3, 1.0)
+    assert result.chosen.answer == (
         "3 of 6 features for 9 ms instead of 20: held-out log loss 0.3500, 0.0100 worse than all "
         "6 features (0.3400), which is within one standard error (0.0100)."
     )
@@ -106,17 +106,17 @@ def test_tasks_come_in_the_order_of_their_numbers():
     order = ["10", "2", "field 10", "field 9", "field 9b", "²", "field 0010", "east", "9" * 5000]
     steps = [Step.of([0], supports={task: [0] for task in order})]
     path = SelectionPath(steps, StopReason.FINISHED, ["a"], "demo")
-    told = list(entry_facts(Entry("demo", path)).chosen.tasks)
-    assert told[:3] == ["2", "10", "9" * 5000]
-    assert told[3:] == ["east", "field 9", "field 9b", "field 10", "field 0010", "²"]
+    result = list(entry_facts(Entry("demo", path)).chosen.tasks)
+    assert result[:3] == ["2", "10", "9" * 5000]
+    assert result[3:] == ["east", "field 9", "field 9b", "field 10", "field 0010", "²"]
 
 
 def test_tasks_list_their_rows():
     step = Step.of([2, 0, 1], supports={"a": np.array([0, 2]), "b": np.array([1])})
     path = SelectionPath([step], StopReason.FINISHED, ["f0", "f1", "f2"], "demo")
-    told = entry_facts(Entry("demo", path))
-    names = [each.name for each in told.features]
-    in_words = {task: {names[row] for row in rows} for task, rows in told.chosen.tasks.items()}
+    result = entry_facts(Entry("demo", path))
+    names = [each.name for each in result.features]
+    in_words = {task: {names[row] for row in rows} for task, rows in result.chosen.tasks.items()}
     assert in_words == {"a": {"f0", "f2"}, "b": {"f1"}}
 
 
@@ -124,11 +124,11 @@ def test_long_paths_are_thinned_but_rules_and_ends_stay(monkeypatch):
     monkeypatch.setattr(thinning, "MAX_STEPS", 10)
     losses = [1.0 - 0.01 * size for size in range(60)]
     path = make_path(losses)
-    told = entry_facts(Entry("demo", path, path.cut(AtMost(7))))
-    assert len(told.steps) <= 10
-    assert told.chosen.n_features == 7
-    assert told.steps[-1].n_features == 60
-    assert told.steps[told.rules["best"]].n_features == 60
+    result = entry_facts(Entry("demo", path, path.cut(AtMost(7))))
+    assert len(result.steps) <= 10
+    assert result.chosen.n_features == 7
+    assert result.steps[-1].n_features == 60
+    assert result.steps[result.rules["best"]].n_features == 60
 
 
 def test_wide_steps_list_the_features_of_largest_weight(monkeypatch):
@@ -136,12 +136,12 @@ def test_wide_steps_list_the_features_of_largest_weight(monkeypatch):
     path = SelectionPath(
         [Step.of([4, 0, 3, 1, 2], np.arange(5.0))], StopReason.FINISHED, "abcde", "demo"
     )
-    told = entry_facts(Entry("demo", path))
-    names = [told.features[row].name for row in told.chosen.rows]
+    result = entry_facts(Entry("demo", path))
+    names = [result.features[row].name for row in result.chosen.rows]
     assert names == ["e", "d", "c"]
-    assert told.chosen.place == (1, 3, 5)
-    assert told.chosen.n_unlisted == 2
-    assert told.chosen.gain == (0.4, 0.3, 0.2)
+    assert result.chosen.place == (1, 3, 5)
+    assert result.chosen.n_unlisted == 2
+    assert result.chosen.gain == (0.4, 0.3, 0.2)
 
 
 def test_entries_share_the_limits(monkeypatch):
@@ -164,7 +164,7 @@ def test_evidence_of_another_path_is_refused():
 
 
 def test_no_step_of_the_page_has_more_features_than_the_path_says():
-    told = entry_facts(Entry("demo", make_path([math.nan, 0.4])))
-    assert math.isnan(told.steps[0].score)
-    assert told.steps[0].answer == "1 of 4 features: no score."
+    result = entry_facts(Entry("demo", make_path([math.nan, 0.4])))
+    assert math.isnan(result.steps[0].score)
+    assert result.steps[0].answer == "1 of 4 features: no score."
     assert score(None) is None

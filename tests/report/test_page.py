@@ -193,8 +193,8 @@ def test_a_page_of_a_saved_path_needs_no_numba_no_scikit_learn_and_no_frames(tmp
         "import sys\n"
         "from secateur import SelectionPath\n"
         "from secateur.report import Entry, load_evidence, write_page\n"
-        "path, told = SelectionPath.load('path.json'), load_evidence('path.json')\n"
-        "write_page('page.html', [Entry('demo', path, None, told)])\n"
+        "path, evidence = SelectionPath.load('path.json'), load_evidence('path.json')\n"
+        "write_page('page.html', [Entry('demo', path, None, evidence)])\n"
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
     source = Path(__file__).resolve().parents[2] / "src"

@@ -87,12 +87,12 @@ def test_nothing_is_said_of_a_score_that_is_not_there(loss):
 
 def test_an_unknown_error_is_not_told():
     path = make_path([0.5, 0.4])
-    told = answer(path, 0, known(all_features=score(0.3, standard_error=math.nan)))
-    assert told.endswith("which is more than one standard error (0.0100).")
+    result = answer(path, 0, known(all_features=score(0.3, standard_error=math.nan)))
+    assert result.endswith("which is more than one standard error (0.0100).")
     steps = [type(path[0])([0], [0], [1.0], 0.1, 0.2, score=score(0.5, standard_error=math.nan))]
     path = type(path)(steps, path.stop_reason, path.feature_names, "demo")
-    told = answer(path, 0, known(all_features=score(0.3, standard_error=math.nan)))
-    assert told.endswith("0.2000 worse than all 4 features (0.3000).")
+    result = answer(path, 0, known(all_features=score(0.3, standard_error=math.nan)))
+    assert result.endswith("0.2000 worse than all 4 features (0.3000).")
 
 
 def test_costs_are_told_with_their_unit():

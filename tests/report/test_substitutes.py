@@ -78,11 +78,11 @@ def test_substitutes_are_found_in_the_table():
 
 def test_substitutes_are_in_the_sentence_and_beside_the_feature():
     path = make_path()
-    told = entry_facts(Entry("demo", path, None, make_evidence(path, fold_paths=swapped(path))))
-    assert "1 of 3" in told.chosen.unstable
-    assert "f5 in 2 folds instead of f0" in told.chosen.unstable
-    names = [told.features[row].name for row in told.chosen.rows]
-    assert dict(zip(names, told.chosen.substitutes, strict=True)) == {
+    result = entry_facts(Entry("demo", path, None, make_evidence(path, fold_paths=swapped(path))))
+    assert "1 of 3" in result.chosen.unstable
+    assert "f5 in 2 folds instead of f0" in result.chosen.unstable
+    names = [result.features[row].name for row in result.chosen.rows]
+    assert dict(zip(names, result.chosen.substitutes, strict=True)) == {
         "f2": "",
         "f1": "",
         "f0": "f5 in 2 folds",

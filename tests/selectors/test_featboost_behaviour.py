@@ -69,7 +69,7 @@ def test_a_ranker_that_fits_perfectly_keeps_weights_finite(weighting):
 
 
 class Told:
-    """A ranker that is told what to say of the rows."""
+    """A ranker with fixed predictions."""
 
     def __init__(self, losses):
         self._losses = losses
@@ -317,9 +317,9 @@ def test_a_callback_may_ask_for_an_end(cls):
 def test_a_sparse_table_reaches_the_users_ranker_sparse():
     X, y = xor()
     X = np.where(np.abs(X) < 0.5, 0.0, X)
-    told = {"ranker": RandomForestClassifier(10), "max_features": 3, "random_state": 0}
-    dense = FeatBoostClassifier(**told).fit(X, y)
-    sparse = FeatBoostClassifier(**told).fit(sp.csc_matrix(X), y)
+    params = {"ranker": RandomForestClassifier(10), "max_features": 3, "random_state": 0}
+    dense = FeatBoostClassifier(**params).fit(X, y)
+    sparse = FeatBoostClassifier(**params).fit(sp.csc_matrix(X), y)
     np.testing.assert_array_equal(dense.path_.scores, sparse.path_.scores)
 
 

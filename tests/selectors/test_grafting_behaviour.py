@@ -335,9 +335,9 @@ def test_max_hidden_holds(cancer):
 
 def test_rounds_that_end_before_the_optimum_draw_a_warning():
     X, y = make_classification(300, 40, n_informative=10, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="Raise max_iter=1") as told:
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter=1") as result:
         GraftingClassifier(l1=1e-4, max_iter=1).fit(X, y)
-    assert told[0].filename == __file__
+    assert result[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GraftingClassifier(l1=1e-4).fit(X, y)

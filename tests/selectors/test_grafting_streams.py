@@ -95,10 +95,10 @@ FITS = {
 
 @pytest.mark.parametrize("kind", FITS)
 def test_a_stream_is_selected_from_as_a_table_is(kind):
-    cls, told = FITS[kind]
-    told = {"random_state": 0, "cv": 3, **told}
+    cls, parameters = FITS[kind]
+    parameters = {"random_state": 0, "cv": 3, **parameters}
     X, y = problem(kind)
-    stream, whole = cls(**told).fit(in_blocks(X, y)), cls(**told).fit(X, y)
+    stream, whole = cls(**parameters).fit(in_blocks(X, y)), cls(**parameters).fit(X, y)
     same_path(stream, whole)
     np.testing.assert_allclose(stream.feature_importances_, whole.feature_importances_, atol=1e-4)
     if cls is GraftingClassifier:
@@ -109,21 +109,23 @@ def test_a_stream_is_selected_from_as_a_table_is(kind):
 
 def test_it_does_not_matter_how_the_rows_come(tmp_path):
     X, y = problem()
-    told = {"random_state": 0, "cv": 3}
-    first = GraftingRegressor(**told).fit(in_blocks(X, y))
+    parameters = {"random_state": 0, "cv": 3}
+    first = GraftingRegressor(**parameters).fit(in_blocks(X, y))
     file = parquet(tmp_path, X, y)
     frame = pd.DataFrame(np.column_stack([X, y]), columns=[*(f"c{j}" for j in range(P)), "target"])
     frame.to_csv(tmp_path / "rows.csv", index=False)
     others = {
-        "a few at a time": GraftingRegressor(**told).fit(in_blocks(X, y, 17)),
-        "one block": GraftingRegressor(**told).fit(iter([(X, y)])),
-        "lists": GraftingRegressor(**told).fit(iter([(X.tolist(), y.tolist())])),
-        "frames": GraftingRegressor(**told).fit(in_blocks(frame.iloc[:, :P], frame["target"])),
-        "parquet": GraftingRegressor(**told).fit(file, "target"),
-        "its last column": GraftingRegressor(**told).fit(str(file)),
-        "csv": GraftingRegressor(**told).fit(tmp_path / "rows.csv", "target"),
-        "stored": GraftingRegressor(**told).fit(secateur.open_table(file, "target")),
-        "threads": GraftingRegressor(**told, n_jobs=1).fit(in_blocks(X, y)),
+        "a few at a time": GraftingRegressor(**parameters).fit(in_blocks(X, y, 17)),
+        "one block": GraftingRegressor(**parameters).fit(iter([(X, y)])),
+        "lists": GraftingRegressor(**parameters).fit(iter([(X.tolist(), y.tolist())])),
+        "frames": GraftingRegressor(**parameters).fit(
+            in_blocks(frame.iloc[:, :P], frame["target"])
+        ),
+        "parquet": GraftingRegressor(**parameters).fit(file, "target"),
+        "its last column": GraftingRegressor(**parameters).fit(str(file)),
+        "csv": GraftingRegressor(**parameters).fit(tmp_path / "rows.csv", "target"),
+        "stored": GraftingRegressor(**parameters).fit(secateur.open_table(file, "target")),
+        "threads": GraftingRegressor(**parameters, n_jobs=1).fit(in_blocks(X, y)),
     }
     for other in others.values():
         same_bits(other, first)
@@ -134,9 +136,9 @@ def test_it_does_not_matter_how_the_rows_come(tmp_path):
 def test_a_libsvm_file_stays_sparse(tmp_path):
     X, y = problem("sparse")
     dump_svmlight_file(X, (y > 0).astype(int), str(tmp_path / "rows.svm"))
-    told = {"random_state": 0, "cv": 3}
-    there = GraftingClassifier(**told).fit(tmp_path / "rows.svm")
-    same_path(there, GraftingClassifier(**told).fit(X, y > 0))
+    parameters = {"random_state": 0, "cv": 3}
+    there = GraftingClassifier(**parameters).fit(tmp_path / "rows.svm")
+    same_path(there, GraftingClassifier(**parameters).fit(X, y > 0))
     assert there.classes_.tolist() == [0, 1]
 
 
@@ -147,9 +149,9 @@ def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
     from secateur.execution.worker import number_blocks
     from secateur.selectors import grafting_base
 
-    cls, told = FITS[kind]
+    cls, parameters = FITS[kind]
     X, y = problem(kind)
-    disk = cls(random_state=0, cv=3, **told).fit(in_blocks(X, y))
+    disk = cls(random_state=0, cv=3, **parameters).fit(in_blocks(X, y))
 
     def columns(given, _, threads, params):
         source = number_blocks(given.table)
@@ -163,31 +165,31 @@ def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
         )
 
     monkeypatch.setattr(grafting_base, "_make_columns", columns)
-    same_bits(cls(random_state=0, cv=3, **told).fit(in_blocks(X, y)), disk)
+    same_bits(cls(random_state=0, cv=3, **parameters).fit(in_blocks(X, y)), disk)
 
 
 def test_weights_come_with_the_blocks():
     X, y = problem()
     weight = np.random.default_rng(0).integers(0, 4, N).astype(float)
-    told = {"random_state": 0, "l1": [0.3, 0.1, 0.03]}
-    stream = GraftingRegressor(**told).fit(in_blocks(X, y, weight=weight))
-    same_path(stream, GraftingRegressor(**told).fit(X, y, sample_weight=weight))
+    parameters = {"random_state": 0, "l1": [0.3, 0.1, 0.03]}
+    stream = GraftingRegressor(**parameters).fit(in_blocks(X, y, weight=weight))
+    same_path(stream, GraftingRegressor(**parameters).fit(X, y, sample_weight=weight))
 
 
 def test_costs_and_kept_features_hold():
     X, y = problem()
     costs = secateur.FeatureCosts([9.0 if j == 3 else 1.0 for j in range(P)], keep=[12])
-    told = {"costs": costs, "random_state": 0, "cv": 3}
-    stream = GraftingRegressor(**told).fit(in_blocks(X, y))
-    same_path(stream, GraftingRegressor(**told).fit(X, y))
+    parameters = {"costs": costs, "random_state": 0, "cv": 3}
+    stream = GraftingRegressor(**parameters).fit(in_blocks(X, y))
+    same_path(stream, GraftingRegressor(**parameters).fit(X, y))
     assert stream.support_[12]
 
 
 def test_class_weights_may_leave_rows_out():
     X, y = problem("three classes")
-    told = {"class_weight": {0: 1.0, 1: 0.0, 2: 2.0}, "l1": 0.05}
+    parameters = {"class_weight": {0: 1.0, 1: 0.0, 2: 2.0}, "l1": 0.05}
     stream, whole = (
-        GraftingClassifier(**told).fit(*given) for given in ((in_blocks(X, y),), (X, y))
+        GraftingClassifier(**parameters).fit(*given) for given in ((in_blocks(X, y),), (X, y))
     )
     # without rows of one class, weights can move between the others and cost next to nothing
     np.testing.assert_allclose(stream.predict_proba(X), whole.predict_proba(X), atol=1e-4)
@@ -296,17 +298,20 @@ def test_rows_of_a_fold_are_the_only_ones_that_train(tmp_path):
     )
     seen = list(part.parts(100))
     np.testing.assert_array_equal(np.concatenate([each.targets[0] for each in seen]), y[rows])
-    told = {"random_state": 0, "penalty": 0.5, "target_type": "regression"}
-    there = FeatureGradientsSelector(**told).fit(part)
+    parameters = {"random_state": 0, "penalty": 0.5, "target_type": "regression"}
+    there = FeatureGradientsSelector(**parameters).fit(part)
     assert there.path_[-1].details["rows"] == len(rows)
 
 
 def test_held_out_scores_are_those_of_memory(tmp_path):
     X, y = problem("two classes")
     table = secateur.open_table(parquet(tmp_path, X, y), "target")
-    told = {"cv": 3, "random_state": 0}
+    parameters = {"cv": 3, "random_state": 0}
     one = GraftingClassifier(l1=[0.2, 0.05])
-    here, there = secateur.held_out(one, X, y, **told), secateur.held_out(one, table, None, **told)
+    here, there = (
+        secateur.held_out(one, X, y, **parameters),
+        secateur.held_out(one, table, None, **parameters),
+    )
     for mine, its in zip(there.path, here.path, strict=True):
         assert mine.score.origin == "held_out"
         assert mine.score.mean == pytest.approx(its.score.mean, rel=1e-5)

@@ -64,8 +64,8 @@ def test_without_arguments_it_chooses_a_small_subset(problem):
 
 def test_random_state_deals_the_features_out(problem):
     X, y, _ = problem
-    told = TOLD | {"penalty": 0.0, "max_iter": 8, "expected_features": 2, "group_size": 32}
-    fits = [GTGBMRegressor(**told | {"random_state": seed}).fit(X, y) for seed in (0, 0, 1)]
+    params = TOLD | {"penalty": 0.0, "max_iter": 8, "expected_features": 2, "group_size": 32}
+    fits = [GTGBMRegressor(**params | {"random_state": seed}).fit(X, y) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(fits[0].support_, fits[1].support_)
     assert (fits[0].support_ != fits[2].support_).any()
 

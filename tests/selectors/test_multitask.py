@@ -219,14 +219,14 @@ def test_frames_sparse_tables_and_names_of_any_kind(problem):
 
 def test_group_testing_finds_the_same_features():
     X, y, task = made(n_each=1000, n_features=240)
-    told = {"group_penalty": 0.03, "task_penalty": 0.03, **QUICK}
-    exact = MultitaskAGBMRegressor(**told).fit(X, y, task=task)
+    params = {"group_penalty": 0.03, "task_penalty": 0.03, **QUICK}
+    exact = MultitaskAGBMRegressor(**params).fit(X, y, task=task)
     grouped = MultitaskAGBMRegressor(
-        search="group_testing", expected_features=4, leaf_size=4, group_size=8, **told
+        search="group_testing", expected_features=4, leaf_size=4, group_size=8, **params
     ).fit(X, y, task=task)
     np.testing.assert_array_equal(grouped.support_, exact.support_)
     with pytest.warns(GroupTestingWarning, match="search='exact'") as caught:
-        MultitaskAGBMRegressor(search="group_testing", **told).fit(X[:, :5], y, task=task)
+        MultitaskAGBMRegressor(search="group_testing", **params).fit(X[:, :5], y, task=task)
     assert caught[0].filename == __file__
 
 
@@ -259,13 +259,13 @@ def test_an_interrupted_fit_keeps_what_was_done(problem, is_choice):
     """Of one fit the rounds so far; of several ways those that have come to their end."""
     pytest.importorskip("sklearn.callback")
     X, y, task = problem
-    told, last = {"group_penalty": 0.02, **QUICK}, 4
+    params, last = {"group_penalty": 0.02, **QUICK}, 4
     if is_choice:
-        told, counting = {"cv": 2, **QUICK}, Stopper()
-        first = MultitaskAGBMRegressor(common_trees=False, **told).set_callbacks(counting)
+        params, counting = {"cv": 2, **QUICK}, Stopper()
+        first = MultitaskAGBMRegressor(common_trees=False, **params).set_callbacks(counting)
         first.fit(X, y, task=task)
         last = counting.n + 2  # in the first penalty of the second way
-    model = MultitaskAGBMRegressor(**told).set_callbacks(Stopper(last))
+    model = MultitaskAGBMRegressor(**params).set_callbacks(Stopper(last))
     with pytest.warns(InterruptedWarning):
         model.fit(X, y, task=task)
     assert model.path_.stop_reason is StopReason.INTERRUPTED
@@ -283,9 +283,9 @@ def test_common_trees_share_what_tasks_have_in_common():
     y = X[:, 0] + X[:, 1] * (task == 5) + 0.3 * rng.normal(size=480)
     X_new = rng.normal(size=(480, 10))
     y_new = X_new[:, 0] + X_new[:, 1] * (task == 5)
-    told = {"group_penalty": 0.1, "task_penalty": 0.1, **QUICK}
-    own = MultitaskAGBMRegressor(**told).fit(X, y, task=task)
-    shared = MultitaskAGBMRegressor(common_trees=True, **told).fit(X, y, task=task)
+    params = {"group_penalty": 0.1, "task_penalty": 0.1, **QUICK}
+    own = MultitaskAGBMRegressor(**params).fit(X, y, task=task)
+    shared = MultitaskAGBMRegressor(common_trees=True, **params).fit(X, y, task=task)
     assert shared.score(X_new, y_new, task=task) > own.score(X_new, y_new, task=task)
     assert shared.task_support_["x0"].all()
     stages = list(shared.staged_predict(X, task=task))
@@ -295,8 +295,8 @@ def test_common_trees_share_what_tasks_have_in_common():
 
 def test_common_trees_of_one_task_are_those_of_the_task(problem):
     X, y, _ = problem
-    told = {"group_penalty": 0.03, "task_penalty": 0.02}
-    shared = MultitaskAGBMRegressor(common_trees=True, **told, **QUICK).fit(X, y)
+    params = {"group_penalty": 0.03, "task_penalty": 0.02}
+    shared = MultitaskAGBMRegressor(common_trees=True, **params, **QUICK).fit(X, y)
     alone = AGBMRegressor(penalty=0.05, **QUICK).fit(X, y)
     np.testing.assert_array_equal(shared.support_, alone.support_)
     np.testing.assert_array_equal(shared.predict(X), alone.predict(X))
@@ -321,8 +321,8 @@ def clustered(seed=0, n_each=60):
 
 def test_common_trees_may_ask_for_the_task():
     X, y, task = clustered()
-    told = {"group_penalty": 0.01, "task_penalty": 0.01, "max_iter": 2, "learning_rate": 0.5}
-    model = MultitaskAGBMRegressor(common_trees=True, max_depth=2, **told).fit(X, y, task=task)
+    params = {"group_penalty": 0.01, "task_penalty": 0.01, "max_iter": 2, "learning_rate": 0.5}
+    model = MultitaskAGBMRegressor(common_trees=True, max_depth=2, **params).fit(X, y, task=task)
     assert model.common_trees_
     assert model.task_support_["x0"].tolist() == [False] * 3 + [True] * 3
     assert model.task_support_["x1"].tolist() == [True] * 3 + [False] * 3
@@ -339,9 +339,9 @@ def test_common_trees_may_ask_for_the_task():
 def test_common_trees_are_the_same_for_sparse_tables():
     X, y, task = clustered()
     X = np.where(np.abs(X) < 0.5, 0.0, X)
-    told = {"group_penalty": 0.05, "common_trees": True, **QUICK}
-    dense = MultitaskAGBMRegressor(**told).fit(X, y, task=task)
-    sparse = MultitaskAGBMRegressor(**told).fit(csr_array(X), y, task=task)
+    params = {"group_penalty": 0.05, "common_trees": True, **QUICK}
+    dense = MultitaskAGBMRegressor(**params).fit(X, y, task=task)
+    sparse = MultitaskAGBMRegressor(**params).fit(csr_array(X), y, task=task)
     np.testing.assert_array_equal(
         sparse.predict(csr_array(X), task=task), dense.predict(X, task=task)
     )
@@ -372,11 +372,11 @@ def test_common_trees_without_a_task_penalty_give_one_common_set():
 
 def test_common_trees_by_group_tests():
     X, y, task = made(n_each=1000, n_features=240)
-    told = {"group_penalty": 0.03, "common_trees": True, **QUICK}
-    exact = MultitaskAGBMRegressor(**told).fit(X, y, task=task)
+    params = {"group_penalty": 0.03, "common_trees": True, **QUICK}
+    exact = MultitaskAGBMRegressor(**params).fit(X, y, task=task)
     with pytest.warns(GroupTestingWarning):
         grouped = MultitaskAGBMRegressor(
-            search="group_testing", expected_features=4, leaf_size=4, group_size=8, **told
+            search="group_testing", expected_features=4, leaf_size=4, group_size=8, **params
         ).fit(X, y, task=task)
     np.testing.assert_array_equal(grouped.support_[:4], exact.support_[:4])
 
@@ -391,8 +391,12 @@ def test_held_out_rows_say_whether_trees_are_common():
     unlike = MultitaskAGBMRegressor(**quick)
     unlike.fit(X, (X[:, :4] * signs[np.searchsorted(KEYS, task)]).sum(axis=1), task=task)
     assert not unlike.common_trees_
-    for told in ({"group_penalty": 0.05}, {"group_penalty": [0.1, 0.05]}, {"common_trees": False}):
-        assert not MultitaskAGBMRegressor(**told, **quick).fit(X, y, task=task).common_trees_
+    for params in (
+        {"group_penalty": 0.05},
+        {"group_penalty": [0.1, 0.05]},
+        {"common_trees": False},
+    ):
+        assert not MultitaskAGBMRegressor(**params, **quick).fit(X, y, task=task).common_trees_
 
 
 def test_common_trees_need_one_kind_of_target(problem):

@@ -40,7 +40,8 @@ def read_target(y: Any, *, target_type: TargetType, n_rows: int | None = None) -
     """Check y and return it as numbers or codes, in new arrays."""
     if y is None:
         raise InputError(
-            "The fit requires y to be passed, but the target y is None. Give one value per row."
+            "The fit requires y to be passed, but the target y is None. Got no y. "
+            "Give one value per row."
         )
     array = _read_vector(y, n_rows)
     return _read_classes(array) if target_type == "classification" else _read_numbers(array)

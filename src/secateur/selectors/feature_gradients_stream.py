@@ -249,7 +249,7 @@ def _session_of(header: dict[str, Any], arrays: dict[str, Any], estimator: Any) 
     for name in MOMENTS:
         if f"{name}_mean" in arrays:
             found = Moments(*(arrays[f"{name}_{field}"] for field in SAVED_MOMENTS))
-            setattr(stream, name, found._replace(weight=float(found.weight)))
+            setattr(stream, name, found._replace(weight=found.weight[()]))  # a number, not 0-d
     session = StreamSession(schema, Target(np.empty(0), arrays.get("classes")), stream)
     if "buffer_y" in arrays:
         rows = arrays.get("buffer_X")
