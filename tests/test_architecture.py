@@ -12,15 +12,19 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "secateur"
 
 
+@pytest.fixture(scope="module")
+def modules() -> list[architecture.Module]:
+    return architecture.read_package(SOURCE)
+
+
 @pytest.mark.parametrize("check", architecture.CHECKS, ids=lambda check: check.__name__)
-def test_package_keeps_the_rules(check):
-    modules = architecture.read_package(SOURCE)
+def test_package_keeps_the_rules(check, modules):
     found = [complaint for module in modules for complaint in check(module)]
     assert not found, "\n" + "\n".join(found)
 
 
-def test_checker_sees_the_package():
-    names = {module.name for module in architecture.read_package(SOURCE)}
+def test_checker_sees_the_package(modules):
+    names = {module.name for module in modules}
     assert {"secateur", "secateur.typing", "secateur.datasets.synthetic"} <= names
 
 

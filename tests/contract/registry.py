@@ -15,6 +15,14 @@ import secateur
 # What makes a fit quick, where the estimator has it; results need not be good.
 QUICK = {"max_iter": 5, "max_epochs": 20, "learning_rate": 0.4, "cv": 2, "random_state": 0}
 
+# Two penalties instead of a long grid, by the unit of each family.
+GRIDS = {
+    "AGBM": {"penalty": [0.1, 0.01]},
+    "GTGBM": {"penalty": [0.1, 0.01]},
+    "GBFS": {"penalty": [20.0, 2.0]},
+    "Multitask": {"group_penalty": [0.1, 0.01]},
+}
+
 NAMES = tuple("abcdefgh")
 INFORMATIVE = (1, 4, 6)
 
@@ -39,10 +47,13 @@ def takes_in_fit(cls: type, name: str) -> bool:
     return name in inspect.signature(cls.fit).parameters
 
 
-def quick(cls: type, **params: Any) -> Any:
-    """An estimator that fits quickly."""
+def quick(cls: type, *, short_grid: bool = True, **params: Any) -> Any:
+    """An estimator that fits quickly, with two penalties or its own grid."""
     known = inspect.signature(cls).parameters
-    return cls(**{name: value for name, value in QUICK.items() if name in known} | params)
+    settings = {name: value for name, value in QUICK.items() if name in known}
+    for family, grid in GRIDS.items():
+        settings |= grid if short_grid and cls.__name__.startswith(family) else {}
+    return cls(**settings | params)
 
 
 def rounds(cls: type, n_rounds: int) -> dict[str, int]:

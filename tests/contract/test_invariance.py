@@ -175,15 +175,17 @@ def test_a_weight_of_two_is_a_row_twice(cls):
 def test_class_weights_are_row_weights(cls):
     assert is_classifier(cls())
     small = small_problem(cls)
-    by_class = quick(cls, class_weight={0: 3, 1: 1}).fit(small.X, small.y)
-    by_row = quick(cls).fit(small.X, small.y, sample_weight=np.where(small.y == 0, 3.0, 1.0))
+    by_class = quick(cls, short_grid=False, class_weight={0: 3, 1: 1}).fit(small.X, small.y)
+    by_row = quick(cls, short_grid=False).fit(
+        small.X, small.y, sample_weight=np.where(small.y == 0, 3.0, 1.0)
+    )
     expected = predictions(by_row, small.X_new)
     np.testing.assert_array_equal(predictions(by_class, small.X_new), expected)
-    plain = quick(cls).fit(small.X, small.y)
+    plain = quick(cls, short_grid=False).fit(small.X, small.y)
     assert by_class.predict(small.X_new).sum() <= plain.predict(small.X_new).sum()
     few = np.concatenate([np.flatnonzero(small.y == 0), np.flatnonzero(small.y == 1)[:12]])
-    balanced = quick(cls, class_weight="balanced").fit(small.X[few], small.y[few])
-    seldom = quick(cls).fit(small.X[few], small.y[few])
+    balanced = quick(cls, short_grid=False, class_weight="balanced").fit(small.X[few], small.y[few])
+    seldom = quick(cls, short_grid=False).fit(small.X[few], small.y[few])
     assert balanced.predict(small.X_new).sum() > seldom.predict(small.X_new).sum()
 
 

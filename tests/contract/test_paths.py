@@ -102,7 +102,7 @@ def test_every_limit_has_a_step(cls):
     small = small_problem(cls)
     costs = np.array([1.0, 5.0, 1.0, 1.0, 2.5, 1.0, 0.1, 1.0])
     for rule, most in ((1, 1), (AtMost(2), 2), (WithinBudget(0.05), 0)):
-        selector = quick(cls, cut=rule, costs=costs).fit(small.X, small.y)
+        selector = quick(cls, short_grid=False, cut=rule, costs=costs).fit(small.X, small.y)
         assert selector.support_.sum() <= most
 
 
@@ -192,7 +192,7 @@ def test_max_features_holds_in_every_step(cls, most):
 def test_cost_budget_holds_in_every_step(cls):
     small = small_problem(cls)
     costs = np.array([1.0, 5.0, 1.0, 1.0, 2.5, 1.0, 0.5, 1.0])
-    selector = quick(cls, costs=costs, cost_budget=4.0).fit(small.X, small.y)
+    selector = quick(cls, short_grid=False, costs=costs, cost_budget=4.0).fit(small.X, small.y)
     assert (selector.path_.costs <= 4.0).all()
     assert not selector.support_[1]
     for step in selector.path_:

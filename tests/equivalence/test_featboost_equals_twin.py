@@ -70,23 +70,22 @@ def check_same(selector, expected):
 @pytest.mark.parametrize("name", EVALUATORS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_estimators_of_ones_own_give_the_pseudocode(name, weighting, reset, n_classes):
-    for seed in range(2):
-        X, y, _ = problem(seed, n_classes=n_classes)
-        folds = list(StratifiedKFold(3).split(X, y))
-        evaluator = EVALUATORS[name]
-        expected = twin_of_classifier(X, y, evaluator, folds, weighting=weighting, reset=reset)
-        selector = FeatBoostClassifier(
-            ranker=RANKER,
-            evaluator=evaluator,
-            cv=folds,
-            n_candidates=5,
-            max_features=6,
-            weighting=weighting,
-            reset=reset,
-        ).fit(X, y)
-        check_same(selector, expected)
-        full = len(expected[0]) == 6
-        assert selector.stop_reason_ is (StopReason.MAX_FEATURES if full else StopReason.NO_GAIN)
+    X, y, _ = problem(n_classes, n_classes=n_classes)
+    folds = list(StratifiedKFold(3).split(X, y))
+    evaluator = EVALUATORS[name]
+    expected = twin_of_classifier(X, y, evaluator, folds, weighting=weighting, reset=reset)
+    selector = FeatBoostClassifier(
+        ranker=RANKER,
+        evaluator=evaluator,
+        cv=folds,
+        n_candidates=5,
+        max_features=6,
+        weighting=weighting,
+        reset=reset,
+    ).fit(X, y)
+    check_same(selector, expected)
+    full = len(expected[0]) == 6
+    assert selector.stop_reason_ is (StopReason.MAX_FEATURES if full else StopReason.NO_GAIN)
 
 
 def twin_score(X, y, features, folds, k, n_classes):

@@ -45,14 +45,15 @@ def test_an_error_in_any_thread_is_raised_and_the_threads_go_on():
 
 
 def test_closing_ends_the_threads():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     threads = Threads(3)
     threads.run(lambda start, stop: None, 10)
+    started = set(threading.enumerate()) - before
     threads.close()
-    for thread in threading.enumerate():
-        if thread.daemon and thread is not threading.main_thread():
-            thread.join(0.5)
-    assert threading.active_count() <= before
+    for thread in started:
+        thread.join(5.0)
+    assert started
+    assert not any(thread.is_alive() for thread in started)
     assert threads.n_threads == 1
 
 

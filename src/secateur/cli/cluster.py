@@ -25,9 +25,7 @@ def executor_of(options: ScalingOptions, console: Console) -> Iterator[Any]:
         yield None
         return
     if address is not None and workers is not None:
-        raise ParameterError(
-            "A cluster is at an address or started here. Got --dask and --workers. Use one of them."
-        )
+        raise ParameterError("--dask and --workers cannot be combined. Got both. Use one of them.")
     import_optional("distributed", "A cluster", "secateur[dask]")
     from secateur.execution.dask import DaskExecutor
 

@@ -49,7 +49,7 @@ class DataRequest:
         time, group = given.time_column, given.group_column
         if time is not None and group is not None:
             raise ParameterError(
-                "Folds follow time or groups. Got --time-column and --group-column. Use one."
+                "--time-column and --group-column cannot be combined. Got both. Use one of them."
             )
         delimiter = "\t" if given.delimiter in {"\\t", "tab"} else given.delimiter
         kept, dropped = options.split_names(keep), options.split_names(given.drop)

@@ -103,7 +103,9 @@ class MethodOptions:
     budget: float | None = option(SELECTION, "The largest total cost of features.", min=0)
     penalty: float | None = option(SELECTION, "One penalty instead of a search.", min=0)
     cut: str | None = option(SELECTION, "one-se (default), best, elbow or a number.")
-    settings: list[str] | None = option(SELECTION, "name=value of any parameter.", "--set")
+    settings: list[str] | None = option(
+        SELECTION, "A parameter: name=value. Can be repeated.", "--set"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class DataOptions:
     """What the columns are for, and how the file is read."""
 
     target: str | None = option(
-        None, "The column to predict; LIBSVM files have one.", "--target", "-y"
+        None, "The target column. Not needed for LIBSVM files.", "--target", "-y"
     )
     weight: str | None = option(COLUMNS, "The column of sample weights.")
     drop: list[str] | None = option(COLUMNS, "Columns to ignore: a,b,c.")
@@ -152,11 +154,12 @@ class ScalingOptions:
     """Memory, tables on disk, and clusters."""
 
     memory_limit: str | None = option(
-        SCALING, "As 800MB: larger tables go to disk. Default: half of the free memory."
+        SCALING,
+        "For example 800MB; larger tables are stored on disk. Default: half of the free memory.",
     )
     cache: Path | None = option(SCALING, "A folder that keeps tables on disk for later runs.")
     dask: str | None = option(SCALING, "Use the Dask scheduler at tcp://10.0.0.1:8786.")
-    workers: int | None = option(SCALING, "Use so many processes of this machine.", min=1)
+    workers: int | None = option(SCALING, "Number of local worker processes.", min=1)
 
 
 def split_names(given: list[str] | None) -> tuple[str, ...]:

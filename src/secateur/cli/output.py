@@ -47,10 +47,12 @@ def check_folder(folder: Path, *, force: bool) -> None:
     present = sorted(entry.name for entry in folder.iterdir())
     foreign = [name for name in present if name not in OWN_FILES and ".selected." not in name]
     if foreign:
-        raise InputError(f"{folder} must hold results. Got {foreign[0]!r}. Use another --out.")
+        raise InputError(
+            f"{folder} must hold nothing but results. Got {foreign[0]!r}. Use another --out."
+        )
     if present and not force:
         raise InputError(
-            f"{folder} must be new. Got earlier results. Use another --out, or --force."
+            f"{folder} already has results. Use another --out, or --force to overwrite them."
         )
 
 
@@ -59,7 +61,7 @@ def check_file(file: Path, *, force: bool) -> None:
     if file.is_dir():
         raise InputError(f"{file} must be a file. Got a folder. Use another --out.")
     if file.exists() and not force:
-        raise InputError(f"{file} must be new. Got an old file. Use another --out, or --force.")
+        raise InputError(f"{file} already exists. Use another --out, or --force to overwrite it.")
     if not file.absolute().parent.is_dir():
         raise InputError(f"The folder of {file} must exist. Got none. Make it first.")
 

@@ -25,7 +25,7 @@ class CutOptions:
     best: bool = flag(None, "The best score.", "--best")
     elbow: bool = flag(None, "Where further features begin to gain little.", "--elbow")
     at_most: int | None = option(None, "The best score with at most so many features.", min=1)
-    budget: float | None = option(None, "The best score at no higher cost.", min=0)
+    budget: float | None = option(None, "The best score with at most this total cost.", min=0)
 
 
 def cut(
@@ -37,7 +37,7 @@ def cut(
 ) -> None:
     """Select again from PATH, without the data; with --out also write results.
 
-    Without an option by the rule of the saved selection, or else as --one-se.
+    By default with the rule of the saved selection, or --one-se if none was saved.
     """
     from secateur.cli.documents import selection_document, selection_shown
     from secateur.cli.output import check_folder, write_selection

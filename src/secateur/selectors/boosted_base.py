@@ -306,7 +306,7 @@ def rounds_to_resume(given: BoostedInput, fold: Fold) -> list[Any]:
     target, weight = given.problem.target.values[fold.train], given.problem.weight[fold.train]
     if not np.array_equal(given.loss.baseline(target, weight), ensemble.baseline):
         raise InputError(
-            "'resume' must be a path of the same rows. Got one with another best constant. Give "
-            "the same rows and a random_state that is a number, or fit without resume."
+            "'resume' must be a path of the same rows. Got one with another initial prediction. "
+            "Give the same rows and a random_state that is a number, or fit without resume."
         )
     return list(ensemble.rounds)

@@ -196,10 +196,12 @@ CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
     "max_depth": number(1, 16, whole=True, advice="Use 4 for a start."),
     "max_bins": number(2, 255, whole=True, advice="Use 255 for the finest bins."),
     "min_samples_leaf": number(
-        1, below=True, words=("auto",), advice="Use 'auto' for 1 to 20 by the rows."
+        1, below=True, words=("auto",), advice="Use 'auto' for 1 to 20, by number of rows."
     ),
     "l2_regularization": number(0, below=True, advice="Use 0 for none."),
-    "early_stopping": one_of(True, False, "auto", advice="Use 'auto' to stop where rows allow it."),
+    "early_stopping": one_of(
+        True, False, "auto", advice="Use 'auto' to stop early on long tables."
+    ),
     "validation_fraction": number(
         0, 1, above=True, below=True, advice="Use 0.1 for one row in ten."
     ),

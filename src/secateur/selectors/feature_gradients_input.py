@@ -81,7 +81,7 @@ CONSTRAINTS: dict[str, Constraint] = {
     "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
     "standardize": one_of(True, False, advice="Use True unless columns share a unit."),
     "init": Constraint(
-        _may_be_init, "a finite number or one per feature", "Use 0 to begin half way in."
+        _may_be_init, "a finite number or one per feature", "Use 0 to start all at inclusion 0.5."
     ),
     "tol": number(0, below=True, advice="Use 0 to go through all epochs."),
     **{name: SHARED_CONSTRAINTS[name] for name in ("cv", "verbose", "n_jobs", "executor")},
@@ -115,7 +115,7 @@ def check_against(n_features: int, wanted: int | None, init: Any, n_kept: int) -
     if size.ndim > 1 or (size.ndim == 1 and len(size) != n_features):
         raise ParameterError(
             f"'init' must be a number or one per feature, {n_features}. Got shape {size.shape}. "
-            "Use 0 to begin half way in."
+            "Use 0 to start all at inclusion 0.5."
         )
 
 

@@ -224,7 +224,7 @@ def load_session(estimator: Any, file: str | os.PathLike[str]) -> StreamSession:
         if getattr(estimator, name) != value:
             raise ParameterError(
                 f"'{name}' must be {value!r}, as it was when the stream was saved. Got "
-                f"{getattr(estimator, name)!r}. Set it so."
+                f"{getattr(estimator, name)!r}. Set it to that value."
             )
     try:
         return _session_of(header, arrays, estimator)

@@ -52,7 +52,7 @@ class GroupTestedSelector(BoostedSelector):
         )
         if not design.is_faster:
             warn_caller(
-                f"Group testing does not pay here (Eq. 3 of its paper). Got {design.n_columns:,} "
+                f"Group testing is not faster here (Eq. 3 of its paper). Got {design.n_columns:,} "
                 f"columns to look at in each node, where an exact search has {n_features:,} "
                 f"features. Use {self._exact}, which is exact, or lower 'expected_features'.",
                 GroupTestingWarning,

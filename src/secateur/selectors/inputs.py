@@ -165,7 +165,7 @@ def read_stored(
     """Target and weight of a table on disk, which has its own."""
     if y is not None or (categorical_features is not None and not table.schema.encoders):
         what = "a y" if y is not None else "'categorical_features'"
-        msg = f"A stored table brings its target and its categories. Got {what} beside it. Give "
+        msg = f"A stored table already has its target and categories. Got {what} as well. Give "
         raise InputError(msg + "it to open_table instead.")
     if len(table.target_names) > 1:
         raise InputError(

@@ -111,7 +111,7 @@ def _read_stored(
     """Targets, weight and tasks of a table on disk; several targets by their names."""
     if task is not None:
         raise InputError(
-            "A stored table brings its tasks. Got 'task' beside it. Give open_table the column."
+            "A stored table already has its tasks. Got 'task' as well. Give open_table the column."
         )
     if len(table.target_names) == 1:
         y, sample_weight = read_stored(table, y, sample_weight, estimator.categorical_features)

@@ -78,7 +78,7 @@ def find_encoding(chunks: Iterable[bytes], name: str, given: str | None = None) 
             decoder = codecs.getincrementaldecoder(codec)()
             if given is None and marked is None and b"\x00" in chunk[:1_000_000]:
                 raise InputError(
-                    f"{name} must be text. Got bytes that text does not have. Use the suffix of "
+                    f"{name} must be text. Got binary data. Use the suffix of "
                     "its format (.parquet, .feather, .npz), or give --encoding."
                 )
         try:
@@ -102,7 +102,7 @@ def _checked_codec(codec: str) -> str:
         return codecs.lookup(codec).name
     except LookupError as error:
         raise InputError(
-            f"'encoding' must be one of Python, as utf-8 or latin-1. Got {codec!r}. Use another."
+            f"'encoding' must be known to Python, e.g. utf-8 or latin-1. Got {codec!r}."
         ) from error
 
 
