@@ -40,7 +40,7 @@ from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray
 
 FORMAT = "secateur.feature_gradients.stream"
-VERSION = 1
+VERSION = 2
 SAVED_PARAMETERS = ("order", "standardize", "group_mode", "n_features")
 """Parameters that must be the same when a stream is resumed."""
 
