@@ -126,12 +126,13 @@ class _Objective:
         self._executor, self._loss = executor, loss
         self.stride = -(-n_rows // OBJECTIVE_ROWS)
         self._weight = np.concatenate(executor.each(rows.choose_objective_rows, self.stride))
+        self._total = fixed_point_sum(self._weight)
 
     def now(self) -> float:
         """Its value at the current predictions."""
         parts = self._executor.each(rows.row_losses, self._loss, "objective_rows")
         losses = self._weight * np.concatenate(parts)
-        return fixed_point_sum(losses) / fixed_point_sum(self._weight) if len(losses) else np.nan
+        return fixed_point_sum(losses) / self._total if len(losses) else np.nan
 
 
 def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:
