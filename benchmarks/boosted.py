@@ -5,7 +5,7 @@
     ./dev bench boosted --only dense    one section; may be given several times
     ./dev bench boosted --write         put the tables into docs/benchmarks.md
 
-All numbers that are judged are ratios within one run, or do not depend on the machine's speed.
+All numbers that have a target are ratios within one run, or do not depend on the machine's speed.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     ./dev bench feature_gradients --only sparse   one section; may be given several times
     ./dev bench feature_gradients --write         put the tables into the page
 
-All numbers that are judged are ratios within one run, or do not depend on the machine's speed.
+All numbers that have a target are ratios within one run, or do not depend on the machine's speed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from common.command import benchmark
 from common.options import Options
 from common.page import DOCS
 from common.table import Section
-from feature_gradients_sections import blame, epoch, newcomer, quality, scaling, sparse, words
+from feature_gradients_sections import (
+    defaults,
+    epoch,
+    penalty_effect,
+    quality,
+    scaling,
+    sparse,
+    words,
+)
 
 SPEED: dict[str, Callable[[Options], Section]] = {
     "epoch": epoch.run,
@@ -26,8 +34,8 @@ SPEED: dict[str, Callable[[Options], Section]] = {
 }
 QUALITY = {
     "quality": quality.run,
-    "newcomer": newcomer.run,
-    "blame": blame.run,
+    "defaults": defaults.run,
+    "penalty_effect": penalty_effect.run,
     "words": words.run,
 }
 

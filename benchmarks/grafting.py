@@ -5,7 +5,7 @@
     ./dev bench grafting --only speed         one section; may be given several times
     ./dev bench grafting --write              put the tables into docs/benchmarks/grafting.md
 
-Times that are judged are ratios within one run.
+Times that have a target are ratios within one run.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     ./dev bench scale --only dask     one section; may be given several times
     ./dev bench scale --write         put the tables into docs/benchmarks/scale.md
 
-Each contestant of the large case has a process of its own, so that peaks of memory are its own.
+Each method of the large case has a process of its own, so that peaks of memory are its own.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""One file per contestant: each runs a job and says how long its stages took."""
+"""One file per method: each runs a job and says how long its stages took."""

@@ -20,7 +20,7 @@ MANY_CLASSES = 10
 
 
 def n_rounds(y: Any) -> int:
-    """Rounds of boosted trees for a problem, the same for all contestants."""
+    """Rounds of boosted trees for a problem, the same for all methods."""
     return 10 if len(np.unique(y)) >= MANY_CLASSES else 20
 
 

@@ -13,8 +13,8 @@ from common.options import Options
 from common.spawn import spawn
 from common.table import Section
 
-from boosted_sections import duel
-from boosted_sections.duel import OURS, THEIRS, Duel
+from boosted_sections import versus
+from boosted_sections.versus import OURS, THEIRS, Pair
 
 FIT = "fit(X, y)"
 
@@ -30,33 +30,33 @@ def run(options: Options) -> Section:
     section = Section("dense")
     split = problem(options)
     n_rounds = 20 if options.quick else 100
-    free = duel.plain(split, n_rounds)
+    free = versus.plain(split, n_rounds)
     section.add(
         f"`make_wide`: {split.shape}, 20 informative features; {n_rounds} rounds of depth 4; test "
         f"AUC on {len(split.y_test):,} rows more. LightGBM goes through the table "
         f"{free.theirs.layout.replace('its own', 'by its own')}, the fastest of its layouts here.",
     )
     for most in (40, 20):
-        dear = duel.priced(split, free, most)
+        limited = versus.priced(split, free, most)
         section.add(
             f"**With a penalty that keeps at most {most} features**: A-GBM at penalty "
-            f"{dear.ours.penalty:.3g}, LightGBM with `cegb_penalty_feature_coupled` 1 and "
-            f"`cegb_tradeoff` {dear.theirs.tradeoff:.3g}.",
+            f"{limited.ours.penalty:.3g}, LightGBM with `cegb_penalty_feature_coupled` 1 and "
+            f"`cegb_tradeoff` {limited.theirs.tradeoff:.3g}.",
         )
-        found = _measure(split, dear, options, reference=False)
-        _report(section, found, split, alone(split, dear.theirs, options))
-        duel.aim(section, found, f"at most {most} features", training=0.35, **{TOTAL: 0.5})
+        found = _measure(split, limited, options, reference=False)
+        _report(section, found, split, alone(split, limited.theirs, options))
+        versus.aim(section, found, f"at most {most} features", training=0.35, **{TOTAL: 0.5})
     section.add("**Without a penalty**:")
     found = _measure(split, free, options, reference=True)
     _report(section, found, split, alone(split, free.theirs, options))
-    duel.aim(section, found, "without a penalty", training=0.6)
+    versus.aim(section, found, "without a penalty", training=0.6)
     return section
 
 
-def _measure(split: Split, pair: Duel, options: Options, *, reference: bool) -> dict[str, Times]:
-    say("racing")
+def _measure(split: Split, pair: Pair, options: Options, *, reference: bool) -> dict[str, Times]:
+    say("measuring")
     X, y = split.X, split.y
-    contestants = {
+    methods = {
         OURS: lambda: pair.ours.run(X, y),
         THEIRS: lambda: pair.theirs.run(X, y),
         f"{OURS}, {FIT}": lambda: pair.ours.run_estimator(X, y),
@@ -64,8 +64,8 @@ def _measure(split: Split, pair: Duel, options: Options, *, reference: bool) -> 
     }
     if reference:
         hist = HistGradientBoosting(pair.ours.n_rounds)
-        contestants["HistGradientBoosting, fit(X, y)"] = lambda: hist.run(X, y)
-    return take_turns(contestants, options.repeats)
+        methods["HistGradientBoosting, fit(X, y)"] = lambda: hist.run(X, y)
+    return take_turns(methods, options.repeats)
 
 
 def alone(split: Split, theirs: LightGBM, options: Options) -> dict[str, float]:
@@ -89,8 +89,8 @@ def _report(
     ]
     theirs = found[THEIRS]
     section.add(
-        duel.contestants_table(found, split),
-        duel.ratios_table(found, compared),
+        versus.methods_table(found, split),
+        versus.ratios_table(found, compared),
         "LightGBM here over LightGBM in a process without secateur: binning "
         f"{theirs.best('binning') / by_itself['binning']:.2f}, training "
         f"{theirs.best('training') / by_itself['training']:.2f}.",

@@ -1,4 +1,4 @@
-"""Few features that are enough: a fresh model on the chosen features, judged on new rows."""
+"""Few features that are enough: a fresh model on the chosen features, evaluated on new rows."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def run(options: Options) -> Section:
     section = Section("quality")
     problem, split = _problem(options)
     everything = np.arange(problem.X.shape[1])
-    all_auc = judge(split, everything, options)
+    all_auc = evaluate(split, everything, options)
     rows: list[list[Any]] = [_row("all", problem, everything, all_auc, None, None)]
     for name, choose in choosers(options):
         say(name)
         start = perf_counter()
         chosen = np.asarray(choose(split))
         seconds = perf_counter() - start
-        auc = judge(split, chosen, options)
+        auc = evaluate(split, chosen, options)
         enough = len(chosen) <= MOST and auc >= all_auc
         rows.append(_row(name, problem, chosen, auc, seconds, enough))
         if name in {DEFAULT, "A-GBM, penalty 0.003"}:
@@ -61,7 +61,7 @@ def _problem(options: Options) -> tuple[Generated, Split]:
     return problem, Split(problem.X[:half], y[:half], problem.X[half:], y[half:])
 
 
-def judge(split: Split, chosen: Any, options: Options) -> float:
+def evaluate(split: Split, chosen: Any, options: Options) -> float:
     """The test AUC of a model that knows the chosen features only."""
     if len(chosen) == 0:
         return 0.5

@@ -77,11 +77,11 @@ def _times(size: tuple[int, int], n_rounds: int, options: Options) -> dict[str, 
     split = made(n_rows, 2, n_features, 20, n_redundant=0)
     for penalty in PENALTIES:
         AGBM(2, penalty).run(split.X, split.y)  # compile
-    contestants = {
+    methods = {
         _name(penalty): partial(AGBM(n_rounds, penalty).run, split.X, split.y)
         for penalty in PENALTIES
     }
-    return take_turns(contestants, options.repeats)
+    return take_turns(methods, options.repeats)
 
 
 def _table(axis: Axis, found: list[dict[str, Times]], n_rounds: int) -> str:

@@ -7,8 +7,8 @@ from common.measure import TOTAL, Times, say, take_turns
 from common.options import Options
 from common.table import Section
 
-from boosted_sections import duel
-from boosted_sections.duel import OURS, THEIRS, Duel
+from boosted_sections import versus
+from boosted_sections.versus import OURS, THEIRS, Pair
 
 NAME = "BASEHOCK"
 MORE_REPEATS = 4
@@ -22,31 +22,31 @@ def run(options: Options) -> Section:
         section.skip(missing(NAME))
         return section
     n_rounds = 20 if options.quick else 100
-    free = duel.plain(split, n_rounds)
-    dear = duel.priced(split, free)
+    free = versus.plain(split, n_rounds)
+    limited = versus.priced(split, free)
     share = 100 * split.X.nnz / (split.X.shape[0] * split.X.shape[1])
     section.add(
         f"BASEHOCK: {split.shape} in CSR, {share:.1f}% of the cells stored; {n_rounds} rounds of "
         f"depth 4. Binning of A-GBM includes the way from CSR to CSC.",
-        f"**With a penalty on features**: A-GBM at penalty {dear.ours.penalty:.3g}, LightGBM at "
-        f"`cegb_tradeoff` {dear.theirs.tradeoff:.3g}.",
+        f"**With a penalty on features**: A-GBM at penalty {limited.ours.penalty:.3g}, LightGBM at "
+        f"`cegb_tradeoff` {limited.theirs.tradeoff:.3g}.",
     )
-    for pair, what in ((dear, "with a penalty"), (free, "without a penalty")):
+    for pair, what in ((limited, "with a penalty"), (free, "without a penalty")):
         if pair is free:
             section.add("**Without a penalty**:")
         found = _measure(split, pair, options)
         _report(section, found, split)
-        duel.aim(section, found, what, training=1.0, **{TOTAL: 1.0})
+        versus.aim(section, found, what, training=1.0, **{TOTAL: 1.0})
     return section
 
 
-def _measure(split: Split, pair: Duel, options: Options) -> dict[str, Times]:
-    say("racing")
-    contestants = {
+def _measure(split: Split, pair: Pair, options: Options) -> dict[str, Times]:
+    say("measuring")
+    methods = {
         OURS: lambda: pair.ours.run(split.X, split.y),
         THEIRS: lambda: pair.theirs.run(split.X, split.y),
     }
-    return take_turns(contestants, options.repeats * MORE_REPEATS)
+    return take_turns(methods, options.repeats * MORE_REPEATS)
 
 
 def _report(section: Section, found: dict[str, Times], split: Split) -> None:
@@ -58,4 +58,4 @@ def _report(section: Section, found: dict[str, Times], split: Split) -> None:
             ("binning and training", TOTAL),
         )
     ]
-    section.add(duel.contestants_table(found, split), duel.ratios_table(found, compared))
+    section.add(versus.methods_table(found, split), versus.ratios_table(found, compared))

@@ -1,6 +1,6 @@
 """One fit of the large case: ``scale_fit who folder n_rounds penalty memory_limit``.
 
-The peak of memory is that of reading and fitting: the rows that judge come after it.
+The peak of memory is that of reading and fitting: the test rows come after it.
 """
 
 from __future__ import annotations

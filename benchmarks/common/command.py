@@ -51,7 +51,7 @@ def _arguments(
 ) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"./dev bench {name}", description=description)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--full", action="store_true", help="slow contestants as well")
+    parser.add_argument("--full", action="store_true", help="slow methods as well")
     parser.add_argument("--only", action="append", choices=list(sections), help="one section")
     parser.add_argument("--write", action="store_true", help="put the tables into the page")
     parser.add_argument("--fresh", action="store_true", help="forget pieces that are done")

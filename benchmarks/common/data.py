@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Rows to train on and rows to judge by; two classes, 0 and 1."""
+    """Rows to train on and rows to test on; two classes, 0 and 1."""
 
     X: Any
     y: Any

@@ -14,7 +14,7 @@ N_REAL, N_FEATURES = 2_500, 5_000
 
 
 class Parts(NamedTuple):
-    """Rows to train on, to choose by, and to judge by."""
+    """Rows to train on, to validate on, and to test on."""
 
     X: Any
     y: Any

@@ -1,4 +1,4 @@
-"""Times of contestants that take turns, and the peak of a process's memory."""
+"""Times of methods that take turns, and the peak of a process's memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, Self
 import psutil
 
 N_THREADS = 2
-"""Threads of every contestant."""
+"""Threads of every method."""
 
 TOTAL = "total"
 """The name of all stages together."""
@@ -29,7 +29,7 @@ def say(text: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """One run of a contestant: seconds of its stages, and what came out."""
+    """One run of a method: seconds of its stages, and what came out."""
 
     stages: Mapping[str, float]
     n_features: int
@@ -57,17 +57,17 @@ class Times:
         return statistics.median(self._all(stage))
 
 
-def take_turns(contestants: Mapping[str, Callable[[], Run]], repeats: int) -> dict[str, Times]:
+def take_turns(methods: Mapping[str, Callable[[], Run]], repeats: int) -> dict[str, Times]:
     """Run A, B, ..., A, B, ...: what disturbs the machine disturbs all of them alike."""
-    stages: dict[str, list[Mapping[str, float]]] = {name: [] for name in contestants}
+    stages: dict[str, list[Mapping[str, float]]] = {name: [] for name in methods}
     last: dict[str, Run] = {}
     for _ in range(repeats):
-        for name, run in contestants.items():
+        for name, run in methods.items():
             last.pop(name, None)
             gc.collect()
             last[name] = run()
             stages[name].append(last[name].stages)
-    return {name: Times(stages[name], last[name]) for name in contestants}
+    return {name: Times(stages[name], last[name]) for name in methods}
 
 
 class Stopwatch:

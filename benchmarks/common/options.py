@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``quick``: small sizes, only to see that it runs; ``full``: slow contestants as well;
+    """``quick``: small sizes, only to see that it runs; ``full``: slow methods as well;
     ``write``: pictures go to the page's folder."""
 
     quick: bool = False

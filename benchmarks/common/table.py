@@ -80,7 +80,7 @@ class Section:
             return "\n\n".join(self.blocks)
         verdict = {True: "met", False: "**missed**"}
         rows = [
-            [t.what, t.value, f"<= {t.limit:g}", "not judged" if quick else verdict[t.is_met]]
+            [t.what, t.value, f"<= {t.limit:g}", "not checked" if quick else verdict[t.is_met]]
             for t in self.targets
         ]
         return "\n\n".join([*self.blocks, table(["target", "found", "wanted", ""], rows)])

@@ -31,7 +31,7 @@ def piece(part: Part, method: str, plan: Plan) -> dict[str, Any]:
     order = found["order"] or []
     sizes = [size for size in plan.sizes if size <= len(order)]
     accuracy = {
-        name: [judge(make(part.y), part, order[:size]) for size in sizes]
+        name: [evaluate(make(part.y), part, order[:size]) for size in sizes]
         for name, make in VALIDATORS.items()
     }
     return {**found, "sizes": sizes, "accuracy": accuracy}
@@ -47,7 +47,7 @@ def _select(part: Part, method: str, plan: Plan) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key != "wall"}
 
 
-def judge(model: Any, part: Part, features: list[int]) -> float:
+def evaluate(model: Any, part: Part, features: list[int]) -> float:
     """The accuracy of a model on some features, on rows that nobody has seen."""
     train, test = (X[:, features] for X in (part.X, part.X_test))
     if sp.issparse(train):

@@ -33,7 +33,7 @@ class Plan:
 
     @property
     def sizes(self) -> list[int]:
-        """Numbers of features at which validators judge."""
+        """Numbers of features at which validators evaluate."""
         return [size for size in (1, 2, 3, 5, 10, 15, 20) if size <= self.most]
 
     def describe(self) -> str:

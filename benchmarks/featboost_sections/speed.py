@@ -113,7 +113,7 @@ def run(options: Options) -> Section:
     X, y = found[0], (found[1] > 0).astype(np.int64)
     work = Evaluations(X, y, 8 if options.quick else M)
     _whole(section, X, y, options)
-    contestants = {
+    methods = {
         "neighbours in increments": work.with_neighbours,
         "KNeighborsClassifier": lambda: work.with_estimator(KNeighborsClassifier(1)),
         "small trees": work.with_trees,
@@ -126,7 +126,7 @@ def run(options: Options) -> Section:
             )
         ),
     }
-    _evaluations(section, contestants, options)
+    _evaluations(section, methods, options)
     return section
 
 
@@ -147,19 +147,17 @@ def _whole(section: Section, X: Any, y: Any, options: Options) -> None:
     section.aim("1 - accuracy with five features", 1.0 - float(selector.path_.scores[-1]), 0.22)
 
 
-def _evaluations(
-    section: Section, contestants: dict[str, Callable[[], Any]], options: Options
-) -> None:
+def _evaluations(section: Section, methods: dict[str, Callable[[], Any]], options: Options) -> None:
     def runner(name: str) -> Callable[[], Run]:
         def one() -> Run:
             say(name)
             start = time.perf_counter()
-            scores = contestants[name]()
+            scores = methods[name]()
             return Run({"all": time.perf_counter() - start}, P, lambda _: None, {"scores": scores})
 
         return one
 
-    times = take_turns({name: runner(name) for name in contestants}, options.repeats)
+    times = take_turns({name: runner(name) for name in methods}, options.repeats)
     best = {name: found.best() for name, found in times.items()}
     ours = np.concatenate(times["neighbours in increments"].last.facts["scores"])
     theirs = np.concatenate(times["KNeighborsClassifier"].last.facts["scores"])

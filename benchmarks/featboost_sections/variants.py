@@ -12,7 +12,7 @@ from common.options import Options
 from common.table import Section, table
 from sklearn.neighbors import KNeighborsClassifier
 
-from featboost_sections.curves import judge
+from featboost_sections.curves import evaluate
 from featboost_sections.pictures import draw_variants
 from featboost_sections.plan import Part, Plan, parts, planned
 
@@ -30,12 +30,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def piece(part: Part, params: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """A variant on one fold, judged by 1-NN after every feature."""
+    """A variant on one fold, evaluated by 1-NN after every feature."""
     method = featboost(standardize=False, **params)
     found = timed(method, part.X, part.y, plan.most, plan.limit)
     order = found["order"] or []
     steps = range(1, len(order) + 1)
-    held = [judge(KNeighborsClassifier(1), part, order[:size]) for size in steps]
+    held = [evaluate(KNeighborsClassifier(1), part, order[:size]) for size in steps]
     return {**found, "held_out": held}
 
 

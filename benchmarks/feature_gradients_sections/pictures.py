@@ -12,7 +12,7 @@ from feature_gradients_sections import protocol
 
 FOLDER = DOCS / "benchmarks"
 SHOWN = (10, 40, 160)
-BLAME = "feature_gradients_blame.png"
+PENALTY_PICTURE = "feature_gradients_penalty.png"
 
 
 def curves(means: dict[str, list[float]], sizes: Any) -> None:
@@ -44,7 +44,7 @@ def pixels(data: protocol.Set) -> None:
     figure.savefig(FOLDER / "feature_gradients_pixels.png", dpi=90)
 
 
-def blame(panels: dict[str, dict[str, Any]], lines: Sequence[str]) -> None:
+def penalty_effect(panels: dict[str, dict[str, Any]], lines: Sequence[str]) -> None:
     """Accuracy of the best 20 by v against the size of the subset that they were taken from."""
     plt = _pyplot()
     figure, axes = plt.subplots(1, len(panels), figsize=(9, 3.4), layout="constrained")
@@ -63,7 +63,7 @@ def blame(panels: dict[str, dict[str, Any]], lines: Sequence[str]) -> None:
         panel.set(xlim=(0.8, 1.3 * found[lines[0]]["used"]))
     axes[0].set_ylabel("test accuracy of 20 features")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right", fontsize=7)
-    figure.savefig(FOLDER / BLAME, dpi=90)
+    figure.savefig(FOLDER / PENALTY_PICTURE, dpi=90)
     plt.close(figure)
 
 

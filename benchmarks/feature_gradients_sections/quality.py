@@ -1,4 +1,4 @@
-"""The paper's Figures 2, 3 and 4 on mnist35, judged over independent draws."""
+"""The paper's Figures 2, 3 and 4 on mnist35, over independent draws."""
 
 from __future__ import annotations
 

@@ -48,11 +48,11 @@ def _measure(problem: Problem, section: Section, options: Options) -> list[objec
     best = _values(problem, penalties, _grafting(problem, penalties, 1e-9))
     found = {name: _tolerance(path, problem, penalties, best) for name, path in PATHS.items()}
     say(f"{problem.name}: " + ", ".join(f"{k} {v:.0e}" for k, v in found.items()))
-    contestants = {
+    methods = {
         name: _contestant(partial(PATHS[name], problem, penalties, tol))
         for name, tol in found.items()
     }
-    times = take_turns(contestants, options.repeats)
+    times = take_turns(methods, options.repeats)
     excess = {
         name: float(np.max(_values(problem, penalties, t.last.facts["weights"]) / best)) - 1.0
         for name, t in times.items()

@@ -50,10 +50,10 @@ def _measure(problem: Problem, section: Section, options: Options) -> list[objec
     best = problem.objective(solve("grafting", problem, l1, 1e-11), l1)
     found = {name: _tolerance(name, problem, l1, best) for name in SOLVERS}
     say(f"{problem.name}: " + ", ".join(f"{k} {v}" for k, v in found.items()))
-    contestants = {
+    methods = {
         name: _contestant(name, problem, l1, tol) for name, tol in found.items() if tol is not None
     }
-    times = {name: t.best() for name, t in take_turns(contestants, options.repeats).items()}
+    times = {name: t.best() for name, t in take_turns(methods, options.repeats).items()}
     ratio = times["grafting"] / min(t for name, t in times.items() if name != "grafting")
     section.aim(f"{problem.name}: time / fastest other", ratio, LIMIT)
     shape = "{:,} x {:,}".format(*problem.X.shape)

@@ -60,7 +60,7 @@ def run(options: Options) -> Section:
     section.add(
         f"MNIST 4 against 9: {N_REAL:,} pixels and products of pixel pairs, and as many probes, "
         f"which are such columns with their rows permuted; {len(parts.y):,} rows to train on, "
-        f"{len(parts.y_valid):,} to choose the penalty by, {len(parts.y_test):,} to judge. 200 "
+        f"{len(parts.y_valid):,} to choose the penalty by, {len(parts.y_test):,} to test on. 200 "
         "rounds of depth 4, rate 0.1. Top-K is LightGBM on all features, then again on the K that "
         "it used most, K being the most that another method kept; its seconds are those of both "
         "fits. Seconds are those of `fit` at the chosen penalty (one run).",
@@ -85,7 +85,7 @@ def _models(name: str, options: Options) -> Iterator[tuple[float, Any]]:
 
 
 def _tuned(name: str, parts: Parts, options: Options) -> Result:
-    """The penalty with the best AUC on the validation rows, judged on the test rows."""
+    """The penalty with the best AUC on the validation rows, evaluated on the test rows."""
     best: tuple[float, Any] = (-1.0, None)
     for penalty, model in _models(name, options):
         say(f"{name}, penalty {penalty:g}")

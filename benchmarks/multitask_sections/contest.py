@@ -70,7 +70,7 @@ def stored(name: str) -> dict[str, Any] | None:
 
 
 def halves(tasks: Tasks, seed: int) -> tuple[Any, Any]:
-    """Half of each task's rows to train on, class by class; the rest to judge by."""
+    """Half of each task's rows to train on, class by class; the rest to test on."""
     rng = np.random.default_rng(seed)
     train = np.zeros(len(tasks.y), bool)
     kind = tasks.y if tasks.is_classes else np.zeros(len(tasks.y))
@@ -141,7 +141,7 @@ def as_column(tasks: Tasks, train: Any, test: Any, options: Options) -> Entry:
 
 
 FIRST_SPLIT = 3000
-"""No number behind the defaults has seen splits from this one on; 2026 to 2035 judged before."""
+"""No number behind the defaults has seen splits from this one on; 2026 to 2035 were used before."""
 
 WAYS: dict[str, Callable[..., Entry]] = {
     "multitask": together,

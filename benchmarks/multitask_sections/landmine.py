@@ -27,7 +27,7 @@ def run(options: Options) -> Section:
         X, y, task = X[rows], y[rows], task[rows]
     section.add(
         f"{len(y):,} points, {X.shape[1]} features, {len(np.unique(task))} fields; half of each "
-        f"field's points train, the others judge; mean of {N_SPLITS} splits."
+        f"field's points train, the others test; mean of {N_SPLITS} splits."
     )
     contest(section, [Tasks(X, y, task, is_classes=True)] * N_SPLITS, options)
     return section

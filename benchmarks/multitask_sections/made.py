@@ -42,7 +42,7 @@ def run(options: Options) -> Section:
     section.add(
         f"{N_TASKS} tasks of {n_each:,} rows, {tasks[0].X.shape[1]} features: {N_COMMON} matter to "
         f"all, {N_OWN} more to each task alone, with effects of the task's own; half of the rows "
-        f"train, the others judge; mean of {N_PROBLEMS} problems."
+        f"train, the others test; mean of {N_PROBLEMS} problems."
     )
     firsts = contest(section, tasks, options)
     _recovery(section, tasks, [truth for _, truth in made], firsts)

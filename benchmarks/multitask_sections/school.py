@@ -24,7 +24,7 @@ def run(options: Options) -> Section:
         X, y, task = X[rows], y[rows], task[rows]
     section.add(
         f"{len(y):,} pupils, {X.shape[1]} features, {len(np.unique(task))} schools; half of each "
-        f"school's pupils train, the others judge; mean of {N_SPLITS} splits."
+        f"school's pupils train, the others test; mean of {N_SPLITS} splits."
     )
     contest(section, [Tasks(X, y, task, is_classes=False)] * N_SPLITS, options)
     return section

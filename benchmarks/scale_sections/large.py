@@ -12,7 +12,7 @@ What is compared is fixed before anything is run:
    at the other penalties, for the picture alone.
 
 Of LightGBM the run that is nearest in features is compared, the quicker of two that are as near.
-Seconds are those of a tree: a contestant that was stopped has fewer, and its first ones are taken
+Seconds are those of a tree: a method that was stopped has fewer, and its first ones are taken
 to cost as much as all.
 """
 
@@ -40,7 +40,7 @@ PENALTY = 2_000.0
 """Of a feature for GBFS, in units of its loss: the one that is compared."""
 
 MORE_PENALTIES = (50_000.0, 20.0)
-"""Further ones for the picture: dear and cheap."""
+"""Further ones for the picture: expensive and cheap."""
 
 SAMPLE_ROWS = 50_000
 TUNING = 210.0
@@ -57,7 +57,7 @@ WHO = {
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One fit of one contestant, and what its process found."""
+    """One fit of one method, and what its process found."""
 
     who: str
     penalty: float
@@ -97,7 +97,7 @@ class Benchmark:
     fits: list[Fit] = field(default_factory=list)
 
     def fit(self, who: str, penalty: float) -> Fit:
-        """Run a contestant; penalties are those of the full size: fewer rows, smaller penalties."""
+        """Run a method; penalties are those of the full size: fewer rows, smaller penalties."""
         say(f"{WHO[who]} at {penalty:g}")
         own = penalty * self.files.n_rows / kdd.N_ROWS
         limit = RIVAL if who == "lightgbm" else self.limit

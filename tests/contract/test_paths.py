@@ -230,9 +230,9 @@ def test_costs_in_every_form(cls):
 def test_a_dear_feature_is_replaced_by_its_cheap_copy(cls):
     small = small_problem(cls)
     X = np.column_stack([small.X, small.X[:, 1]])
-    dear = quick(cls, costs={1: 3.0}).fit(X, small.y)
-    assert dear.support_[8]
-    assert not dear.support_[1]
+    expensive = quick(cls, costs={1: 3.0}).fit(X, small.y)
+    assert expensive.support_[8]
+    assert not expensive.support_[1]
     cheap = quick(cls, costs={8: 3.0}).fit(X, small.y)
     assert cheap.support_[1]
     assert not cheap.support_[8]
@@ -261,8 +261,8 @@ def test_groups_pay_once(cls):
 def test_a_huge_price_buys_nothing_and_predictions_still_come(cls):
     small = small_problem(cls)
     known = cls().get_params()
-    dear = {name: 0.5 for name in ("penalty", "group_penalty") if name in known}
-    selector = quick(cls, costs=1e12, **dear).fit(small.X, small.y)
+    expensive = {name: 0.5 for name in ("penalty", "group_penalty") if name in known}
+    selector = quick(cls, costs=1e12, **expensive).fit(small.X, small.y)
     assert not selector.support_.any()
     assert "0 of 8 features" in str(selector.selection_)
     assert len({str(value) for value in selector.predict(small.X_new)}) == 1

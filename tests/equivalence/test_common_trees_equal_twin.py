@@ -199,16 +199,18 @@ def test_held_out_losses_come_task_after_task(case):
 def test_the_choice_equals_twin(seed, n_ways, n_rows, noise):
     rng = np.random.default_rng(seed)
     hard = rng.exponential(size=n_rows)
-    judged = [hard + noise * rng.normal(size=n_rows) + 0.2 * rng.normal() for _ in range(n_ways)]
+    candidates = [
+        hard + noise * rng.normal(size=n_rows) + 0.2 * rng.normal() for _ in range(n_ways)
+    ]
     weight = WEIGHTS[rng.integers(3)](rng, n_rows)
     counts = bool(np.all(weight == np.floor(weight)))
     cuts = np.sort(rng.integers(0, n_rows + 1, 2))
     parts = [part for part in np.split(np.arange(n_rows), cuts) if len(part)]
     verdicts = [
         [FoldLosses(losses[part], weight[part], counts=counts) for part in parts]
-        for losses in judged
+        for losses in candidates
     ]
-    assert first_near_best(verdicts) == choose(judged, weight)
+    assert first_near_best(verdicts) == choose(candidates, weight)
 
 
 def stacked(seed, *, is_classes, whole_weights):

@@ -41,7 +41,7 @@ def folder(rows, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def at_home(folder):
+def local(folder):
     return secateur.AGBMRegressor(**TOLD).fit(secateur.open_table(folder))
 
 
@@ -52,14 +52,12 @@ SLOW = pytest.mark.slow
     ("n_workers", "fan_in"),
     [(2, 8), *(pytest.param(*params, marks=SLOW) for params in [(1, 8), (4, 8), (4, 2)])],
 )
-def test_any_number_of_workers_gives_the_same_bits(
-    client, folder, rows, at_home, n_workers, fan_in
-):
+def test_any_number_of_workers_gives_the_same_bits(client, folder, rows, local, n_workers, fan_in):
     workers = addresses(client)[:n_workers]
     executor = secateur.DaskExecutor(client, workers=workers, fan_in=fan_in)
     table = secateur.open_table(folder, executor=executor)
-    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(table))
-    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(*rows))
+    assert_same_selector(local, secateur.AGBMRegressor(**TOLD).fit(table))
+    assert_same_selector(local, secateur.AGBMRegressor(**TOLD).fit(*rows))
 
 
 @pytest.mark.slow
@@ -179,7 +177,7 @@ class _At:
 
 
 @pytest.mark.parametrize("fan_in", [2, pytest.param(8, marks=SLOW)])
-def test_a_worker_killed_in_the_middle_is_survived(client, folder, at_home, monkeypatch, fan_in):
+def test_a_worker_killed_in_the_middle_is_survived(client, folder, local, monkeypatch, fan_in):
     client.wait_for_workers(4)
     executor = secateur.DaskExecutor(client, fan_in=fan_in)
     table = secateur.open_table(folder, executor=executor)
@@ -188,7 +186,7 @@ def test_a_worker_killed_in_the_middle_is_survived(client, folder, at_home, monk
     selector = secateur.AGBMRegressor(**TOLD).fit(table)
     assert when.n_trees == 8
     assert victims[0] not in addresses(client)
-    assert_same_selector(at_home, selector)
+    assert_same_selector(local, selector)
 
 
 @pytest.mark.slow
@@ -210,7 +208,7 @@ def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_lost_cluster_is_told_of_and_the_fit_can_go_on(folder, at_home, monkeypatch):
+def test_a_lost_cluster_is_reported_and_the_fit_can_go_on(folder, local, monkeypatch):
     dask.config.set({"distributed.comm.timeouts.connect": "1s"})
     cluster = start(2)
     client = Client(cluster)
@@ -224,14 +222,14 @@ def test_a_lost_cluster_is_told_of_and_the_fit_can_go_on(folder, at_home, monkey
     assert len(selector.path_[-1].model.ensemble.rounds) == 4
     when.n_trees = 0
     home = secateur.open_table(folder)
-    assert_same_selector(at_home, selector.fit(home, resume=selector.path_))
+    assert_same_selector(local, selector.fit(home, resume=selector.path_))
     assert when.n_trees == 4
     client.close()
     dask.config.refresh()
 
 
 @pytest.mark.slow
-def test_dask_collections_are_fitted_where_the_client_is(client, rows, at_home, monkeypatch):
+def test_dask_collections_are_fitted_where_the_client_is(client, rows, local, monkeypatch):
     import dask.array as da
     import dask.dataframe as dd
     import pandas as pd
@@ -239,10 +237,10 @@ def test_dask_collections_are_fitted_where_the_client_is(client, rows, at_home, 
     monkeypatch.setattr(opening, "BLOCK_ROWS", 1_000)
     X, y = rows
     lazy = da.from_array(X, chunks=(1_500, 40)), da.from_array(y, chunks=1_000)
-    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(*lazy))
+    assert_same_selector(local, secateur.AGBMRegressor(**TOLD).fit(*lazy))
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
     frames = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
-    assert_same_selector(at_home, secateur.AGBMRegressor(**TOLD).fit(*frames))
+    assert_same_selector(local, secateur.AGBMRegressor(**TOLD).fit(*frames))
     with pytest.raises(InputError, match="open_table"):
         secateur.AGBMRegressor(**TOLD).fit(*lazy, sample_weight=np.ones(len(y)))
 
@@ -254,13 +252,13 @@ def test_bad_input_is_told(client):
         secateur.DaskExecutor(client, fan_in=1)
 
 
-def test_resume_refuses_other_fits(folder, at_home):
+def test_resume_refuses_other_fits(folder, local):
     table = secateur.open_table(folder)
     for selector, what in (
         (secateur.AGBMRegressor(**{**TOLD, "learning_rate": 0.2}), "learning_rate"),
         (secateur.GBFSRegressor(**TOLD), "the selector"),
     ):
         with pytest.raises(InputError, match=what):
-            selector.fit(table, resume=at_home.path_)
+            selector.fit(table, resume=local.path_)
     with pytest.raises(InputError, match="Got str"):
         secateur.AGBMRegressor(**TOLD).fit(table, resume="path.json")

@@ -61,10 +61,10 @@ def test_any_number_of_workers_gives_the_same_bits(client, rows, with_one, n_wor
     executor = DaskExecutor(client, workers=addresses(client)[:n_workers], fan_in=2)
     found = GraftingRegressor(executor=executor, **TOLD).fit(*rows)
     assert steps_of(found) == steps_of(with_one)
-    at_home = GraftingRegressor(**TOLD).fit(*rows)
-    np.testing.assert_array_equal(found.support_, at_home.support_)
-    np.testing.assert_allclose(found.coef_, at_home.coef_, atol=1e-6)
-    assert [s.order.tolist() for s in found.path_] == [s.order.tolist() for s in at_home.path_]
+    local = GraftingRegressor(**TOLD).fit(*rows)
+    np.testing.assert_array_equal(found.support_, local.support_)
+    np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-6)
+    assert [s.order.tolist() for s in found.path_] == [s.order.tolist() for s in local.path_]
 
 
 @SLOW
@@ -78,8 +78,8 @@ def test_classes_networks_prices_and_sparse_tables(client, rows, params):
         for some in (addresses(client)[:1], addresses(client))
     )
     assert steps_of(one) == steps_of(many)
-    at_home = GraftingClassifier(**params, **TOLD).fit(X, y)
-    np.testing.assert_array_equal(many.support_, at_home.support_)
+    local = GraftingClassifier(**params, **TOLD).fit(X, y)
+    np.testing.assert_array_equal(many.support_, local.support_)
 
 
 class _At:
@@ -117,15 +117,15 @@ def test_dask_collections_are_fitted_where_the_client_is(client, rows):
 
     client.wait_for_workers(4)
     X, y = rows
-    at_home = GraftingRegressor(**TOLD).fit(X, y)
+    local = GraftingRegressor(**TOLD).fit(X, y)
     lazy = da.from_array(X, chunks=(150, 7)), da.from_array(y, chunks=200)
     found = GraftingRegressor(**TOLD).fit(*lazy)
-    np.testing.assert_array_equal(found.support_, at_home.support_)
-    np.testing.assert_allclose(found.predict(X), at_home.predict(X), atol=1e-5)
+    np.testing.assert_array_equal(found.support_, local.support_)
+    np.testing.assert_allclose(found.predict(X), local.predict(X), atol=1e-5)
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)]).assign(y=y)
     named = GraftingRegressor(**TOLD).fit(dd.from_pandas(frame, npartitions=5), "y")
     assert named.feature_names_in_.tolist() == [f"x{j}" for j in range(20)]
-    np.testing.assert_array_equal(named.support_, at_home.support_)
+    np.testing.assert_array_equal(named.support_, local.support_)
     executor = DaskExecutor(client, workers=addresses(client)[:2])
     params = GraftingRegressor(executor=executor, **TOLD).fit(*lazy)
     assert steps_of(params) == steps_of(found)
@@ -143,8 +143,8 @@ def test_dask_collections_without_a_cluster(rows):
         with pytest.raises(InputError, match=f"{len(y)}, {len(y) + 1}"):
             GraftingRegressor(**TOLD).fit(lazy[0], np.append(y, 0.0))
     np.testing.assert_array_equal(found.support_, GraftingRegressor(**TOLD).fit(X, y).support_)
-    at_home = GraftingRegressor(**TOLD).fit(X, y, weight)
-    np.testing.assert_allclose(weighted.predict(X), at_home.predict(X), atol=1e-5)
+    local = GraftingRegressor(**TOLD).fit(X, y, weight)
+    np.testing.assert_allclose(weighted.predict(X), local.predict(X), atol=1e-5)
 
 
 def test_categories_of_a_dask_frame_are_refused():

@@ -1,4 +1,4 @@
-"""Independent tasks on real worker processes: races and candidates, as they are at home."""
+"""Comparisons and candidates on worker processes give the same results as in this process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from secateur.model_selection.comparison import TrialStatus
 
 pytestmark = pytest.mark.xdist_group("dask")
 SLOW = pytest.mark.slow
-RACE = {"validators": "logistic", "cv": 2, "sizes": [1, 3], "random_state": 0}
+OPTIONS = {"validators": "logistic", "cv": 2, "sizes": [1, 3], "random_state": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +43,8 @@ def problem(n_rows=120, n_features=10):
     return pd.DataFrame(X, columns=[f"c{j}" for j in range(n_features)]), y, signal
 
 
-def told_of(comparison):
-    """All that a race found out, but for the time that it took."""
+def results_of(comparison):
+    """All that a comparison found, but for the time that it took."""
     return [
         (
             trial.method,
@@ -57,7 +57,7 @@ def told_of(comparison):
     ]
 
 
-# ---- races ---------------------------------------------------------------------------------------
+# ---- comparisons ----------------------------------------------------------------------------
 
 
 METHODS = {
@@ -72,15 +72,15 @@ METHODS = {
 def test_a_race_on_a_cluster_is_the_race_at_home(client, n_workers):
     X, y, _ = problem()
     executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
-    at_home = compare(X, y, METHODS, **RACE)
+    local = compare(X, y, METHODS, **OPTIONS)
     seen = []
     found = compare(
-        X, y, METHODS, executor=executor, on_trial=lambda *params: seen.append(params), **RACE
+        X, y, METHODS, executor=executor, on_trial=lambda *params: seen.append(params), **OPTIONS
     )
-    assert told_of(found) == told_of(at_home)
+    assert results_of(found) == results_of(local)
     assert [trial.status for trial in found.trials_of("fails")] == [TrialStatus.FAILED] * 2
     assert [(number, total) for _, number, total in seen] == [(k, 8) for k in range(1, 9)]
-    assert str(found.ranks()) == str(at_home.ranks())
+    assert str(found.ranks()) == str(local.ranks())
     if n_workers == 1:  # with more, a trial may be done before one that began earlier
         tried = [(trial.method, trial.fold) for trial, _, _ in seen]
         assert tried == [(name, fold) for fold in range(2) for name in METHODS]
@@ -90,16 +90,16 @@ def test_a_race_on_a_cluster_is_the_race_at_home(client, n_workers):
 def test_a_worker_killed_in_the_midst_of_a_race_costs_nothing_but_time(client):
     X, y, _ = problem()
     methods = {"slow": Odd(seconds=0.5), "slower": Odd(seconds=1.0)}
-    at_home = compare(X, y, methods, **RACE)
+    local = compare(X, y, methods, **OPTIONS)
     victims = []
 
     def kill(_, number, __):
         if number == 1:
             victims.append(kill_one(client))
 
-    found = compare(X, y, methods, executor=DaskExecutor(client), on_trial=kill, **RACE)
+    found = compare(X, y, methods, executor=DaskExecutor(client), on_trial=kill, **OPTIONS)
     assert len(victims) == 1
-    assert told_of(found) == told_of(at_home)
+    assert results_of(found) == results_of(local)
 
 
 @SLOW
@@ -107,9 +107,9 @@ def test_what_takes_too_long_or_dies_is_told_as_at_home(client):
     X, y, _ = problem()
     methods = {"late": Odd(seconds=60.0), "dies": Odd("dies"), "well": Odd()}
     executor = DaskExecutor(client, workers=addresses(client)[:2])
-    found = compare(X, y, methods, executor=executor, time_limit=3.0, **RACE)
-    at_home = compare(X, y, methods, time_limit=3.0, **RACE)
-    assert told_of(found) == told_of(at_home)
+    found = compare(X, y, methods, executor=executor, time_limit=3.0, **OPTIONS)
+    local = compare(X, y, methods, time_limit=3.0, **OPTIONS)
+    assert results_of(found) == results_of(local)
     assert found.trials_of("late")[0].status is TrialStatus.TIMED_OUT
     assert "ended by itself" in found.trials_of("dies")[0].message
 
@@ -118,7 +118,7 @@ def test_what_takes_too_long_or_dies_is_told_as_at_home(client):
 def test_a_method_that_takes_its_workers_with_it_has_failed():
     X, y, _ = problem()
     with start(2) as cluster, Client(cluster) as client:
-        found = compare(X, y, {"dies": Odd("dies")}, executor=DaskExecutor(client), **RACE)
+        found = compare(X, y, {"dies": Odd("dies")}, executor=DaskExecutor(client), **OPTIONS)
     assert {trial.status for trial in found.trials} == {TrialStatus.FAILED}
     assert "must leave its worker alive" in found.trials[0].message
 
@@ -132,19 +132,19 @@ def test_an_interrupted_race_goes_on_from_its_file(client, tmp_path):
         if number == 3:
             raise KeyboardInterrupt
 
-    file = tmp_path / "race.json"
+    file = tmp_path / "comparison.json"
     with pytest.warns(InterruptedWarning, match="keeps the 3 trials"):
-        compare(X, y, METHODS, executor=executor, resume=file, on_trial=interrupt, **RACE)
+        compare(X, y, METHODS, executor=executor, resume=file, on_trial=interrupt, **OPTIONS)
     assert len(Comparison.load(file).trials) == 3
     seen = []
     found = compare(
-        X, y, METHODS, resume=file, on_trial=lambda *params: seen.append(params[1]), **RACE
+        X, y, METHODS, resume=file, on_trial=lambda *params: seen.append(params[1]), **OPTIONS
     )
     # those that failed are tried again
     assert len(seen) >= 5
     assert seen[-1] == 8
-    at_home = compare(X, y, METHODS, **RACE)
-    assert sorted(map(str, told_of(found))) == sorted(map(str, told_of(at_home)))
+    local = compare(X, y, METHODS, **OPTIONS)
+    assert sorted(map(str, results_of(found))) == sorted(map(str, results_of(local)))
 
 
 def test_a_method_that_cannot_travel_has_failed_and_others_have_not(client):
@@ -152,7 +152,7 @@ def test_a_method_that_cannot_travel_has_failed_and_others_have_not(client):
     methods = {"stuck": Odd(seconds=0.0), "well": Odd()}
     methods["stuck"].how = threading.Lock()
     executor = DaskExecutor(client, workers=addresses(client)[:1])
-    found = compare(X, y, methods, executor=executor, **RACE)
+    found = compare(X, y, methods, executor=executor, **OPTIONS)
     assert [t.status for t in found.trials_of("stuck")] == [TrialStatus.FAILED] * 2
     assert "pickle" in found.trials_of("stuck")[0].message
     assert [t.status for t in found.trials_of("well")] == [TrialStatus.DONE] * 2
@@ -175,7 +175,7 @@ def test_a_cluster_that_is_lost_leaves_the_trials_that_were_done(monkeypatch):
                 {"slow": Odd(seconds=1.0)},
                 executor=DaskExecutor(client, patience=1.0),
                 on_trial=leave,
-                **{**RACE, "cv": 3},
+                **{**OPTIONS, "cv": 3},
             )
     assert 2 <= len(caught.value.path.trials) < 3
 
@@ -183,7 +183,7 @@ def test_a_cluster_that_is_lost_leaves_the_trials_that_were_done(monkeypatch):
 def test_what_is_no_executor_is_refused():
     X, y, _ = problem()
     with pytest.raises(ParameterError, match=r"'executor' must be None or a DaskExecutor. Got str"):
-        compare(X, y, "random", executor="tcp://somewhere", **RACE)
+        compare(X, y, "random", executor="tcp://somewhere", **OPTIONS)
 
 
 # ---- candidates ----------------------------------------------------------------------------------
@@ -223,8 +223,8 @@ def test_candidates_tried_on_a_cluster_have_the_same_scores(client, evaluator, n
     X, y, _ = problem(200, 12)
     params = {"evaluator": evaluator, "n_candidates": 7, "random_state": 0}
     executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
-    at_home = FeatBoostClassifier(**params).fit(X, y)
-    assert_same_steps(at_home, FeatBoostClassifier(executor=executor, **params).fit(X, y))
+    local = FeatBoostClassifier(**params).fit(X, y)
+    assert_same_steps(local, FeatBoostClassifier(executor=executor, **params).fit(X, y))
 
 
 @SLOW
@@ -240,7 +240,7 @@ def test_candidates_for_numbers(client, cls):
 def test_a_worker_killed_between_rounds_costs_nothing_but_time(client):
     X, y, _ = problem(200, 12)
     params = {"n_candidates": 8, "random_state": 0, "max_features": 5}
-    at_home = FeatBoostClassifier(**params).fit(X, y)
+    local = FeatBoostClassifier(**params).fit(X, y)
     victims = []
     executor = DaskExecutor(client)
     plain = executor.map
@@ -251,7 +251,7 @@ def test_a_worker_killed_between_rounds_costs_nothing_but_time(client):
         return plain(*given)
 
     executor.map = deadly
-    assert_same_steps(at_home, FeatBoostClassifier(executor=executor, **params).fit(X, y))
+    assert_same_steps(local, FeatBoostClassifier(executor=executor, **params).fit(X, y))
     assert len(victims) == 1
 
 
@@ -272,10 +272,10 @@ def test_a_validator_of_a_notebook_travels(client):
     class Mine(LogisticRegression):
         """A class that no worker can import."""
 
-    race = {**RACE, "validators": {"mine": Mine(C=0.5)}}
+    options = {**OPTIONS, "validators": {"mine": Mine(C=0.5)}}
     executor = DaskExecutor(client, workers=addresses(client)[:2])
-    found = compare(X, y, "f_classif", executor=executor, **race)
-    assert told_of(found) == told_of(compare(X, y, "f_classif", **race))
+    found = compare(X, y, "f_classif", executor=executor, **options)
+    assert results_of(found) == results_of(compare(X, y, "f_classif", **options))
     assert not found.failures
 
 
@@ -285,11 +285,11 @@ def test_a_validator_of_a_notebook_travels(client):
 def test_batches_of_an_update_are_shared_by_the_workers(client):
     X, y, _ = problem(400, 12)
     params = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0}
-    at_home = secateur.FeatureGradientsSelector(max_epochs=3, **params).fit(X, y)
+    local = secateur.FeatureGradientsSelector(max_epochs=3, **params).fit(X, y)
     for n_workers in (1, 2):
         executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
         selector = secateur.FeatureGradientsSelector(max_epochs=3, executor=executor, **params)
-        np.testing.assert_array_equal(selector.fit(X, y).scores_, at_home.scores_)
+        np.testing.assert_array_equal(selector.fit(X, y).scores_, local.scores_)
     with pytest.raises(ParameterError, match="'accumulate' must be at least 2"):
         selector.set_params(accumulate=1).fit(X, y)
     with pytest.raises(ParameterError, match="'executor' must be None for a stream"):
@@ -300,7 +300,7 @@ def test_batches_of_an_update_are_shared_by_the_workers(client):
 def test_a_worker_killed_between_updates_is_survived(client, monkeypatch):
     X, y, _ = problem(400, 12)
     params = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0, "max_epochs": 9}
-    at_home = secateur.FeatureGradientsSelector(**params).fit(X, y)
+    local = secateur.FeatureGradientsSelector(**params).fit(X, y)
     victims, plain = [], DistributedGradients.gradients
 
     def deadly(*given):
@@ -311,7 +311,7 @@ def test_a_worker_killed_between_updates_is_survived(client, monkeypatch):
     found = secateur.FeatureGradientsSelector(executor=DaskExecutor(client), **params).fit(X, y)
     assert len(victims) > 8
     assert victims[5] not in addresses(client)
-    np.testing.assert_array_equal(found.scores_, at_home.scores_)
+    np.testing.assert_array_equal(found.scores_, local.scores_)
 
 
 @SLOW
@@ -325,12 +325,12 @@ def test_batches_of_sparse_rows_give_the_same_bits_for_any_number_of_workers(cli
         ).fit(X, y)
         for n in (1, 2, 4)
     ]
-    at_home = secateur.FeatureGradientsSelector(max_epochs=3, **params).fit(X, y)
+    local = secateur.FeatureGradientsSelector(max_epochs=3, **params).fit(X, y)
     for each in found:
         np.testing.assert_array_equal(each.scores_, found[0].scores_)
-        np.testing.assert_array_equal(each.support_, at_home.support_)
-        finite = np.isfinite(at_home.scores_)
-        np.testing.assert_allclose(each.scores_[finite], at_home.scores_[finite], atol=1e-6)
+        np.testing.assert_array_equal(each.support_, local.support_)
+        finite = np.isfinite(local.scores_)
+        np.testing.assert_allclose(each.scores_[finite], local.scores_[finite], atol=1e-6)
 
 
 @SLOW

@@ -32,11 +32,13 @@ GROUPED = {"costs": tables.costs(), names.FEATURE_GROUPS: tables.feature_groups(
 def _boosted_classifier(penalty: float) -> dict[str, Problem]:
     """Problems of GBFSClassifier and AGBMClassifier."""
     X, gaps, frame, thin = tables.numeric(), tables.missing(), tables.categories(), tables.sparse()
-    judges = {"X_val": tables.missing()[::3], "y_val": tables.two_classes(gaps, 1)[::3]}
+    validation = {"X_val": tables.missing()[::3], "y_val": tables.two_classes(gaps, 1)[::3]}
     grid = [penalty, penalty / 4]
     return {
         "numeric": Problem(X, tables.two_classes(X), {**FAST, "cv": 3}),
-        "missing": Problem(gaps, tables.two_classes(gaps), {**FAST, "penalty": penalty}, judges),
+        "missing": Problem(
+            gaps, tables.two_classes(gaps), {**FAST, "penalty": penalty}, validation
+        ),
         "categories": Problem(
             frame,
             tables.two_classes(frame),

@@ -297,7 +297,7 @@ def test_costs_that_columns_cannot_have_are_refused():
         _with_costs(GraftingClassifier(costs=rule), *SOURCES)
 
 
-# ---- who judges ----------------------------------------------------------------------------------
+# ---- validation rows ------------------------------------------------------------------------
 
 
 def test_a_plain_validator_gets_columns_made_of_the_training_rows():

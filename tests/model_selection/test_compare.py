@@ -42,8 +42,8 @@ def test_scores_are_those_of_selections_made_inside_the_folds():
     X, y = problem()
     rows = np.arange(len(y))
     cv = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
-    judge = LogisticRegression(C=0.5)
-    found = compare(X, y, {"k": SelectKBest(k=2)}, validators={"lr": judge}, cv=cv, sizes=[3])
+    validator = LogisticRegression(C=0.5)
+    found = compare(X, y, {"k": SelectKBest(k=2)}, validators={"lr": validator}, cv=cv, sizes=[3])
     for k, (train, test) in enumerate(cv):
         scores = f_classif(X[train], y[train])[0]
         for size, n_chosen in ((3, 3), (None, 2)):
@@ -265,8 +265,8 @@ def test_a_method_that_fails_is_reported_and_the_comparison_goes_on(capsys):
 def test_a_validator_that_fails_leaves_gaps_and_a_message():
     X, y = problem()
     X[0, 0] = np.nan
-    judges = {"needs_all": LogisticRegression(), "logistic": "logistic"}
-    found = compare(X, y, "all", **{**QUICK, "validators": judges})
+    validators = {"needs_all": LogisticRegression(), "logistic": "logistic"}
+    found = compare(X, y, "all", **{**QUICK, "validators": validators})
     assert np.isnan(found.scores("all", "needs_all")).all()
     assert np.isfinite(found.scores("all", "logistic")).all()
     assert "Validator LogisticRegression failed" in found.trials[0].message
@@ -295,7 +295,7 @@ def test_limits_of_time_hold_whatever_a_method_does(capfd):
 
 def test_interruption_keeps_what_was_done_and_resuming_goes_on(tmp_path):
     X, y = problem()
-    file = tmp_path / "race.json"
+    file = tmp_path / "comparison.json"
     methods = {"f_classif": "f_classif", "odd": Odd("interrupted"), "random": "random"}
     with pytest.warns(InterruptedWarning, match="keeps the 1 trials"):
         part = compare(X, y, methods, resume=file, **QUICK)
@@ -316,7 +316,7 @@ def test_interruption_keeps_what_was_done_and_resuming_goes_on(tmp_path):
         assert (
             whole.scores(name, "logistic", 3).tolist() == fresh.scores(name, "logistic", 3).tolist()
         )
-    assert [f.name for f in tmp_path.iterdir()] == ["race.json"]
+    assert [f.name for f in tmp_path.iterdir()] == ["comparison.json"]
 
 
 def test_a_selector_that_is_interrupted_ends_the_comparison():
@@ -338,7 +338,7 @@ def test_a_selector_that_is_interrupted_ends_the_comparison():
 
 def test_the_seed_of_a_file_is_taken_up_and_failures_are_tried_again(tmp_path):
     X, y = problem()
-    file = tmp_path / "race.json"
+    file = tmp_path / "comparison.json"
     how = {**QUICK, "random_state": None}
     first = compare(X, y, {"a": Odd("raises"), "random": "random"}, resume=file, **how)
     assert len(first.failures) == 3
@@ -368,7 +368,12 @@ def test_the_seed_of_a_file_is_taken_up_and_failures_are_tried_again(tmp_path):
 )
 def test_a_file_of_another_comparison_is_refused(tmp_path, change, message):
     X, y = problem()
-    what = {"X": X, "y": y, "selectors": {"k": SelectKBest(k=2)}, "resume": tmp_path / "race.json"}
+    what = {
+        "X": X,
+        "y": y,
+        "selectors": {"k": SelectKBest(k=2)},
+        "resume": tmp_path / "comparison.json",
+    }
     compare(**what, **QUICK)
     with pytest.raises(ComparisonError, match=message):
         compare(**{**what, **QUICK, **change})
@@ -404,11 +409,11 @@ def test_what_cannot_work_is_refused_before_any_trial(change, message):
 def test_a_file_in_no_folder_is_refused_before_any_trial(tmp_path):
     X, y = problem()
     with pytest.raises(ComparisonError, match="folder that exists"):
-        compare(X, y, "f_classif", resume=tmp_path / "none" / "race.json", **QUICK)
+        compare(X, y, "f_classif", resume=tmp_path / "none" / "comparison.json", **QUICK)
 
 
 def test_a_script_without_a_guard_may_set_a_time_limit(tmp_path):
-    script = tmp_path / "race.py"
+    script = tmp_path / "comparison.py"
     script.write_text(
         "import numpy as np\n"
         "from sklearn.base import BaseEstimator\n"

@@ -48,8 +48,8 @@ def test_every_row_is_tested_once_and_folds_are_stratified(cv):
         assert_parts(fold, 101)
         counts = np.bincount(target.values[fold.test].astype(int), minlength=3)
         assert (np.abs(counts - np.array([50, 30, 21]) / cv) <= 1.0).all()
-    judged = np.concatenate([fold.test for fold in folds])
-    np.testing.assert_array_equal(np.sort(judged), np.arange(101))
+    test_rows = np.concatenate([fold.test for fold in folds])
+    np.testing.assert_array_equal(np.sort(test_rows), np.arange(101))
 
 
 def test_folds_depend_on_the_seed_only():

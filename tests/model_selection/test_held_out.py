@@ -54,9 +54,9 @@ def test_scores_are_those_of_selections_made_without_the_test_rows():
 
 def test_a_validator_is_fitted_on_the_chosen_columns_of_the_training_rows():
     X, y = problem()
-    cv, judge = folds_of(len(y)), LogisticRegression(C=0.1)
+    cv, validator = folds_of(len(y)), LogisticRegression(C=0.1)
     selector = GraftingClassifier(l1=GRID, cv=0)
-    held = held_out(selector, X, y, cv=cv, validator=judge, scoring="roc_auc", random_state=0)
+    held = held_out(selector, X, y, cv=cv, validator=validator, scoring="roc_auc", random_state=0)
     by_hand, by_all = [], []
     for k, (train, test) in enumerate(cv):
         support = held.fold_paths[k][held.matches[k][-1]].support
@@ -177,8 +177,8 @@ def test_categories_and_gaps_reach_the_linear_model_as_numbers():
     selector = AGBMClassifier(penalty=[0.1], max_iter=5, cv=2)
     from secateur.model_selection.validators import linear_model
 
-    judge = linear_model("classification", is_sparse=False)
-    held = held_out(selector, frame, y, cv=2, validator=judge, random_state=0)
+    validator = linear_model("classification", is_sparse=False)
+    held = held_out(selector, frame, y, cv=2, validator=validator, random_state=0)
     assert held.path[-1].score.mean < 0.1
 
 
@@ -354,7 +354,7 @@ def test_a_validator_without_probabilities_is_refused():
 
 def test_an_empty_step_predicts_the_shares_of_the_classes():
     selector = GraftingClassifier(l1=[10.0], cv=0)
-    judge = DummyClassifier(strategy="prior")
-    held = held_out(selector, X_SMALL, Y_SMALL, cv=2, validator=judge, random_state=0)
+    validator = DummyClassifier(strategy="prior")
+    held = held_out(selector, X_SMALL, Y_SMALL, cv=2, validator=validator, random_state=0)
     assert held.path[0].n_features == 0
     assert held.path[0].score.mean == pytest.approx(held.all_features.mean)

@@ -1,7 +1,7 @@
 """Naive default of several tasks: three ways, each along its grid, of which held-out rows keep one.
 
 The ways are trees of each task's own (Eq. 2), and trees in common in which the task costs once,
-or splits by task have a penalty. Every one is judged on the same rows; what loses more than the
+or splits by task have a penalty. All are evaluated on the same rows; what loses more than the
 best by more than a standard error of the difference, row by row, is out; of the others the first is
 kept.
 """
@@ -44,14 +44,14 @@ class Tasks:
         return [np.flatnonzero(np.isin(its, rows)) for its in self.rows_of]
 
     @property
-    def judges(self):
-        """The rows that judge, task after task."""
+    def validation_rows(self):
+        """The validation rows, task after task."""
         parts = self.parts(self.test)
         return [its[part] for its, part in zip(self.rows_of, parts, strict=True)]
 
     @property
     def weight(self):
-        return self.whole[4][np.concatenate(self.judges)]
+        return self.whole[4][np.concatenate(self.validation_rows)]
 
 
 def leaf(nodes, row, is_categorical):
@@ -135,7 +135,7 @@ def common_trees(task_split_penalty):
         baseline = tasks.loss.baseline(target[tasks.train], weight[tasks.train])
         losses = []
         for t, code in enumerate(categories(tasks.rows_of)):
-            rows = tasks.judges[t]
+            rows = tasks.validation_rows[t]
             row_codes = np.column_stack([codes[rows], np.full(len(rows), code)])
             raw = raws(fit.rounds, baseline, row_codes, np.append(kinds, True), tasks.rate)
             losses.append([tasks.loss.pointwise(target[rows], r) / tasks.unit[t] for r in raw])
@@ -184,12 +184,12 @@ def follow(tasks, way, top):
     return steps
 
 
-def choose(judged, weight):
+def choose(held_losses, weight):
     """Which of some models is kept, given the losses of the same rows by each."""
-    means = [np.average(losses, weights=weight) for losses in judged]
+    means = [np.average(losses, weights=weight) for losses in held_losses]
     best = int(np.argmin(means))
-    for number, losses in enumerate(judged):
-        d = losses - judged[best]
+    for number, losses in enumerate(held_losses):
+        d = losses - held_losses[best]
         # whole weights count rows: two rows say more than one row that counts twice
         heavy = weight if np.all(weight == np.floor(weight)) else weight**2
         spread = np.sqrt(np.sum(heavy * (d - np.average(d, weights=weight)) ** 2)) / weight.sum()

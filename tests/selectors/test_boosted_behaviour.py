@@ -133,7 +133,7 @@ def test_the_smallest_tables_there_are(cls):
         assert alone.predict([[0.0, 0.0]]).tolist() == [7.0]
 
 
-# ---- who judges -------------------------------------------------------------------------------
+# ---- validation rows ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cls", REGRESSORS)
@@ -164,17 +164,21 @@ def test_early_stopping_is_for_many_rows_by_default():
 def test_own_validation_rows_judge(cls, penalty):
     X, y = load_breast_cancer(return_X_y=True)
     labels = np.array(["bad", "good"])[y]
-    train, judge = np.arange(0, 400), np.arange(400, 569)
+    train, validation = np.arange(0, 400), np.arange(400, 569)
     selector = cls(penalty=penalty, max_iter=30, random_state=0)
-    selector.fit(X[train], labels[train], X_val=X[judge], y_val=labels[judge])
+    selector.fit(X[train], labels[train], X_val=X[validation], y_val=labels[validation])
     chosen = selector.selection_.score
-    p = selector.predict_proba(X[judge])[np.arange(len(judge)), y[judge]]
+    p = selector.predict_proba(X[validation])[np.arange(len(validation)), y[validation]]
     assert chosen.mean == pytest.approx(-np.log(p).mean(), rel=1e-9)
-    weight = np.linspace(0.1, 2.0, len(judge))
+    weight = np.linspace(0.1, 2.0, len(validation))
     selector.fit(
-        X[train], labels[train], X_val=X[judge], y_val=labels[judge], sample_weight_val=weight
+        X[train],
+        labels[train],
+        X_val=X[validation],
+        y_val=labels[validation],
+        sample_weight_val=weight,
     )
-    p = selector.predict_proba(X[judge])[np.arange(len(judge)), y[judge]]
+    p = selector.predict_proba(X[validation])[np.arange(len(validation)), y[validation]]
     expected = -np.average(np.log(p), weights=weight)
     assert selector.selection_.score.mean == pytest.approx(expected, rel=1e-9)
 
@@ -222,8 +226,8 @@ def test_held_out_scores_are_those_of_refitted_folds(cls):
 def test_prices_turn_the_choice(cls):
     X, y = load_breast_cancer(return_X_y=True)
     free = cls(max_iter=20, cv=3, random_state=0).fit(X, y)
-    dear = np.where(free.support_, 50.0, 1.0)
-    priced = cls(max_iter=20, cv=3, random_state=0, costs=dear).fit(X, y)
+    expensive = np.where(free.support_, 50.0, 1.0)
+    priced = cls(max_iter=20, cv=3, random_state=0, costs=expensive).fit(X, y)
     assert (priced.support_ & free.support_).sum() < free.support_.sum()
     assert priced.score(X, y) > 0.93
 

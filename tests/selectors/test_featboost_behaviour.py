@@ -213,8 +213,8 @@ def test_gain_per_cost_prefers_cheap_columns():
     X = rng.normal(size=(400, 3))
     y = (X.sum(axis=1) > 0).astype(int)
     X[:, 2] += rng.normal(size=400)
-    dear = FeatureCosts([1.0, 30.0, 1.0])
-    common = {"keep": [0], "costs": dear, "random_state": 0, "max_features": 2}
+    expensive = FeatureCosts([1.0, 30.0, 1.0])
+    common = {"keep": [0], "costs": expensive, "random_state": 0, "max_features": 2}
     by_gain = FeatBoostClassifier(**common).fit(X, y)
     by_cost = FeatBoostClassifier(gain_per_cost=True, **common).fit(X, y)
     assert by_gain.path_[-1].order.tolist() == [0, 1]

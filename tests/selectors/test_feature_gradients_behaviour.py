@@ -57,7 +57,7 @@ def test_no_arguments_select_at_most_a_feature_for_two_rows():
 
 
 def one_bad_fold(n=60, n_features=300):
-    """Two classes, far apart in six columns, but for ten rows that all judge in one fold."""
+    """Two classes, far apart in six columns, but for ten rows, all in one validation fold."""
     y = np.arange(n) % 2
     looks = np.where(np.arange(n) < 10, 1 - y, y)
     X = np.random.default_rng(0).normal(size=(n, n_features))
@@ -72,7 +72,7 @@ def test_a_fold_that_is_wrong_with_confidence_does_not_empty_the_selection():
     assert 1 <= selector.support_.sum() <= 6
     assert set(np.flatnonzero(selector.support_)) <= set(range(6))
     score = selector.selection_.score
-    assert score.folds[0] > np.log(2) > score.mean  # that fold is still judged badly
+    assert score.folds[0] > np.log(2) > score.mean  # that fold is still predicted badly
 
 
 @pytest.mark.parametrize("seed", [0, 1])

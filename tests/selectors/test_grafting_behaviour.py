@@ -148,8 +148,8 @@ def test_l0_undoes_what_does_not_pay(cancer):
     assert found.path_.stop_reason is StopReason.FINISHED
     more = GraftingClassifier(l1=1e-3, l0=0.01, cv=0, retries=5).fit(X, y)
     assert more.path_[-1].objective <= values[-1] + 1e-12
-    dear = GraftingClassifier(l1=1e-3, l0=0.6, cv=0).fit(X, y)
-    assert len(dear.path_) <= 2
+    expensive = GraftingClassifier(l1=1e-3, l0=0.6, cv=0).fit(X, y)
+    assert len(expensive.path_) <= 2
 
 
 def test_newest_only_is_worse_than_all_but_falls(cancer):

@@ -57,7 +57,7 @@ class SmallTrees:
             (self.weight, rounded, float(scale.scale)),
             train,
             fold.test.astype(np.uint32),
-            SQUARED if self.loss.name == "squared_error" else log_loss,
+            SQUARED if self.loss.constant_hessian else log_loss,
             (p.n_rounds, p.max_depth, min_weight, float(p.learning_rate), float(p.l2)),
             raw,
             gains,

@@ -1,4 +1,4 @@
-"""Rows in fixed point: what is packed comes out again, and sums do not know the order."""
+"""Sums of rows in fixed point: unpacked as packed, and the same in any order."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from feature_gradients_sections import pictures, protocol
 from secateur import FeatureGradientsSelector, GraftingClassifier
 
 DRAW = 201
-"""Of mnist35: not one of those by which methods are judged."""
+"""Of mnist35: not one of those by which methods are compared."""
 WANTED = 20
 PENALTIES = (0.1, 1.0, 10.0)
 EPOCHS = (1, 17, 100)
@@ -33,7 +33,7 @@ used, and the accuracy and AUC of logistic regression on them."""
 
 
 def run(options: Options) -> Section:
-    section = Section("blame", is_timed=False)
+    section = Section("penalty_effect", is_timed=False)
     parts, digits = gisette_like(options), protocol.mnist35(DRAW)
     if parts is None or digits is None:
         section.skip(missing("mnist"))
@@ -53,13 +53,13 @@ def run(options: Options) -> Section:
         )
         panels[data.name] = found
     if not options.quick:
-        pictures.blame(panels, (ALL, FILTER, GRAFTED))
-        section.add(f"![accuracy of 20 features against the own size]({pictures.BLAME})")
+        pictures.penalty_effect(panels, (ALL, FILTER, GRAFTED))
+        section.add(f"![accuracy of 20 features against the own size]({pictures.PENALTY_PICTURE})")
     return section
 
 
 def _file(data: protocol.Set, name: str) -> str:
-    words = f"blame {data.name} {name}"
+    words = f"penalty_effect {data.name} {name}"
     return "".join(letter if letter.isalnum() else "_" for letter in words)
 
 

@@ -24,22 +24,22 @@ THEIRS = "LightGBM"
 
 
 @dataclass(frozen=True, slots=True)
-class Duel:
+class Pair:
     """The two with their parameters; ``estimator`` variants are the same through fit(X, y)."""
 
     ours: AGBM
     theirs: LightGBM
 
 
-def plain(split: Split, n_rounds: int) -> Duel:
+def plain(split: Split, n_rounds: int) -> Pair:
     """No penalty for features on either side; LightGBM in the layout that suits it best."""
     say("finding the best layout for LightGBM")
     theirs = LightGBM(n_rounds).fastest_layout(split.X, split.y)
     AGBM(2).run(split.X, split.y)  # compile
-    return Duel(AGBM(n_rounds), theirs)
+    return Pair(AGBM(n_rounds), theirs)
 
 
-def priced(split: Split, free: Duel, most: int = MOST_FEATURES) -> Duel:
+def priced(split: Split, free: Pair, most: int = MOST_FEATURES) -> Pair:
     """Prices that leave A-GBM at most so many features, and LightGBM as many as A-GBM."""
     say(f"finding the penalty of A-GBM that keeps at most {most} features")
     with binned(split.X, split.y) as data:
@@ -58,14 +58,14 @@ def priced(split: Split, free: Duel, most: int = MOST_FEATURES) -> Duel:
         *TRADEOFFS,
         at_most=False,
     )
-    return Duel(ours, replace(free.theirs, tradeoff=tradeoff))
+    return Pair(ours, replace(free.theirs, tradeoff=tradeoff))
 
 
 def auc(run: Run, split: Split) -> float:
     return float(roc_auc_score(split.y_test, run.decide(split.X_test)))
 
 
-def contestants_table(found: Mapping[str, Times], split: Split) -> str:
+def methods_table(found: Mapping[str, Times], split: Split) -> str:
     """Who kept what, how good it is on rows not seen, and the seconds of each stage."""
     header = ["", "features", "test AUC", "binning s", "training s", "all s", "all s, median"]
     rows = []

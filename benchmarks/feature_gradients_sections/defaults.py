@@ -1,4 +1,4 @@
-"""What a newcomer gets: fits without arguments, judged in outer folds that chose nothing."""
+"""Fits without arguments, evaluated in outer folds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
 
 
 def run(options: Options) -> Section:
-    section = Section("newcomer", is_timed=False)
+    section = Section("defaults", is_timed=False)
     kept = Kept("feature_gradients", quick=options.quick)
     rows = []
     for name, make in PROBLEMS.items():
@@ -78,11 +78,11 @@ def _row(name: str, problem: Problem, found: dict[str, dict[str, Any]]) -> list[
 
 
 def _file(name: str) -> str:
-    return "newcomer-" + name.replace(" ", "_").replace(",", "")
+    return "defaults-" + name.replace(" ", "_").replace(",", "")
 
 
 def _outer(problem: Problem) -> dict[str, Any]:
-    """Sizes and scores of the outer folds: rows that judge took no part in the selection."""
+    """Sizes and scores of the outer folds: test rows took no part in the selection."""
     splitter = KFold if problem.is_number else StratifiedKFold
     found: dict[str, Any] = {way: {"sizes": [], "scores": []} for way in WAYS}
     folds = splitter(N_FOLDS, shuffle=True, random_state=SEED)
@@ -106,18 +106,18 @@ def _supports(X: Any, y: Any) -> dict[str, Any]:
 
 
 def _score(problem: Problem, support: Any, train: Any, test: Any) -> float:
-    y, judged = problem.y[train], problem.y[test]
+    y, y_test = problem.y[train], problem.y[test]
     if not len(support):
         return 0.0 if problem.is_number else 1.0 / len(np.unique(y))
     X, X_test = problem.X[train][:, support], problem.X[test][:, support]
     scaler = StandardScaler(with_mean=not sp.issparse(X))
     if problem.is_number:
         model: Any = make_pipeline(scaler, RidgeCV(np.logspace(-2, 4, 13)))
-        return float(model.fit(X, y).score(X_test, judged))
+        return float(model.fit(X, y).score(X_test, y_test))
     model = make_pipeline(scaler, LogisticRegression(max_iter=300)).fit(X, y)
     if len(model.classes_) > 2:
-        return float(model.score(X_test, judged))
-    return float(protocol.roc_auc_score(judged, model.decision_function(X_test)))
+        return float(model.score(X_test, y_test))
+    return float(protocol.roc_auc_score(y_test, model.decision_function(X_test)))
 
 
 def _real(name: str, *, is_number: bool = False) -> Callable[[], Problem | None]:
