@@ -26,9 +26,13 @@ class Loss(Protocol):
     """
 
     name: str
+    score_factor: float
     n_outputs: int
     constant_hessian: bool
     leaf_quantile: float | None
+
+    @property
+    def metric(self) -> str: ...
 
     def baseline(self, target: FloatArray, weight: FloatArray) -> FloatArray: ...
 
@@ -41,6 +45,8 @@ class Loss(Protocol):
     ) -> None: ...
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray: ...
+
+    def scores(self, target: FloatArray, raw: FloatArray) -> FloatArray: ...
 
     def response(self, raw: FloatArray) -> FloatArray: ...
 

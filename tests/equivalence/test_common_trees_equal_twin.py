@@ -182,7 +182,7 @@ def test_held_out_losses_come_task_after_task(case):
     for t, model in enumerate(steps[-1].model.models):
         rows = np.intersect1d(rows_of[t], fold.test)
         raw = model.raw(make_table(task.take(rows))) if len(rows) else np.zeros((1, 0))
-        expected.append(task.loss.pointwise(task.target[rows], raw) / (1.0 + t))
+        expected.append(task.loss.scores(task.target[rows], raw) / (1.0 + t))
     np.testing.assert_allclose(verdict.losses, np.concatenate(expected), rtol=1e-12, atol=1e-12)
 
 

@@ -170,8 +170,8 @@ def document():
 
 
 def test_a_newer_version_is_refused():
-    with pytest.raises(StorageError, match="version 2"):
-        SelectionPath.from_json(json.dumps(document() | {"version": 2, "steps": "new"}))
+    with pytest.raises(StorageError, match="version 3"):
+        SelectionPath.from_json(json.dumps(document() | {"version": 3, "steps": "new"}))
 
 
 @pytest.mark.parametrize("version", [None, "1", 0, -1, 1.0, True])
@@ -256,5 +256,32 @@ def test_a_file_of_version_1_still_loads():
     assert dict(SelectionPath.load(GOLDEN).versions) == dict(golden_path().versions)
 
 
-def test_version_1_is_still_what_is_written():
-    assert json.loads(golden_path().to_json()) == document()
+def test_only_scores_have_changed_since_version_1():
+    assert json.loads(golden_path().to_json()) == document() | {"version": 2}
+
+
+def saved_by_version_1(metric, origin, **more):
+    score = {"mean": 1.5, "spread": 0.5, "folds": [1.0, 2.0], "origin": origin, "metric": metric}
+    step = {"order": [0], "weight": [1.0], "control": 0.1, "objective": 0.0, "cost": "nan"}
+    step |= {"seconds": 0.0, "score": score | {"greater_is_better": False}, "details": {}}
+    document = json.loads(GOLDEN.read_bytes()) | {"steps": [step], "version": 1, **more}
+    return SelectionPath.from_json(json.dumps(document))[0].score
+
+
+@pytest.mark.parametrize(
+    ("metric", "origin", "more", "now", "factor"),
+    [
+        ("squared_error", "inner", {}, "squared_error", 2.0),
+        ("squared_error", "held_out", {}, "squared_error or half of it", 1.0),
+        ("squared_error", "held_out", {"evidence": {"all_features": {}}}, "squared_error", 1.0),
+        ("poisson", "held_out", {}, "poisson_deviance", 2.0),
+        ("quantile", "held_out", {}, "pinball_loss", 1.0),
+        ("log_loss", "held_out", {}, "log_loss", 1.0),
+        ("relative squared_error", "held_out", {}, "relative squared_error", 1.0),
+    ],
+)
+def test_scores_of_version_1_are_not_misread(metric, origin, more, now, factor):
+    score = saved_by_version_1(metric, origin, **more)
+    assert score.metric == now
+    assert (score.mean, score.standard_error) == (1.5 * factor, 0.5 * factor)
+    assert score.folds == (1.0 * factor, 2.0 * factor)

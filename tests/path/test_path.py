@@ -29,6 +29,10 @@ def test_a_path_is_a_sequence_of_steps(make_path):
     assert len(path) == 3
     assert path[-1].n_features == 4
     assert [step.n_features for step in path[:2]] == [1, 2]
+    assert path[1:3].n_features.tolist() == [2, 4]
+    assert path[1:].names_of(path[1]) == ("f0", "f1")
+    assert path[::-1].cut("best").n_features == 1
+    assert repr(path[3:]) == "SelectionPath('demo', no steps, finished)"
     assert list(path) == list(path.steps)
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.metrics import mean_absolute_error, r2_score
+from sklearn.metrics import (
+    mean_absolute_error,
+    mean_pinball_loss,
+    mean_poisson_deviance,
+    mean_squared_error,
+    r2_score,
+)
 from sklearn.model_selection import KFold
 
 from secateur import (
@@ -214,7 +221,7 @@ def test_held_out_scores_are_those_of_refitted_folds(cls):
     for train, test in splitter.split(X):
         # bins are made of all rows: with few distinct values they are the same for the fold
         alone = cls(penalty=0.05, max_iter=n_rounds).fit(X[train], y[train])
-        losses[test] = (y[test] - alone.predict(X[test])) ** 2 / 2
+        losses[test] = (y[test] - alone.predict(X[test])) ** 2
     assert grid.selection_.score.mean == pytest.approx(losses.mean(), rel=0.1)
     assert len(grid.selection_.score.folds) == 3
 
@@ -280,6 +287,28 @@ def _bags_paid(order, membership):
 # ---- losses and leaves ------------------------------------------------------------------------
 
 
+METRICS = {
+    "squared_error": mean_squared_error,
+    "absolute_error": mean_absolute_error,
+    "poisson": mean_poisson_deviance,
+    "quantile": mean_pinball_loss,
+}
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "poisson", "quantile"])
+def test_scores_are_the_metrics_of_scikit_learn(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = rng.poisson(np.exp(0.8 * X[:, 1])).astype(float)
+    weight = rng.uniform(0.5, 2.0, 100)
+    more = {"quantile": 0.3} if loss == "quantile" else {}
+    selector = AGBMRegressor(loss=loss, penalty=0.01, max_iter=20, **more)
+    selector.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:], sample_weight_val=weight)
+    metric = partial(METRICS[loss], **({"alpha": 0.3} if loss == "quantile" else {}))
+    expected = metric(y[200:], selector.predict(X[200:]), sample_weight=weight)
+    assert selector.selection_.score.mean == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("leaf", ["newton", "mean"])
 @pytest.mark.parametrize(
     "loss", ["squared_error", "absolute_error", "huber", "poisson", "quantile"]
@@ -293,7 +322,9 @@ def test_every_loss_learns(cls, loss, leaf):
     params = {"loss": loss, "leaf": leaf, "quantile": quantile, "max_iter": 40}
     selector = cls(random_state=0, cv=2, **params).fit(X[:300], y[:300])
     assert selector.support_[1]
-    assert selector.path_[0].score.metric == loss
+    assert selector.path_[0].score.metric == (
+        "huber" if loss == "huber" else METRICS[loss].__name__.removeprefix("mean_")
+    )
     nothing = cls(penalty=0.0, costs=1.0, max_features=1, keep=[5], **params).fit(X[:300], y[:300])
     assert nothing.support_.tolist() == [False] * 5 + [True]
     error = mean_absolute_error(y[300:], selector.predict(X[300:]))

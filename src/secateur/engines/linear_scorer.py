@@ -26,13 +26,13 @@ class LinearScorer:
         self._loss: Loss = (
             get_loss("log_loss", n_classes=n_classes) if n_classes else get_loss("squared_error")
         )
-        self.metric = self._loss.name
+        self.metric = self._loss.metric
         self.weight = test.weight
         self._baseline = self._loss.baseline(train.target.values, train.weight)
 
     def losses_by_shrinkage(self, support: IntArray, shares: FloatArray) -> FloatArray:
         """Losses of shape (n_shares, n_test), predictions shrunk towards the constant (share 0)."""
-        target, loss = self._test.target.values, self._loss.pointwise
+        target, loss = self._test.target.values, self._loss.scores
         constant = np.repeat(self._baseline[:, None], self._test.n_rows, axis=1)
         if not len(support):
             return np.tile(loss(target, constant), (len(shares), 1))

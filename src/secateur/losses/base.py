@@ -46,6 +46,10 @@ def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> 
     return float(values[order[first]])
 
 
+METRICS = {"poisson": "poisson_deviance", "quantile": "pinball_loss"}
+"""Metrics whose name is not that of the loss."""
+
+
 class LossBase:
     """Base class of losses: one raw output and the identity as link, unless overridden.
 
@@ -58,6 +62,8 @@ class LossBase:
     Attributes
     ----------
     name : str
+    score_factor : float
+        What the loss is multiplied by for ``scores``: 2 where it is half of scikit-learn's metric.
     n_outputs : int
     n_classes : int
         The number of classes whose codes the target holds; 0 for a target of numbers.
@@ -69,6 +75,7 @@ class LossBase:
     """
 
     name: str
+    score_factor: float = 1.0
     n_outputs: int = 1
     n_classes: int = 0
     constant_hessian: bool = False
@@ -78,6 +85,15 @@ class LossBase:
     def __repr__(self) -> str:
         parameters = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._parameters)
         return f"{type(self).__name__}({parameters})"
+
+    @property
+    def metric(self) -> str:
+        """The name of ``scores``, as in ``sklearn.metrics`` without "mean_"."""
+        return METRICS.get(self.name, self.name)
+
+    def scores(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """The metric of each row; Huber's loss is that of scikit-learn's boosted trees."""
+        return self.score_factor * self.pointwise(target, raw)
 
     def baseline(self, target: FloatArray, weight: FloatArray) -> FloatArray:
         """Best constant raw prediction, shape (n_outputs,); the same in every order of rows."""
@@ -106,6 +122,10 @@ class LossBase:
     def response(self, raw: FloatArray) -> FloatArray:
         """Prediction on the scale of the target: (n_rows,), or (n_rows, n_classes)."""
         return raw[0].copy()
+
+    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """The loss of each row."""
+        raise NotImplementedError
 
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float | FloatArray:
         raise NotImplementedError

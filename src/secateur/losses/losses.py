@@ -24,6 +24,7 @@ class SquaredError(LossBase):
     """Half squared error, ``(y - raw)^2 / 2``; the negative gradient is the residual."""
 
     name: str = "squared_error"
+    score_factor: float = 2.0
     constant_hessian: bool = True
     gradients = staticmethod(kernels.squared_gradients)
 
@@ -142,6 +143,7 @@ class Poisson(LossBase):
     """
 
     name: str = "poisson"
+    score_factor: float = 2.0
     gradients = staticmethod(kernels.poisson_gradients)
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:

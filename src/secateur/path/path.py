@@ -7,7 +7,7 @@ import math
 import operator
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
@@ -28,6 +28,7 @@ from secateur.path.cutting import (
 )
 from secateur.path.step import Refrozen, Score, Step, frozen_integers, frozen_mapping, set_fields
 from secateur.path.stopping import StopReason
+from secateur.path.upgrading import upgraded_path
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class SelectionPath(codec.Saved, Refrozen):
     """
 
     _format: ClassVar[codec.Format] = codec.Format(
-        "secateur.path", 1, "path", "Save it again from the run that made it."
+        "secateur.path", 2, "path", "Save it again from the run that made it."
     )
     steps: tuple[Step, ...]
     stop_reason: StopReason
@@ -170,15 +171,20 @@ class SelectionPath(codec.Saved, Refrozen):
         _check_names(self)
         _check_scores(self)
 
+    @classmethod
+    def _upgraded(cls, document: dict[str, Any]) -> dict[str, Any]:
+        return upgraded_path(document)
+
     def __len__(self) -> int:
         return len(self.steps)
 
     @overload
     def __getitem__(self, index: int) -> Step: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
-    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
-        return self.steps[index]
+    def __getitem__(self, index: slice) -> SelectionPath: ...
+    def __getitem__(self, index: int | slice) -> Step | SelectionPath:
+        found = self.steps[index]
+        return replace(self, steps=found) if isinstance(found, tuple) else found
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)

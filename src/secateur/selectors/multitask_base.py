@@ -168,7 +168,7 @@ class MultitaskSelector(GroupTestedSelector):
             # Long tables have no room for a target and a weight of all rows for each task.
             stacked = None if has_own else _stacked(given)
         tasks = [self._task_data(given, each, shared, stacked, threads) for each in fits]
-        name = fits[0].loss.name
+        name = fits[0].loss.metric
         metric = f"relative {name}" if len(tasks) > 1 and given.classes is None else name
         return TasksData(tasks, problem.cost_model, problem.n_rows, metric, TASK_SHARE)
 

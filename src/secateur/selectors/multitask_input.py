@@ -37,7 +37,7 @@ class TaskFit:
             return 1.0
         values = self.task.target.values
         best = self.loss.baseline(values, self.weight)
-        losses = self.loss.pointwise(values, np.repeat(best[:, None], len(values), axis=1))
+        losses = self.loss.scores(values, np.repeat(best[:, None], len(values), axis=1))
         return float(np.average(losses, weights=self.weight)) or 1.0
 
 

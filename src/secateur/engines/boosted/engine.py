@@ -81,7 +81,7 @@ class ValidationRows:
         newest = Ensemble(loss, np.zeros(len(self._raw)), fresh)
         self._raw += newest.at(len(fresh)).raw(self._table, threads)
         self._n_rounds = model.n_rounds
-        losses = loss.pointwise(self._target, self._raw)
+        losses = loss.scores(self._target, self._raw)
         return FoldLosses(losses, self._weight, counts=self._counts)
 
 
@@ -137,8 +137,8 @@ class BoostedData:
 
     @property
     def metric(self) -> str:
-        """The name of the loss."""
-        return self.loss.name
+        """The name of the scores."""
+        return self.loss.metric
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of a single split at the start, divided by the mean cost of a feature."""
@@ -185,8 +185,9 @@ class BoostedRun(Run):
         """Losses of the validation rows at the latest step."""
         if self._data.given is not None:
             return self._data.given.fold_losses(step, self._data.loss, self._data.threads)
-        losses = np.concatenate(self._executor.each(rows.row_losses, self._data.loss, "held"))
-        return FoldLosses(losses, self._weight, counts=self._counts)
+        loss = self._data.loss
+        losses = np.concatenate(self._executor.each(rows.row_losses, loss, "held"))
+        return FoldLosses(loss.score_factor * losses, self._weight, counts=self._counts)
 
 
 class BoostedEngine:

@@ -179,7 +179,7 @@ class GraftingData:
     def fold_losses(self, fold: Fold, raw: FloatArray) -> FoldLosses:
         """Losses of the test rows, from raw predictions of all rows."""
         offset, scale = self.unit
-        losses = self.loss.pointwise(self.target[fold.test], raw[:, fold.test] * scale + offset)
+        losses = self.loss.scores(self.target[fold.test], raw[:, fold.test] * scale + offset)
         return FoldLosses(losses, self.weight[fold.test], counts=are_counts(self.weight))
 
     def step(self, fitted: Any, penalty: float, objective: float, **details: Any) -> Step:

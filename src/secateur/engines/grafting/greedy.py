@@ -180,5 +180,5 @@ def trace_grafts(
             on_round()
         on_round()
         losses = [data.fold_losses(run.fold, run.growing.raw) for run in runs]
-        score = pool(losses, origin="held_out", metric=data.loss.name) if runs else None
+        score = pool(losses, origin="held_out", metric=data.loss.metric) if runs else None
         yield replace(whole.step(), score=score)

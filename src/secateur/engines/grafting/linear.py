@@ -277,8 +277,8 @@ class LinearEngine:
 
     @property
     def metric(self) -> str:
-        """The name of the loss."""
-        return self._data.loss.name
+        """The name of the scores."""
+        return self._data.loss.metric
 
     def fit(self, penalty: float) -> Step:
         """The step of all rows at one L1 penalty; folds are fitted along with it."""
