@@ -136,6 +136,87 @@ def test_many_words_among_numbers_make_categories(tmp_path):
     assert dataset.features.X["z"].dtype.categories.to_list() == ["1", "2", "low"]
 
 
+@pytest.mark.parametrize(
+    ("write", "fact"),
+    [
+        (lambda v: f"{v:,.2f}", "1,234.5"),
+        (lambda v: f"{v:,.2f}".replace(",", " "), "1,234.5"),
+        (lambda v: f"{v:,.2f}".replace(",", "'"), "1,234.5"),
+        (lambda v: f"{v:.2f}".replace(".", ","), "1.234,5"),
+        (lambda v: f"{v:_.2f}".replace(".", ",").replace("_", "."), "1.234,5"),
+        (lambda v: f"${v:,.2f}".replace("$-", "-$"), "'$'"),
+        (lambda v: f"({-v:,.2f})" if v < 0 else f"{v:,.2f}", "1,234.5"),
+        (lambda v: f"{v:.2f} %", "'%'"),
+        (lambda v: f"{v:.2f}kg", "'kg'"),
+        (lambda v: f"{v:_.2f} €".replace(".", ",").replace("_", "."), "'€'"),
+    ],
+)
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_numbers_in_other_forms_are_read_and_that_is_said(tmp_path, write, fact, name):
+    values = np.linspace(-40_000, 3_000_000, N).round(2)
+    dataset = dataset_of(tmp_path, {"price": [write(v) for v in values]}, name=name)
+    np.testing.assert_allclose(dataset.features.X[:, 1], values)
+    assert fact in note_about(dataset, "'price'")
+
+
+def test_a_few_large_numbers_with_thousands_separators_are_not_lost(tmp_path):
+    cells = [str(17 * i) for i in range(N - 1)] + ["1,234,567"]
+    dataset = dataset_of(tmp_path, {"z": cells})
+    assert dataset.features.X[-1, 1] == 1_234_567
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ";"])
+def test_thousands_separators_are_not_taken_for_decimal_signs(tmp_path, delimiter):
+    file = tmp_path / "t.csv"
+    rows = [("a", "b", "y"), *((f"{400 * i:,}", i * i, i % 2) for i in range(1, 40))]
+    file.write_text("".join(delimiter.join(map(str, row)) + "\n" for row in rows))
+    dataset = make_dataset(read_file(file), Roles("y"))
+    np.testing.assert_array_equal(dataset.features.X[:, 0], 400.0 * np.arange(1, 40))
+
+
+def test_points_between_thousands_in_a_file_with_decimal_commas(tmp_path):
+    file = tmp_path / "t.csv"
+    rows = [("a", "b", "y"), *((f"{400 * i:,}".replace(",", "."), "0,5", i) for i in range(1, 40))]
+    file.write_text("".join(";".join(map(str, row)) + "\n" for row in rows))
+    dataset = make_dataset(read_file(file), Roles("y"))
+    np.testing.assert_array_equal(dataset.features.X[:, 0], 400.0 * np.arange(1, 40))
+
+
+@pytest.mark.parametrize("word", ["x", "n/a", "-", "<0.1"])
+def test_a_third_of_words_among_numbers_counts_as_missing(tmp_path, word):
+    cells = [word if i % 3 == 0 else str(i * i) for i in range(N)]
+    dataset = dataset_of(tmp_path, {"z": cells})
+    z = dataset.features.X[:, 1]
+    assert np.isnan(z[::3]).all()
+    assert z[1] == 1
+    assert not np.isnan(z).all()
+    if word != "n/a":  # which is always a missing value
+        assert f"{len(cells[::3])} other values" in note_about(dataset, repr(word))
+
+
+def test_numbers_of_several_units_are_refused_not_left_out(tmp_path):
+    cells = [f"{i} kg" if i % 2 else f"{1000 * i} g" for i in range(N)]
+    with pytest.raises(InputError, match=r"'weight'.*--drop.*--keep"):
+        dataset_of(tmp_path, {"weight": cells})
+    dropped = dataset_of(tmp_path, {"weight": cells}, Roles("y", drop=("weight",)))
+    assert dropped.features.names == ("x",)
+    kept = dataset_of(tmp_path, {"weight": cells}, Roles("y", keep=("weight",)))
+    assert kept.features.names == ("x", "weight")
+
+
+def test_a_target_of_numbers_in_another_form(tmp_path):
+    values = np.arange(N) * 1000.0
+    dataset = dataset_of(tmp_path, {"price": [f"${v:,.0f}" for v in values]}, Roles("price"))
+    np.testing.assert_array_equal(dataset.y, values)
+    assert "'$'" in note_about(dataset, "'price' holds numbers with")
+
+
+def test_dates_are_no_target(tmp_path):
+    days = [f"2020-01-{1 + i % 28:02d}" for i in range(N)]
+    with pytest.raises(InputError, match=r"dates.*'2020-01-\d\d'.*'day'"):
+        dataset_of(tmp_path, {"day": days}, Roles("day"))
+
+
 def test_infinite_cells_count_as_missing(tmp_path):
     cells = [str(i * i) for i in range(N)]
     cells[0] = "inf"

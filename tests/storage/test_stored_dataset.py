@@ -29,6 +29,8 @@ def table():
             "colour": rng.choice(["red", "blue"], n),
             "day": [f"2020-01-{1 + i % 28:02d}" for i in range(n)],
             "ok": [("true", "false")[i % 2] for i in range(n)],
+            "price": [f"${137 * i:,}" for i in range(n)],
+            "dose": ["x" if i % 3 == 0 else f"{i / 7:.3f} mg" for i in range(n)],
             "w": rng.integers(0, 3, n),
             "site": rng.choice(["x", "y", "z"], n),
             "y": [None if i % 50 == 0 else ("no", "yes")[i % 3 == 0] for i in range(n)],
@@ -48,7 +50,8 @@ def test_the_same_features_target_and_notes(tmp_path, table, suffix):
     file = tmp_path / f"rows{suffix}"
     table.write_csv(file) if suffix == ".csv" else table.write_parquet(file)
     whole, stored = both(file, Roles("y", drop=("w", "site")))
-    assert stored.features.names == whole.features.names == ("a", "colour", "day", "ok")
+    assert stored.features.names == whole.features.names
+    assert whole.features.names == ("a", "colour", "day", "ok", "price", "dose")
     assert stored.notes == whole.notes
     assert (stored.target_type, stored.target) == (whole.target_type, whole.target)
     np.testing.assert_array_equal(stored.y, whole.y)

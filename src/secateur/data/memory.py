@@ -76,13 +76,14 @@ def resolve_limit(memory_limit: float | str | None) -> int:
     if memory_limit is None:
         available = available_memory()
         return available // 2 if available is not None else UNKNOWN
+    given = memory_limit
     if isinstance(memory_limit, str):
-        found = re.fullmatch(r"\s*([0-9.]+)\s*([kMGT]?)B?\s*", memory_limit)
+        found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([kMGT]?)B?\s*", memory_limit)
         memory_limit = float(found[1]) * _UNITS[found[2]] if found else -1.0
     if isinstance(memory_limit, bool) or not memory_limit >= MIN_LIMIT:
         raise ParameterError(
             f"'memory_limit' must be at least {MIN_LIMIT // 10**6} MB, as bytes or as text. Got "
-            f"{memory_limit!r}. Use '2GB', or None for half of what is free."
+            f"{given!r}. Use '2GB', or None for half of what is free."
         )
     return int(memory_limit)
 

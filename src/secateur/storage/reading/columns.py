@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from secateur.exceptions import some_of
 from secateur.storage.reading.formats import RawTable, library
+from secateur.storage.reading.number_forms import NumberForm, choose_form
 from secateur.typing import BoolArray, FloatArray
 
 # Text for a missing value, in any case of letters.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
 BOOLEANS = {"true": 1.0, "false": 0.0}  # in any case of letters
 MAX_OTHER = 0.05  # a column of numbers may have this share of other values, which count as missing
+FEW_WORDS = 5  # and so many different ones in any number, among more than FEW_VALUES numbers
 MAX_UNIQUE = 0.5  # text with more distinct values than this share of its rows identifies rows
 FEW_VALUES = 20  # text with no more distinct values than this is always categorical
 # The most frequent values that get a category each; one more is for all others.
@@ -45,15 +47,14 @@ def numbers_and_texts(
     pl = library("polars")
     found = {}
     text = frame.select(pl.col(pl.String))
-    quick = text.select(pl.all().cast(pl.Float64, strict=False))
+    quick = text.select(_as_number(pl.all(), decimal))
     counts = zip(text.columns, quick.null_count().row(0), strict=True)
     unclear = [name for name, n_null in counts if n_null or int(name) in texts]
     if unclear:
         stripped = pl.col(unclear).str.strip_chars()
         is_filled = ~stripped.str.to_lowercase().is_in(list(MISSING))
         clean = text.select(pl.when(is_filled).then(stripped))
-        comma = pl.all().str.replace(",", ".", literal=True) if decimal == "," else pl.all()
-        numbers = clean.select(comma.cast(pl.Float64, strict=False))
+        numbers = clean.select(_as_number(pl.all(), decimal))
         quick = quick.with_columns(numbers.get_columns())
         n_missing, n_null = clean.null_count().row(0), numbers.null_count().row(0)
         found = {
@@ -64,6 +65,14 @@ def numbers_and_texts(
     frame = frame.with_columns(quick.get_columns())
     matrix: FloatArray = frame.to_numpy(order="fortran")
     return matrix, found
+
+
+def _as_number(cells: Any, decimal: str) -> Any:
+    """Plain numbers; with decimal commas a point is none, since it may separate thousands."""
+    if decimal == ",":
+        signs = {".": "x", ",": "."}
+        cells = cells.str.replace_many(list(signs), list(signs.values()))
+    return cells.cast(library("polars").Float64, strict=False)
 
 
 def date_formats(values: Any, among: Iterable[str] = DATE_FORMATS) -> list[str]:
@@ -97,7 +106,8 @@ def _dates(text: Any, form: str) -> Any:
 class TextSummary:
     """Counts of the values of one column of text, block by block."""
 
-    def __init__(self) -> None:
+    def __init__(self, decimal: str = ".") -> None:
+        self.decimal = decimal  # of the file
         self.n_filled = 0
         self.n_numbers = 0
         self.date_formats: list[str] = list(DATE_FORMATS)
@@ -141,9 +151,32 @@ class TextSummary:
         """The texts, most frequent first."""
         return list(self._ranked()["value"].to_list())
 
-    def words(self) -> list[str]:
-        """The texts that are not numbers, by name."""
-        return list(self._counts.filter(self._counts["word"])["value"].sort().to_list())
+    def numbers(self) -> NumberSummary:
+        """How many cells are numbers of one form, and what the others hold."""
+        pl = library("polars")
+        form, cells = choose_form(self._counts, self.decimal)
+        words, others = cells.filter("word"), cells.filter(~pl.col("is_number"))
+        # the rarest texts may have been dropped: what is known of the others holds for them too
+        share = (self.n_filled - self.n_numbers) / max(1, words["n"].sum())
+        read = words.filter("is_number")["n"].sum()
+        mixed = others.filter("has_digits")["n"].sum()
+        return NumberSummary(
+            form,
+            min(self.n_filled, self.n_numbers + round(share * read)),
+            round(share * mixed),
+            self.n_values - len(others),
+            others["value"].sort().to_list(),
+        )
+
+
+class NumberSummary(NamedTuple):
+    """The numbers of a column of text."""
+
+    form: NumberForm | None  # None for plain numbers
+    n_numbers: int  # cells of this form
+    n_mixed: int  # cells that are numbers of another form
+    n_values: int  # distinct numbers
+    others: list[str]  # the texts of all other cells, by name
 
 
 class TableSummary:
@@ -163,7 +196,8 @@ class TableSummary:
         self.n_rows += raw.n_rows
         self.is_sparse = raw.is_sparse
         for position, text in raw.texts.items():
-            self._texts.setdefault(position, TextSummary()).add(text, raw.matrix[:, position])
+            known = self._texts.setdefault(position, TextSummary(raw.decimal))
+            known.add(text, raw.matrix[:, position])
         if raw.is_sparse or raw.n_rows == 0:
             return
         self.n_infinite += int(np.isinf(raw.matrix).sum())
@@ -227,6 +261,7 @@ class Conversion:
 
     kind: str
     form: str = ""  # of dates
+    number_form: NumberForm | None = None  # None for plain numbers
     values: tuple[str, ...] = ()  # categories by frequency
     has_other: bool = False  # whether there is one more for all other values
 
@@ -240,6 +275,8 @@ class Conversion:
         text, numbers = raw.texts.get(place), raw.matrix[:, place]
         if self.kind == "date" and text is not None:
             return as_days(text, self.form)
+        if self.number_form is not None and text is not None:
+            return self.number_form.parse(text)
         if self.kind == "boolean" and text is not None:
             lower, dtype = text.str.to_lowercase(), library("polars").Float64
             numbers = lower.replace_strict(BOOLEANS, default=None, return_dtype=dtype).to_numpy()
@@ -247,14 +284,13 @@ class Conversion:
 
 
 def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, str]:
-    """What a column becomes, and a note; None if its values identify rows."""
-    n_other = text.n_filled - text.n_numbers
-    if n_other <= MAX_OTHER * text.n_filled:
-        return Conversion("number"), (
-            f"Column {name!r} holds numbers and {n_other} other "
-            f"{'value' if n_other == 1 else 'values'}, which count as missing: "
-            f"{some_of(text.words(), 3)}."
-        )
+    """What a column becomes, and a note.
+
+    None if its values identify rows, or are numbers of several forms, which the note says.
+    """
+    found = text.numbers()
+    if _are_numbers(text, found):
+        return Conversion("number", number_form=found.form), _note_on_numbers(text, found, name)
     if text.date_formats:
         form = text.date_formats[0]
         words = form[:8].replace("%Y", "year").replace("%m", "month").replace("%d", "day")
@@ -265,8 +301,35 @@ def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, 
     if is_few and {value.lower() for value in text.values()} <= BOOLEANS.keys():
         return Conversion("boolean"), f"Column {name!r} holds true and false: they become 1 and 0."
     if text.n_values > max(FEW_VALUES, MAX_UNIQUE * text.n_filled):
+        if found.n_numbers + found.n_mixed > text.n_filled / 2:
+            return None, f"Got {some_of(text.values())} in {name!r}."
         return None, ""
     return as_category(text, name)
+
+
+def _are_numbers(text: TextSummary, found: NumberSummary) -> bool:
+    """Whether a column is one of numbers, with other cells that count as missing.
+
+    These are few, or a few texts among many different numbers, or less than half of the cells.
+    """
+    if text.n_filled - found.n_numbers <= MAX_OTHER * text.n_filled:
+        return True
+    if found.n_mixed > MAX_OTHER * text.n_filled or text.date_formats:
+        return False
+    is_many = found.n_values > FEW_VALUES
+    return is_many and (len(found.others) <= FEW_WORDS or 2 * found.n_numbers >= text.n_filled)
+
+
+def _note_on_numbers(text: TextSummary, found: NumberSummary, name: str) -> str:
+    n_other = text.n_filled - found.n_numbers
+    how = "" if found.form is None else f" {found.form}"
+    if not n_other:
+        return f"Column {name!r} holds numbers{how}."
+    return (
+        f"Column {name!r} holds numbers{how} and {n_other} other "
+        f"{'value' if n_other == 1 else 'values'}, which count as missing: "
+        f"{some_of(found.others, 3)}."
+    )
 
 
 def as_category(text: TextSummary, name: str) -> tuple[Conversion, str]:

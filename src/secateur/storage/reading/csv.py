@@ -99,7 +99,8 @@ class CsvFile:
             for start in range(0, len(matrix), max(1, step)):
                 rows = slice(start, start + step)
                 part = {place: series[rows] for place, series in found.items()}
-                yield RawTable(matrix[rows], self.names, self.kind, part, {}, self.notes)
+                facts = (self.notes, self.dialect.decimal)
+                yield RawTable(matrix[rows], self.names, self.kind, part, {}, *facts)
                 is_empty = False
         if is_empty:
             raise InputError(
@@ -143,8 +144,10 @@ class CsvFile:
         n_rows = 1 + head.count(b"\n") * len(content) // max(1, len(head))
         what = f"The columns of {self.file.name}"
         require_memory(8 * n_columns * n_rows, what, "Use a part of the rows.")
-        # Malformed quotes are an error in a column of text only.
-        known = set(range(n_columns)) if b'"' in content else {*texts, *self.text_columns}
+        # Malformed quotes are an error in a column of text only, and polars reads points as
+        # decimal signs besides commas.
+        is_unclear = b'"' in content or (self.dialect.decimal == "," and b"." in content)
+        known = set(range(n_columns)) if is_unclear else {*texts, *self.text_columns}
         frame = self._parse(known, content, is_rewritten=is_rewritten)
         counts = enumerate(frame.null_count().row(0))
         unclear = [place for place, n_null in counts if n_null and place not in known]

@@ -12,7 +12,14 @@ from secateur.data import target as data_target
 from secateur.data.categories import missing_in
 from secateur.data.target import TargetType
 from secateur.exceptions import InputError, similar_to, some_of
-from secateur.storage.reading.columns import TableSummary, as_days, date_formats, summarize
+from secateur.storage.reading.columns import (
+    MAX_OTHER,
+    TableSummary,
+    TextSummary,
+    as_days,
+    date_formats,
+    summarize,
+)
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import RawTable, library
 from secateur.storage.reading.matrices import LABEL
@@ -239,22 +246,41 @@ def row_values(
 
 def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:
     """The target where there is one, the rows that have it, and a note on the others."""
-    values, position = column_values(raw, name), find_column(raw, name)
-    is_missing = _is_missing(values)
+    values, position, notes = column_values(raw, name), find_column(raw, name), list[str]()
     if values.dtype.kind == "O" and position is not None:
-        is_word = ~is_missing & np.isnan(raw.matrix[:, position])
-        if is_word.sum() < 0.05 * (~is_missing).sum():
-            words = sorted({str(value) for value in values[is_word]})
-            raise InputError(
-                f"The target must hold numbers or classes. Got numbers and {some_of(words)} in "
-                f"{name!r}. Correct these cells, or empty them."
-            )
+        text = TextSummary(raw.decimal)
+        text.add(raw.texts[position], raw.matrix[:, position])
+        values, notes = _target_numbers(text, raw, position) or (values, notes)
+    is_missing = _is_missing(values)
     rows = np.flatnonzero(~is_missing)
     if not len(rows):
         raise InputError(f"The target must have values. Got none in {name!r}. Name another column.")
     n_missing = len(values) - len(rows)
-    note = f"{n_missing} of {len(values)} rows have no target and are left out."
-    return values[rows], rows, [note] if n_missing else []
+    if n_missing:
+        notes.append(f"{n_missing} of {len(values)} rows have no target and are left out.")
+    return values[rows], rows, notes
+
+
+def _target_numbers(
+    text: TextSummary, raw: RawTable, position: int
+) -> tuple[FloatArray, list[str]] | None:
+    """A target of text as numbers, and a note, where all of its cells are; None for classes."""
+    name, found = raw.names[position], text.numbers()
+    if text.date_formats and text.n_filled:
+        raise InputError(
+            f"The target must hold numbers or classes. Got dates, as {text.values()[0]!r}, in "
+            f"{name!r}. Write what is to be predicted as a number, for instance days until then."
+        )
+    n_words = text.n_filled - found.n_numbers
+    if n_words and n_words < MAX_OTHER * text.n_filled:
+        raise InputError(
+            f"The target must hold numbers or classes. Got numbers and {some_of(found.others)} in "
+            f"{name!r}. Correct these cells, or empty them."
+        )
+    if n_words or found.form is None or found.n_values <= data_target.MOST_CLASSES:
+        return None
+    note = f"The target {name!r} holds numbers {found.form}."
+    return found.form.parse(raw.texts[position]), [note]
 
 
 def guess_target_type(target: AnyArray, name: str) -> tuple[TargetType, str]:

@@ -32,6 +32,16 @@ _LEGACY = [
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 200_000
 _COMMA_NUMBER = re.compile(r"^\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*$")
+_AROUND = r"^[^\d.,]{0,4}(?:%s)[^\d.,]{0,6}$"  # a number with a sign, currency or unit
+_EITHER = re.compile(_AROUND % r"[1-9]\d{0,2}[.,]\d{3}")  # 1,234 does not tell the decimal sign
+_GROUPS = r"\d{1,3}(?:[%s]\d{3})"
+_TELLING = {  # others do: 0,5 or 1.234.567 or 1.234,5
+    sign: re.compile(
+        _AROUND % rf"\d*[{sign}]\d+(?:[eE][-+]?\d+)?|{_GROUPS % group}{{2,}}|"
+        rf"{_GROUPS % group}+[{sign}]\d+"
+    )
+    for sign, group in ((".", ","), (",", "."))
+}
 
 
 class ReadOptions(NamedTuple):
@@ -226,7 +236,6 @@ def _is_number(cell: str) -> bool:
 
 
 def _has_decimal_commas(rows: list[list[str]]) -> bool:
-    cells = [cell for row in rows for cell in row]
-    commas = sum(bool(_COMMA_NUMBER.match(cell)) for cell in cells)
-    points = sum("." in cell and _is_number(cell) for cell in cells)
+    cells = [cell for row in rows for cell in row if not _EITHER.match(cell)]
+    points, commas = (sum(map(bool, map(_TELLING[sign].match, cells))) for sign in ".,")
     return commas > points

@@ -76,6 +76,7 @@ class RawTable:
     texts: Mapping[int, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)  # arrays besides the table
     notes: tuple[str, ...] = ()
+    decimal: str = "."  # the decimal sign of the file
 
     @property
     def n_rows(self) -> int:

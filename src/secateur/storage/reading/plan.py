@@ -50,6 +50,11 @@ def make_plan(summary: TableSummary, without: Collection[int], keep: Collection[
             conversion, note = choose_conversion(text, summary.names[position])
             if conversion is None and position in keep:
                 conversion, note = as_category(text, summary.names[position])
+            if conversion is None and note:
+                raise InputError(
+                    f"Numbers must be written in one way, with one unit. {note} Write them alike, "
+                    "leave the column out (--drop), or use it as text (--keep)."
+                )
             if conversion is None:
                 identifiers.append(position)
             else:

@@ -97,7 +97,7 @@ def _scan(opened: TableFile, places: list[int | None]) -> tuple[TableSummary, se
             found = {new: raw.texts[old] for new, old in enumerate(wanted) if old in raw.texts}
             names = tuple([raw.names[place] for place in wanted])
             dense = matrix.toarray() if raw.is_sparse else matrix
-            parts.append(RawTable(dense, names, raw.kind, found, raw.extra))
+            parts.append(RawTable(dense, names, raw.kind, found, raw.extra, (), raw.decimal))
             yield raw
 
     summary, texts = summarize(opened.names, read)
