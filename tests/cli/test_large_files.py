@@ -140,9 +140,10 @@ def test_feature_gradients_do_not_go_to_a_cluster(run, table):
 
 
 def test_a_limit_that_is_none_is_refused(run, table):
-    done = run("select", table, "-y", "y", "--memory-limit", "lots")
+    done = run("select", table, "-y", "y", "--memory-limit", "banana")
     assert done.code == 1
     assert "100 MB" in done.err
+    assert "'banana'" in done.err
 
 
 def test_arrays_are_read_into_memory_whatever_the_limit(run, tmp_path):

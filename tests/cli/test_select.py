@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -335,6 +337,26 @@ def test_what_is_wrong_is_said_with_the_right_exit_code(run, table, options, cod
     assert done.out == ""
     assert sorted(table.parent.iterdir()) == before
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input(run, table, monkeypatch, name):
+    with table.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        ran = run("select", name, "-y", "y", "--penalty", "0.1", *QUICK, "--json")
+    assert ran.code == 0
+    assert "stdin: 120 rows" in ran.err
+    assert ran.document["folder"] == "stdin-selection"
+
+
+def test_a_pipe(run, table, tmp_path):
+    os.mkfifo(tmp_path / "p")
+    writer = threading.Thread(target=(tmp_path / "p").write_bytes, args=[table.read_bytes()])
+    writer.start()
+    ran = run("select", "p", "-y", "who")
+    writer.join()
+    assert ran.code == 1
+    assert "120 different texts" in ran.err
 
 
 def test_no_such_file(run):

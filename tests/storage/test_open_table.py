@@ -190,7 +190,7 @@ def test_a_file_that_changes_its_mind_is_read_by_all_its_rows(tmp_path, monkeypa
     with pytest.warns(SecateurWarning, match="1 other value, which count as missing: 'word'"):
         table = secateur.open_table(file, "y")
     assert table.bins.has_missing.tolist() == [True]
-    words = "\n".join(f"word {k % 9},1" for k in range(9_000))
+    words = "\n".join(f"word {k % 9},1" for k in range(60_000))
     file.write_text(f"a,y\n{rows}\n{words}\n")
     with pytest.raises(InputError, match="columns of text"):
         secateur.open_table(file, "y")

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import kind_of_file
-from secateur.storage.reading.read_file import read_file
+from secateur.storage.reading.read_file import open_blocks, read_file
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -39,6 +39,11 @@ def write(folder, suffix, table=None):
         file.write_bytes(packed(stream.getvalue(), suffix))
     else:
         table.write_ipc(file, compression="uncompressed")
+    return file
+
+
+def written(file, text):
+    file.write_text(text)
     return file
 
 
@@ -182,6 +187,63 @@ def test_the_user_overrules_the_guesses(tmp_path):
     raw = read_file(file, ReadOptions(delimiter=";", header=True))
     assert raw.names == ("1", "2")
     assert raw.n_rows == 1
+
+
+HEADERS = {
+    "years": ("a,2019,2020,y", "1,{},3,{}"),
+    "one year": ("a,2019,c,y", "1,{},3,{}"),
+    "wavelengths": ("400,402.5,405,kind", "0.{},0.2,0.3,{}"),
+    "row names and pandas": (",0,1,2", "r{},0.{},0.2,0.3"),
+    "pandas": ("0,1,2,3", "0.{},0.{},0.7,1"),
+}
+
+
+@pytest.mark.parametrize("key", HEADERS)
+def test_numbers_may_be_names(tmp_path, key):
+    head, line = HEADERS[key]
+    lines = [line.format(7 * i % 5, "ab"[i % 2] if "kind" in head else i % 2) for i in range(9)]
+    file = written(tmp_path / "t.csv", "\n".join([head, *lines, ""]))
+    raw = read_file(file)
+    assert raw.names[1:] == tuple(head.split(",")[1:])
+    assert raw.n_rows == 9
+    assert any("--no-header" in note for note in raw.notes)
+    assert read_file(file, ReadOptions(header=False)).n_rows == 10
+    np.testing.assert_array_equal(next(open_blocks(file).read()).matrix, raw.matrix)
+
+
+@pytest.mark.parametrize(
+    "lines", ["5.1,3.5,a\n4.9,3.0,b\n4.7,3.2,a\n", "1,x,3\n2,5,x\n3,x,9\n", "1,2,3\n1,2,3\n4,2,9\n"]
+)
+def test_values_are_not_taken_for_names(tmp_path, lines):
+    raw = read_file(written(tmp_path / "t.csv", lines))
+    assert raw.names == ("x0", "x1", "x2")
+    assert raw.n_rows == 3
+
+
+def test_the_name_of_the_target_decides_about_the_header(tmp_path):
+    file = written(tmp_path / "t.csv", "7,5,6\n1,2,3\n4,5,6\n")
+    assert read_file(file).names == ("x0", "x1", "x2")
+    assert read_file(file, ReadOptions(names=("5",))).names == ("7", "5", "6")
+    assert read_file(file, ReadOptions(header=False, names=("5",))).n_rows == 3
+
+
+@pytest.mark.parametrize(
+    ("top", "names"),
+    [
+        ("# exported\na,b,c\n", ("a", "b", "c")),
+        ("#\n# by, no, one\na,b,c\n", ("a", "b", "c")),
+        ("# exported\n", ("x0", "x1", "x2")),
+        ("# a,b,c\n", ("a", "b", "c")),
+        ("#id,b,c\n", ("#id", "b", "c")),
+    ],
+)
+def test_comments_at_the_top(tmp_path, top, names):
+    file = written(tmp_path / "t.csv", f"{top}1,2,3\n4,5,6\n")
+    for raw in (read_file(file), next(open_blocks(file).read())):
+        assert raw.names == names
+        np.testing.assert_array_equal(raw.matrix, [[1, 2, 3], [4, 5, 6]])
+    has_comment = "exported" in top or "by" in top
+    assert any("comments" in note for note in raw.notes) == has_comment
 
 
 def test_decimal_commas_are_read_and_said(tmp_path):

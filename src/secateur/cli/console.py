@@ -10,15 +10,16 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import typer
 
 from secateur.cli import INTERRUPTED, USER_ERROR
 from secateur.cli.options import OUTPUT, flag
-from secateur.exceptions import SecateurError
+from secateur.exceptions import InputError, SecateurError
 
 PLAIN_WIDTH = 120  # of tables that go into a file or a pipe
 
@@ -131,7 +132,10 @@ def with_exit_codes(command: Command) -> Command:
     @functools.wraps(command)
     def guarded(*args: Any, **options: Any) -> Any:
         try:
-            return command(*args, **options)
+            with ExitStack() as stack:
+                if "data" in options:
+                    options["data"] = stack.enter_context(_regular_file(options["data"]))
+                return command(*args, **options)
         except KeyboardInterrupt:
             code, text = INTERRUPTED, "interrupted."
         except BrokenPipeError:
@@ -150,6 +154,26 @@ def with_exit_codes(command: Command) -> Command:
         raise typer.Exit(code)
 
     return cast("Command", guarded)
+
+
+@contextmanager
+def _regular_file(file: Path) -> Iterator[Path]:
+    """The file itself; a temporary copy of standard input (``-``) or of a pipe."""
+    is_stdin = str(file) in {"-", "/dev/stdin"}
+    if not is_stdin and (file.is_file() or file.is_dir() or not file.exists()):
+        yield file
+        return
+    if is_stdin and sys.stdin.isatty():
+        raise InputError(f"{file} must be a file or a pipe. Got a terminal. Name a file.")
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="secateur-") as folder:
+        copy = Path(folder) / ("stdin" if is_stdin else "pipe")
+        source = sys.stdin.buffer if is_stdin else file.open("rb")
+        with copy.open("wb") as target, nullcontext(source) if is_stdin else source:
+            shutil.copyfileobj(source, target)
+        yield copy
 
 
 @contextmanager

@@ -53,10 +53,11 @@ class DataRequest:
             )
         delimiter = "\t" if given.delimiter in {"\\t", "tab"} else given.delimiter
         kept, dropped = options.split_names(keep), options.split_names(given.drop)
+        roles = Roles(given.target, given.weight, time, group, kept, dropped, tasks)
         return cls(
             file,
-            Roles(given.target, given.weight, time, group, kept, dropped, tasks),
-            ReadOptions(delimiter, given.header, given.encoding),
+            roles,
+            ReadOptions(delimiter, given.header, given.encoding, tuple(roles.named)),
             None if given.target_type is None else given.target_type.value,
         )
 

@@ -54,7 +54,7 @@ class CsvFile:
     dialect: Dialect
     names: tuple[str, ...]
     notes: tuple[str, ...]
-    header: bytes  # the line of names as UTF-8, empty without one
+    header: bytes  # the lines above the values as UTF-8: comments and names
     content: bytes | None  # the whole text as UTF-8, if it was read at once
     text_columns: frozenset[int] = frozenset()  # those not all numbers in the first lines
 
@@ -74,13 +74,12 @@ class CsvFile:
         sample = head if end < 0 else head[:end]
         text = sample.decode("utf-8")
         delimiter = options.delimiter or ("\t" if kind.format == "tsv" else None)
-        dialect = guess_dialect(text, file.name, delimiter=delimiter, header=options.header)
-        names, renamed, header = made_up_names(dialect.n_columns), list[str](), b""
+        dialect = guess_dialect(text, file.name, options._replace(delimiter=delimiter))
+        names, renamed = made_up_names(dialect.n_columns), list[str]()
         if dialect.header is not None:
-            names, renamed = unique_names(dialect.header)
-            n_lines, _ = next(parse_rows(text, dialect.delimiter, file.name))
-            below = sample.split(b"\n", n_lines)[n_lines:]
-            header = sample[: len(sample) - len(b"".join(below))]
+            names, renamed = unique_names(dialect.header, options.names)
+        below = sample.split(b"\n", dialect.n_top)[dialect.n_top :]
+        header = sample[: len(sample) - len(b"".join(below))]
         notes = (*encoding.notes, *dialect.notes, *renamed)
         kept = head if in_memory else None
         opened = cls(file, kind, encoding, dialect, names, notes, header, kept)

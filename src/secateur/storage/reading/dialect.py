@@ -9,7 +9,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from secateur.exceptions import InputError
@@ -50,6 +50,10 @@ class ReadOptions(NamedTuple):
     delimiter: str | None = None
     header: bool | None = None
     encoding: str | None = None
+    names: tuple[str, ...] = ()  # columns that the user named: a line with one of them is a header
+
+
+NOTHING_SAID = ReadOptions()
 
 
 # ---- encoding ---------------------------------------------------------------------------------
@@ -143,6 +147,7 @@ class Dialect:
     n_columns: int
     decimal: str = "."
     notes: tuple[str, ...] = ()
+    n_top: int = field(default=0, repr=False)  # lines above the values: comments and header
 
 
 def sample_end(content: bytes) -> int:
@@ -154,36 +159,69 @@ def sample_end(content: bytes) -> int:
     return end
 
 
-def guess_dialect(
-    text: str, name: str, *, delimiter: str | None = None, header: bool | None = None
-) -> Dialect:
+def guess_dialect(text: str, name: str, options: ReadOptions = NOTHING_SAID) -> Dialect:
     r"""Guess how a file is written from its first lines; ``name`` is for messages.
 
     >>> guess_dialect("a;b\n1,5;2\n", "x.csv")
     Dialect(delimiter=';', header=('a', 'b'), n_columns=2, decimal=',', notes=(...))
     """
-    chosen = _guess_delimiter(text) if delimiter is None else delimiter
-    rows = [row for _, row in parse_rows(text, chosen, name)]
-    if not rows:
+    comments, text = _split_comments(text)
+    chosen = options.delimiter or _guess_delimiter(text)
+    numbered = list(parse_rows(text, chosen, name))
+    if not numbered:
         raise InputError(f"{name} must hold a table. Got an empty file. Check the export.")
-    first, rest = rows[0], rows[1:]
-    has_header = _looks_like_header(first) if header is None else header
-    names = tuple(first) if has_header else None
-    if names is not None and rest and all(len(row) == len(names) + 1 for row in rest):
+    rows, n_top = [row for _, row in numbered], len(comments)
+    names, notes = _find_header(rows, options)
+    values = rows[names is not None :]
+    if names is not None:
+        n_top += numbered[0][0]
+    elif options.header is None and (above := _commented_header(comments, rows[0], chosen)):
+        names, notes, comments = above, [], []
+    if comments:
+        n_lines = "1 line is" if len(comments) == 1 else f"{len(comments)} lines are"
+        notes.append(f"{n_lines} left out at the top: comments.")
+    if names is not None and values and all(len(row) == len(names) + 1 for row in values):
         names = ("", *names)  # R writes row names without a name of their own
-    values = rest if has_header else rows
     decimal = "," if chosen != "," and _has_decimal_commas(values) else "."
-    notes = []
-    if delimiter is None and chosen != ",":
+    if options.delimiter is None and chosen != ",":
         notes.append(f"Cells are separated by {DELIMITERS[chosen]}.")
-    if header is None and names is None:
-        notes.append(
+    if decimal == ",":
+        notes.append("Numbers are written with decimal commas.")
+    return Dialect(chosen, names, len(names or rows[0]), decimal, tuple(notes), n_top)
+
+
+def _find_header(
+    rows: list[list[str]], options: ReadOptions
+) -> tuple[tuple[str, ...] | None, list[str]]:
+    """The names in the first line, None if it holds values, and a note on that guess."""
+    first = rows[0]
+    if options.header is not None:
+        return (tuple(first) if options.header else None), []
+    is_named = any(cell.strip() in options.names for cell in first)
+    if not is_named and not _looks_like_header(first, rows[1:]):
+        note = (
             "The first line holds numbers, so the columns are called x0, x1, ... (--header "
             "overrules)."
         )
-    if decimal == ",":
-        notes.append("Numbers are written with decimal commas.")
-    return Dialect(chosen, names, len(names or first), decimal, tuple(notes))
+        return None, [note]
+    note = "The first line holds names, some of them numbers (--no-header overrules)."
+    return tuple(first), [note] if any(map(_is_number, first)) else []
+
+
+def _split_comments(text: str) -> tuple[list[str], str]:
+    """The lines at the top that begin with "#", and the text below; none if there is nothing."""
+    lines = list(itertools.takewhile(lambda line: line[:1] == "#", text.split("\n")))
+    below = text[sum(map(len, lines)) + len(lines) :]
+    return (lines, below) if below.strip() else ([], text)
+
+
+def _commented_header(
+    comments: list[str], first: list[str], delimiter: str
+) -> tuple[str, ...] | None:
+    """The names in the last line of comments, if there are as many as cells below."""
+    last = comments[-1].removeprefix("# ").strip() if comments else ""
+    names = next((row for _, row in parse_rows(last, delimiter, "")), [])
+    return tuple(names) if len(names) == len(first) else None
 
 
 def parse_rows(
@@ -221,10 +259,32 @@ def _guess_delimiter(sample: str) -> str:
     return best
 
 
-def _looks_like_header(first: list[str]) -> bool:
-    """Whether no cell is a number; some may be empty."""
-    filled = [cell.strip() for cell in first[:10_000] if cell.strip()]
-    return bool(filled) and not any(_is_number(cell) for cell in filled)
+def _has_no_number(first: list[str]) -> bool:
+    filled = [cell for cell in first[:10_000] if cell.strip()]
+    return bool(filled) and not any(map(_is_number, filled))
+
+
+def _looks_like_header(first: list[str], rest: list[list[str]]) -> bool:
+    """Whether the cells of the first line are names: none is a number, or they do not fit below.
+
+    With numbers among them (years, wavelengths, 0 to n), words must be of another kind than the
+    cells below, and be the most, or the numbers must increase.
+    """
+    if _has_no_number(first):
+        return True
+    numbers = [float(cell.replace(",", ".")) for cell in first[:10_000] if _is_number(cell)]
+    increases = all(low < high for low, high in itertools.pairwise(numbers))
+    n_words, votes = 0, 0
+    for place, cell in enumerate(first[:10_000]):
+        below = [row[place].strip() for row in rest if place < len(row) and row[place].strip()]
+        if below and cell.strip() and not _is_number(cell):
+            n_words += 1
+            is_other = all(map(_is_number, below)) or len(set(below)) < len(below)
+            votes += 1 if is_other and cell.strip() not in below else -1
+    if n_words:
+        return votes > 0 and (increases or n_words >= len(numbers))
+    is_counted = len(numbers) > 2 and numbers == list(range(len(numbers)))
+    return is_counted and bool(rest) and rest[0] != first
 
 
 def _is_number(cell: str) -> bool:

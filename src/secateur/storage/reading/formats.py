@@ -9,7 +9,7 @@ import lzma
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,6 +51,7 @@ _UNSUPPORTED = {
 }
 _EXCEL_PARTS = (b"[Content_Types].xml", b"xl/workbook", b"xl/worksheets")
 _HTML = re.compile(rb"\s*(<!doctype html|<html)", re.IGNORECASE)
+_JSON = re.compile(rb'\s*(\{\s*"[^"]*"\s*:|\[\s*[\[{])')
 # A label and at least one index:value pair, and nothing else.
 _LIBSVM_LINE = re.compile(rb"^[-+\d.eE,]+(\s+(qid:)?\d+:\S+)+\s*(#.*)?$")
 
@@ -89,8 +90,12 @@ class RawTable:
         return hasattr(self.matrix, "indptr")
 
 
-def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+def unique_names(
+    given: Sequence[str], used: Collection[str] = ()
+) -> tuple[tuple[str, ...], list[str]]:
     """Give every column a name of its own; the second result is a note on what was changed.
+
+    The columns that the user named, ``used``, must have theirs already.
 
     >>> unique_names(["a", "", "a"])
     (('a', 'column 2', 'a (2)'), ["Columns share the name 'a': ..."])
@@ -108,6 +113,11 @@ def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
             new = f"{name} ({numbers[name] + 1})"
         unique[new] = None
     doubled = [name for name, count in counts.items() if count > 1]
+    for name in set(doubled) & set(used):
+        raise InputError(
+            f"{name!r} must be the name of one column. Got {counts[name]} columns of that name. "
+            "Rename or remove the others in the file."
+        )
     example = f"{doubled[0]} (2)"
     note = f"Columns share the name {some_of(doubled)}: later ones get a number, as {example!r}."
     return tuple(unique), [note]
@@ -146,6 +156,11 @@ def _format_of(name: str, head: bytes, named: str) -> str:
         other = _EXCEL
     elif _HTML.match(head):
         other = "a web page", "Get the file itself, perhaps after signing in"
+    elif _JSON.match(head):
+        is_own = b'"secateur.' in head[:1000]
+        other = ("JSON", "Write its table as CSV or Parquet")
+        if is_own:
+            other = ("a saved result of secateur", "Use secateur cut or report for it")
     if other is not None:
         raise InputError(f"{name} must be a table. Got {other[0]}. {other[1]}.")
     if found := _by_magic(_FORMATS, head):
@@ -184,8 +199,8 @@ def open_file(file: Path) -> Iterator[tuple[Any, str]]:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # an error of the system, not of the content
             raise InputError(
-                f"{file} must be a whole {compression} file. Got one that is truncated or damaged "
-                f"({error}). Get the file again."
+                f"{file.name} must be a whole {compression} file. Got one that is truncated or "
+                f"damaged ({error}). Get the file again."
             ) from error
 
 
@@ -200,8 +215,8 @@ def read_bytes(file: Path) -> bytes:
             n_bytes += len(part)
             if available is not None and n_bytes > available // 2:
                 raise OutOfMemoryError(
-                    f"{file} does not fit into memory. Got more than {available // 2} bytes of "
-                    "content. Use a part of its rows, or a machine with more memory."
+                    f"{file.name} does not fit into memory. Got more than {available // 2} bytes "
+                    "of content. Use a part of its rows, or a machine with more memory."
                 )
             parts.append(part)
     return b"".join(parts)
@@ -218,6 +233,10 @@ def check_file(file: Path) -> None:
     """Raise an error if a file does not exist or is a folder."""
     if file.is_dir():
         raise InputError(f"{file} must be a file. Got a folder. Name a file in it.")
+    if file.is_symlink() and not file.exists():
+        raise InputError(
+            f"{file} must be a file. Got a link to {str(file.readlink())!r}, which does not exist."
+        )
     if not file.exists():
         similar = ""
         with suppress(OSError):

@@ -118,26 +118,29 @@ def _line_blocks(file: Path, n_lines: int) -> Iterator[bytes]:
 # ---- NPZ --------------------------------------------------------------------------------------
 
 
-def read_npz(file: Path, kind: FileKind) -> RawTable:
+def read_npz(file: Path, kind: FileKind, used: Collection[str] = ()) -> RawTable:
     """Read an NPZ file.
 
     The table is ``X``, or the only matrix there is, or a sparse one as scipy writes it (``data``,
     ``indices``, ``indptr``, ``shape``). ``feature_names`` are the names of its columns; arrays
-    with one value per row can be target, weights and so on.
+    with one value per row can be target, weights and so on: ``used`` are those the user named.
     """
     arrays, name = _load_arrays(file), file.name
-    matrix, used = _sparse(arrays, name) if arrays.keys() >= _SPARSE else _dense(arrays, name)
+    matrix, table = _sparse(arrays, name) if arrays.keys() >= _SPARSE else _dense(arrays, name)
     n_rows, n_columns = matrix.shape
     if n_rows == 0 or n_columns == 0:
         raise InputError(f"{name} must have rows and columns. Got {matrix.shape}. Check the file.")
     names, notes = made_up_names(n_columns), list[str]()
     if _NAMES in arrays and arrays[_NAMES].shape == (n_columns,):
-        names, notes = unique_names([str(label) for label in arrays[_NAMES]])
-    extra = {
-        key: array
-        for key, array in arrays.items()
-        if key not in {*used, _NAMES} and array.shape == (n_rows,)
-    }
+        names, notes = unique_names([str(label) for label in arrays[_NAMES]], used)
+    others = {key: array for key, array in arrays.items() if key not in {*table, _NAMES}}
+    for key in used:
+        if key in others and others[key].shape not in {(n_rows,), (n_rows, 1)}:
+            raise InputError(
+                f"{key!r} must have a value for each of the {n_rows} rows of {name}. Got an array "
+                f"of shape {others[key].shape}. Save both with the same rows."
+            )
+    extra = {key: a.ravel() for key, a in others.items() if a.shape in {(n_rows,), (n_rows, 1)}}
     return RawTable(matrix, names, kind, {}, extra, tuple(notes))
 
 

@@ -30,8 +30,8 @@ class ArrowFile:
     notes: tuple[str, ...]
 
     @classmethod
-    def open(cls, file: Path, kind: FileKind) -> ArrowFile:
-        """Read the types of the columns."""
+    def open(cls, file: Path, kind: FileKind, used: Collection[str] = ()) -> ArrowFile:
+        """Read the types of the columns; ``used`` are those that the user named."""
         with arrow_errors(file, kind.format):
             if _is_read_whole(file, kind):
                 table = _whole_table(file, kind)
@@ -44,7 +44,7 @@ class ArrowFile:
             raise InputError(
                 f"{file.name} must have rows and columns. Got {shape}. Check the export."
             )
-        labels, notes = unique_names(schema.names)
+        labels, notes = unique_names(schema.names, used)
         dtypes = [_polars_dtype(column) for column in schema.empty_table().columns]
         places = tuple(place for place, dtype in enumerate(dtypes) if dtype is not None)
         names = tuple([labels[place] for place in places])

@@ -14,7 +14,7 @@ import numpy as np
 from secateur.exceptions import InputError, SecateurWarning, some_of
 from secateur.storage.reading.columns import Conversion, choose_conversion, summarize
 from secateur.storage.reading.csv import CsvFile
-from secateur.storage.reading.dialect import DELIMITERS, ReadOptions
+from secateur.storage.reading.dialect import DELIMITERS, NOTHING_SAID, ReadOptions
 from secateur.storage.reading.formats import (
     RawTable,
     compress,
@@ -42,7 +42,7 @@ def read_file(file: str | Path, options: ReadOptions | None = None) -> RawTable:
     path = Path(file)
     kind = kind_of_file(path)
     if kind.format == "npz":
-        raw = read_npz(path, kind)
+        raw = read_npz(path, kind, (options or NOTHING_SAID).names)
     else:
         [raw] = open_blocks(path, options, in_memory=True).read()
     return replace(raw, notes=(*kind.notes, *raw.notes))
@@ -54,7 +54,7 @@ def open_blocks(
     """Open a file to read its rows in blocks; NPZ files cannot be."""
     kind = kind_of_file(file)
     if kind.format in {"parquet", "feather"}:
-        return ArrowFile.open(file, kind)
+        return ArrowFile.open(file, kind, (options or NOTHING_SAID).names)
     if kind.format == "libsvm":
         return SvmlightFile.open(file, kind, in_memory=in_memory)
     if kind.format == "npz":
@@ -62,7 +62,7 @@ def open_blocks(
             f"{file.name} must be CSV, TSV, Parquet, Feather or LIBSVM to be read in blocks. Got "
             "NPZ. Read it into memory, or write it as Parquet."
         )
-    return CsvFile.open(file, kind, options or ReadOptions(), in_memory=in_memory)
+    return CsvFile.open(file, kind, options or NOTHING_SAID, in_memory=in_memory)
 
 
 def needed_memory(file: Path) -> int:
@@ -188,7 +188,7 @@ def _open_texts(path: Path, labels: Collection[str]) -> Frames:
 
 def _open_text(file: Path, labels: Collection[str]) -> Frames:
     """A text file, whose columns have one type in all blocks."""
-    opened = open_blocks(file)
+    opened = open_blocks(file, ReadOptions(names=tuple(labels)))
     names = opened.names
     rows = max(100, min(SUMMARY_ROWS, SUMMARY_CELLS // len(names)))
     summary, wanted = summarize(names, partial(opened.read, rows))
