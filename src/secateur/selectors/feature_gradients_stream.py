@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -210,7 +209,7 @@ def load_session(estimator: Any, file: str | os.PathLike[str]) -> StreamSession:
             arrays = dict(stored)
         header = json.loads(str(arrays["header"]))
         found = [header[name] for name in ("format", "version")]
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except Exception as error:  # zipfile and zlib have many for a damaged file
         raise StorageError(
             f"{os.fspath(file)} must hold the state of a stream. Got something else: {error}. Give "
             "a file that save_stream wrote."
@@ -228,7 +227,7 @@ def load_session(estimator: Any, file: str | os.PathLike[str]) -> StreamSession:
             )
     try:
         return _session_of(header, arrays, estimator)
-    except (KeyError, TypeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise StorageError(
             f"{os.fspath(file)} is damaged. Got {error!r} on reading it. Save the stream again."
         ) from error

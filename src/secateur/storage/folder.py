@@ -1,4 +1,4 @@
-"""The format of a table on disk: a folder that is written whole or not at all.
+"""The format of a table on disk, which is a folder.
 
     header.json    names, categories, labels, sizes, blocks, and the fingerprint of the data
     codes.bin      blocks of rows as codes, or numbers.bin as numbers; feature by feature
@@ -6,23 +6,20 @@
     target0.npy    a target; target1.npy a further one, weight.npy and task.npy where there are any
 
 A block of a sparse table is several arrays end to end: its stored cells by column (and by row).
+Header, blocks and other files have checksums, which are compared before they are used.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import mmap
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from zlib import crc32
 
 import numpy as np
 
@@ -34,53 +31,17 @@ from secateur.exceptions import StorageError
 from secateur.typing import AnyArray, CodeArray, IntArray
 
 HEADER = "header.json"
-VERSION = 2
+VERSION = 3
 # The kinds of tables on disk: name in the header, and the file of the blocks.
 CODES = ("secateur table", "codes.bin")
 NUMBERS = ("secateur numbers", "numbers.bin")
+CHUNK = 1 << 20  # bytes that are checked at a time
 
 
 def digest(*facts: object) -> str:
     """A short text that changes with any of the facts, and with the format."""
     text = json.dumps([str(fact) for fact in (VERSION, *facts)]).encode()
     return hashlib.blake2b(text, digest_size=16).hexdigest()
-
-
-class TemporaryFolder:
-    """A new folder that is deleted when this object is garbage collected."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="secateur-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write into, that takes its name when all is written, and is gone otherwise."""
-    part = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
-    try:
-        part.mkdir(parents=True)
-        yield part
-        if folder.exists():  # another process wrote the same table
-            shutil.rmtree(part, ignore_errors=True)
-        else:
-            part.rename(folder)
-    except OSError as error:
-        shutil.rmtree(part, ignore_errors=True)
-        raise _unwritable(folder, error) from error
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
-
-
-def _unwritable(folder: Path, error: OSError) -> StorageError:
-    fact = f"a folder that can be written to. Got {str(folder.parent)!r}: {error}"
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        fact = f"a folder with room for the table. Got a full disk at {str(folder.parent)!r}"
-    return StorageError(
-        f"The cache must be {fact}. Free some space, or give another folder as 'cache'. Nothing "
-        "was kept."
-    )
 
 
 def write_bins(folder: Path, bins: BinnedColumns) -> None:
@@ -99,9 +60,9 @@ def write_bins(folder: Path, bins: BinnedColumns) -> None:
     )
 
 
-def read_bins(folder: Path, n_rows: int) -> BinnedColumns:
+def read_bins(file: Path, n_rows: int) -> BinnedColumns:
     """The bins, without any rows."""
-    with np.load(folder / "bins.npz") as stored:
+    with np.load(file) as stored:
         arrays = dict(stored)
     n_bins, ends = arrays["n_bins"], np.cumsum(arrays["n_cuts"])
     return BinnedColumns(
@@ -140,36 +101,99 @@ def schema_from_json(found: dict[str, Any]) -> TableSchema:
     return TableSchema(tuple(found["names"]), found["has_names"], known)
 
 
-def write_header(folder: Path, header: dict[str, Any], kind: str) -> None:
-    """Write the header, last: it has the sizes of all other files."""
+def write_header(folder: Path, header: dict[str, Any], kind: tuple[str, str]) -> None:
+    """Write the header, last: it has the sizes of all other files, and their checksums."""
     sizes = {file.name: file.stat().st_size for file in sorted(folder.iterdir())}
-    text = json.dumps({"kind": kind, "version": VERSION, "sizes": sizes, **header})
+    others = {name: size for name, size in sizes.items() if name != kind[1]}
+    checksums = {name: _checksum(folder / name, 0, size, 0) for name, size in others.items()}
+    facts = {"kind": kind[0], "version": VERSION, "sizes": sizes, "checksums": checksums, **header}
+    text = json.dumps({**facts, "checksum": crc32(json.dumps(facts).encode())})
     (folder / HEADER).write_text(text, encoding="utf-8")
 
 
 def read_header(folder: Path, kind: str) -> dict[str, Any]:
     """Read the header, and check the sizes of the files."""
     try:
-        header: dict[str, Any] = json.loads((folder / HEADER).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StorageError(
-            f"{str(folder)!r} must be a stored table. Got no header that can be read: {error}. "
-            "Delete the folder and open the data again."
-        ) from error
-    if header.get("kind") != kind or header.get("version") != VERSION:
+        header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise damaged(folder, f"a header that cannot be read: {error}") from error
+    found = header if isinstance(header, dict) else {}
+    if found.get("kind") != kind or found.get("version") != VERSION:
         raise StorageError(
             f"{str(folder)!r} must be a stored table of version {VERSION}. Got "
-            f"{header.get('kind')!r}, version {header.get('version')!r}. Delete the folder and "
+            f"{found.get('kind')!r}, version {found.get('version')!r}. Delete the folder and "
             "open the data again."
         )
-    for name, size in header["sizes"].items():
+    if found.pop("checksum", None) != crc32(json.dumps(found).encode()):
+        raise damaged(folder, f"{HEADER} with another checksum")
+    for name, size in found["sizes"].items():
         file = folder / name
         if not file.is_file() or file.stat().st_size != size:
-            raise StorageError(
-                f"{str(folder)!r} must be a whole stored table. Got {name} missing or of another "
-                "size. Delete the folder and open the data again."
-            )
-    return header
+            raise damaged(folder, f"{name} missing or of another size")
+    return found
+
+
+# ---- checksums --------------------------------------------------------------------------------
+
+
+def damaged(folder: Path, found: str) -> StorageError:
+    """The error of a store that is not as it was written."""
+    return StorageError(
+        f"{str(folder)!r} must be a stored table as it was written. Got {found}. Delete the "
+        "folder and open the data again."
+    )
+
+
+def check_bytes(file: Path, offset: int, n_bytes: int, checksum: int) -> None:
+    """Refuse bytes that are not those that were written; read them once per process."""
+    try:
+        found = _checksum(file, offset, n_bytes, file.stat().st_mtime_ns)
+    except OSError as error:
+        raise damaged(file.parent, f"{file.name} that cannot be read: {error}") from error
+    if found != checksum:
+        raise damaged(file.parent, f"{file.name} with another checksum from byte {offset} on")
+
+
+@lru_cache(1 << 16)
+def _checksum(file: Path, offset: int, n_bytes: int, _changed: int) -> int:
+    """The checksum of some bytes of a file that was changed at some time."""
+    found, left = 0, n_bytes
+    with file.open("rb") as opened:
+        opened.seek(offset)
+        while left and (chunk := opened.read(min(left, CHUNK))):
+            found, left = crc32(chunk, found), left - len(chunk)
+    return found
+
+
+def check_codes(columns: BinnedColumns, folder: Path) -> BinnedColumns:
+    """Refuse codes that are in no bin of their column: kernels do not check what they index."""
+    fits = _dense_codes_fit if isinstance(columns.codes, DenseCodes) else _sparse_codes_fit
+    if not fits(columns.codes, columns):
+        raise damaged(folder, "codes that are in no bin")
+    return columns
+
+
+def _dense_codes_fit(codes: Any, columns: BinnedColumns) -> bool:
+    size = max(1, CHUNK // max(1, columns.n_rows))
+    # one more, so that the code of missing values is 0
+    tops = [
+        (codes.codes[start : start + size] + np.uint8(1)).max(axis=1)
+        for start in range(0, columns.n_features, size)
+    ]
+    return bool((np.concatenate(tops) <= columns.n_bins).all())
+
+
+def _sparse_codes_fit(codes: Any, columns: BinnedColumns) -> bool:
+    for pointer in (codes.indptr, codes.row_start):
+        is_whole = pointer[0] == 0 and pointer[-1] == len(codes.codes)
+        if not is_whole or (np.diff(pointer) < 0).any():
+            return False
+    n_bins, rows = np.repeat(columns.n_bins, np.diff(codes.indptr)), codes.indices
+    return bool(
+        (codes.codes + np.uint8(1) <= n_bins).all()
+        and ((rows >= 0) & (rows < columns.n_rows)).all()
+        and (codes.row_bins < columns.offset[-1]).all()
+    )
 
 
 # ---- blocks of rows ---------------------------------------------------------------------------
@@ -185,6 +209,7 @@ class StoredBlock:
     n_rows: int
     n_features: int
     arrays: list[tuple[str, int]]  # type and length of each; a dense block is one array
+    checksum: int
 
     @property
     def is_sparse(self) -> bool:
@@ -199,8 +224,12 @@ class StoredBlock:
     def _sizes(self) -> list[int]:
         return [np.dtype(dtype).itemsize * length for dtype, length in self.arrays]
 
+    def _check(self) -> None:
+        check_bytes(self.file, self.offset, self.n_bytes, self.checksum)
+
     def read(self) -> CodeArray:
         """The bytes, in memory."""
+        self._check()
         return np.fromfile(self.file, np.uint8, self.n_bytes, offset=self.offset)
 
     def map(self) -> tuple[CodeArray, mmap.mmap]:
@@ -208,6 +237,7 @@ class StoredBlock:
 
         A private mapping: numba would compile anew for arrays that cannot be written to.
         """
+        self._check()
         begin = self.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         length = self.offset - begin + self.n_bytes
         with self.file.open("rb") as opened:
@@ -223,13 +253,14 @@ class StoredBlock:
 
     def columns(self, room: CodeArray, bins: BinnedColumns) -> BinnedColumns:
         """The bytes of a block of codes as columns."""
-        if not self.is_sparse:
-            return bins._replace(codes=DenseCodes(*self.split(room)), n_rows=self.n_rows)
-        assert isinstance(bins.codes, SparseCodes)  # noqa: S101  # stored cells
-        indptr, row_start, indices, row_bins, codes = self.split(room)
-        zero_code = bins.codes.zero_code
-        held = SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins)
-        return bins._replace(codes=held, n_rows=self.n_rows)
+        held: DenseCodes | SparseCodes
+        if isinstance(bins.codes, SparseCodes):
+            indptr, row_start, indices, row_bins, codes = self.split(room)
+            zero_code = bins.codes.zero_code
+            held = SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins)
+        else:
+            held = DenseCodes(*self.split(room))
+        return check_codes(bins._replace(codes=held, n_rows=self.n_rows), self.file.parent)
 
     def dense(self) -> AnyArray:
         """All columns of a block of numbers, shape (n_features, n_rows), as they are stored."""
@@ -237,6 +268,7 @@ class StoredBlock:
 
     def some(self, features: IntArray) -> AnyArray:
         """A few columns, shape (len(features), n_rows), as they are stored; no others are read."""
+        self._check()
         shape = (self.n_features, self.n_rows)
         mapped = np.memmap(self.file, self.arrays[0][0], "r", self.offset, shape)
         return np.asarray(mapped[features])
@@ -262,9 +294,12 @@ def write_blocks(
             n_rows, arrays = sum(int(each.shape[0]) for each in rows), encode(rows)
             kinds = [(each.dtype.str, each.size) for each in arrays]
             place = {"offset": out.tell(), "first_row": first_row, "n_rows": n_rows}
-            blocks.append({**place, "arrays": kinds})
+            checksum = 0
             for array in arrays:
-                out.write(np.ascontiguousarray(array).data)
+                content = np.ascontiguousarray(array)
+                checksum = crc32(content.data, checksum)
+                out.write(content.data)
+            blocks.append({**place, "arrays": kinds, "checksum": checksum})
             first_row += n_rows
     return blocks
 

@@ -23,15 +23,14 @@ from secateur.storage.folder import (
     HEADER,
     NUMBERS,
     StoredBlock,
-    TemporaryFolder,
     schema_to_json,
-    whole_folder,
     write_blocks,
     write_header,
 )
 from secateur.storage.parts import RowReader, check_same_rows, label_values
 from secateur.storage.sources import Block, Part, read_blocks
 from secateur.storage.stored_table import DiskTable, StoredTable
+from secateur.storage.writing import TemporaryFolder, write_folder
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 BLOCK_CELLS = 1 << 20  # cells of a dense block, about: 8 MB once they are read
@@ -140,15 +139,21 @@ def store_stream(
     blocks = read_blocks(X, y, sample_weight, PART_CELLS)
     first = next(blocks)  # before a folder is made
     errors: list[OSError] = []
-    keeper = TemporaryFolder()
+    keeper, found = TemporaryFolder(), []
     folder = keeper.path / "numbers"
+
+    def write(part: Path) -> None:
+        found.append(_write(part, _parts(chain([first], blocks), errors), check))
+
     try:
-        target, weight = _write(folder, _parts(chain([first], blocks), errors), check)
+        write_folder(folder, write, keep=False)
     except StorageError:
         if errors:  # of the stream, not of the folder that is written to
             raise errors[0] from None
         raise
-    return StoredNumbers(folder, None, keeper), target, weight
+    rows = found[0]
+    target = label_values(*rows.targets[0].encoded())
+    return StoredNumbers(folder, None, keeper), target, rows.weight
 
 
 def _parts(blocks: Iterable[Block], errors: list[OSError]) -> Iterator[Part]:
@@ -171,32 +176,28 @@ def numbers_of(table: StoredTable, check: Check) -> StoredNumbers:
     if not (folder / HEADER).is_file():
         n_rows = max(100, min(10_000, PART_CELLS // table.n_features))
         given = None if table.schema.has_names else table.names
-        parts = table.all_parts(n_rows)
-        _write(folder, parts, check, names=given, expected=table.n_stored)
+
+        def write(part: Path) -> None:
+            rows = _write(part, table.all_parts(n_rows), check, given)
+            check_same_rows(rows.n_rows, table.n_stored)
+
+        write_folder(folder, write, keep=table.is_kept)
     numbers = StoredNumbers(folder, table.executor, table)
     return numbers if table.rows is None else numbers.take(table.rows)
 
 
 def _write(
-    folder: Path,
-    parts: Iterable[Part],
-    check: Check,
-    *,
-    names: tuple[str, ...] | None = None,
-    expected: int | None = None,
-) -> tuple[AnyArray, FloatArray | None]:
-    """Write a folder of numbers; return target and weights."""
-    with whole_folder(folder) as draft:
-        rows = RowReader(parts, None, names)
-        schema, every = rows.schema, np.arange(rows.schema.n_features)
-        check(schema.names, rows.categorical)
-        numbers = (
-            table.csc.tocsr() if table.is_sparse else table.columns(every)
-            for table in rows.tables()
-        )
-        size = rows_of_block(schema.n_features, is_sparse=rows.is_sparse)
-        blocks = write_blocks(draft / NUMBERS[1], numbers, size, encode_numbers)
-        check_same_rows(rows.n_rows, rows.n_rows if expected is None else expected)
-        facts = {"n_rows": rows.n_rows, "is_sparse": rows.is_sparse, "blocks": blocks}
-        write_header(draft, {**schema_to_json(schema), **facts}, NUMBERS[0])
-    return label_values(*rows.targets[0].encoded()), rows.weight
+    folder: Path, parts: Iterable[Part], check: Check, names: tuple[str, ...] | None = None
+) -> RowReader:
+    """Write the files of a table of numbers; return what was read."""
+    rows = RowReader(parts, None, names)
+    schema, every = rows.schema, np.arange(rows.schema.n_features)
+    check(schema.names, rows.categorical)
+    numbers = (
+        table.csc.tocsr() if table.is_sparse else table.columns(every) for table in rows.tables()
+    )
+    size = rows_of_block(schema.n_features, is_sparse=rows.is_sparse)
+    blocks = write_blocks(folder / NUMBERS[1], numbers, size, encode_numbers)
+    facts = {"n_rows": rows.n_rows, "is_sparse": rows.is_sparse, "blocks": blocks}
+    write_header(folder, {**schema_to_json(schema), **facts}, NUMBERS)
+    return rows

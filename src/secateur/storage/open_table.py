@@ -20,10 +20,8 @@ from secateur.exceptions import ParameterError
 from secateur.storage.folder import (
     CODES,
     HEADER,
-    TemporaryFolder,
     digest,
     schema_to_json,
-    whole_folder,
     write_bins,
     write_blocks,
     write_header,
@@ -31,6 +29,7 @@ from secateur.storage.folder import (
 from secateur.storage.parts import RowReader, check_same_rows, weighted_rows
 from secateur.storage.sources import Roles, Source, open_source
 from secateur.storage.stored_table import StoredTable
+from secateur.storage.writing import TemporaryFolder, write_folder
 from secateur.typing import AnyArray, BoolArray, IntArray
 
 # What the numbers of the rows that are read at once may take, at most.
@@ -129,13 +128,16 @@ def open_table(
     if not (folder / HEADER).is_file():
         room = min(PART_BYTES, limit // PART_SHARE)
         at_once = int(max(100, min(1 << 17, room // (8 * max(1, source.width)))))
-        with whole_folder(folder) as part, Threads(resolve_n_jobs(n_jobs)) as threads:
-            rows, bins = survey(
-                source, at_once, limit, seed, categorical_features, max_bins, threads
-            )
-            block_rows = _block_rows(rows.n_rows, bins.n_features, limit, executor)
-            at_once = min(block_rows, at_once)
-            _write(part, source, rows, bins, fingerprint, block_rows, at_once, threads)
+        how = (at_once, limit, seed, categorical_features, max_bins)
+
+        def write(part: Path) -> None:
+            with Threads(resolve_n_jobs(n_jobs)) as threads:
+                rows, bins = survey(source, *how, threads)
+                block_rows = _block_rows(rows.n_rows, bins.n_features, limit, executor)
+                n_read = min(block_rows, at_once)
+                _write(part, source, rows, bins, fingerprint, block_rows, n_read, threads)
+
+        write_folder(folder, write, keep=keeper is None)
     return StoredTable(folder, limit, source, executor, keeper)
 
 
@@ -274,7 +276,7 @@ def _write(
         "labels": labels,
         "blocks": blocks,
     }
-    write_header(folder, header, CODES[0])
+    write_header(folder, header, CODES)
 
 
 class _Encoder:

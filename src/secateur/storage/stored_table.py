@@ -17,7 +17,15 @@ from secateur.data.sampling import sample_rows
 from secateur.data.table import RemoteTable, TableSchema
 from secateur.data.target import read_weights
 from secateur.exceptions import InputTypeError
-from secateur.storage.folder import CODES, StoredBlock, read_bins, read_header, schema_from_json
+from secateur.storage.folder import (
+    CODES,
+    StoredBlock,
+    check_bytes,
+    check_codes,
+    read_bins,
+    read_header,
+    schema_from_json,
+)
 from secateur.storage.parts import label_values
 from secateur.storage.sources import Part, Source
 from secateur.typing import AnyArray, CodeArray, FloatArray, IntArray
@@ -36,7 +44,8 @@ def read_together(blocks: Sequence[StoredBlock], bins: BinnedColumns) -> BinnedC
     for block in blocks:
         first = block.first_row - blocks[0].first_row
         codes[:, first : first + block.n_rows] = block.dense()
-    return bins._replace(codes=DenseCodes(codes), n_rows=n_rows)
+    columns = bins._replace(codes=DenseCodes(codes), n_rows=n_rows)
+    return check_codes(columns, blocks[0].file.parent)
 
 
 class DiskTable(RemoteTable):
@@ -60,6 +69,11 @@ class DiskTable(RemoteTable):
         self.is_sparse: bool = header["is_sparse"]
         file, width = folder / kind[1], len(self.names)
         self.blocks = [StoredBlock(file, n_features=width, **each) for each in header["blocks"]]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the folder stays when the table is gone."""
+        return self._keeper is None
 
     @property
     def n_rows(self) -> int:
@@ -103,7 +117,7 @@ class StoredTable(DiskTable):
         self.kept: dict[Any, SampledRows] = {}  # rows in memory: see `sample_stored`
         self.target_names: tuple[str, ...] = tuple(self._header["target_names"])
         self.fingerprint: str = self._header["fingerprint"]  # changes with the data that was read
-        self.bins = read_bins(folder, self.n_stored)
+        self.bins = read_bins(self._checked("bins.npz"), self.n_stored)
 
     def take(self, rows: IntArray) -> Self:
         """Some rows, in the order of the file, as for a fold; they stay where they are."""
@@ -118,7 +132,7 @@ class StoredTable(DiskTable):
     @property
     def weight(self) -> FloatArray | None:
         """The weights of the rows, None where all count the same."""
-        return self._load("weight") if (self.folder / "weight.npy").is_file() else None
+        return self._load("weight") if "weight.npy" in self._header["checksums"] else None
 
     @property
     def task(self) -> AnyArray | None:
@@ -129,8 +143,13 @@ class StoredTable(DiskTable):
         return label_values(self._load(name), self._header["labels"][name])
 
     def _load(self, name: str) -> AnyArray:
-        array: AnyArray = np.load(self.folder / f"{name}.npy")
+        array: AnyArray = np.load(self._checked(f"{name}.npy"))
         return array if self.rows is None else array[self.rows]
+
+    def _checked(self, name: str) -> Path:
+        file, header = self.folder / name, self._header
+        check_bytes(file, 0, header["sizes"][name], header["checksums"][name])
+        return file
 
     def parts(self, n_rows: int = 10_000) -> Iterator[Part]:
         """The rows as they were read, from where they were read."""
