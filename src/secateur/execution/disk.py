@@ -143,6 +143,7 @@ class SubsetRowStore:
 
 def row_store_of(table: StoredTable, threads: Threads, n_outputs: int, n_fits: int) -> RowStore:
     """Where the rows of a stored table are."""
+    table.check_source()
     if table.executor is not None:
         store: RowStore = table.executor.row_store(table)
     else:

@@ -172,6 +172,7 @@ def _parts(blocks: Iterable[Block], errors: list[OSError]) -> Iterator[Part]:
 def numbers_of(table: StoredTable, check: Check) -> StoredNumbers:
     """The numbers that a stored table was made of, written beside it the first time."""
     check(table.names, tuple(table.categories))
+    table.check_source()
     folder = table.folder.with_name(f"numbers-{table.fingerprint}")
     if not (folder / HEADER).is_file():
         n_rows = max(100, min(10_000, PART_CELLS // table.n_features))

@@ -16,11 +16,10 @@ from uuid import uuid4
 
 from secateur.data.frames import as_array, as_frame, check_length, is_lazy
 from secateur.exceptions import InputError, InputTypeError, some_of
-from secateur.storage.reading.formats import kind_of_file
+from secateur.storage.reading.formats import SourceFiles, kind_of_file
 from secateur.storage.reading.matrices import LABEL, SvmlightFile
 from secateur.storage.reading.read_file import (
     dataset_tables,
-    files_of,
     format_of_path,
     open_frames,
 )
@@ -40,16 +39,38 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """Rows that can be read again and again: ``parts(n)`` gives them in order, about n at a time.
+    """Rows that can be read again and again: ``read(n)`` gives them in order, about n at a time.
 
-    ``width`` is the number of columns; ``names`` are for those that have none.
+    ``width`` is the number of columns; ``names`` are for those that have none. ``files`` are those
+    that are read, if any, which must not change.
     """
 
-    parts: Callable[[int], Iterator[Part]]
+    read: Callable[[int], Iterator[Part]]
     fingerprint: str
     width: int
     target_names: tuple[str, ...] = ("y",)
     names: tuple[str, ...] | None = None
+    files: SourceFiles | None = None
+
+    def check(self) -> None:
+        """Refuse files that changed since they were opened."""
+        if self.files is not None:
+            self.files.check()
+
+    def parts(self, n_rows: int) -> Iterator[Part]:
+        """All rows in order, about so many at a time, as they were when the source was opened."""
+        self.check()
+        try:
+            yield from self.read(n_rows)
+        except OSError as error:
+            self.check()
+            raise InputError(
+                f"The data must be there to be read. Got {error}. Check the file."
+            ) from error
+        except Exception:
+            self.check()  # a file that changed is the cause, whatever the reader says
+            raise
+        self.check()
 
 
 class Roles(NamedTuple):
@@ -71,10 +92,10 @@ def open_source(data: Any, target: Any, roles: Roles) -> Source:
         return _file_source(Path(data), target, roles)
     module = type(data).__module__.partition(".")[0]
     if module == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "files"):
-        prints = [fingerprint_of(Path(file)) for file in data.files if Path(file).exists()]
-        fingerprint = ";".join(prints) or uuid4().hex
+        paths = [Path(file) for file in data.files if Path(file).exists()]
+        files = SourceFiles.of(*paths) if paths else None
         read = partial(dataset_tables, data)
-        return _frame_source(read, list(data.schema.names), fingerprint, target, roles)
+        return _frame_source(read, list(data.schema.names), files, target, roles)
     if is_lazy(data):
         return _dask_source(data, target, roles)
     return _memory_source(data, target, roles)
@@ -86,6 +107,7 @@ def _file_source(path: Path, target: Any, roles: Roles) -> Source:
             f"The data must be a table or the name of a file. Got {str(path)!r}, which is no file "
             "or folder. Check the path."
         )
+    files = SourceFiles.of(path)  # before anything is read
     if format_of_path(path) == "libsvm":
         _refuse_names(target, roles, "a LIBSVM file, which holds its labels")
         opened = SvmlightFile.open(path, kind_of_file(path))
@@ -93,20 +115,24 @@ def _file_source(path: Path, target: Any, roles: Roles) -> Source:
         def parts(n_rows: int) -> Iterator[Part]:
             return (Part(raw.matrix, (raw.extra[LABEL],)) for raw in opened.read(n_rows))
 
-        return Source(parts, fingerprint_of(path), len(opened.names), names=opened.names)
+        names = opened.names
+        return Source(parts, files.fingerprint, len(names), names=names, files=files)
     labels = [target] if isinstance(target, str) else target if _are_names(target) else ()
     columns, read = open_frames(path, [*labels, *([roles.task] if roles.task else ())])
-    return _frame_source(read, columns, fingerprint_of(path), target, roles)
+    return _frame_source(read, columns, files, target, roles)
 
 
 def _frame_source(
     read: Callable[[int], Iterator[Any]],
     columns: list[str],
-    fingerprint: str,
+    origin: SourceFiles | str | None,
     target: Any,
     roles: Roles,
 ) -> Source:
-    """Rows of data frames: ``read`` gives an iterator of frames of so many rows."""
+    """Rows of data frames: ``read`` gives an iterator of frames of so many rows.
+
+    ``origin`` is where they come from: files, a fingerprint, or None where a change is not seen.
+    """
     targets = _target_names(target, columns, roles)
     others = list(dict.fromkeys([*targets, *roles.named]))
 
@@ -121,7 +147,9 @@ def _frame_source(
                 None if roles.task is None else frame[roles.task],
             )
 
-    return Source(parts, fingerprint, len(columns), targets)
+    files = origin if isinstance(origin, SourceFiles) else None
+    fingerprint = uuid4().hex if origin is None else files.fingerprint if files else str(origin)
+    return Source(parts, fingerprint, len(columns), targets, files=files)
 
 
 def _dask_source(data: Any, target: Any, roles: Roles) -> Source:
@@ -169,7 +197,7 @@ def _memory_source(data: Any, target: Any, roles: Roles) -> Source:
         def read(n_rows: int) -> Iterator[Any]:
             return (frame[i : i + n_rows].to_native() for i in range(0, len(frame), n_rows))
 
-        return _frame_source(read, list(frame.columns), uuid4().hex, target, roles)
+        return _frame_source(read, list(frame.columns), None, target, roles)
     if not hasattr(data, "shape"):
         raise InputTypeError(
             "The data must be the name of a file, a dataset, a data frame or an array. Got "
@@ -221,16 +249,6 @@ def _refuse_names(target: Any, roles: Roles, what: str) -> None:
             "Target, weight, task and columns to drop must not be named for "
             f"{what}. Got some. Leave them out."
         )
-
-
-def fingerprint_of(path: Path) -> str:
-    """Names, sizes and times of the last change of all files."""
-    facts = [
-        f"{file.name}:{file.stat().st_size}:{file.stat().st_mtime_ns}" for file in files_of(path)
-    ]
-    if not facts:
-        raise InputError(f"A folder must hold files. Got none in {str(path)!r}. Check the path.")
-    return ";".join(facts)
 
 
 # ---- streams ----------------------------------------------------------------------------------

@@ -151,6 +151,11 @@ class StoredTable(DiskTable):
         check_bytes(file, 0, header["sizes"][name], header["checksums"][name])
         return file
 
+    def check_source(self) -> None:
+        """Refuse a table whose files changed since it was opened."""
+        if self.source is not None:
+            self.source.check()
+
     def parts(self, n_rows: int = 10_000) -> Iterator[Part]:
         """The rows as they were read, from where they were read."""
         parts = self.all_parts(n_rows)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from secateur.data.memory import available_memory
 from secateur.exceptions import (
@@ -78,6 +78,7 @@ class RawTable:
     extra: Mapping[str, Any] = field(default_factory=dict)  # arrays besides the table
     notes: tuple[str, ...] = ()
     decimal: str = "."  # the decimal sign of the file
+    files: SourceFiles | None = None
 
     @property
     def n_rows(self) -> int:
@@ -88,6 +89,46 @@ class RawTable:
     def is_sparse(self) -> bool:
         """Whether the matrix is sparse."""
         return hasattr(self.matrix, "indptr")
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file, or the files of a folder, sorted."""
+    if path.is_file():
+        return [path]
+    return sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] not in "._")
+
+
+class SourceFiles(NamedTuple):
+    """Files or folders that are read more than once, and names, sizes and times when opened."""
+
+    paths: tuple[Path, ...]
+    fingerprint: str
+
+    @classmethod
+    def of(cls, *paths: Path) -> SourceFiles:
+        """Files as they are now; to be asked before they are read."""
+        places = tuple(path.resolve() for path in paths)
+        facts = [(file, file.stat()) for path in places for file in files_of(path)]
+        if not facts:
+            raise InputError(
+                f"A folder must hold files. Got none in {str(paths[0])!r}. Check the path."
+            )
+        found = [f"{file}:{stat.st_size}:{stat.st_mtime_ns}" for file, stat in facts]
+        return cls(places, ";".join(found))
+
+    def check(self) -> None:
+        """Refuse files that changed since they were opened."""
+        try:
+            found = SourceFiles.of(*self.paths).fingerprint
+        except (OSError, InputError):
+            found = ""
+        if found != self.fingerprint:
+            raise InputError(
+                "The data must stay as it was when it was opened. Got "
+                f"{', '.join(path.name for path in self.paths[:3])} changed or removed since. Open "
+                "it again; open_table(table.folder) has the rows as they were, for boosted "
+                "selectors."
+            )
 
 
 def unique_names(

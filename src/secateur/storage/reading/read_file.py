@@ -17,7 +17,9 @@ from secateur.storage.reading.csv import CsvFile
 from secateur.storage.reading.dialect import DELIMITERS, NOTHING_SAID, ReadOptions
 from secateur.storage.reading.formats import (
     RawTable,
+    SourceFiles,
     compress,
+    files_of,
     kind_of_file,
     kind_of_name,
     library,
@@ -41,11 +43,14 @@ def read_file(file: str | Path, options: ReadOptions | None = None) -> RawTable:
     """Read CSV, TSV, Parquet, Feather, LIBSVM or NPZ, compressed or not."""
     path = Path(file)
     kind = kind_of_file(path)
+    files = SourceFiles.of(path) if path.is_file() else None
     if kind.format == "npz":
         raw = read_npz(path, kind, (options or NOTHING_SAID).names)
     else:
         [raw] = open_blocks(path, options, in_memory=True).read()
-    return replace(raw, notes=(*kind.notes, *raw.notes))
+    if files is not None:
+        files.check()
+    return replace(raw, notes=(*kind.notes, *raw.notes), files=files)
 
 
 def open_blocks(
@@ -102,6 +107,8 @@ def reduced_file(
         content = reduced_npz(file, raw, kept)
     else:
         content = open_blocks(file, options, in_memory=True).reduced(kept)
+    if raw.files is not None:
+        raw.files.check()
     name = f"{kind.stem}.selected{kind.suffix or f'.{kind.format}'}"
     return name, compress(content, kind.compression)
 
@@ -129,13 +136,6 @@ def format_of_path(path: Path) -> str:
             "each kind a folder of its own."
         )
     return kinds.pop().replace("tsv", "csv") if kinds else "parquet"
-
-
-def files_of(path: Path) -> list[Path]:
-    """The file, or the files of a folder, sorted."""
-    if path.is_file():
-        return [path]
-    return sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] not in "._")
 
 
 def open_frames(path: Path, labels: Collection[str]) -> Frames:

@@ -24,10 +24,10 @@ from secateur.storage.reading.dataset import (
     target_name,
 )
 from secateur.storage.reading.dialect import ReadOptions
-from secateur.storage.reading.formats import RawTable, library
+from secateur.storage.reading.formats import RawTable, SourceFiles, library
 from secateur.storage.reading.plan import Plan, make_features
 from secateur.storage.reading.read_file import TableFile, open_blocks
-from secateur.storage.sources import Part, Source, fingerprint_of
+from secateur.storage.sources import Part, Source
 
 BLOCK_BYTES = 1 << 25  # bytes of the numbers of the rows that are summarized together
 
@@ -50,6 +50,7 @@ def store_dataset(
             "Rows that are ordered by time must fit into memory. Got --time-column for a table on "
             "disk. Raise --memory-limit, or use a part of the rows."
         )
+    files = SourceFiles.of(file)  # before anything is read
     opened = open_blocks(file, options)
     first = next(opened.read(1))
     names = [target_name(first, roles.target), *roles.named]
@@ -60,10 +61,11 @@ def store_dataset(
     facts = (features.names, plan.kept.tolist(), sorted(plan.conversions.items()), roles, options)
     source = Source(
         lambda n_rows: _parts(opened.read(n_rows, texts), plan, values, indicators=indicators),
-        f"{fingerprint_of(file)} {facts}",
+        f"{files.fingerprint} {facts}",
         len(features.names),
         (values.target,),
         features.names,
+        files,
     )
     table = open_table(source, **storing)
     is_kept = slice(None) if values.weight is None else values.weight > 0
