@@ -1,7 +1,8 @@
 """Results as strict JSON: `Saved` frozen dataclasses, with a format name and a version.
 
 The fields of a dataclass and their types say what a file holds. Loading checks every value once and
-raises `StorageError` where one is missing or wrong; keys it does not know are ignored.
+raises `StorageError` where one is missing or wrong, with its place in the file: ``steps[3].order``.
+Keys it does not know are ignored.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ import numpy as np
 from secateur.exceptions import SecateurError, StorageError
 
 T = TypeVar("T")
+MAX_DEPTH = 60  # of lists and objects inside of each other
+NOT_FINITE = ("nan", "inf", "-inf")  # numbers that strict JSON has not
+
+
+class _DamagedError(ValueError):
+    """A value that is wrong, and its place in the file."""
+
+
+_ERRORS = (TypeError, ValueError, OverflowError, SecateurError)
 
 
 class Format(NamedTuple):
@@ -64,10 +74,11 @@ class Saved:
         try:
             if document["version"] < known.version:
                 document = cls._upgraded(document)
-            return from_document(cls, document, known.what)
-        except (KeyError, TypeError, ValueError, OverflowError, SecateurError) as error:
+            return from_document(cls, document)
+        except (*_ERRORS, KeyError, IndexError, AttributeError) as error:
+            found = error if isinstance(error, _DamagedError) else repr(error)
             raise StorageError(
-                f"The {known.what} is damaged. Got {error}. {known.advice}"
+                f"The {known.what} is damaged. Got {found}. {known.advice}"
             ) from error
 
     @classmethod
@@ -165,6 +176,10 @@ def read_document(kind: type[Saved], text: str | bytes) -> dict[str, Any]:
             f"A {known.what} must be JSON. Got text that is truncated or something else ({error}). "
             "Save it again, or check that this is the right file."
         ) from error
+    if _is_deep(document):
+        raise StorageError(
+            f"A {known.what} must be nested at most {MAX_DEPTH} deep. Got more. {known.advice}"
+        )
     found = document.get("format") if isinstance(document, dict) else None
     if not isinstance(document, dict) or found != known.name:
         raise StorageError(
@@ -180,24 +195,51 @@ def read_document(kind: type[Saved], text: str | bytes) -> dict[str, Any]:
     return document
 
 
-def from_document(kind: type[T], document: Any, where: str) -> T:
-    """Read what `to_document` returned; `where` is how errors call it."""
+def _is_deep(document: Any) -> bool:
+    """Whether a document is nested too deeply to be read by recursion."""
+    level: list[Any] = [[document]]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for each in level
+            for item in (each.values() if isinstance(each, dict) else each)
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def from_document(kind: type[T], document: Any, where: str = "") -> T:
+    """Read what `to_document` returned; `where` is its place in the file."""
     _require(dict, document, "an object", where)
     values = {}
     for entry in _entries(kind):  # type: ignore[arg-type]
+        inside = f"{where}.{entry.key}".lstrip(".")
         if entry.key in document:
-            inside = f"{where}.{entry.key}"
             values[entry.name] = _decode(entry.kind, document[entry.key], inside)
         elif not entry.optional:
-            raise TypeError(f"{where} without {entry.key!r}")
+            raise _DamagedError(f"no {inside}")
     build: Callable[..., T] = getattr(kind, "_from_saved", kind)
-    return build(**values)
+    with _at(where):
+        return build(**values)
+
+
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Say where a value is that a class refuses."""
+    try:
+        yield
+    except _DamagedError:
+        raise
+    except _ERRORS as error:
+        raise _DamagedError(f"{where}: {error}" if where else str(error)) from error
 
 
 def _decode(kind: Any, value: Any, where: str) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
-        return _decode_any(value)
+        return _decode_any(value, where)
     if origin in (Union, UnionType):
         return None if value is None else _decode(_not_none(inner), value, where)
     if is_dataclass(kind):
@@ -207,43 +249,76 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
         kinds = _item_kinds(inner, items)
         if len(kinds) != len(items):
             raise _wrong(where, f"a list of {len(kinds)} values", value)
-        return tuple(_decode(k, item, where) for k, item in zip(kinds, items, strict=True))
+        pairs = zip(kinds, items, strict=True)
+        return tuple(_decode(k, item, f"{where}[{i}]") for i, (k, item) in enumerate(pairs))
     if origin is Mapping:
         items = _require(dict, value, "an object", where).items()
-        return {inner[0](key): _decode(inner[1], item, f"{where}.{key}") for key, item in items}
+        return {
+            _key(inner[0], key, where): _decode(inner[1], item, f"{where}.{key}")
+            for key, item in items
+        }
     if origin is np.ndarray:
-        is_float = "float" in str(inner[1])
-        items = _require(list, value, "a list", where)
-        return np.array([_float(item, where) for item in items] if is_float else items)
+        return _decode_array("float" in str(inner[1]), value, where)
     return _decode_scalar(kind, value, where)
+
+
+def _decode_array(is_float: bool, value: Any, where: str) -> Any:
+    items = _require(list, value, "a list", where)
+    types = set(map(type, items))
+    if is_float and not types <= {int, float}:
+        items = [_float(item, f"{where}[{i}]") for i, item in enumerate(items)]
+    if not is_float and not types <= {int}:
+        place, wrong = next((i, item) for i, item in enumerate(items) if type(item) is not int)
+        raise _wrong(f"{where}[{place}]", "a whole number", wrong)
+    with _at(where):
+        return np.array(items, np.float64 if is_float else np.int64)
 
 
 def _decode_scalar(kind: Any, value: Any, where: str) -> Any:
     if kind is float:
         return _float(value, where)
     if get_origin(kind) is Literal:
-        return value  # the class checks it
+        if value not in get_args(kind):
+            raise _wrong(where, f"one of {', '.join(map(repr, get_args(kind)))}", value)
+        return value
     if issubclass(kind, Enum):
-        return kind(value)
+        with _at(where):
+            return kind(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise _wrong(where, f"of type {kind.__name__}", value)
-    return value
+    if kind is int and not -(2**63) <= value < 2**63:
+        raise _wrong(where, "a number of at most 64 bits", value)
+    return _text(value, where) if kind is str else value
 
 
-def _decode_any(value: Any) -> Any:
+def _decode_any(value: Any, where: str) -> Any:
     if isinstance(value, dict):
         if value.keys() == {"$float"}:
-            return float(value["$float"])
-        return {key: _decode_any(item) for key, item in value.items()}
-    return [_decode_any(item) for item in value] if isinstance(value, list) else value
+            return _float(value, where)
+        return {_text(k, where): _decode_any(item, f"{where}.{k}") for k, item in value.items()}
+    if isinstance(value, list):
+        return [_decode_any(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    return _text(value, where) if isinstance(value, str) else value
 
 
 def _float(value: Any, where: str) -> float:
-    if isinstance(value, dict):
-        value = value.get("$float")
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    given: Any = value.get("$float") if isinstance(value, dict) else value
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number and given not in NOT_FINITE:
         raise _wrong(where, "a number", value)
-    return float(value)
+    with _at(where):
+        return float(given)
+
+
+def _key(kind: Any, key: str, where: str) -> Any:
+    with _at(where):
+        return kind(_text(key, where))
+
+
+def _text(value: str, where: str) -> str:
+    with _at(where):
+        value.encode()  # half a surrogate pair cannot be written
+    return value
 
 
 def _require(kind: type, value: Any, wanted: str, where: str) -> Any:
@@ -252,8 +327,8 @@ def _require(kind: type, value: Any, wanted: str, where: str) -> Any:
     return value
 
 
-def _wrong(where: str, wanted: str, value: Any) -> TypeError:
-    return TypeError(f"{where} that is not {wanted}: {str(value)[:80]!r}")
+def _wrong(where: str, wanted: str, value: Any) -> _DamagedError:
+    return _DamagedError(f"{where or 'a file'} that is not {wanted}: {ascii(value)[:80]}")
 
 
 def _not_none(kinds: tuple[Any, ...]) -> Any:

@@ -377,7 +377,7 @@ def rule_from_document(document: Any) -> CuttingRule | None:
             f"older. Got {document!r}. Install a newer secateur to read it, or name a rule."
         )
     try:
-        rule: CuttingRule = codec.from_document(kind, document, "rule")
+        rule: CuttingRule = codec.from_document(kind, document, "cut")
     except (TypeError, ValueError, SecateurError) as error:
         raise StorageError(f"The cutting rule is damaged. Got {error}. Name a rule.") from error
     return rule
