@@ -50,14 +50,14 @@ def test_search_follows_the_twin(kind, target_type, order):
     batches = make_batches(problem, params, ONE)
     adam = Adam(batches.units.initial_v(0.0))
     rng = np.random.default_rng(5)
-    for _ in range(4):
+    for _ in range(2):
         run_epoch(batches, params, 0.7, adam, rng)
 
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     standard /= np.sqrt(batches.estimator._scale)
     targets = standardize_contrasts(contrasts(problem.target, target_type), np.ones(len(y)))
     again = np.random.default_rng(5)
-    drawn = [batch.rows for _ in range(4) for batch in batches.draw(params, again)]
+    drawn = [batch.rows for _ in range(2) for batch in batches.draw(params, again)]
     curve = twin.residual_variance if target_type == "regression" else twin.error_rate
     *_, expected = twin.search(standard, targets, order, 0.7, price, drawn, curve)
     np.testing.assert_allclose(adam.v, expected, atol=2e-3 if order < 7 else 1e-4)

@@ -235,7 +235,7 @@ def stacked(X, y, task):
     [("dense", "group_testing"), ("sparse", "exact"), ("sparse", "group_testing")],
 )
 def test_common_trees_by_group_tests_and_of_sparse_rows(tmp_path, memory, kind, search):
-    made = make_wide(2_000, 120, 3, 0)
+    made = make_wide(1_200, 60, 3, 0)
     task = np.random.default_rng(0).choice(["a", "b", "c"], len(made.y), p=[0.2, 0.5, 0.3])
     flipped = np.where(task == "c", 1 - made.y, made.y)
     X = sp.csr_array(made.X * (np.abs(made.X) > 0.5)) if kind == "sparse" else made.X

@@ -140,8 +140,15 @@ def quickened(methods):
     return methods
 
 
-@pytest.mark.parametrize("target_type", ["classification", "regression"])
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("target_type", "library"),
+    [
+        ("classification", "polars"),
+        pytest.param("classification", "pandas", marks=pytest.mark.slow),
+        pytest.param("regression", "pandas", marks=pytest.mark.slow),
+        pytest.param("regression", "polars", marks=pytest.mark.slow),
+    ],
+)
 def test_every_default_method_ends_with_a_curve(target_type, library):
     frame, y = people()
     frame.loc[3:9, "age"] = np.nan

@@ -146,6 +146,7 @@ def test_nothing_to_show_is_refused():
         page([])
 
 
+@pytest.mark.slow
 def test_large_paths_stay_under_the_limit(tmp_path):
     rng = np.random.default_rng(0)
     names = [f"a rather long name of a feature, number {feature}" for feature in range(20_000)]
