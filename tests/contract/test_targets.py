@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +11,9 @@ import pyarrow as pa
 import pytest
 from contract.registry import estimator_classes, predictions, quick, small_problem
 from sklearn.base import is_classifier, is_regressor
+
+from secateur import FeatureGradientsSelector, MultitaskAGBMClassifier
+from secateur.exceptions import SecateurWarning
 
 CLASSIFIERS = [cls for cls in estimator_classes() if is_classifier(cls())]
 REGRESSORS = [cls for cls in estimator_classes() if is_regressor(cls())]
@@ -96,3 +101,29 @@ def test_a_constant_target_buys_nothing(cls):
     selector = quick(cls).fit(small.X, np.full(len(small.X), 3.25))
     assert not selector.support_.any()
     np.testing.assert_array_equal(selector.predict(small.X_new), 3.25)
+
+
+@pytest.mark.parametrize("few", [1, 2, 3])
+@pytest.mark.parametrize("cls", [*CLASSIFIERS, FeatureGradientsSelector])
+def test_a_class_of_few_rows_does_not_switch_scores_off(cls, few):
+    small = small_problem(cls, n_rows=120)
+    y = np.where(small.X[:, 1] > 0, "yes", "no").astype(object)
+    y[5 : 5 + few] = "rare"
+    warned = pytest.warns(SecateurWarning, match="one row of 'rare'") if few == 1 else nullcontext()
+    with warned:
+        selector = quick(cls, short_grid=False, cv=None).fit(small.X, y)
+    assert selector.support_[1]
+    scores = selector.path_.scores
+    assert np.isfinite(scores).all()
+    assert (scores < 5.0).all()  # a class that did not train would cost far more
+    assert 1 <= selector.with_cut(3).support_.sum() <= 3
+
+
+@pytest.mark.parametrize("few", [1, 2, 3])
+def test_a_class_of_few_rows_in_one_of_several_columns(few):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 4))
+    y = np.column_stack([X[:, 1] > 0, np.arange(100) < few]).astype(int)
+    selector = MultitaskAGBMClassifier(max_iter=5, random_state=0).fit(X, y)
+    assert selector.support_[1]
+    assert (selector.path_.scores < 1.0).all()

@@ -30,9 +30,31 @@ def test_default_number_of_folds_goes_by_the_rows(n, expected):
     assert len(draw_folds(numbers(n), None, random_state=0)) == expected
 
 
-def test_too_small_a_class_gives_no_folds():
-    assert draw_folds(classes(100, 5), None, random_state=0) == []
-    assert len(draw_folds(classes(100, 6), None, random_state=0)) == 5
+@pytest.mark.parametrize("cv", [None, 1, 2, 10])
+@pytest.mark.parametrize("few", [1, 2, 3])
+def test_every_class_trains_in_every_fold(few, cv):
+    target = classes(100, few, 30, few)
+    folds = draw_folds(target, cv, random_state=1)
+    assert len(folds) == (5 if cv is None else cv)
+    for fold in folds:
+        assert_parts(fold, 130 + 2 * few)
+        assert len(np.unique(target.values[fold.train])) == 4
+    tested = np.concatenate([fold.test for fold in folds])
+    if len(folds) > 1:
+        assert len(tested) == (130 if few == 1 else 130 + 2 * few)
+
+
+@pytest.mark.parametrize("fraction", [0.2, 0.5, 0.9])
+def test_every_class_trains_beside_a_held_out_part(fraction):
+    target = classes(40, 2, 1)
+    for seed in range(10):
+        fold = hold_out(target, fraction, seed)
+        assert set(target.values[fold.train]) == {0, 1, 2}
+
+
+def test_classes_of_one_row_each_are_drawn_all_the_same():
+    folds = draw_folds(classes(*[1] * 50), None, random_state=0)
+    assert [len(fold.test) for fold in folds] == [10] * 5
 
 
 def test_a_class_without_rows_does_not_count():

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 MANY_ROWS = 5_000  # above this number of rows one validation part is precise enough
 FEW_ROWS = 40  # below this number of rows folds are too small for a meaningful score
-SMALLEST_CLASS = 6  # a class with fewer rows would be missing from some fold, or nearly so
 
 
 def read_seed(random_state: Any) -> int:
@@ -46,9 +45,10 @@ def draw_folds(target: Target, cv: int | None, *, random_state: int) -> list[Fol
     """Random folds, stratified by class.
 
     None is five folds up to 2,000 rows, three up to 5,000, one validation part above; no folds
-    below 40 rows, or where a class has fewer than 6. 1 is one validation part, 0 no folds.
+    below 40 rows. 1 is one validation part, 0 no folds. Every training part has rows of every
+    class: a class with one row is never validated.
     """
-    n_folds = default_folds(target) if cv is None else cv
+    n_folds = default_folds(len(target.values)) if cv is None else cv
     if not _is_whole(n_folds) or n_folds < 0:
         raise ParameterError(
             "'cv' must be None, an int >= 0, a splitter or a list of (train, test) rows. Got "
@@ -64,30 +64,48 @@ def draw_folds(target: Target, cv: int | None, *, random_state: int) -> list[Fol
     if n_folds == 1:
         return [hold_out(target, 0.2, random_state)]
     fold_of = _shuffled_places(target, random_state) % n_folds
-    return [Fold(*map(np.flatnonzero, (fold_of != k, fold_of == k))) for k in range(n_folds)]
+    folds = [Fold(*map(np.flatnonzero, (fold_of != k, fold_of == k))) for k in range(n_folds)]
+    codes = _codes(target)
+    trained = [with_classes_trained(fold, codes) for fold in folds]
+    return [fold for fold in trained if len(fold.test)] or folds
+
+
+def _codes(target: Target) -> IntArray:
+    return np.zeros(0, np.int64) if target.classes is None else target.values.astype(np.int64)
+
+
+def with_classes_trained(fold: Fold, codes: IntArray) -> Fold:
+    """A fold in which every class trains: rows of a class that would not are moved.
+
+    ``codes`` of all rows, -1 for rows without a class; empty if there are no classes.
+    """
+    if not len(codes):
+        return fold
+    trains = np.zeros(codes.max() + 2, np.bool_)
+    trains[codes[fold.train]] = trains[-1] = True
+    stays = trains[codes[fold.test]]
+    if stays.all():
+        return fold
+    return Fold(np.sort(np.concatenate([fold.train, fold.test[~stays]])), fold.test[stays])
 
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def default_folds(target: Target) -> int:
+def default_folds(n_rows: int) -> int:
     """The default number of folds, fewer with more rows; see `draw_folds`."""
-    n = len(target.values)
-    smallest = n
-    if target.classes is not None:
-        smallest = int(np.unique(target.values, return_counts=True)[1].min())
-    if n < FEW_ROWS or smallest < SMALLEST_CLASS:
+    if n_rows < FEW_ROWS:
         return 0
-    if n > MANY_ROWS:
+    if n_rows > MANY_ROWS:
         return 1
-    return 5 if n <= 2000 else 3
+    return 5 if n_rows <= 2000 else 3
 
 
 def hold_out(target: Target, fraction: float, random_state: int) -> Fold:
     """One random validation part, stratified by class.
 
-    Of two rows or more, at least one is in each part; a single row trains.
+    Of two rows or more, at least one is in each part; a single row of a class trains.
     """
     n = len(target.values)
     place = _shuffled_places(target, random_state)
@@ -95,7 +113,9 @@ def hold_out(target: Target, fraction: float, random_state: int) -> Fold:
     # Evenly distributed over the places: the first class does not give more than its share.
     test = np.zeros(n, np.bool_)
     test[(np.arange(n_test) * n) // max(1, n_test)] = True
-    return Fold(np.flatnonzero(~test[place]), np.flatnonzero(test[place]))
+    drawn = Fold(np.flatnonzero(~test[place]), np.flatnonzero(test[place]))
+    trained = with_classes_trained(drawn, _codes(target))
+    return trained if len(trained.test) else drawn
 
 
 def _shuffled_places(target: Target, random_state: int) -> IntArray:

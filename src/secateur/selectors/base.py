@@ -20,6 +20,7 @@ from secateur.data.checks import check_shape
 from secateur.data.costs import CostModel
 from secateur.data.frames import as_frame, read_table, select_columns
 from secateur.data.table import Fold, Table, TableSchema
+from secateur.data.target import Target
 from secateur.engines.path_search import PathSearch, search_path
 from secateur.exceptions import (
     ClusterError,
@@ -27,6 +28,7 @@ from secateur.exceptions import (
     InterruptedWarning,
     SecateurError,
     SecateurWarning,
+    some_of,
 )
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.path import Selection, SelectionPath, StopReason, as_rule
@@ -105,6 +107,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         self._check_parameters()
         given = self._problem(X, y, sample_weight, **more)
         folds = self._folds(given)
+        _warn_of_single_rows(given.problem.target, folds)
         with (
             self._keeping_steps(),
             Threads(resolve_n_jobs(self.n_jobs)) as threads,
@@ -288,6 +291,20 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in {"secateur", "sklearn"}:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def _warn_of_single_rows(target: Target, folds: list[Fold]) -> None:
+    """Name the classes of one row, which scores leave out."""
+    if target.classes is None or not any(len(fold.test) for fold in folds):
+        return
+    counts = np.bincount(target.values.astype(np.int64), minlength=target.n_classes)
+    if (counts == 1).any():
+        warn_caller(
+            "A class needs two rows to be trained and validated. Got one row of "
+            f"{some_of(target.classes[counts == 1].tolist())}: it trains in every fold, and scores "
+            "say nothing about it. Give more rows of it, or leave it out.",
+            SecateurWarning,
+        )
 
 
 def _converted(taken: Any, wanted: str) -> Any:

@@ -247,7 +247,7 @@ class BoostedParameters:
         the best along a grid, and the best step of a single fit.
     cv : None, int, splitter or list of (train, test), default=None
         The folds that score a grid. None is five up to 2,000 rows, three up to 5,000, and one
-        held-out fifth above; none below 40 rows, or where a class has fewer than 6.
+        held-out fifth above; none below 40 rows.
     early_stopping : bool or "auto", default="auto"
         With a single penalty: hold rows out and stop when their loss no longer falls; "auto" does
         so above 10,000 rows.

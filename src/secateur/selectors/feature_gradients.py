@@ -107,7 +107,7 @@ class FeatureGradientsSelector(PathSelector):
         if there are more than two.
     cv : None, int, splitter or list of (train, test), default=None
         The folds that score a grid. None is five up to 2,000 rows, three up to 5,000, and
-        one held-out fifth above; none below 40 rows, or if a class has fewer than 6.
+        one held-out fifth above; none below 40 rows.
     random_state : int, RandomState or None, default=None
     n_jobs : int, default=None
         Threads; None is all cores. The result does not depend on it.

@@ -56,7 +56,7 @@ class GraftingParameters:
         the best; of a single penalty the only step.
     cv : None, int, splitter or list of (train, test), default=None
         The folds that score the steps. None is five up to 2,000 rows, three up to 5,000, and one
-        held-out fifth above; none below 40 rows, or if a class has fewer than 6.
+        held-out fifth above; none below 40 rows.
     random_state : int, RandomState or None, default=None
         Draws the folds; grafting itself is deterministic.
     n_jobs : int, default=None

@@ -24,7 +24,7 @@ from secateur.engines.boosted.multitask import (
 )
 from secateur.exceptions import InputError, ParameterError, import_optional, some_of
 from secateur.execution.disk import row_store_of
-from secateur.model_selection.folds import default_folds, draw_folds, is_drawn
+from secateur.model_selection.folds import is_drawn, with_classes_trained
 from secateur.selectors.base import PathSelector
 from secateur.selectors.boosted_base import min_leaf_rows
 from secateur.selectors.group_testing import GroupTestedSelector
@@ -105,13 +105,14 @@ class MultitaskSelector(GroupTestedSelector):
 
     def _folds(self, given: MultitaskInput) -> list[Fold]:  # type: ignore[override]
         """As for one task; each task and class has its share of every fold."""
-        is_grid = not isinstance(given.penalty, float)
-        if is_grid and self.cv is None:
-            n_folds = default_folds(Target(given.strata.values))
-            return draw_folds(given.strata, n_folds, random_state=given.seed)
         folds = super()._folds(given)
-        if is_grid and not is_drawn(self.cv):
+        if not isinstance(given.penalty, float) and not is_drawn(self.cv):
             check_folds(folds, given.tasks)
+        elif given.is_wide:  # classes of each column, which no strata have
+            for each in given.tasks:
+                codes = np.full(given.problem.n_rows, -1)
+                codes[each.rows] = each.target.values if each.target.n_classes else -1
+                folds = [with_classes_trained(fold, codes) for fold in folds]
         return folds
 
     def _remember(self, given: MultitaskInput) -> None:
