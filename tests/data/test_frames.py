@@ -200,7 +200,6 @@ def test_only_the_columns_asked_for_are_looked_into():
         pl.DataFrame({"n": [1.0], "t": ["a"]}),
         pa.table({"n": [1.0], "t": ["a"]}),
         pd.DataFrame({"n": [1.0, 1.0], "t": np.array([1, "a"], dtype=object)}),
-        pd.DataFrame({"n": [1.0], "t": [dt.date(2020, 1, 1)]}),
     ],
 )
 def test_text_is_refused_with_what_to_do(frame):
@@ -225,7 +224,7 @@ def test_dates_are_refused_with_what_to_do(frame):
 
 
 def test_nested_and_complex_columns_are_refused():
-    with pytest.raises(InputError, match=r"lists, structures or bytes in column\(s\) 'l'"):
+    with pytest.raises(InputError, match=r"lists, structures.* in column\(s\) 'l'"):
         read_table(pl.DataFrame({"n": [1], "l": [[1, 2]]}))
     with pytest.raises(InputError):
         read_table(pd.DataFrame({"z": np.array([1j])}))

@@ -27,6 +27,9 @@ SUMS = {"reassoc", "contract", "nsz"}
 FLAT = 1e-12
 """A spread that is no larger than such a share of the largest value is rounding."""
 
+SMALL, LARGE = 2.0**-400, 2.0**400
+"""Numbers between these can be squared and summed."""
+
 
 class DenseColumns(NamedTuple):
     """All cells, feature-major: ``values[j, i]``."""
@@ -139,18 +142,25 @@ def set_scale(X, j, fill, shift, factor, is_zero):
 def fill_and_scale(X, w, centre, scale, start, stop, fill_out, shift_out, factor_out):
     """Fill missing cells with the mean of those that are there; then centre and scale in place.
 
-    A column without spread, or without a value, becomes zero where it is centred.
+    A column without spread, or without a value, becomes zero where it is centred. If columns are
+    scaled, one whose squares overflow or vanish is first divided by a power of two.
     """
     for j in range(start, stop):
+        unit = 1.0
         weight, m, rest, square, top, n_missing = present(X, w, j)
+        if scale and top > 0.0 and not SMALL < top < LARGE:
+            unit = math.ldexp(1.0, math.frexp(top)[1] - 1)
+            for i in range(X.shape[1]):
+                X[j, i] /= unit
+            weight, m, rest, square, top, n_missing = present(X, w, j)
         spread = math.sqrt(max(square - rest * rest, 0.0))
         is_flat = spread <= FLAT * top
         if is_flat and weight > 0.0:
             m = X[j, 0] if n_missing == 0 else m
-        fill_out[j] = m
-        shift_out[j] = m if centre else 0.0
-        factor_out[j] = spread if scale and not is_flat else 1.0
-        set_scale(X, j, m, shift_out[j], factor_out[j], centre and is_flat)
+        shift = m if centre else 0.0
+        factor = spread if scale and not is_flat else 1.0
+        set_scale(X, j, m, shift, factor, centre and is_flat)
+        fill_out[j], shift_out[j], factor_out[j] = m * unit, shift * unit, factor * unit
 
 
 @njit(cache=True, nogil=True)

@@ -8,16 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from secateur._kernels.columns import DenseColumns
-from secateur.data.standardize import Moments, column_moments, fill_missing, sparse_columns
-from secateur.data.table import Table
+from secateur._kernels.columns import FLAT, DenseColumns
+from secateur.data.standardize import (
+    Moments,
+    column_moments,
+    fill_missing,
+    sparse_columns,
+    stays_sparse,
+    unit_of,
+    warn_of_rounding,
+    warn_of_size,
+)
+from secateur.data.table import DenseTable, SparseTable, Table
 from secateur.exceptions import InputError
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 # Columns read in one go: a block of them stays in the cache for tables of a few thousand rows.
 COLUMNS_AT_ONCE = 64
-# A column whose spread is below this share of its values is constant but for rounding.
-FLAT = 1e-7
+# As `FLAT`, for sparse columns, whose means are taken off in float32.
+SPARSE_FLAT = 1e-7
 LARGEST = 1e18  # cells are held in float32, and multiplied with each other
 
 
@@ -63,8 +72,15 @@ def centre(
     Columns are equal if they are so cell by cell.
     """
     moments = moments_of(table, weight)
+    unit = unit_of(np.asarray(moments.top))
+    if standardize and (unit != 1.0).any():
+        warn_of_size(table.names, unit < 1.0)
+        table = _in_units(table, unit)
+        moments = moments_of(table, weight)
     found = centre_by(table, moments, standardize=standardize)
-    keep = np.flatnonzero((_spread(moments) > 0.0) & _apart(found.rows, cost))
+    varies = _spread(table, moments) > 0.0
+    warn_of_rounding(table, ~varies & (moments.mean != 0.0))
+    keep = np.flatnonzero(varies & _apart(found.rows, cost))
     if len(keep) == table.n_features:
         return found
     rows: DenseRows | SparseRows
@@ -82,29 +98,41 @@ def centre(
 def moments_of(table: Table, weight: FloatArray) -> Moments:
     """The moments of all columns of a block of rows; missing cells count as the mean."""
     total = float(weight.sum())
-    if table.is_sparse:
-        return column_moments(sparse_columns(table.csc), weight)._replace(weight=total)
-    mean, square = np.empty(table.n_features), np.empty(table.n_features)
+    if stays_sparse(table):
+        found = column_moments(sparse_columns(table.csc), weight)
+        top = abs(table.csc).nanmax(axis=0).toarray().ravel()
+        return found._replace(weight=total, top=top)
+    mean, square, top = (np.empty(table.n_features) for _ in range(3))
     for start in range(0, table.n_features, COLUMNS_AT_ONCE):
         part = slice(start, min(start + COLUMNS_AT_ONCE, table.n_features))
         found = column_moments(DenseColumns(table.block(part.start, part.stop).T), weight)
-        mean[part], square[part] = found.mean, found.square
-    return Moments(total, mean, square)
+        mean[part], square[part], top[part] = found.mean, found.square, found.top
+    return Moments(total, mean, square, top)
 
 
-def _spread(moments: Moments) -> FloatArray:
+def _in_units(table: Table, unit: FloatArray) -> Table:
+    """A copy of the table, its columns multiplied by the units."""
+    if table.is_sparse:
+        csc = table.csc.copy()
+        csc.data *= np.repeat(unit, np.diff(csc.indptr))
+        return SparseTable(csc, table.schema)
+    return DenseTable(table.columns(np.arange(table.n_features)) * unit, table.schema)
+
+
+def _spread(table: Table, moments: Moments) -> FloatArray:
     """The standard deviation of each column; 0 for constants."""
     spread = np.sqrt(moments.square / moments.weight)
     # a column may lie far from zero, where the spread is lost in rounding
-    return np.where(spread > FLAT * np.hypot(spread, moments.mean), spread, 0.0)
+    flat = SPARSE_FLAT if stays_sparse(table) else FLAT
+    return np.where(spread > flat * np.hypot(spread, moments.mean), spread, 0.0)
 
 
 def centre_by(table: Table, moments: Moments, *, standardize: bool) -> Centred:
     """All columns of a block of rows, centred and scaled by moments that are known already."""
-    mean, spread, features = moments.mean, _spread(moments), np.arange(table.n_features)
+    mean, spread, features = moments.mean, _spread(table, moments), np.arange(table.n_features)
     scale = np.where(spread > 0.0, spread, 1.0) if standardize else np.ones(len(mean))
     left = np.where(spread > 0.0, spread / scale, 1.0)
-    if table.is_sparse:
+    if stays_sparse(table):
         import scipy.sparse as sp
 
         columns = sparse_columns(table.csc, copy=True)

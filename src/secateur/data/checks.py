@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.categories import missing_in
+from secateur.data.categories import is_missing, missing_in
 from secateur.data.table import DenseTable, Table
 from secateur.exceptions import InputError, InputTypeError, ParameterError, similar_to, some_of
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -59,6 +60,22 @@ def to_floats(array: AnyArray) -> FloatArray:
             f"X holds values that are not numbers: {error}. Got dtype {array.dtype}. Convert "
             "them to numbers, or name their columns in categorical_features."
         ) from error
+
+
+_TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
+
+
+def kind_of_objects(values: AnyArray) -> str:
+    """What objects are that are not all numbers: "text", "time", "complex" or "other"."""
+    if values.dtype.kind == "c":
+        return "complex"
+    kinds = {type(value): value for value in values.tolist() if not is_missing(value)}
+    if any(isinstance(value, complex) for value in kinds.values()):
+        return "complex"
+    if any(isinstance(value, _TIMES) or hasattr(value, "start_time") for value in kinds.values()):
+        return "time"  # a period of pandas has a start
+    has_text = any(isinstance(value, str) for value in kinds.values())
+    return "text" if has_text or not kinds else "other"
 
 
 def _floats_with_gaps(array: AnyArray, error: TypeError) -> FloatArray:

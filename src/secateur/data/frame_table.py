@@ -15,6 +15,7 @@ from secateur.data.checks import (
     check_shape,
     check_width,
     choose_categories,
+    kind_of_objects,
     to_floats,
 )
 from secateur.data.table import Table, TableSchema
@@ -68,12 +69,12 @@ def _read_again(
 
 def refuse_kinds(names: tuple[str, ...], kinds: dict[int, str], chosen: Collection[int]) -> None:
     """Raise for columns that are neither numbers nor categories, naming them."""
-    times = [names[feature] for feature, kind in kinds.items() if kind == "time"]
-    if times:
-        raise InputError(
-            f"X must hold numbers or categories. Got dates or times in column(s) {some_of(times)}. "
-            "Convert them to numbers, for instance days since a date, or drop them."
-        )
+    for kind, what in _REFUSED.items():
+        found = [names[feature] for feature, its_kind in kinds.items() if its_kind == kind]
+        if found:
+            raise InputError(
+                "X must hold numbers or categories. " + what.format(f"column(s) {some_of(found)}")
+            )
     rest = {names[feature]: kind for feature, kind in kinds.items() if feature not in chosen}
     text = [name for name, kind in rest.items() if kind in {"text", "category"}]
     if text:
@@ -85,8 +86,9 @@ def refuse_kinds(names: tuple[str, ...], kinds: dict[int, str], chosen: Collecti
     other = [name for name, kind in rest.items() if kind == "other"]
     if other:
         raise InputError(
-            "X must hold numbers or categories. Got lists, structures or bytes in column(s) "
-            f"{some_of(other)}. Convert them to columns of numbers, or drop them."
+            "X must hold numbers or categories. Got lists, structures, bytes or integers too large "
+            f"for floats in column(s) {some_of(other)}. Convert them to columns of numbers, or "
+            "drop them."
         )
 
 
@@ -103,6 +105,11 @@ _KINDS = {
     "String": "text",
     **dict.fromkeys(("Date", "Datetime", "Duration", "Time"), "time"),
     **dict.fromkeys(("Object", "Unknown"), "object"),
+}
+_REFUSED = {
+    "time": "Got dates or times in {}. Convert them to numbers, for instance days since a date, or "
+    "drop them.",
+    "complex": "Complex data not supported. Got complex numbers in {}. Give both parts as columns.",
 }
 # Columns taken out of a frame in one go.
 _PART = 32
@@ -174,7 +181,7 @@ def _parts_of(
 def kinds_of(frame: nw.DataFrame[Any], features: Sequence[int]) -> dict[int, str]:
     """Tell what each of the columns holds.
 
-    One of number, category, text, empty (text without a single value), time, other.
+    One of number, category, text, empty (text without a single value), time, complex, other.
     """
     kinds: dict[int, str] = {}
     for start, part in _parts_of(frame, features):
@@ -235,5 +242,5 @@ def _look_into(series: nw.Series[Any], kind: str) -> str:
     try:
         _read_floats(series)
     except (SecateurError, TypeError, ValueError):
-        return "text"
+        return kind_of_objects(series.to_numpy())
     return "number"

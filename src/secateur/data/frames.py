@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,14 +13,15 @@ from secateur.data.checks import (
     check_shape,
     check_width,
     choose_categories,
+    kind_of_objects,
     made_up_names,
     names_of,
     refuse_infinite,
     to_floats,
 )
-from secateur.data.frame_table import read_frame, read_values
+from secateur.data.frame_table import read_frame, read_values, refuse_kinds
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
-from secateur.exceptions import InputError, InputTypeError, ParameterError
+from secateur.exceptions import InputError, InputTypeError, ParameterError, SecateurError, some_of
 from secateur.typing import AnyArray, IntArray
 
 
@@ -124,9 +125,19 @@ def _as_array(X: Any) -> AnyArray:
     return array
 
 
+def _native(array: AnyArray) -> AnyArray:
+    """Numbers in a type of this machine, from 8 to 64 bits."""
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind not in "fiu" or (array.dtype.isnative and size <= 8 and (kind, size) != ("f", 2)):
+        return array
+    with np.errstate(over="ignore"):  # infinities are refused later
+        return array.astype(f"=f{min(max(size, 4), 8)}" if kind == "f" else f"={kind}{size}")
+
+
 def _read_array(
     array: AnyArray, categorical_features: Any, like: TableSchema | None, only: IntArray | None
 ) -> DenseTable:
+    array = _native(array)
     looked_at = range(array.shape[1]) if only is None else only.tolist()
     if like is None:
         names = made_up_names(array.shape[1])
@@ -146,10 +157,28 @@ def _read_array(
     # text and objects take a copy in any case, so categories are encoded on the way
     encoded = np.full(array.shape, np.nan)
     numbers = [feature for feature in looked_at if feature not in schema.encoders]
-    encoded[:, numbers] = to_floats(array[:, numbers])
+    try:
+        encoded[:, numbers] = to_floats(array[:, numbers])
+    except SecateurError as error:
+        _refuse_objects(array, numbers, schema.names, error)
     for feature in schema.encoders.keys() & set(looked_at):
         encoded[:, feature] = schema.encoders[feature].encode(array[:, feature])
     return DenseTable(encoded, schema, is_encoded=True)
+
+
+def _refuse_objects(
+    array: AnyArray, features: list[int], names: tuple[str, ...], error: SecateurError
+) -> NoReturn:
+    """Raise for columns of an array that are not numbers, naming them."""
+    kinds = {}
+    for feature in features:
+        try:
+            to_floats(array[:, feature])
+        except SecateurError:
+            kinds[feature] = kind_of_objects(array[:, feature])
+    refuse_kinds(names, {j: kind for j, kind in kinds.items() if kind != "other"}, ())
+    found = some_of([names[feature] for feature in kinds])
+    raise type(error)(f"{error} Got them in column(s) {found}.") from error
 
 
 def _read_sparse(X: Any, categorical_features: Any, like: TableSchema | None) -> SparseTable:

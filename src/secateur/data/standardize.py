@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from secateur._kernels.columns import (
     FLAT,
+    LARGE,
+    SMALL,
     DenseColumns,
     SparseColumns,
     add_dense,
@@ -27,7 +30,8 @@ from secateur._kernels.columns import (
 )
 from secateur._kernels.threads import Threads
 from secateur.data.table import DenseTable, Table
-from secateur.typing import FloatArray, IntArray
+from secateur.exceptions import InputError, SecateurWarning, some_of
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 ONE_THREAD = Threads(1)
 GRAIN = 16  # columns that are worth a thread
@@ -76,6 +80,7 @@ def scale_of(found: Moments, *, centre: bool, scale: bool) -> Scale:
     The weights have the sum one. Sparse columns stay as they are.
     """
     zero = np.zeros(len(found.mean))
+    _check_squares(np.isfinite(found.square))
     if found.top is None:
         return Scale(found.mean, zero, zero + 1.0, zero > 0.0)
     spread = np.sqrt(found.square)
@@ -86,6 +91,52 @@ def scale_of(found: Moments, *, centre: bool, scale: bool) -> Scale:
         np.where(is_flat, 1.0, spread) if scale else zero + 1.0,
         is_flat if centre else zero > 0.0,
     )
+
+
+def _check_squares(is_finite: BoolArray) -> None:
+    wrong = np.flatnonzero(~is_finite)
+    if wrong.size:
+        raise InputError(
+            f"The squares of X must be finite. Got values beyond {LARGE:.0e} in column(s) number "
+            f"{some_of(wrong.tolist())}. Divide these columns by a constant; use NaN for missing "
+            "values."
+        )
+
+
+def unit_of(top: FloatArray) -> FloatArray:
+    """The power of two for columns whose largest values cannot be squared, 1 for others."""
+    safe = np.where((top > 0.0) & ((top <= SMALL) | (top >= LARGE)), top, 1.0)
+    return np.ldexp(1.0, np.minimum(1 - np.frexp(safe)[1], 1000))
+
+
+def warn_of_size(names: Sequence[str], too_large: BoolArray) -> None:
+    """Warn of columns whose small values vanish beside the large ones."""
+    if too_large.any():
+        warnings.warn(
+            f"Column(s) {some_of([names[j] for j in np.flatnonzero(too_large).tolist()])} have "
+            f"values beyond {LARGE:.0e}, beside which small ones count as equal. Use NaN for "
+            "missing values.",
+            SecateurWarning,
+            stacklevel=2,
+        )
+
+
+def warn_of_rounding(table: Table, is_flat: BoolArray) -> None:
+    """Warn of columns that count as constant although their values differ."""
+    features, lost = np.flatnonzero(is_flat), list[str]()
+    for start in range(0, len(features), GRAIN):
+        some = features[start : start + GRAIN]
+        cells = table.columns(some)
+        differ = np.fmin.reduce(cells) < np.fmax.reduce(cells)
+        lost += [table.names[j] for j in some[differ]]
+    if lost:
+        warnings.warn(
+            f"Column(s) {some_of(lost)} count as constant. Got values that differ by so small a "
+            "share of their size that it is lost in rounding. Subtract a constant from them, in "
+            "more digits than floats have.",
+            SecateurWarning,
+            stacklevel=2,
+        )
 
 
 def column_moments(
@@ -103,7 +154,8 @@ def column_moments(
         present = np.maximum(present - _sums(columns, missing.astype(np.float64), weight), 0.0)
         values = np.where(missing, 0.0, values)
     mean = _sums(columns, values, weight) / np.where(present > 0.0, present, 1.0)
-    square = _sums(columns, values * values, weight) - present * mean * mean
+    with np.errstate(over="ignore", invalid="ignore"):  # whoever needs squares checks them
+        square = _sums(columns, values * values, weight) - present * mean * mean
     return Moments(present, mean, np.maximum(square, 0.0))
 
 
@@ -208,6 +260,7 @@ class StandardColumns:
         mean, spread = np.empty(self.n_features), np.empty(self.n_features)
         kernel = sparse_moments if self.is_sparse else dense_moments
         self._run(kernel, threads, weight, mean, spread)
+        _check_squares(np.isfinite(spread))
         return mean, spread
 
     def _run(
@@ -254,17 +307,28 @@ def standardize_table(
     shares = weight / weight.sum()
     if stays_sparse(table):
         has_gaps = bool(np.isnan(table.csc.data).any())
-        columns, zero = sparse_columns(table.csc, copy=has_gaps), np.zeros(table.n_features)
+        unit = unit_of(abs(table.csc).nanmax(axis=0).toarray().ravel() if scale else np.ones(1))
+        warn_of_size(table.names, unit < 1.0)
+        is_odd = bool((unit != 1.0).any())
+        columns = sparse_columns(table.csc, copy=has_gaps or is_odd)
+        zero = np.zeros(table.n_features)
+        if is_odd:
+            columns.values[:] *= np.repeat(unit, np.diff(columns.indptr))
         fill = column_moments(columns, shares).mean if has_gaps else zero
         if has_gaps:
             fill_missing(columns, fill)
-        return StandardColumns(columns, table.n_rows, fill, zero, zero + 1.0)
+        return StandardColumns(columns, table.n_rows, fill / unit, zero, zero + 1.0 / unit)
     values = _read_dense(table, threads)
     out = [np.empty(table.n_features) for _ in range(3)]
     grain = max(1, WORTH_A_THREAD // table.n_rows)
     threads.run(
         lambda a, b: fill_and_scale(values, shares, centre, scale, a, b, *out), len(values), grain
     )
+    _, shift, factor = out
+    warn_of_size(table.names, factor > LARGE)
+    is_flat = (values[:, 0] == 0.0) & (values[:, -1] == 0.0) & (shift != 0.0)
+    is_flat[is_flat] = ~values[is_flat].any(axis=1)
+    warn_of_rounding(table, is_flat)
     return StandardColumns(DenseColumns(values), table.n_rows, *out)
 
 

@@ -16,6 +16,7 @@ from secateur.exceptions import InputError, InputTypeError, ParameterError, some
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 TargetType = Literal["classification", "regression"]
+MAX_EXPONENT = 50  # of two: whole weights up to 2^50 count rows, larger ones are relative
 MOST_CLASSES = 20  # whole numbers with at most so many different values are taken for classes
 
 
@@ -227,7 +228,7 @@ def _weights_by_label(labels: list[Any], class_weight: Mapping[Any, Any]) -> Flo
             f"'class_weight' must hold finite weights >= 0. Got {dict(class_weight)!r}. Use 0 to "
             "leave a class out."
         )
-    return weight
+    return in_range(weight)
 
 
 def combine_weights(target: Target, sample_weight: FloatArray, class_weight: Any) -> FloatArray:
@@ -252,9 +253,23 @@ def _check_weights(weight: FloatArray) -> None:
         )
 
 
+def in_range(weight: FloatArray) -> FloatArray:
+    """Weights whose sums and squares neither overflow nor vanish.
+
+    Only shares of very large or very small weights matter: a power of two keeps their digits.
+    """
+    exponent = math.frexp(float(weight.max()))[1]
+    return weight if abs(exponent) <= MAX_EXPONENT else np.ldexp(weight, -exponent)
+
+
 def are_counts(weight: FloatArray) -> bool:
     """Whether all weights are whole numbers, so that a weight of 2 may mean two rows."""
     return bool((weight == np.floor(weight)).all())
+
+
+def weight_of_a_row(weight: FloatArray) -> float:
+    """The weight that stands for one row: 1 for counts, else the mean."""
+    return 1.0 if are_counts(weight) else float(weight.mean())
 
 
 def whole_weights(weight: FloatArray) -> FloatArray:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from secateur.data.standardize import stays_sparse, unit_of
 from secateur.data.table import Problem, Table
+from secateur.data.target import weight_of_a_row
 from secateur.losses import get_loss
 from secateur.typing import FloatArray, IntArray, Loss
 
@@ -21,6 +24,7 @@ class LinearScorer:
     """Ridge or logistic regression on standardised columns; missing cells count as the mean."""
 
     def __init__(self, train: Problem, test: Problem) -> None:
+        train = replace(train, weight=train.weight / weight_of_a_row(train.weight))
         self._train, self._test = train, test
         n_classes = train.target.n_classes
         self._loss: Loss = (
@@ -55,10 +59,12 @@ def _standard_columns(
     train: Table, test: Table, support: IntArray, weight: FloatArray
 ) -> tuple[Any, Any]:
     """Some columns, of variance one in the training rows; dense ones centred as well."""
-    if train.is_sparse:
+    if stays_sparse(train):
         return _standard_sparse(train.csc[:, support], test.csc[:, support], weight)
     left, right = train.columns(support), test.columns(support)
     missing = np.isnan(left)
+    unit = unit_of(np.fmax.reduce(np.abs(left), axis=0))
+    left, right = left * unit, right * unit
     there = np.maximum(weight @ ~missing, 1e-300)
     mean = weight @ np.where(missing, 0.0, left) / there
     left = np.where(missing, 0.0, left - mean)
@@ -70,7 +76,9 @@ def _standard_columns(
 def _standard_sparse(left: Any, right: Any, weight: FloatArray) -> tuple[Any, Any]:
     total = weight.sum()
     left, right = left.copy(), right.copy()
-    left.data, right.data = np.nan_to_num(left.data), np.nan_to_num(right.data)
+    unit = unit_of(abs(left).nanmax(axis=0).toarray().ravel())
+    for side in (left, right):
+        side.data = np.nan_to_num(side.data) * np.repeat(unit, np.diff(side.indptr))
     mean = left.T @ weight / total
     spread = np.sqrt(np.maximum((left * left).T @ weight / total - mean * mean, 0.0))
     scale = np.where(spread > 0.0, spread, 1.0)

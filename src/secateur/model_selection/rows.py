@@ -17,7 +17,14 @@ from sklearn.utils.validation import has_fit_parameter
 
 from secateur.data.frames import read_table, select_columns, select_rows
 from secateur.data.table import Fold
-from secateur.data.target import Target, TargetType, guess_target_type, read_target, read_weights
+from secateur.data.target import (
+    Target,
+    TargetType,
+    guess_target_type,
+    in_range,
+    read_target,
+    read_weights,
+)
 from secateur.data.tasks import read_keys
 from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import InputError, some_of
@@ -143,7 +150,7 @@ def read_rows(
         target=read_target(y, target_type=target_type, n_rows=n_rows),
         target_type=target_type,
         names=table.names,
-        weight=read_weights(sample_weight, n_rows),
+        weight=in_range(read_weights(sample_weight, n_rows)),
         is_weighted=sample_weight is not None,
         groups=None if groups is None else read_groups(groups, n_rows),
         is_sparse=table.is_sparse,

@@ -18,6 +18,7 @@ from secateur.data.target import (
     TargetType,
     class_weights,
     combine_weights,
+    in_range,
     read_target,
     read_target_like,
     read_weights,
@@ -95,8 +96,8 @@ def read_problem(
     cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
     check_kept(cost_model.keep, parameters.get("max_features"))
     target = read_y(y, target_type=target_type, n_rows=table.n_rows)
-    plain = read_weights(sample_weight, table.n_rows)
-    weight = combine_weights(target, plain, class_weight)
+    plain = in_range(read_weights(sample_weight, table.n_rows))
+    weight = in_range(combine_weights(target, plain, class_weight))
     kept = np.flatnonzero(weight)
     problem = Problem(table, target, weight, cost_model, target_type)
     if len(kept) < len(weight):
@@ -210,7 +211,7 @@ def read_validation(
     with _named("y_val"):
         target = read_target_like(y_val, given.target, n_rows=table.n_rows)
     with _named("sample_weight_val"):
-        weight = read_weights(sample_weight_val, table.n_rows)
+        weight = in_range(read_weights(sample_weight_val, table.n_rows))
     if target.classes is not None:
         weight = weight * given.class_factors[target.values.astype(np.int64)]
     return ValidationRows(table, target.values, weight)

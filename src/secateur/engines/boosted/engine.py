@@ -12,7 +12,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, Category
 from secateur.data.costs import CostModel
 from secateur.data.table import Fold, Table, all_rows
-from secateur.data.target import are_counts
+from secateur.data.target import are_counts, weight_of_a_row
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.groups import Groups
@@ -148,7 +148,7 @@ class BoostedData:
         gains = [float(tree.gain[0]) for tree in step.model.ensemble.rounds[0]]
         units = _root_errors(self, step.model.ensemble.baseline)
         if params.criterion == "gbfs":
-            units = np.full(len(gains), 2.0)
+            units = np.full(len(gains), 2.0 * weight_of_a_row(self.weight))
         top = max((g / u for g, u in zip(gains, units, strict=True) if u > 0.0), default=0.0)
         cost = self.cost_model.costs(self.cost_model.keep)
         return top / (float(cost[cost > 0.0].mean()) if (cost > 0.0).any() else 1.0)

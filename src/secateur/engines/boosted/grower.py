@@ -146,7 +146,7 @@ class TreeGrower:
         sse_root = sum_squares - sum_g * sum_g / weight
         if not sse_root > NOISE * sum_squares:
             return None, total
-        unit = sse_root if self._params.criterion == "agbm" else 2.0
+        unit = sse_root if self._params.criterion == "agbm" else 2.0 * self._weights.mean
         floor = max(NOISE * sse_root, ROUNDING * sum_squares)
         steps = (1.0 / per_unit, 1.0 / self._weights.scale)
         return TreeScale(unit, self._params.penalty, floor, steps), total
@@ -247,10 +247,10 @@ class TreeGrower:
         Newton: sum w g / (sum w h + l2). Mean: sum w g / sum w, as in Eq. 14 of GBFS. Quantile: of
         the residuals. ``scales`` are those of the exact sums of w g, w h and w.
         """
-        values = np.zeros(len(leaves))
+        values, l2 = np.zeros(len(leaves)), self._params.l2 * self._weights.mean
         if loss.leaf_quantile is None:
             sums = self._executor.sum(rows.leaf_sums, k, leaves, tuple(scales)) / np.array(scales)
-            below = sums[:, 2] if self._params.leaf == "mean" else sums[:, 1] + self._params.l2
+            below = sums[:, 2] if self._params.leaf == "mean" else sums[:, 1] + l2
             np.divide(sums[:, 0], below, out=values, where=below > 1e-300)
             return values
         for q, leaf in enumerate(leaves):

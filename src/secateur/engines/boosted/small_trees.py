@@ -58,7 +58,7 @@ class SmallTrees:
             train,
             fold.test.astype(np.uint32),
             SQUARED if self.loss.constant_hessian else log_loss,
-            (p.n_rounds, p.max_depth, min_weight, float(p.learning_rate), float(p.l2)),
+            (p.n_rounds, p.max_depth, min_weight, float(p.learning_rate), float(p.l2 * scale.mean)),
             raw,
             gains,
         )

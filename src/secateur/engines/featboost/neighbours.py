@@ -18,6 +18,7 @@ import numpy as np
 
 from secateur._kernels.neighbours import add_column, nearest
 from secateur._kernels.threads import Threads
+from secateur.data.standardize import unit_of
 from secateur.data.table import Fold, Table
 from secateur.data.target import are_counts
 from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
@@ -87,7 +88,9 @@ class ScaledTable:
         centre = float(share @ values[seen] / share.sum())
         if not self._standardize:
             return centre, 1.0, 0.0
-        deviation = float(np.sqrt(share @ (values[seen] - centre) ** 2 / share.sum()))
+        apart = values[seen] - centre
+        unit = float(unit_of(np.abs(apart).max(keepdims=True))[0])
+        deviation = float(np.sqrt(share @ (apart * unit) ** 2 / share.sum())) / unit
         return centre, 1.0 / deviation if deviation > 1e-12 * abs(centre) else 0.0, 0.0
 
     def _mismatch(self, codes: FloatArray) -> float:
