@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import islice
@@ -101,6 +102,26 @@ def similar_to(name: str, names: Collection[str]) -> str:
     """
     close = get_close_matches(name, names, n=3) if len(names) <= _MAX_COMPARED else []
     return f" Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
+
+
+# Control characters but tabs and line ends, marks of direction, invisible characters, surrogates.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def printable(value: Any) -> Any:
+    r"""Escape in a text, or all texts in lists and dicts, what terminals and browsers would obey.
+
+    >>> print(printable("age\x1b[2J"))
+    age\x1b[2J
+    """
+    if isinstance(value, str):
+        return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+    if isinstance(value, Mapping):
+        return {printable(key): printable(item) for key, item in value.items()}
+    return [printable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(item: Any) -> Any:

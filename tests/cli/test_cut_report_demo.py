@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -79,6 +80,20 @@ def test_one_page_of_several_paths(run, results, tmp_path):
     assert run("report", results, "--out", "page.html", "--force", "--json").document["paths"] == [
         "r"
     ]
+
+
+@pytest.mark.parametrize("name", ["path.json", "thesis.html"])
+def test_a_page_replaces_nothing_but_pages(run, results, tmp_path, name):
+    folder = tmp_path / "copy"
+    shutil.copytree(results, folder)
+    (folder / "thesis.html").write_text("<html>years of work</html>")
+    before = (folder / name).read_bytes()
+    done = run("report", folder, "--out", folder / name, "--force")
+    assert done.code == 1
+    assert f"{name} must be a new file" in done.err
+    assert (folder / name).read_bytes() == before
+    assert run("report", folder, "--out", folder / "report.html").code == 1
+    assert run("report", folder, "--out", folder / "report.html", "--force").code == 0
 
 
 def test_the_page_shows_the_selection_that_was_made(run, table, tmp_path):

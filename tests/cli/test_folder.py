@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from secateur.cli import output
-from secateur.cli.output import check_folder, free_name, new_folder
+from secateur.cli.output import check_folder, new_folder, reserved_folder
 from secateur.exceptions import InputError
+
+from .conftest import python  # noqa: TID252 - beside this file
 
 
 def write(folder, text, *, force=False):
@@ -88,8 +90,56 @@ def test_a_file_in_the_place_of_the_folder(tmp_path):
         check_folder(tmp_path / "r", force=True)
 
 
-def test_free_names(tmp_path):
+def test_free_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "r").mkdir()
     (tmp_path / "r-2").mkdir()
-    assert free_name(tmp_path / "r").name == "r-3"
-    assert free_name(tmp_path / "s").name == "s"
+    with (
+        reserved_folder(None, "r", force=False) as first,
+        reserved_folder(None, "r", force=False) as second,
+        reserved_folder(None, "s", force=False) as third,
+    ):
+        assert [first.name, second.name, third.name] == ["r-3", "r-4", "s"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["r", "r-2"]
+
+
+def test_a_folder_is_reserved_for_one_run(tmp_path):
+    with (
+        reserved_folder(tmp_path / "r", "", force=True),
+        pytest.raises(InputError, match="another run"),
+        reserved_folder(tmp_path / "r", "", force=True),
+    ):
+        pytest.fail("reserved twice")
+    with reserved_folder(tmp_path / "r", "", force=True) as folder:
+        write(folder, "new")
+    assert [file.name for file in tmp_path.iterdir()] == ["r"]
+
+
+def test_the_reservation_of_a_dead_run_is_taken_over(tmp_path):
+    code = (
+        "import os, sys, pathlib\n"
+        "from secateur.cli.output import new_folder, reserved_folder\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "with reserved_folder(folder, '', force=False), new_folder(folder, force=False):\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    assert python("-c", code, str(tmp_path / "r")).returncode == -9
+    assert len(list(tmp_path.iterdir())) == 2  # a lock and a draft
+    with reserved_folder(tmp_path / "r", "", force=False) as folder:
+        write(folder, "new")
+    assert [file.name for file in tmp_path.iterdir()] == ["r"]
+
+
+def test_the_data_are_never_replaced(tmp_path):
+    (tmp_path / "scores.csv").write_text("a,y")
+    with pytest.raises(InputError, match=r"'scores\.csv'"):
+        check_folder(tmp_path, force=True, data=tmp_path / "scores.csv")
+
+
+def test_errors_name_the_folder_not_the_draft(tmp_path):
+    with (
+        pytest.raises(OSError, match="r/x/y") as caught,
+        new_folder(tmp_path / "r", force=False) as d,
+    ):
+        (d / "x" / "y").write_text("")
+    assert ".tmp" not in str(caught.value)

@@ -376,6 +376,20 @@ def test_names_with_markup_are_shown_as_text(run, tmp_path):
     assert "<script>alert(1)" not in (tmp_path / "r" / "report.html").read_text()
 
 
+def test_characters_that_terminals_obey_are_escaped(run, table, tmp_path):
+    name = "a\x1b[2J\u202e"
+    file = tmp_path / "t\u202e.csv"
+    file.write_text(table.read_text().replace("a,b", f"{name},b", 1))
+    ran = run("select", file, "-y", "y", "--keep", name, "--penalty", "0.1", *QUICK, "-o", "r")
+    assert ran.code == 0
+    assert not set("\x1b\u202e") & set(ran.out + ran.err)
+    assert "a\\x1b[2J\\u202e" in ran.out
+    assert "t\\u202e.csv: 120 rows" in ran.err
+    assert name in (tmp_path / "r" / "features.txt").read_text()
+    failed = run("select", tmp_path / "no\x1b.csv", "-y", "y")
+    assert "no\\x1b.csv" in failed.err
+
+
 @pytest.mark.parametrize(("more", "bins"), [((), 32), (("--set", "max_bins=200"), 200)])
 def test_columns_of_short_and_wide_files_get_fewer_bins_and_that_is_said(run, tmp_path, more, bins):
     rng = np.random.default_rng(0)

@@ -76,6 +76,17 @@ def test_facts_in_the_page_are_json_without_markup(hostile):
     assert all("<script" not in text for text in figure["data"][0]["hovertext"])
 
 
+def test_characters_that_browsers_obey_are_escaped():
+    name = "age\x1b[2J\u202eevil\u2066"
+    path = make_path(names=[name, *"bcdef"], unit=name, penalty_name=name)
+    evidence = make_evidence(path, feature_groups={name: [0, 1]})
+    text = page([Entry(name, path, None, evidence)], about={name: name, "title": name})
+    assert not set("\x1b\u202e\u2066") & set(text)
+    facts = facts_in(text)
+    assert not set("\x1b\u202e\u2066") & set(json.dumps(facts, ensure_ascii=False))
+    assert "age\\x1b[2J\\u202eevil\\u2066" in [row[0] for row in facts["entries"][0]["features"]]
+
+
 def test_the_page_needs_no_network(hostile):
     seen = Reader(hostile)
     wanted = [value for name, value in seen.attributes if name in {"src", "href", "action"}]

@@ -13,7 +13,7 @@ import typer
 from secateur.cli import options
 from secateur.cli.console import Console, interrupts_end_the_command, json_text
 from secateur.cli.options import flag, option
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, printable
 
 if TYPE_CHECKING:
     from secateur.model_selection.comparison import Comparison
@@ -56,7 +56,7 @@ def compare(
     next to the output folder until it is written.
     """
     from secateur.cli.data import DataRequest, load
-    from secateur.cli.output import check_folder, free_name
+    from secateur.cli.output import reserved_folder
     from secateur.data.memory import require_memory
     from secateur.storage.reading.formats import check_file
     from secateur.storage.reading.read_file import needed_memory
@@ -68,18 +68,18 @@ def compare(
         )
     sizes = _sizes(own.sizes)
     request = DataRequest.of(data, given)
-    folder = out or free_name(Path(f"{data.name.partition('.')[0]}-comparison"))
-    check_folder(folder, force=console.force)
+    default = f"{data.name.partition('.')[0]}-comparison"
     check_file(data)
     require_memory(
         needed_memory(data),
         f"A comparison on the rows of {data.name} in memory",
         "Compare on fewer rows, or use secateur select, which can use a table on disk.",
     )
-    trials = _trials_file(folder, resume=own.resume, force=console.force)
-    dataset = load(request, console)
-    comparison = _compared(dataset, own, sizes, validation, console, trials)
-    _finish(comparison, folder, trials, dataset, console)
+    with reserved_folder(out, default, force=console.force, data=data) as folder:
+        trials = _trials_file(folder, resume=own.resume, force=console.force)
+        dataset = load(request, console)
+        comparison = _compared(dataset, own, sizes, validation, console, trials)
+        _finish(comparison, folder, trials, dataset, console)
 
 
 def _sizes(text: str | None) -> list[int] | None:
@@ -180,7 +180,7 @@ def _finish(
         document |= files_in(draft, folder)
     with suppress(OSError):
         trials.unlink(missing_ok=True)  # all of it is in comparison.json now
-    console.result(document, comparison, Text(str(comparison)), written(document))
+    console.result(document, comparison, Text(printable(str(comparison))), written(document))
     if not any(trial.is_done for trial in comparison.trials):
         raise InputError(
             "A comparison needs a method that finishes. Got none; the first message was: "

@@ -19,7 +19,7 @@ import typer
 
 from secateur.cli import INTERRUPTED, USER_ERROR
 from secateur.cli.options import OUTPUT, flag
-from secateur.exceptions import InputError, SecateurError
+from secateur.exceptions import InputError, SecateurError, printable
 
 PLAIN_WIDTH = 120  # of tables that go into a file or a pipe
 
@@ -37,7 +37,7 @@ class Console:
     def message(self, *sentences: str) -> None:
         """Write what is not a result."""
         if not self.quiet:
-            sys.stderr.write("".join(f"{sentence}\n" for sentence in sentences))
+            sys.stderr.write("".join(f"{printable(sentence)}\n" for sentence in sentences))
 
     def result(self, document: dict[str, Any], *shown: Any) -> None:
         """Write the result: as JSON, or as renderables of rich."""
@@ -150,7 +150,7 @@ def with_exit_codes(command: Command) -> Command:
             code = USER_ERROR
             text = "not enough memory. Use fewer rows or columns, or a sparse format."
         if text:
-            sys.stderr.write(f"secateur: {text}\n")
+            sys.stderr.write(f"secateur: {printable(text)}\n")
         raise typer.Exit(code)
 
     return cast("Command", guarded)

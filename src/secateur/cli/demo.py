@@ -31,15 +31,14 @@ def demo(
     import tempfile
 
     from secateur.cli.methods import build_selector
-    from secateur.cli.output import check_folder
+    from secateur.cli.output import reserved_folder
     from secateur.cli.selection import select_features, write_results
     from secateur.data.costs import FeatureCosts
     from secateur.datasets import load_demo
     from secateur.storage.reading.dataset import Roles, make_dataset
     from secateur.storage.reading.formats import FileKind, RawTable
 
-    folder = out or Path(tempfile.mkdtemp(prefix="secateur-demo-"))
-    check_folder(folder, force=console.force)
+    out = out or Path(tempfile.mkdtemp(prefix="secateur-demo-"))
     problem = load_demo()
     kind, extra = FileKind("demo", "", "demo", ""), {"diagnosis": problem.y}
     raw = RawTable(problem.X, problem.feature_names, kind, extra=extra)
@@ -54,6 +53,7 @@ def demo(
     )
     method, validation = options.MethodOptions(settings=QUICK), options.ValidationOptions(cv=3)
     selector = build_selector(method, dataset, costs, validation)
-    result = select_features(selector, dataset, costs, validation, console)
-    facts = {"file": "the breast cancer data of scikit-learn", "method": "agbm", "seed": 0}
-    write_results(result, dataset, folder, console, facts)
+    with reserved_folder(out, "", force=console.force) as folder:
+        result = select_features(selector, dataset, costs, validation, console)
+        facts = {"file": "the breast cancer data of scikit-learn", "method": "agbm", "seed": 0}
+        write_results(result, dataset, folder, console, facts)

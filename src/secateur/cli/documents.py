@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from secateur.exceptions import printable
 from secateur.path import Step
 from secateur.path.path import rule_to_document
 from secateur.path.step import format_features, thawed_json
@@ -115,6 +116,7 @@ def selection_shown(document: Mapping[str, Any]) -> list[Any]:
     """What the console shows of a selection."""
     from rich.text import Text
 
+    document = printable(document)
     shown: list[Any] = [Text(document["answer"], style="bold"), Text(document["sentence"])]
     if document.get("test"):
         shown.append(Text(test_sentence(document["test"])))
@@ -131,7 +133,7 @@ def written(document: Mapping[str, Any]) -> Any:
     """Where the results are."""
     from rich.text import Text
 
-    return Text(f"Written to {document['folder']}: {', '.join(document['files'])}")
+    return Text(printable(f"Written to {document['folder']}: {', '.join(document['files'])}"))
 
 
 def _features_table(rows: Sequence[Mapping[str, Any]], unit: str) -> Any:

@@ -7,14 +7,16 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from secateur.cli.console import interrupts_end_the_command, json_text
 from secateur.cli.documents import about_page
 from secateur.exceptions import InputError
-from secateur.report import Entry, write_page
+from secateur.report import Entry, is_page, write_page
 
 OWN_FILES = {
     *("selection.json", "path.json", "features.txt", "report.html"),
@@ -24,19 +26,66 @@ _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
 
-def free_name(wanted: Path) -> Path:
-    """A name that does not exist yet: ``results``, ``results-2``, ``results-3``, ..."""
-    name, number = wanted, 1
-    while name.exists():
-        number += 1
-        name = wanted.with_name(f"{wanted.name}-{number}")
-    return name
+@contextmanager
+def reserved_folder(
+    given: Path | None, default: str, *, force: bool, data: Path | None = None
+) -> Iterator[Path]:
+    """The output folder, which no other run can use until the end.
+
+    Without a name it is `default`, or ``default-2``, ``default-3``, ... if that is taken. The
+    folder is free again when the run ends, also by a crash. `data` must not be in it.
+    """
+    names = (default if n == 1 else f"{default}-{n}" for n in count(1))
+    for folder in [given] if given is not None else map(Path, names):
+        if given is None and folder.exists():
+            continue
+        check_folder(folder, force=force, data=data)
+        with _lock_beside(folder.resolve()) as is_free:
+            if is_free:
+                yield folder
+                return
+    raise InputError(f"{given} is being written by another run. Use another --out, or wait.")
 
 
-def check_folder(folder: Path, *, force: bool) -> None:
+@contextmanager
+def _lock_beside(folder: Path) -> Iterator[bool]:
+    """Lock a file next to a folder, and remove what a dead run left there; False if it is locked.
+
+    The system removes the lock with the process.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield True
+        return
+    file, is_free = folder.with_name(f".{folder.name}.lock"), False
+    try:
+        stream = file.open("wb")
+    except OSError as error:
+        raise InputError(
+            f"Results must be written to {str(folder.parent)!r}. Got {error.strerror}. Use another "
+            "--out."
+        ) from error
+    with stream:
+        with suppress(BlockingIOError):
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # not that of a run which has just removed it
+            is_free = file.exists() and os.path.samestat(file.stat(), os.fstat(stream.fileno()))
+        if not is_free:
+            yield False
+            return
+        for draft in folder.parent.glob(f".{escape(folder.name)}.*.tmp"):
+            shutil.rmtree(draft, ignore_errors=True)
+        try:
+            yield True
+        finally:
+            file.unlink(missing_ok=True)
+
+
+def check_folder(folder: Path, *, force: bool, data: Path | None = None) -> None:
     """Refuse a folder that results would overwrite, before any work.
 
-    With `force` results replace earlier results, but never other files.
+    With `force` results replace earlier results, but never other files, nor the `data`.
     """
     if not folder.exists():
         if not folder.absolute().parent.is_dir():
@@ -50,16 +99,25 @@ def check_folder(folder: Path, *, force: bool) -> None:
         raise InputError(
             f"{folder} must hold nothing but results. Got {foreign[0]!r}. Use another --out."
         )
+    if data is not None and data.resolve().parent == folder.resolve():
+        raise InputError(
+            f"The output folder must not hold the data. Got {data.name!r} in {folder}. Use another "
+            "--out."
+        )
     if present and not force:
         raise InputError(
             f"{folder} already has results. Use another --out, or --force to overwrite them."
         )
 
 
-def check_file(file: Path, *, force: bool) -> None:
-    """Refuse a file that would be overwritten, before any work."""
+def check_page(file: Path, *, force: bool) -> None:
+    """Refuse a file that would be overwritten, before any work; with `force` what is no page."""
     if file.is_dir():
         raise InputError(f"{file} must be a file. Got a folder. Use another --out.")
+    if file.exists() and not is_page(file):
+        raise InputError(
+            f"{file} must be a new file or a page of secateur. Got another file. Use another --out."
+        )
     if file.exists() and not force:
         raise InputError(f"{file} already exists. Use another --out, or --force to overwrite it.")
     if not file.absolute().parent.is_dir():
@@ -78,6 +136,10 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
         check_folder(target, force=force)  # it may have been created meanwhile
         with interrupts_end_the_command(wait=True):
             _put(draft, target)
+    except OSError as error:
+        if error.filename is not None:  # the name of the draft would tell nothing
+            error.filename = str(error.filename).replace(str(draft), str(folder))
+        raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ import typer
 from secateur.cli import options
 from secateur.cli.console import Console
 from secateur.cli.options import flag, option
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def cut(
     By default with the rule of the saved selection, or --one-se if none was saved.
     """
     from secateur.cli.documents import selection_document, selection_shown
-    from secateur.cli.output import check_folder, write_selection
+    from secateur.cli.output import reserved_folder, write_selection
     from secateur.path import AtMost, SelectionPath, WithinBudget, load_rule
     from secateur.report import Entry, load_evidence
 
@@ -49,15 +50,14 @@ def cut(
     rules += [] if rule.budget is None else [WithinBudget(rule.budget)]
     if len(rules) > 1:
         raise typer.BadParameter("a path is cut by one rule; use one of these options.")
-    if out is not None:
-        check_folder(out, force=console.force)
-    file = _path_file(path)
-    loaded = SelectionPath.load(file)
-    selection = loaded.cut(rules[0] if rules else load_rule(file))
-    entry = Entry(_title(file), loaded, selection, load_evidence(file))
-    document = selection_document(entry)
-    if out is not None:
-        document |= write_selection(out, entry, document, force=console.force)
+    with nullcontext() if out is None else reserved_folder(out, "", force=console.force):
+        file = _path_file(path)
+        loaded = SelectionPath.load(file)
+        selection = loaded.cut(rules[0] if rules else load_rule(file))
+        entry = Entry(_title(file), loaded, selection, load_evidence(file))
+        document = selection_document(entry)
+        if out is not None:
+            document |= write_selection(out, entry, document, force=console.force)
     console.result(document, *selection_shown(document))
 
 
@@ -73,12 +73,12 @@ def report(
     """Write one page about saved results."""
     from rich.text import Text
 
-    from secateur.cli.output import check_file
+    from secateur.cli.output import check_page
     from secateur.model_selection.comparison import Comparison
     from secateur.path import SelectionPath
     from secateur.report import Entry, load_evidence, write_page
 
-    check_file(out, force=console.force)
+    check_page(out, force=console.force)
     entries, comparison = [], None
     for path in paths:
         file = path / "comparison.json" if path.is_dir() else path
@@ -92,7 +92,7 @@ def report(
     about = {"title": title} if title else {}
     written = write_page(out, entries, comparison=comparison, about=about)
     document = {"file": str(written), "paths": [entry.title for entry in entries]}
-    console.result(document, Text(f"Written: {written}"))
+    console.result(document, Text(printable(f"Written: {written}")))
 
 
 def _path_file(path: Path) -> Path:

@@ -48,7 +48,7 @@ def select(
     """
     from secateur.cli.cluster import executor_of
     from secateur.cli.data import DataRequest, load, load_stored, read_feature_costs
-    from secateur.cli.output import check_folder, free_name
+    from secateur.cli.output import reserved_folder
     from secateur.data.memory import resolve_limit
     from secateur.storage.reading.dataset import read_test
     from secateur.storage.reading.formats import check_file, kind_of_name
@@ -56,10 +56,12 @@ def select(
     tasks = own.task_column
     request = DataRequest.of(data, given, costs.keep, tasks)
     check_file(data)
-    folder = out or free_name(Path(f"{kind_of_name(data.name).stem}-selection"))
-    check_folder(folder, force=console.force)
+    default = f"{kind_of_name(data.name).stem}-selection"
     resolve_limit(scaling.memory_limit)  # raises before any work
-    with executor_of(scaling, console) as executor:
+    with (
+        reserved_folder(out, default, force=console.force, data=data) as folder,
+        executor_of(scaling, console) as executor,
+    ):
         dataset = load_stored(
             request, console, scaling, executor, method.method, validation, own.write_data
         ) or load(request, console, method.method)

@@ -6,7 +6,7 @@ from secateur.report.display import SelectionPathDisplay
 from secateur.report.evidence import Distribution, Evidence, StepEvidence, load_evidence
 from secateur.report.facts import Entry, EntryFacts, entry_facts
 from secateur.report.from_data import gather_evidence
-from secateur.report.html import page, write_page
+from secateur.report.html import is_page, page, write_page
 
 __all__ = [
     "Distribution",
@@ -17,6 +17,7 @@ __all__ = [
     "StepEvidence",
     "entry_facts",
     "gather_evidence",
+    "is_page",
     "load_evidence",
     "page",
     "write_page",

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from secateur.exceptions import ParameterError, import_optional
+from secateur.exceptions import ParameterError, import_optional, printable
 from secateur.model_selection.comparison import Comparison
 from secateur.path.codec import write_whole
 from secateur.path.step import format_amount, thawed_json
@@ -52,6 +52,12 @@ def write_page(
     return write_whole(file, page(entries, comparison=comparison, about=about))
 
 
+def is_page(file: Path) -> bool:
+    """Whether a file is a page that secateur wrote."""
+    with file.open("rb") as stream:
+        return b'<meta name="generator" content="secateur">' in stream.read(4000)
+
+
 def page(
     entries: Sequence[Entry],
     *,
@@ -80,7 +86,7 @@ def page(
         entries=facts,
         comparison=compared,
         figures=shared,
-        data={**drawn, "min_frequency": MIN_FREQUENCY},
+        data={**printable(drawn), "min_frequency": MIN_FREQUENCY},
     )
 
 
@@ -92,7 +98,9 @@ def _environment() -> Any:
 
     loader = PackageLoader("secateur.report")
     blocks = {"trim_blocks": True, "lstrip_blocks": True}
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **blocks)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_shown, **blocks
+    )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.filters |= {"short": short, "amount": format_amount}
     environment.filters |= {"thawed": thawed_json, "literal": _literal}
@@ -103,6 +111,11 @@ def _environment() -> Any:
 
     environment.globals |= {"asset": asset, "draw": figures, "rules": RULES}
     return environment
+
+
+def _shown(value: Any) -> Any:
+    """Text from outside without control characters; markup is ours."""
+    return value if hasattr(value, "__html__") else printable(value)
 
 
 def _literal(value: Any) -> str:
