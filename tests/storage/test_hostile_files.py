@@ -155,6 +155,40 @@ def test_a_small_file_that_holds_a_very_large_one_is_left_before_memory_ends(tmp
         read_file(file)
 
 
+@pytest.mark.parametrize(("cell", "what"), [(b"a" * 900, "cell"), (b"a," * 3000, "line")])
+def test_a_cell_or_line_without_end_is_refused_while_reading(tmp_path, monkeypatch, cell, what):
+    monkeypatch.setattr(formats, "CHUNK", 100)
+    monkeypatch.setattr(formats, "MAX_CELL", 500)
+    monkeypatch.setattr(formats, "MAX_LINE", 5000)
+    for name, content in (
+        ("t.csv", cell),
+        ("t.csv.gz", gzip.compress(cell)),
+        ("q.csv", b'"' + cell),
+    ):
+        with pytest.raises(InputError, match=f"{name}.* {what} of more"):
+            read_file(
+                a_file(tmp_path, b"a,y\n1,2\n" + content if name == "q.csv" else content, name)
+            )
+    whole = b"a,y\n" + b"12,34\n" * 3000
+    assert read_file(a_file(tmp_path, whole)).n_rows == 3000
+
+
+def test_reading_is_listened_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(formats, "CHUNK", 1 << 18)
+    file, shares = a_file(tmp_path, "a,y\n" + "12,34\n" * 200_000), []
+    with formats.reading_listened(shares.append):
+        read_file(file)
+    assert shares[-1] == 1
+    assert len(set(shares)) > 3
+
+
+def test_arrays_that_do_not_fit_are_left_before_memory_ends(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "t.npz", X=np.zeros((1000, 1000)))
+    monkeypatch.setattr("secateur.data.memory.available_memory", lambda *_: 2_000_000)
+    with pytest.raises(OutOfMemoryError, match=r"t\.npz"):
+        read_file(tmp_path / "t.npz")
+
+
 def test_a_sparse_matrix_whose_parts_do_not_fit(tmp_path):
     file = tmp_path / "t.npz"
     np.savez(file, data=[1.0], indices=[99], indptr=[0, 1], shape=[1, 3], y=[1])

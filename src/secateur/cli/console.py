@@ -88,6 +88,14 @@ class Console:
         with bar:
             yield Progress(bar, bar.add_task(description, total=total))
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Show how far a file is read, on a terminal."""
+        from secateur.storage.reading.formats import reading_listened
+
+        with self.progress("Reading", 1) as progress, reading_listened(progress.within):
+            yield
+
 
 class Progress:
     """Counts fits, and how far the current one is, in a task of a bar of rich."""

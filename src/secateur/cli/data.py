@@ -64,7 +64,8 @@ class DataRequest:
 
 def load(request: DataRequest, console: Console, method: str | None = None) -> Dataset:
     """Read the file into memory; categories are one-hot encoded where the method needs it."""
-    raw = read_file(request.file, request.reading)
+    with console.reading():
+        raw = read_file(request.file, request.reading)
     # data frames with many columns are slow, and they are needed for categories only
     indicators = len(raw.names) > MAX_FRAME_COLUMNS
     if method is not None and not indicators:
@@ -110,18 +111,19 @@ def load_stored(
             f"--write-data needs the file in memory. {reason} Leave it out or raise --memory-limit."
         )
     console.message(reason)
-    dataset = store_dataset(
-        request.file,
-        request.reading,
-        request.roles,
-        target_type=request.target_type,
-        indicators=not has_parameter(method, "categorical_features"),
-        cache=scaling.cache,
-        memory_limit=limit,
-        executor=executor,
-        random_state=validation.seed,
-        n_jobs=validation.jobs,
-    )
+    with console.reading():
+        dataset = store_dataset(
+            request.file,
+            request.reading,
+            request.roles,
+            target_type=request.target_type,
+            indicators=not has_parameter(method, "categorical_features"),
+            cache=scaling.cache,
+            memory_limit=limit,
+            executor=executor,
+            random_state=validation.seed,
+            n_jobs=validation.jobs,
+        )
     table, n_sampled = dataset.features.X, most_sampled(dataset.features.X)
     notes = [*dataset.notes, ON_DISK_BINNED if has_parameter(method, "max_bins") else ON_DISK]
     if table.n_rows > n_sampled:

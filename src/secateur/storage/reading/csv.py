@@ -63,7 +63,7 @@ class CsvFile:
         cls, file: Path, kind: FileKind, options: ReadOptions, *, in_memory: bool = False
     ) -> CsvFile:
         """Guess how a file is written; keep its text if ``in_memory``."""
-        content = [read_bytes(file)] if in_memory else None
+        content = [read_bytes(file, is_text=True)] if in_memory else None
         encoding = find_encoding(content or read_chunks(file), file.name, options.encoding)
         head, end = b"", -1
         for chunk in encoding.utf8(content or read_chunks(file)):

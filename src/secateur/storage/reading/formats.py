@@ -11,6 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ from secateur.exceptions import (
 )
 
 CHUNK = 1 << 22  # bytes read at a time
+MAX_CELL = 1 << 24  # bytes of a cell of text: more is no table, but may fill the memory
+MAX_LINE = 1 << 28
 _COMPRESSIONS = {
     b"\x1f\x8b": "gz",
     b"BZh": "bz2",
@@ -231,7 +234,7 @@ def open_file(file: Path) -> Iterator[tuple[Any, str]]:
     Damaged content raises an InputError while it is read.
     """
     check_file(file)
-    with file.open("rb") as stream:
+    with _Watched(file) as raw, io.BufferedReader(raw, 1 << 18) as stream:
         compression = _by_magic(_COMPRESSIONS, stream.read(8)) or ""
         stream.seek(0)
         try:
@@ -245,29 +248,65 @@ def open_file(file: Path) -> Iterator[tuple[Any, str]]:
             ) from error
 
 
-def read_bytes(file: Path) -> bytes:
+def read_bytes(file: Path, *, is_text: bool = False) -> bytes:
     """The decompressed content of a file, which may take half of the available memory."""
-    available = available_memory()
-    parts, n_bytes = [], 0
-    with open_file(file) as (stream, compression):
-        if not compression and (available is None or file.stat().st_size <= available // 2):
-            return stream.read()
-        while part := stream.read(CHUNK):
-            n_bytes += len(part)
-            if available is not None and n_bytes > available // 2:
-                raise OutOfMemoryError(
-                    f"{file.name} does not fit into memory. Got more than {available // 2} bytes "
-                    "of content. Use a part of its rows, or a machine with more memory."
-                )
-            parts.append(part)
-    return b"".join(parts)
+    available, content = available_memory(), io.BytesIO()
+    for chunk in read_chunks(file, is_text=is_text):
+        content.write(chunk)
+        if available is not None and content.tell() > available // 2:
+            raise OutOfMemoryError(
+                f"{file.name} does not fit into memory. Got more than {available // 2} bytes of "
+                "content. Use a part of its rows, or a machine with more memory."
+            )
+    return content.getvalue()
 
 
-def read_chunks(file: Path) -> Iterator[bytes]:
-    """The decompressed content of a file, some megabytes at a time."""
+def read_chunks(file: Path, *, is_text: bool = True) -> Iterator[bytes]:
+    """The decompressed content of a file, some megabytes at a time; text in lines of cells."""
+    n_line = n_cell = 0  # bytes since the last line break, and since the last delimiter
     with open_file(file) as (stream, _):
         while chunk := stream.read(CHUNK):
+            below = len(chunk) - 1 - chunk.rfind(b"\n")
+            if below < len(chunk):
+                n_line = n_cell = below
+            else:
+                last = max(chunk.rfind(sign) for sign in (b",", b"\t", b";", b"|", b" "))
+                n_line, n_cell = n_line + below, len(chunk) - 1 - last + n_cell * (last < 0)
+            if is_text and (n_line > MAX_LINE or n_cell > MAX_CELL):
+                what, limit = ("cell", MAX_CELL) if n_cell > MAX_CELL else ("line", MAX_LINE)
+                raise InputError(
+                    f"{file.name} must be a table of text. Got a {what} of more than "
+                    f"{limit >> 20} MB. Check the export, or write it as Parquet."
+                )
             yield chunk
+
+
+_LISTENER: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def reading_listened(listener: Callable[[float], None]) -> Iterator[None]:
+    """Call a function with the share of each file that was read, each time some of it was."""
+    before = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(before)
+
+
+class _Watched(io.FileIO):
+    """A file that reports how far it was read."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file)
+        self._listener, self._n_bytes = _LISTENER.get(), max(1, file.stat().st_size)
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read some bytes."""
+        n_bytes = super().readinto(buffer)
+        if self._listener is not None:
+            self._listener(self.tell() / self._n_bytes)
+        return n_bytes
 
 
 def check_file(file: Path) -> None:

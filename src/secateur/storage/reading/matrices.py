@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -13,8 +14,16 @@ from typing import Any
 import numpy as np
 
 from secateur.data.checks import made_up_names
+from secateur.data.memory import require_memory
 from secateur.exceptions import InputError, some_of
-from secateur.storage.reading.formats import FileKind, RawTable, open_file, read_bytes, unique_names
+from secateur.storage.reading.formats import (
+    MAX_LINE,
+    FileKind,
+    RawTable,
+    open_file,
+    read_bytes,
+    unique_names,
+)
 from secateur.typing import AnyArray
 
 LABEL = "label"  # the name of the labels of a LIBSVM file
@@ -94,7 +103,7 @@ def _parsed_rows(
     """Sparse matrix, labels and query identifiers of some rows at a time."""
     from sklearn.datasets import load_svmlight_file
 
-    blocks = [read_bytes(file)] if n_rows is None else _line_blocks(file, n_rows)
+    blocks = [read_bytes(file, is_text=True)] if n_rows is None else _line_blocks(file, n_rows)
     for content in blocks:
         if not content.strip():
             continue
@@ -111,7 +120,8 @@ def _parsed_rows(
 
 def _line_blocks(file: Path, n_lines: int) -> Iterator[bytes]:
     with open_file(file) as (lines, _):
-        while content := b"".join(islice(lines, n_lines)):
+        read_line = partial(lines.readline, MAX_LINE)
+        while content := b"".join(islice(iter(read_line, b""), n_lines)):
             yield content
 
 
@@ -169,6 +179,8 @@ def _load_arrays(file: Path) -> dict[str, AnyArray]:
     content = BytesIO(read_bytes(file))
     try:
         with np.load(content, allow_pickle=False) as stored:
+            n_bytes = sum(entry.file_size for entry in stored.zip.infolist())
+            require_memory(n_bytes, f"The arrays of {file.name}", "Use a part of the rows.")
             arrays = {key: stored[key] for key in stored.files}
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(
