@@ -278,7 +278,7 @@ def test_arrays_of_objects_may_mix_text_and_numbers():
         ([3], "indices from 0 to 2. Got 3"),
         ([-1], "indices from 0 to 2. Got -1"),
         ([True], "one value per feature, 3"),
-        ([1.5], "names or indices"),
+        ([1.5], "Got 1.5"),
         ("t", r"Use \['t'\]"),
     ],
 )

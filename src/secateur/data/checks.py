@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -145,11 +146,8 @@ def made_up_names(n_features: int) -> tuple[str, ...]:
     return tuple([f"x{position}" for position in range(n_features)])
 
 
-def names_of(X: Any) -> tuple[tuple[str, ...], bool]:
-    """The names of the columns of a data frame, and whether it has any.
-
-    As in scikit-learn, names that are not text (pandas' 0, 1, 2, ...) count as none.
-    """
+def labels_of(X: Any) -> list[Hashable]:
+    """The column names of a data frame as they are: text, numbers, tuples, dates."""
     found: Any = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
     # polars' and pandas' columns are like lists; those of other objects may be anything
     labels = list(found) if hasattr(found, "__iter__") and hasattr(found, "__len__") else []
@@ -158,15 +156,36 @@ def names_of(X: Any) -> tuple[tuple[str, ...], bool]:
         raise InputError(
             f"The column names of X must differ. Got more than one {some_of(doubled)}. Rename them."
         )
+    return labels
+
+
+def names_of(X: Any) -> tuple[tuple[str, ...], bool]:
+    """The names of the columns of a data frame as text, and whether it has any.
+
+    The numbers 0, 1, 2, ... of a pandas frame without names are none.
+    """
+    labels = labels_of(X)
     n_text = sum(isinstance(label, str) for label in labels)
-    if n_text == 0:
+    if labels == list(range(len(labels))):
         return made_up_names(len(labels)), False
-    if n_text < len(labels):
+    if 0 < n_text < len(labels):
         raise InputTypeError(
-            f"The column names of X must all be text. Got {some_of(labels)}. Convert them with "
-            "X.columns = X.columns.astype(str)."
+            f"The column names of X must all be text, or none of them. Got {some_of(labels)}. "
+            "Convert them with X.columns = X.columns.astype(str)."
         )
-    return tuple(map(str, labels)), True
+    return tuple(map(name_of, labels)), True
+
+
+def name_of(label: Any) -> str:
+    """A column's name as text.
+
+    >>> name_of(7), name_of(("age", 2)), name_of(7.0)
+    ('7', "('age', 2)", '7')
+    """
+    if isinstance(label, tuple):
+        label = tuple([each.item() if isinstance(each, np.generic) else each for each in label])
+    is_whole = isinstance(label, float) and label.is_integer()
+    return str(int(label) if is_whole else label)
 
 
 def check_width(n_features: int, names: Sequence[str]) -> None:
@@ -218,6 +237,9 @@ def choose_categories(wanted: Any, kinds: dict[int, str], names: tuple[str, ...]
 class FeatureIndex:
     """The features of a table, to be found by name, index or mask.
 
+    Names need not be given as text: 7 is the column '7'. If all names are whole numbers, numbers
+    are names; otherwise they are positions, unless only a name fits.
+
     Examples
     --------
     >>> index = FeatureIndex(("age", "height", "mass"))
@@ -225,6 +247,8 @@ class FeatureIndex:
     array([2, 0])
     >>> index.find([False, True, False], parameter="keep")
     array([1])
+    >>> FeatureIndex(("7", "6", "5")).find([5, 7], parameter="keep")
+    array([2, 0])
     """
 
     names: Sequence[str]  # in the order of the columns
@@ -234,9 +258,15 @@ class FeatureIndex:
         """The position of each name; made on first use, for tables may be very wide."""
         return {name: position for position, name in enumerate(self.names)}
 
+    @cached_property
+    def numbers(self) -> frozenset[int]:
+        """The names that are whole numbers."""
+        return frozenset(int(name) for name in self.names if _NUMBER.fullmatch(name))
+
     def find(self, features: Any, *, parameter: str) -> IntArray:
         """Give the indices of features, in the order given."""
-        if isinstance(features, str) or np.isscalar(features):
+        is_tuple = isinstance(features, tuple) and name_of(features) in self.positions
+        if is_tuple or isinstance(features, str) or not np.iterable(features):
             features = [features]  # a name is one item, not letters
         array = _as_array(features)
         if array.dtype.kind == "b" and array.size:
@@ -246,23 +276,32 @@ class FeatureIndex:
                     f"Got shape {array.shape}. Give the names or indices instead if in doubt."
                 )
             return np.flatnonzero(array)
-        if array.dtype.kind in "iu":
+        if array.dtype.kind in "iu" and not self.numbers:
             return self._from_indices(array, parameter)
         return np.fromiter((self._find_one(f, parameter) for f in array.tolist()), np.int64)
 
     def _find_one(self, feature: Any, parameter: str) -> int:
-        if isinstance(feature, str):
-            if feature not in self.positions:
-                hint = similar_to(feature, self.names)
-                hint = hint or f" The features are {some_of(self.names)}."
-                raise InputError(f"{parameter!r} must name features of X. Got {feature!r}.{hint}")
-            return self.positions[feature]
-        if isinstance(feature, int | np.integer) and not isinstance(feature, bool):
+        is_number = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
+        if is_number and len(self.numbers) < len(self.names):
+            return self._from_number(feature, parameter)
+        found = self.positions.get(name_of(feature))
+        if found is None or isinstance(feature, bool):
+            hint = similar_to(feature, self.names) if isinstance(feature, str) else ""
+            hint = hint or f" The features are {some_of(self.names)}."
+            raise InputError(f"{parameter!r} must name features of X. Got {feature!r}.{hint}")
+        return found
+
+    def _from_number(self, feature: int, parameter: str) -> int:
+        """The position, or the only column of that name."""
+        if feature not in self.numbers:
             return int(self._from_indices(np.array([feature]), parameter)[0])
-        raise InputError(
-            f"{parameter!r} must hold names or indices of features. Got {feature!r}. Use the "
-            "column's name as text or its position as a whole number."
-        )
+        found = self.positions[str(feature)]
+        if 0 <= feature < len(self.names) and found != feature:
+            raise InputError(
+                f"{parameter!r} must tell names from positions. Got {feature}, the name of column "
+                f"{found} and the position of {self.names[feature]!r}. Give names as text."
+            )
+        return found
 
     def _from_indices(self, indices: AnyArray, parameter: str) -> IntArray:
         wrong = indices[(indices < 0) | (indices >= len(self.names))]
@@ -272,6 +311,10 @@ class FeatureIndex:
                 f"Got {some_of(wrong.tolist())}. X has {len(self.names)} features."
             )
         return indices.astype(np.int64)
+
+
+# Names as Python writes whole numbers, so that the text of a number finds them.
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 
 
 def _as_array(features: Iterable[Any]) -> AnyArray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.checks import FeatureIndex
+from secateur.data.checks import FeatureIndex, name_of
 from secateur.data.feature_groups import read_feature_groups, read_neighbours
 from secateur.data.frames import as_array
 from secateur.exceptions import InputError, ParameterError, some_of
@@ -159,7 +159,8 @@ class FeatureCosts:
     ----------
     costs : None, number, sequence or dict, default=None
         The cost of each feature alone, >= 0: 1 each, one number for all, one per feature, or a
-        dict by name or index, where features left out cost 1.
+        dict by name or index, where features left out cost 1. Names may be of any type; if all
+        are whole numbers, a number is a name, not an index.
     feature_groups : None, sequence, dict or matrix, default=None
         Features that are acquired together, as results of one blood test: once one feature of a
         group is used, the others are free. One label per feature (None for no group), a dict from
@@ -255,7 +256,7 @@ def _read_costs(costs: Any, index: FeatureIndex) -> FloatArray:
     n_features = len(index.names)
     if costs is None:
         return np.ones(n_features)
-    costs = _by_name(costs)
+    costs = _by_name(costs, index)
     if isinstance(costs, Mapping):
         cost = np.ones(n_features)
         found = index.find(list(costs), parameter="costs")
@@ -278,12 +279,13 @@ def _read_costs(costs: Any, index: FeatureIndex) -> FloatArray:
     return cost
 
 
-def _by_name(costs: Any) -> Any:
+def _by_name(costs: Any, index: FeatureIndex) -> Any:
     # a pandas series that is labelled by feature would be misread by position
     labels = getattr(costs, "index", None)
     if hasattr(costs, "to_dict") and labels is not None and not callable(labels):
         labels = list(labels)
-        if labels and all(isinstance(label, str) for label in labels):
+        is_text = all(isinstance(label, str) for label in labels)
+        if labels and (is_text or all(name_of(label) in index.positions for label in labels)):
             return dict(zip(labels, costs.tolist(), strict=True))
     return costs
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def read_frame(
             name=schema.names[feature],
             order=getattr(series.dtype, "categories", None),
         )
-    return FrameTable(frame, TableSchema(schema.names, schema.has_names, encoders))
+    return FrameTable(frame, replace(schema, encoders=encoders))
 
 
 def _read_again(

@@ -14,6 +14,7 @@ from secateur.data.checks import (
     check_width,
     choose_categories,
     kind_of_objects,
+    labels_of,
     made_up_names,
     names_of,
     refuse_infinite,
@@ -40,7 +41,9 @@ def read_table(
     """
     frame = as_frame(X)
     if frame is not None:
-        schema = TableSchema(*names_of(X))
+        names, has_names = names_of(X)
+        labels = tuple(labels_of(X)) if has_names else names
+        schema = TableSchema(names, has_names, labels=None if labels == names else labels)
         table: Table = read_frame(frame, schema, categorical_features, like, only)
     elif is_sparse(X):
         table = _read_sparse(X, categorical_features, like)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -25,6 +25,7 @@ class TableSchema:
     names: tuple[str, ...]
     has_names: bool = False  # whether X has the names; x0, x1, ... otherwise
     encoders: Mapping[int, Categories] = field(default_factory=dict)  # category columns by index
+    labels: tuple[Hashable, ...] | None = None  # the names as X has them, if they are not text
 
     @property
     def n_features(self) -> int:

@@ -16,7 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
-from secateur.data.checks import check_shape
+from secateur.data.checks import check_shape, labels_of, names_of
 from secateur.data.costs import CostModel
 from secateur.data.frames import as_frame, read_table, select_columns
 from secateur.data.table import Fold, Table, TableSchema
@@ -69,7 +69,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         that never entered.
     n_features_in_ : int
     feature_names_in_ : array of str
-        Only if X has names.
+        Only if X has names that are text.
     classes_ : array
         Only for classification.
     """
@@ -176,7 +176,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
     def _remember_columns(self, schema: TableSchema) -> None:
         self._schema = schema
         self.n_features_in_ = schema.n_features
-        if schema.has_names:
+        if schema.has_names and schema.labels is None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -193,10 +193,16 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         """Refuse other columns or another order, in scikit-learn's words and ours."""
         try:
             validate_data(self, X, reset=False, skip_check_array=True)
+            # scikit-learn looks at text only; numbers may also be in another order
+            found = labels_of(X)
+            known = list(self._schema.labels or range(self.n_features_in_))
+            is_moved = found != known and set(found) == set(known)
+            if is_moved or (self._schema.labels and names_of(X)[1] and found != known):
+                raise InputError("The feature names should match those of the fit.")
         except ValueError as error:
             raise InputError(
-                f"{str(error).strip()}\nGot columns that are not those of fit time, in that order. "
-                "Give X[list(selector.feature_names_in_)] if they have names."
+                f"{str(error).strip()}\nGot columns that are not those of fit time, in that order: "
+                f"{some_of(self._schema.names)}. Give the same columns if they have names."
             ) from error
 
     def _set_path(self, path: SelectionPath) -> None:
@@ -252,6 +258,15 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         return self.support_
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """The names of the selected columns, as X has them; x0, x1, ... where it has none."""
+        check_is_fitted(self)
+        labels = self._schema.labels
+        if labels is None or input_features is not None:
+            return super().get_feature_names_out(input_features)
+        chosen = [labels[feature] for feature in np.flatnonzero(self.support_)]
+        return np.fromiter(chosen, dtype=object, count=len(chosen))
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns, in the kind of container that X is.
