@@ -205,3 +205,9 @@ def test_infinite_objects_are_refused_for_regression():
 def test_lazy_targets_are_refused():
     with pytest.raises(InputTypeError, match="collect"):
         read_target(pl.LazyFrame({"y": [1]}), target_type="regression")
+
+
+def test_infinite_labels_of_mixed_type_are_refused():
+    y = np.array([0, 1, float("inf"), 1], dtype=object)
+    with pytest.raises(InputError, match="1 infinite of 4"):
+        read_target(y, target_type="classification")

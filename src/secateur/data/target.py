@@ -82,11 +82,14 @@ def _check_filled(array: AnyArray) -> None:
         raise InputError(
             f"Input y contains NaN. Got {n_missing} missing of {array.size} values. Drop the rows."
         )
-    if array.dtype.kind == "f" and np.isinf(array).any():
+    n_infinite = int(np.isinf(array).sum()) if array.dtype.kind == "f" else 0
+    if array.dtype.kind == "O":
+        n_infinite = sum(isinstance(value, float) and np.isinf(value) for value in array.ravel())
+    if n_infinite:
         raise InputError(
             "Input y contains infinity or a value too large for dtype('float64'). Got "
-            f"{int(np.isinf(array).sum())} infinite of {array.size} target values. Replace them, "
-            "or drop those rows."
+            f"{n_infinite} infinite of {array.size} target values. Replace them, or drop those "
+            "rows."
         )
 
 
