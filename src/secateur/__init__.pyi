@@ -1,3 +1,4 @@
+from . import report
 from .data.costs import FeatureCosts
 from .execution.dask import DaskExecutor
 from .model_selection.compare import compare
@@ -74,5 +75,6 @@ __all__ = [
     "compare",
     "held_out",
     "open_table",
+    "report",
     "stability",
 ]

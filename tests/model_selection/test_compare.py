@@ -23,6 +23,7 @@ from secateur import (
     compare,
 )
 from secateur.exceptions import ComparisonError, InputError, InterruptedWarning, ParameterError
+from secateur.model_selection.comparison import Subset, Trial
 from secateur.model_selection.methods import known_methods, own_methods
 
 QUICK = {"validators": "logistic", "cv": 3, "sizes": [1, 3], "random_state": 0}
@@ -336,6 +337,37 @@ def test_a_selector_that_is_interrupted_ends_the_comparison():
         found = compare(X, y, Interrupted(l1=[0.1], cv=0), **QUICK)
     assert found.trials == ()
     assert "so far" in str(found)
+
+
+@pytest.mark.parametrize("random_state", [0, 7, None, "RandomState"])
+def test_the_seed_of_a_comparison_gives_it_again(random_state):
+    X, y = problem()
+    given = np.random.RandomState(3) if random_state == "RandomState" else random_state
+    found = compare(X, y, "random", **{**QUICK, "random_state": given})
+    if isinstance(random_state, int):
+        assert found.seed == random_state
+    again = compare(X, y, "random", **{**QUICK, "random_state": found.seed})
+    assert again.to_rows()[0]["features"] == found.to_rows()[0]["features"]
+    assert again.scores("random", "logistic", 3).tolist() == (
+        found.scores("random", "logistic", 3).tolist()
+    )
+
+
+def test_methods_within_one_standard_error_of_the_best_are_level():
+    scores = {"a": (0.80, 0.90), "b": (0.83, 0.85), "c": (0.20, 0.30)}
+    trials = [
+        Trial(name, fold, "done", subsets=[Subset(2, [0, 1], {"knn": score})])
+        for name, of_folds in scores.items()
+        for fold, score in enumerate(of_folds)
+    ]
+    settings = ("classification", "accuracy", True)
+    shape = (["knn"], [2], list("xyz"), [(8, 4), (8, 4)])
+    several = str(Comparison(trials, list(scores), *shape, *settings, seed=0))
+    assert "a and b are level" in several
+    others = [trial for trial in trials if trial.method != "b"]
+    alone = str(Comparison(others, ["a", "c"], *shape, *settings, seed=0))
+    assert "level" not in alone
+    assert "best is a" in alone
 
 
 def test_the_seed_of_a_file_is_taken_up_and_failures_are_tried_again(tmp_path):

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ def compare(
     on_trial : callable, default=None
         Called with (trial, number done, number in all) after each trial.
     random_state : int, RandomState or None, default=None
+        The ``seed`` of the result gives the same comparison again.
     n_jobs : int, default=None
         Threads of methods and validators whose own is None; one by default on a cluster, whose
         workers run as many trials at a time as they have threads.
@@ -125,7 +127,10 @@ def compare(
     ['f_classif', 'random']
     """
     earlier = _load_earlier(resume)
-    seed = read_seed(random_state) if earlier is None or random_state is not None else earlier.seed
+    given = random_state if earlier is None or random_state is not None else earlier.seed
+    # an int that gives this comparison again, whatever the random state was
+    given = int(given) if isinstance(given, Integral) else read_seed(given)
+    seed = read_seed(given)
     limit = time_limit
     if limit is not None:
         limit = real_number("time_limit", limit, advice="Use None for no limit.", above_zero=True)
@@ -151,7 +156,7 @@ def compare(
         seed=seed,
         n_jobs=n_jobs,
     )
-    plan = _plan(context, methods, limit)
+    plan = replace(_plan(context, methods, limit), seed=given)
     if earlier is not None:
         plan = _continued(plan, earlier)
     known = {(trial.method, trial.fold) for trial in plan.trials}

@@ -56,7 +56,7 @@ def sentences(comparison: Comparison) -> str:
 
 
 def _best_by(comparison: Comparison, validator: str) -> str:
-    """The best score at any size, and the fewest features within one standard error of it."""
+    """The best score at any size, and what is within one standard error of it."""
     found = [
         (curve.method, point)
         for curve in comparison.curves(validator)
@@ -69,10 +69,14 @@ def _best_by(comparison: Comparison, validator: str) -> str:
     lowest = best.score.utility - (0.0 if math.isnan(error) else error)
     near = [pair for pair in found if pair[1].score.utility >= lowest]
     other, small = min(near, key=lambda pair: (pair[1].n_features, -pair[1].score.utility))
-    sentence = f"By {validator}: best is {method}, {_score_and_size(best)}"
+    level = [method, *dict.fromkeys(name for name, _ in near if name != method)]
+    first = f"best is {method}, {_score_and_size(best)}"
+    if len(level) > 1:
+        names = f"{', '.join(level[:-1])} and {level[-1]}"
+        first = f"{names} are level, within one standard error of the best; {first}"
     if small.n_features < best.n_features:
-        sentence += f"; within one standard error of it {other}, {_score_and_size(small)}"
-    return sentence + "."
+        first += f"; within one standard error the fewest: {other}, {_score_and_size(small)}"
+    return f"By {validator}: {first}."
 
 
 def _score_and_size(point: Point) -> str:

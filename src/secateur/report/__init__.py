@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import Any
+
 from secateur.report.display import SelectionPathDisplay
 from secateur.report.evidence import Distribution, Evidence, StepEvidence, load_evidence
 from secateur.report.facts import Entry, EntryFacts, entry_facts
 from secateur.report.from_data import gather_evidence
+from secateur.report.from_selector import report
 from secateur.report.html import is_page, page, write_page
 
 __all__ = [
@@ -20,5 +25,16 @@ __all__ = [
     "is_page",
     "load_evidence",
     "page",
+    "report",
     "write_page",
 ]
+
+
+class _Report(ModuleType):
+    """The package, which can be called: ``secateur.report(selector, X, y, file)``."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return report(*args, **options)
+
+
+sys.modules[__name__].__class__ = _Report
