@@ -28,6 +28,12 @@ def test_a_selector_becomes_a_page(tmp_path):
     assert not hasattr(SELECTOR, "path_")
 
 
+def test_the_type_of_target_may_be_found_by_the_fit(tmp_path):
+    selector = secateur.FeatureGradientsSelector(n_features=2, max_epochs=5)
+    text = secateur.report(selector, X, Y > 0, tmp_path / "p.html", cv=2).read_text()
+    assert "(classification)" in text
+
+
 def test_costs_of_the_selector_are_shown(tmp_path):
     selector = secateur.AGBMRegressor(
         penalty=0.1, max_iter=5, costs=[1, 2, 3, 4, 5], feature_groups={"left": [1, 3]}

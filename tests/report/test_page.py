@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,8 +17,9 @@ from report.examples import HOSTILE, make_comparison, make_evidence, make_path
 from secateur.exceptions import MissingDependencyError, ParameterError
 from secateur.path import SelectionPath, Step, StopReason
 from secateur.report import Entry, html, page, write_page
+from secateur.report.association import TargetGroups, distribution
 from secateur.report.facts import entry_facts
-from secateur.report.figures import score_curves
+from secateur.report.figures import all_paths, describe, score_curves, value_range
 
 LIMIT = 2_500_000
 
@@ -87,6 +90,42 @@ def test_characters_that_browsers_obey_are_escaped():
     assert "age\\x1b[2J\\u202eevil\\u2066" in [row[0] for row in facts["entries"][0]["features"]]
 
 
+def test_ranges_are_those_of_the_values():
+    rng = np.random.default_rng(0)
+    values = np.array([*rng.integers(0, 100, 300), 7, 4321.0])
+    drawn = distribution(values, None, TargetGroups(("all",), np.zeros(302, np.int64)))
+    assert value_range(drawn) == "0 … 4320"
+    assert "from 0 to 4321" in describe("x", drawn, ("all",))
+    assert drawn.edges[-1] < 200
+
+
+def test_there_is_no_legend_of_what_is_not_drawn():
+    path = make_path()
+    evidence = make_evidence(path)
+    assert 'class="legend"' in page([Entry("d", path, None, evidence)])
+    without = replace(evidence, distributions=(), features=(), association=(), substitutes=())
+    assert 'class="legend"' not in page([Entry("d", path, None, without)])
+    steps = [replace(s, score=replace(s.score, standard_error=math.nan)) for s in path]
+    text = page([Entry("d", replace(path, steps=steps))])
+    assert "The ring is the cut" in text
+    assert "The band" not in text
+
+
+def test_counts_have_ticks_at_whole_numbers():
+    facts = entry_facts(Entry("d", make_path()))
+    assert score_curves(facts)["size"]["layout"]["xaxis"]["dtick"] == 1
+
+
+def test_paths_of_several_data_sets_are_not_on_one_axis():
+    one, other = make_path(), make_path(names=list("uvwxyz"))
+    same = [entry_facts(Entry(name, one)) for name in "ab"]
+    assert all_paths(same) is not None
+    assert all_paths([same[0], entry_facts(Entry("c", other))]) is None
+    evidence = make_evidence(one)
+    known = [replace(evidence, n_rows=n) for n in (evidence.n_rows, evidence.n_rows + 1)]
+    assert all_paths([entry_facts(Entry("d", one, None, each)) for each in known]) is None
+
+
 def test_the_page_needs_no_network(hostile):
     seen = Reader(hostile)
     wanted = [value for name, value in seen.attributes if name in {"src", "href", "action"}]
@@ -131,14 +170,14 @@ def test_many_very_long_names_stay_under_the_limit():
 
 
 def test_a_page_of_two_paths_has_a_list_of_them():
-    entries = [Entry("first", make_path()), Entry("second", make_path([0.4, 0.3]))]
+    entries = [Entry("first", make_path()), Entry("second", make_path([0.4, 0.3, 0.2, 0.1]))]
     seen = Reader(page(entries))
     assert ("href", "#e1") in seen.attributes
     facts = facts_in(page(entries))
     assert len(facts["entries"]) == 2
     first, second = facts["figures"]["paths"]["data"]
     assert (first["name"], first["y"]) == ("first", [0.5, 0.4, 0.35, 0.345])
-    assert (second["x"], second["y"]) == ([1, 2], [0.4, 0.3])
+    assert (second["x"], second["y"]) == ([1, 2, 3, 4], [0.4, 0.3, 0.2, 0.1])
 
 
 def test_scores_of_another_kind_are_not_drawn_together():

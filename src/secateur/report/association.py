@@ -165,8 +165,10 @@ def distribution(
     table = np.zeros((n_groups, max(len(labels), len(edges) - 1)), dtype=np.int64)
     np.add.at(table, (groups.of_row[is_present], bins.reshape(-1)), 1)
     missing = np.bincount(groups.of_row[~is_present], minlength=n_groups)
-    limits = tuple(float(f"{edge:.6g}") for edge in edges)
-    return Distribution(labels, limits, tuple(map(tuple, table.tolist())), tuple(missing.tolist()))
+    ends = (present.min(), present.max()) if len(edges) else ()
+    edges_, limits = (tuple(float(f"{each:.6g}") for each in some) for some in (edges, ends))
+    counted = tuple(map(tuple, table.tolist()))
+    return Distribution(labels, edges_, counted, tuple(missing.tolist()), limits)
 
 
 def _merged(names: Sequence[Any], counts: IntArray, limit: int) -> tuple[tuple[str, ...], IntArray]:

@@ -52,6 +52,11 @@ class ComparisonFacts:
         return f"held-out {self.comparison.metric}".replace("_", " ")
 
     @property
+    def has_own_sizes(self) -> bool:
+        """Whether any method chooses a number of features itself."""
+        return any(method.scores for method in self.methods)
+
+    @property
     def method_rows(self) -> list[list[Cell]]:
         """The rows of the table of methods."""
         validators, n_folds = self.comparison.validators, self.comparison.n_folds
@@ -153,7 +158,7 @@ def curves_figure(facts: ComparisonFacts, validator: str) -> Figure:
             traces[-1]["showlegend"] = not curve.points
         data += [trace | {"legendgroup": str(at)} for trace in traces]
         sizes += [point.n_features for point in (*curve.points, *own)]
-    return figures.with_legend(data, figures.layout("number of features", facts.score_kind, sizes))
+    return figures.with_legend(data, figures.layout(figures.N_FEATURES, facts.score_kind, sizes))
 
 
 def _trace(facts: ComparisonFacts, method: str, points: tuple[Point, ...]) -> dict[str, Any]:

@@ -21,13 +21,21 @@ class Distribution:
     """A histogram of one feature; `counts` and `missing` count rows for each group of the target.
 
     `labels` are the values where there are few of them or they are categories, else the bins have
-    `edges`; values beyond the ends are counted in the outer bins.
+    `edges`; values beyond the ends are counted in the outer bins. `limits` are then the smallest
+    and the largest value.
     """
 
     labels: tuple[str, ...]
     edges: tuple[float, ...]
     counts: tuple[tuple[int, ...], ...]
     missing: tuple[int, ...]
+    limits: tuple[float, ...] = field(default=(), metadata=codec.saved(optional=True))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest and largest value of a histogram with edges; these where it is not known."""
+        low, *_, high = self.limits or self.edges
+        return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +146,7 @@ class Evidence(codec.Saved):
 
 
 def _record(kind: Any, values: Any) -> dict[str, Any]:
-    return dict(zip((each.name for each in fields(kind)), values, strict=True))
+    return dict(zip((each.name for each in fields(kind)), values, strict=False))
 
 
 def step_evidence(evidence: Evidence | None, index: int) -> StepEvidence:

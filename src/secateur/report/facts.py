@@ -112,6 +112,11 @@ class EntryFacts:
         return self.steps[self.cut]
 
     @property
+    def has_errors(self) -> bool:
+        """Whether any step has a standard error of its score."""
+        return any(math.isfinite(step.standard_error) for step in self.steps)
+
+    @property
     def has_marginal_costs(self) -> bool:
         """Whether a feature group, a neighbour or a rule changed the cost of any feature."""
         return any(

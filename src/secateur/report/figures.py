@@ -24,6 +24,8 @@ HEIGHT = 340
 # Where sizes span more than this factor, the axis is logarithmic.
 LOG_FROM = 40
 N_COLOURS = 8
+N_FEATURES = "number of features"
+MAX_TICKS = 12  # with a tick at every whole number
 SVG_WIDTH, SVG_HEIGHT = 132, 34
 
 
@@ -32,7 +34,7 @@ def score_curves(facts: EntryFacts) -> dict[str, Figure]:
     if not facts.score_kind:
         return {}
     sizes = [float(step.n_features) for step in facts.steps]
-    drawn = {"size": _curve(facts, sizes, "number of features")}
+    drawn = {"size": _curve(facts, sizes, N_FEATURES)}
     score = None if facts.evidence is None else facts.evidence.all_features
     if score is not None and score.is_usable:
         count = format_features(facts.path.n_features_in)
@@ -45,8 +47,11 @@ def score_curves(facts: EntryFacts) -> dict[str, Figure]:
 
 
 def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
-    """Score against number of features of several paths; None if they cannot be compared."""
-    kinds = {(each.score_kind, each.greater_is_better) for each in entries}
+    """Score against number of features of several paths; None if they cannot be compared.
+
+    They must have scores of one kind, from the same data.
+    """
+    kinds = {(each.score_kind, each.greater_is_better, _data(each)) for each in entries}
     if len(entries) < 2 or len(kinds) > 1 or not entries[0].score_kind:
         return None
     data = []
@@ -64,7 +69,15 @@ def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
         )
         data.append(line | {"name": name})
     x = [step.n_features for facts in entries for step in facts.steps]
-    return with_legend(data, layout("number of features", entries[0].score_kind, x))
+    return with_legend(data, layout(N_FEATURES, entries[0].score_kind, x))
+
+
+def _data(facts: EntryFacts) -> tuple[Any, ...]:
+    """What tells data sets apart: rows and target, or the names of features."""
+    known = facts.evidence
+    if known is None:
+        return facts.path.feature_names
+    return known.n_rows, known.target_groups, known.target_counts
 
 
 def with_legend(data: list[dict[str, Any]], drawn: dict[str, Any]) -> Figure:
@@ -101,7 +114,12 @@ def layout(x_title: str, y_title: str, x: Sequence[float]) -> dict[str, Any]:
     known = [value for value in x if math.isfinite(value)]
     is_log = bool(known) and min(known) > 0 and max(known) >= LOG_FROM * min(known)
     label = {"bgcolor": "var(--card)", "bordercolor": "var(--rule)", "align": "left"}
-    x_axis = {"title": {"text": as_text(x_title)}, "type": "log" if is_log else "linear"}
+    x_axis: dict[str, Any] = {
+        "title": {"text": as_text(x_title)},
+        "type": "log" if is_log else "linear",
+    }
+    if x_title == N_FEATURES and known and not is_log and max(known) - min(known) <= MAX_TICKS:
+        x_axis["dtick"] = 1  # whole numbers
     return {
         "height": HEIGHT,
         "margin": {"l": 60, "r": 16, "t": 12, "b": 46},
@@ -200,7 +218,7 @@ def describe(name: str, values: Distribution, groups: Sequence[str]) -> str:
     >>> describe("smoker", values, ("healthy", "ill"))
     'smoker: healthy: no 75%, yes 25%; ill: no 0%, yes 100%; 20% missing'
     """
-    words = [f"from {values.edges[0]:g} to {values.edges[-1]:g}"] if values.edges else []
+    words = ["from {:g} to {:g}".format(*values.span)] if values.edges else []
     for group, counts in zip(groups, values.counts, strict=True):
         if values.labels:
             pairs = zip(values.labels, _shares(counts), strict=True)
@@ -218,7 +236,7 @@ def describe(name: str, values: Distribution, groups: Sequence[str]) -> str:
 def value_range(values: Distribution) -> str:
     """The range of a histogram in a few characters."""
     if values.edges:
-        return f"{brief(values.edges[0])} … {brief(values.edges[-1])}"
+        return " … ".join(map(brief, values.span))
     if len(values.labels) <= 2:
         return ", ".join(short(label, 12) for label in values.labels)
     return f"{len(values.labels)} values"

@@ -55,7 +55,6 @@ def report(
     >>> secateur.report(selector, X, y, "tumours.html", cv=3).name  # doctest: +SKIP
     'tumours.html'
     """
-    from secateur.data.target import guess_target_type
     from secateur.model_selection.held_out import HeldOut, held_out  # loads scikit-learn
     from secateur.model_selection.rows import target_type_of
 
@@ -71,12 +70,13 @@ def report(
         held = held_out(selector, X, y, random_state=random_state, **options)
     fitted = held.selector
     known = fitted.get_params(deep=False)
+    is_class = getattr(fitted, "target_type_", "regression") != "regression"  # found by the fit
     given = ("costs", "feature_groups", "keep", "categorical_features")
     evidence = gather_evidence(
         X,
         y,
         held.path,
-        target_type=target_type_of(fitted) or guess_target_type(y),
+        target_type=target_type_of(fitted) or ("classification" if is_class else "regression"),
         selection=fitted.selection_,
         fold_paths=held.fold_paths,
         all_features=held.all_features,
