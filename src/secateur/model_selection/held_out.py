@@ -21,6 +21,7 @@ from secateur.model_selection.folds import outer_folds, read_seed
 from secateur.model_selection.processes import n_processes, results_of
 from secateur.model_selection.rows import (
     Rows,
+    check_target_type,
     fit_clone,
     is_interrupted,
     knows_tasks,
@@ -173,6 +174,7 @@ def held_out(
         rows = replace(rows, tasks=None)
     folds = outer_folds(rows, cv, seed)
     read_metric(scoring, rows.target_type)  # raises before any work
+    check_target_type("validator", validator, rows.target_type)
     started = perf_counter()
     whole = fit_clone(selector, rows, seed, n_jobs)
     report = on_fit or (lambda _done, _total: None)

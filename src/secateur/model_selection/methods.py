@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError, similar_to
 from secateur.model_selection.baselines import RANKERS, Baseline
-from secateur.model_selection.rows import knows_tasks
+from secateur.model_selection.rows import check_target_type, knows_tasks
 from secateur.model_selection.validators import labelled
 
 
@@ -95,7 +95,9 @@ def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
         else:
             name = label or _label(value)
             numbered = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
-            methods[next(name for name in numbered if name not in methods)] = _checked(value)
+            methods[next(name for name in numbered if name not in methods)] = _checked(
+                value, target_type
+            )
     if not methods:
         raise ParameterError(
             f"'selectors' must name at least one method. Got none. Use some of {_list(known)}."
@@ -136,13 +138,15 @@ def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
     return Unsuited(f"'selectors' must be {what} Use some of {_list(known)}.")
 
 
-def _checked(value: Any) -> Any:
+def _checked(value: Any, target_type: TargetType) -> Any:
     chooses = any(hasattr(value, name) for name in ("with_cut", "get_support", "transform"))
     if isinstance(value, type) or not hasattr(value, "fit") or not chooses:
         raise ParameterError(
             "'selectors' must be names of methods, or estimators with fit and get_support. Got "
             f"{value!r}. Use for instance 'agbm', or AGBMClassifier()."
         )
+    if hasattr(value, "with_cut"):  # others may rank by any model
+        check_target_type("selectors", value, target_type)
     return value
 
 

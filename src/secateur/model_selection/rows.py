@@ -27,7 +27,7 @@ from secateur.data.target import (
 )
 from secateur.data.tasks import read_keys
 from secateur.engines.path_search import FoldLosses
-from secateur.exceptions import InputError, some_of
+from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.model_selection.folds import group_folds, is_drawn, read_groups
 from secateur.model_selection.scorers import Metric, prepared, with_threads
 from secateur.path import StopReason
@@ -221,3 +221,14 @@ def target_type_of(estimator: Any) -> TargetType | None:
     if is_classifier(estimator) or own in {"classification", "ordinal"}:
         return "classification"
     return "regression" if is_regressor(estimator) or own == "regression" else None
+
+
+def check_target_type(name: str, estimator: Any, target_type: TargetType) -> None:
+    """Refuse a regressor for classes, and a classifier for numbers."""
+    own = target_type_of(estimator) if hasattr(estimator, "fit") else None
+    if own is not None and own != target_type:
+        kinds = {"classification": "classifier", "regression": "regressor"}
+        raise ParameterError(
+            f"{name!r} must be a {kinds[target_type]}, as the target asks for {target_type}. Got "
+            f"the {kinds[own]} {estimator!r}. Use its counterpart for {target_type}."
+        )

@@ -20,7 +20,7 @@ from secateur.data.target import TargetType
 from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import ParameterError
 from secateur.model_selection.encoding import AsNumbers, on_numbers
-from secateur.model_selection.rows import Rows
+from secateur.model_selection.rows import Rows, check_target_type
 from secateur.model_selection.scorers import Metric, prepared
 from secateur.path import SelectionPath
 from secateur.typing import IntArray
@@ -72,6 +72,7 @@ def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool
             )
         found[name] = by_name[value] if isinstance(value, str) else value
         check_estimator("validator", found[name], "fit", "predict", advice=VALIDATOR)
+        check_target_type("validator", found[name], target_type)
     if not found:
         raise ParameterError(
             f"'validators' must name at least one. Got none. Use some of {', '.join(known)}."

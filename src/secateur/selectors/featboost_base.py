@@ -18,6 +18,7 @@ from secateur.engines.featboost.forward import ForwardParams, ForwardSelection
 from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourTargets, ScaledTable
 from secateur.engines.path_search import PathSearch
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
+from secateur.model_selection.rows import check_target_type
 from secateur.model_selection.scorers import Scorer, read_scoring
 from secateur.path import Best, StopReason
 from secateur.path.cutting import CuttingRule
@@ -128,6 +129,8 @@ class ForwardSelector(StepPredictor):
         return super().fit(X, y, sample_weight, groups=groups)
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> ForwardInput:
+        for name in ("ranker", "evaluator"):
+            check_target_type(name, getattr(self, name), self._target_type)
         check_ranker(self.ranker, self.weighting)
         scorer, metric = read_scoring(self.scoring, self._target_type)
         given = read_input(self, self._target_type, X, y, sample_weight)

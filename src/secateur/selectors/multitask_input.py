@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from secateur.data.table import Fold
-from secateur.data.target import Target, TargetType, combine_weights, read_target
+from secateur.data.target import Target, TargetType, combine_weights
 from secateur.data.tasks import TaskRows, check_tasks, is_wide, read_stacked, read_wide
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.selectors.boosted_base import BoostedInput
@@ -86,17 +86,35 @@ def read_multitask(
             "'task' must be None where y has a column for each task. Got both. Give one of them."
         )
     parameters = estimator.get_params(deep=False)
-    read_y = _no_target if wide else read_target
-    given = read_problem(parameters, target_type, X, y, sample_weight, read_y=read_y)
+    left_out = _left_out(parameters.get("class_weight"))
+    if wide:
+        given = read_problem(parameters, target_type, X, y, sample_weight, read_y=_no_target)
+    else:
+        given = read_problem(parameters, target_type, X, y, sample_weight, class_weight=left_out)
     n_rows = len(given.target.values)
     if wide:
         tasks = read_wide(y, target_type=target_type, n_rows=n_rows)
+        tasks = [_without(each, left_out) if left_out else each for each in tasks]
     else:
         tasks = read_stacked(given.target, task, n_rows)
     if len(given.kept) < n_rows:
         tasks = [each.take(given.kept, n_rows) for each in tasks]
     check_tasks(tasks, given.problem.weight)
     return given, tasks, wide, task is not None
+
+
+def _left_out(class_weight: Any) -> dict[Any, float] | None:
+    """The classes of weight zero, whose rows are no rows; None without any."""
+    known = class_weight.items() if isinstance(class_weight, Mapping) else ()
+    return {label: 0.0 for label, weight in known if np.isscalar(weight) and weight == 0} or None
+
+
+def _without(task: TaskRows, left_out: Mapping[Any, float]) -> TaskRows:
+    """A task without the rows of some classes."""
+    labels = [] if task.target.classes is None else task.target.classes.tolist()
+    codes = [code for code, label in enumerate(labels) if label in left_out]
+    kept = np.flatnonzero(~np.isin(task.target.values, codes))
+    return TaskRows(task.key, task.rows[kept], task.target.take(kept))
 
 
 def _no_target(y: Any, *, target_type: TargetType, n_rows: int) -> Target:
