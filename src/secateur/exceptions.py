@@ -59,6 +59,10 @@ class UnknownCategoryWarning(SecateurWarning):
     """A category at predict time was not there at fit time and counts as missing."""
 
 
+class ManyClassesWarning(SecateurWarning):
+    """A classifier was given so many classes that y may hold numbers, or that a fit takes long."""
+
+
 class GroupTestingWarning(SecateurWarning):
     """Group testing was asked for where an exact search is as quick."""
 

@@ -13,7 +13,7 @@ from contract.registry import estimator_classes, predictions, quick, small_probl
 from sklearn.base import is_classifier, is_regressor
 
 from secateur import FeatureGradientsSelector, MultitaskAGBMClassifier
-from secateur.exceptions import SecateurWarning
+from secateur.exceptions import ManyClassesWarning, SecateurError, SecateurWarning
 
 CLASSIFIERS = [cls for cls in estimator_classes() if is_classifier(cls())]
 REGRESSORS = [cls for cls in estimator_classes() if is_regressor(cls())]
@@ -127,3 +127,14 @@ def test_a_class_of_few_rows_in_one_of_several_columns(few):
     selector = MultitaskAGBMClassifier(max_iter=5, random_state=0).fit(X, y)
     assert selector.support_[1]
     assert (selector.path_.scores < 1.0).all()
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_more_than_fifty_classes_are_warned_of_before_the_fit(cls):
+    X, y = np.ones((306, 2)), np.arange(306) % 51
+    selector = quick(cls)
+    with (
+        pytest.warns(ManyClassesWarning, match=r"51 classes in 306 rows.*regressor"),
+        pytest.raises(SecateurError),
+    ):
+        selector.fit(X, y, sample_weight=np.where(np.arange(306) == 5, -1.0, 1.0))

@@ -341,3 +341,26 @@ def test_rounds_that_end_before_the_optimum_draw_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GraftingClassifier(l1=1e-4).fit(X, y)
+
+
+def test_many_classes_reach_the_optimum_of_few(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 4))
+    y = (X @ rng.normal(size=(4, 8)) + rng.gumbel(size=(160, 8))).argmax(axis=1)
+    settings = {"l1": [0.05, 0.01], "cv": 2, "random_state": 0}
+    coupled = GraftingClassifier(**settings).fit(X, y)
+    monkeypatch.setattr("secateur.engines.grafting.solver.MAX_COUPLED", 3)
+    each = GraftingClassifier(**settings).fit(X, y)
+    assert each.path_.n_features.tolist() == coupled.path_.n_features.tolist()
+    one, other = ([step.objective for step in fit.path_] for fit in (each, coupled))
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+    np.testing.assert_allclose(each.coef_, coupled.coef_, atol=0.01)
+
+
+def test_products_of_outputs_are_not_made_for_many_classes(monkeypatch):
+    def refuse(*_):
+        raise AssertionError
+
+    monkeypatch.setattr("secateur.engines.grafting.gram.FreeColumns.products", refuse)
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    GraftingClassifier(l1=0.01).fit(X, np.arange(60) % 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,11 +13,18 @@ import numpy as np
 from secateur.data.categories import Categories, count_values, missing_in, sort_values
 from secateur.data.checks import check_real
 from secateur.data.frames import as_array, as_column, check_length
-from secateur.exceptions import InputError, InputTypeError, ParameterError, some_of
+from secateur.exceptions import (
+    InputError,
+    InputTypeError,
+    ManyClassesWarning,
+    ParameterError,
+    some_of,
+)
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 TargetType = Literal["classification", "regression"]
 MAX_EXPONENT = 50  # of two: whole weights up to 2^50 count rows, larger ones are relative
+MANY_CLASSES = 50  # a classifier warns of more
 MOST_CLASSES = 20  # whole numbers with at most so many different values are taken for classes
 
 
@@ -125,6 +133,13 @@ def _read_classes(array: AnyArray) -> Target:
     if len(classes) < 2:
         raise InputError(
             f"Classification needs at least two classes. Got 1 class: {some_of(classes)}. Check y."
+        )
+    if len(classes) > MANY_CLASSES:
+        warnings.warn(
+            f"y has {len(classes)} classes in {len(array)} rows; a fit takes time in proportion. "
+            "Use the regressor if y holds numbers, or join rare classes.",
+            ManyClassesWarning,
+            stacklevel=2,
         )
     return Target(codes.astype(np.float64), classes)
 

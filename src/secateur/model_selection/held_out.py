@@ -166,10 +166,8 @@ def held_out(
     """
     seed = read_seed(random_state)
     _check(selector, task, validator)
-    target_type = target_type_of(selector)
-    rows = read_rows(
-        X, y, target_type=target_type, sample_weight=sample_weight, groups=groups, tasks=task
-    )
+    facts = {"target_type": target_type_of(selector), "groups": groups, "tasks": task}
+    rows = read_rows(X, y, sample_weight=sample_weight, **facts)
     if not knows_tasks(selector):  # a stored table may have some all the same
         rows = replace(rows, tasks=None)
     folds = outer_folds(rows, cv, seed)

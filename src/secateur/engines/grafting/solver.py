@@ -1,7 +1,8 @@
 """The criterion of Eq. 7, its optimality conditions, and Newton steps on the free weights.
 
 Weights of several outputs are fitted together, with the full matrix of second derivatives: the
-outputs of a softmax depend on each other, and one after the other would take hundreds of rounds.
+outputs of a softmax depend on each other, and one after the other would take hundreds of rounds. Of
+many outputs each takes a step of its own, and all are made at once.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from secateur._kernels.columns import SparseColumns
 from secateur._kernels.coordinate_descent import descend_dense, descend_gram, descend_sparse
 from secateur.engines.grafting.columns import View
 from secateur.engines.grafting.gram import ChunkedColumns, Free, FreeColumns
-from secateur.typing import BoolArray, FloatArray
+from secateur.typing import BoolArray, FloatArray, IntArray
 
+MAX_COUPLED = 20  # with more outputs their second derivatives are too many
 MAX_SWEEPS = 10_000  # sweeps over the free weights for one quadratic
 MAX_COLUMN_SWEEPS = 200  # the same if every sweep reads the columns
 ARMIJO = 1e-4  # share of the predicted decrease that a step must reach
@@ -132,11 +134,13 @@ class Refit:
         self, state: LinearState, free: Free, penalty: Penalty, goal: float, max_steps: int = 30
     ) -> None:
         """Fit until no violation among the free weights is above the goal."""
-        fits = self.columns.fits(free)
+        has_many = len(state.raw) > MAX_COUPLED
+        fits = not has_many and self.columns.fits(free)
         if fits:
             self.columns.hold(free)
+        step = self._step_on_gram if fits else self._step_on_columns
+        step = self._step_on_outputs if has_many else step
         for _ in range(max_steps):
-            step = self._step_on_gram if fits else self._step_on_columns
             is_moved = step(state, free, penalty, goal)
             if not is_moved or (fits and self._view.loss.constant_hessian):
                 return
@@ -179,13 +183,11 @@ class Refit:
             by_row, curvature = view.row_gradients(state.raw)
             part = free.only(k)
             features = part.feature
-            weight, r = state.weight[k, features], by_row[k].copy()
+            weight = state.weight[k, features]
             moved = weight.copy()
-            columns, *places = view.columns.at_hand(features, view.mean, view.inverse)
-            descend = descend_sparse if isinstance(columns, SparseColumns) else descend_dense
-            fixed = (curvature[k], penalty.ridge[features], penalty.threshold[features])
-            rest = (self._fit_intercept, 0.5 * goal, MAX_COLUMN_SWEEPS, r, moved)
-            shift, worst = descend(*columns, *places, *fixed, *rest)
+            shift, worst = self._descend(
+                features, curvature[k], penalty, goal, by_row[k].copy(), moved
+            )
             if worst <= goal:
                 continue
             intercept, raw = np.zeros(len(state.raw)), np.zeros_like(state.raw)
@@ -194,6 +196,50 @@ class Refit:
             move = _Move(moved - weight, intercept, raw)
             is_moved |= self._search(state, part, penalty, move, by_row)
         return is_moved
+
+    def _step_on_outputs(
+        self, state: LinearState, free: Free, penalty: Penalty, goal: float
+    ) -> bool:
+        """One step of all outputs at once, in time linear in their number.
+
+        The curvature of a softmax, diag(p) - p p', is bounded by diag(p), and nearly equal to it
+        except where all outputs move alike, which changes no probability.
+        """
+        view = self._view
+        by_row, _ = view.row_gradients(state.raw)
+        bound = np.ascontiguousarray(view.loss.response(state.raw).T) * view.shares
+        before = state.weight[free.output, free.feature]
+        moved, raw = before.copy(), np.empty_like(state.raw)
+        shift, ends = np.zeros(len(raw)), np.searchsorted(free.output, np.arange(len(raw) + 1))
+        worst = 0.0
+        for k in range(len(raw)):
+            here = slice(ends[k], ends[k + 1])
+            shift[k], its_worst = self._descend(
+                free.feature[here], bound[k], penalty, goal, by_row[k].copy(), moved[here]
+            )
+            raw[k] = view.combine(free.feature[here], moved[here] - before[here]) + shift[k]
+            worst = max(worst, its_worst)
+        if worst <= goal:
+            return False
+        return self._search(state, free, penalty, _Move(moved - before, shift, raw), by_row)
+
+    def _descend(
+        self,
+        features: IntArray,
+        curvature: FloatArray,
+        penalty: Penalty,
+        goal: float,
+        r: FloatArray,
+        moved: FloatArray,
+    ) -> tuple[float, float]:
+        """Coordinate descent for one output, in place; shift of its intercept, worst violation."""
+        view = self._view
+        columns, *places = view.columns.at_hand(features, view.mean, view.inverse)
+        descend = descend_sparse if isinstance(columns, SparseColumns) else descend_dense
+        fixed = (curvature, penalty.ridge[features], penalty.threshold[features])
+        rest = (self._fit_intercept, 0.5 * goal, MAX_COLUMN_SWEEPS, r, moved)
+        shift, worst = descend(*columns, *places, *fixed, *rest)
+        return shift, worst
 
     def _search(
         self, state: LinearState, free: Free, penalty: Penalty, move: _Move, by_row: FloatArray
