@@ -33,6 +33,7 @@ from .selectors.feature_gradients import FeatureGradientsSelector
 from .selectors.grafting import GraftingClassifier, GraftingRegressor
 from .selectors.group_testing import GTGBMClassifier, GTGBMRegressor
 from .selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
+from .selectors.warm_up import warm_up
 from .storage.open_table import open_table
 
 __version__: str
@@ -77,4 +78,5 @@ __all__ = [
     "open_table",
     "report",
     "stability",
+    "warm_up",
 ]

@@ -31,7 +31,7 @@ def test_help_loads_nothing_heavy(arguments):
     assert HEAVY.isdisjoint(done.stderr.split())
 
 
-@pytest.mark.parametrize("command", ["demo", "select", "cut", "compare", "report"])
+@pytest.mark.parametrize("command", ["demo", "select", "cut", "compare", "report", "warm-up"])
 def test_every_command_has_help(run, command):
     done = run(command, "--help")
     assert done.code == 0

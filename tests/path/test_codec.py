@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -285,3 +286,51 @@ def test_scores_of_version_1_are_not_misread(metric, origin, more, now, factor):
     assert score.metric == now
     assert (score.mean, score.standard_error) == (1.5 * factor, 0.5 * factor)
     assert score.folds == (1.0 * factor, 2.0 * factor)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("steps[1].order[1]", 0.5),
+        ("steps[1].order[0]", True),
+        ("steps[1].weight[1]", "x"),
+        ("steps[1].score.spread", None),
+        ("steps[1].score.folds[2]", "high"),
+        ("steps[1].score.origin", "inside"),
+        ("steps[2].details", [1]),
+        ("steps[0].control", 10**400),
+        ("feature_names[2]", 3),
+        ("feature_names[1]", "\ud800"),
+        ("stop_reason", []),
+        ("parameters.limit", {"$float": "x"}),
+        ("versions.numpy", 2),
+    ],
+)
+def test_the_error_names_the_place_in_the_file(place, value):
+    facts = document()
+    *outer, last = re.findall(r"\w+", place)
+    held = facts
+    for key in outer:
+        held = held[int(key) if isinstance(held, list) else key]
+    held[int(last) if isinstance(held, list) else last] = value
+    with pytest.raises(StorageError, match=re.escape(f"Got {place}")):
+        SelectionPath.from_json(json.dumps(facts))
+
+
+def test_the_error_names_the_step_whose_values_do_not_fit():
+    facts = document()
+    facts["steps"][1]["weight"].append(1.0)
+    with pytest.raises(StorageError, match=r"Got steps\[1\]: 'weight'.*3 weights for 2 features"):
+        SelectionPath.from_json(json.dumps(facts))
+    del facts["steps"][0]["score"]
+    with pytest.raises(StorageError, match=r"Got no steps\[0\]\.score"):
+        SelectionPath.from_json(json.dumps(facts))
+
+
+@pytest.mark.parametrize("n_levels", [61, 200, 900, 100_000])
+def test_deep_nesting_is_refused_wherever_it_is(n_levels):
+    for key in ("parameters", "steps", "evidence", "mood"):
+        text = json.dumps(document() | {key: "HERE"})
+        text = text.replace('"HERE"', "[" * n_levels + "]" * n_levels)
+        with pytest.raises(StorageError, match=r"deep|JSON"):
+            SelectionPath.from_json(text)

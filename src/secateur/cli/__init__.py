@@ -41,6 +41,7 @@ def _app() -> Any:
     from secateur.cli.options import show_version, with_option_classes
     from secateur.cli.saved import cut, report
     from secateur.cli.select import select
+    from secateur.cli.warm_up import warm_up
 
     app = typer.Typer(
         name="secateur",
@@ -51,6 +52,6 @@ def _app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(show_version)
-    for command in (demo, select, cut, compare, report):
+    for command in (demo, select, cut, compare, report, warm_up):
         app.command()(with_exit_codes(with_option_classes(command)))
     return app

@@ -122,7 +122,7 @@ def _selection(file: Path, loaded: Any) -> Any:
         saved = json.loads(file.with_name("selection.json").read_bytes())
         names = {row["name"] for row in saved["features"]}
         sentence, rule = str(saved["sentence"]), str(saved["rule"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     from secateur.model_selection.validators import AtIndex  # loads scikit-learn
 

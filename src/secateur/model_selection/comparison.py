@@ -358,6 +358,12 @@ def _known(what: str, value: Any, known: Sequence[Any]) -> Any:
 
 def _check_trials(comparison: Comparison) -> None:
     """Raise if trials do not belong to the methods, folds and features of a comparison."""
+    for name in ("methods", "validators"):
+        names = getattr(comparison, name)
+        if not names or len(set(names)) < len(names):
+            raise ParameterError(
+                f"{name!r} must hold names, each of them once. Got {names}. Name one at least."
+            )
     seen, n_features = set(), comparison.n_features_in
     for trial in comparison.trials:
         if trial.method not in comparison.methods or not 0 <= trial.fold < comparison.n_folds:
@@ -371,7 +377,12 @@ def _check_trials(comparison: Comparison) -> None:
                 f"{trial.method!r} on fold {trial.fold}. Leave one out."
             )
         seen.add((trial.method, trial.fold))
-        largest = max((int(s.order.max()) for s in trial.subsets if s.n_features), default=-1)
+        used = [feature for subset in trial.subsets for feature in subset.order.tolist()]
+        largest = max(used, default=-1)
+        if min(used, default=0) < 0:
+            raise ParameterError(
+                f"Features must be numbered from 0. Got {min(used)}. Give their positions."
+            )
         if largest >= n_features:
             raise ParameterError(
                 f"Every feature must have a name. Got {n_features} names and feature {largest}. "

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from secateur.exceptions import ParameterError
 from secateur.path import codec
 from secateur.path.path import load_evidence_json
 from secateur.path.step import Score
@@ -37,6 +38,17 @@ class Distribution:
         low, *_, high = self.limits or self.edges
         return low, high
 
+    def __post_init__(self) -> None:
+        n_bins = len(self.labels) or max(0, len(self.edges) - 1)
+        numbers = [*self.missing, *(count for group in self.counts for count in group)]
+        _check(
+            ("'counts' must have a number for each bin", {*map(len, self.counts)} <= {n_bins}),
+            ("'missing' must have a number for each group", len(self.missing) == len(self.counts)),
+            ("'counts' and 'missing' must be numbers of rows", min(numbers, default=0) >= 0),
+            ("'edges' must be sorted", not self.edges or list(self.edges) == sorted(self.edges)),
+            ("'edges' must be finite", all(map(math.isfinite, self.edges))),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Substitute:
@@ -46,6 +58,9 @@ class Substitute:
     other: int
     correlation: float
     n_folds: int
+
+    def __post_init__(self) -> None:
+        _check(("'feature' and 'other' must not be negative", min(self.feature, self.other) >= 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +140,43 @@ class Evidence(codec.Saved):
     def __post_init__(self) -> None:
         for name in ("costs", "groups"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        n_features, n_groups = len(self.features), len(self.target_groups)
+        lists = {name: getattr(self, name) for name in ("distributions", "association")}
+        lists["substitutes"] = self.substitutes
+        correlations = [r for row in self.association for r in row]
+        correlations += [r for each in self.substitutes for _, r in each]
+        counted = (self.n_rows, self.n_sampled, self.n_folds, *self.target_counts)
+        _check(
+            ("'target_counts' must be those of the groups", len(self.target_counts) == n_groups),
+            *(
+                (f"{name!r} must be of all features", len(held) in {0, n_features})
+                for name, held in lists.items()
+            ),
+            (
+                "'distributions' must have all groups of the target",
+                all(len(each.counts) == n_groups for each in self.distributions),
+            ),
+            (
+                "'association' must be a square",
+                {*map(len, self.association)} <= {len(self.association)},
+            ),
+            ("correlations must be from -1 to 1", not any(abs(r) > 1.01 for r in correlations)),
+            ("numbers of rows and folds must not be negative", min(counted) >= 0),
+            ("'backdrop' must be from 0 to 1", all(0.0 <= each <= 1.0 for each in self.backdrop)),
+            (
+                "'grid_shape' must be that of 'backdrop'",
+                not self.grid_shape or math.prod(self.grid_shape) == len(self.backdrop),
+            ),
+            ("'features' must not be negative", min(self.mentioned, default=0) >= 0),
+        )
+
+    @property
+    def mentioned(self) -> set[int]:
+        """All features that anything is said of."""
+        others = {feature for each in self.substitutes for feature, _ in each}
+        instead = {each.other for step in self.steps for each in step.substitutes}
+        of = {each.feature for step in self.steps for each in step.substitutes}
+        return {*self.features, *self.costs, *self.groups} | others | instead | of
 
     @classmethod
     def _upgraded(cls, document: dict[str, Any]) -> dict[str, Any]:
@@ -145,6 +197,12 @@ class Evidence(codec.Saved):
         }
 
 
+def _check(*facts: tuple[str, bool]) -> None:
+    for fact, is_true in facts:
+        if not is_true:
+            raise ParameterError(f"{fact}. Got others. Gather the evidence again.")
+
+
 def _record(kind: Any, values: Any) -> dict[str, Any]:
     return dict(zip((each.name for each in fields(kind)), values, strict=False))
 
@@ -158,4 +216,5 @@ def step_evidence(evidence: Evidence | None, index: int) -> StepEvidence:
 def load_evidence(file: str | os.PathLike[str]) -> Evidence | None:
     """Read the evidence saved in the file of a path; None if it has none."""
     text = load_evidence_json(file)
-    return None if text is None else Evidence.from_json(text)
+    with codec.naming(file):
+        return None if text is None else Evidence.from_json(text)

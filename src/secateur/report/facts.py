@@ -43,6 +43,9 @@ class Entry:
     selection: Selection | None = None
     evidence: Evidence | None = None
 
+    def __post_init__(self) -> None:
+        _check_evidence(self)
+
     @property
     def cut(self) -> Selection:
         """The selection; the cut by one standard error where there is none."""
@@ -128,7 +131,7 @@ class EntryFacts:
 
 def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
     """Compute all that is shown of one path; `n_entries` paths share the limits of the page."""
-    _check(entry)
+    _check_steps(entry)
     path, evidence, selection = entry.path, entry.evidence, entry.cut
     cuts = _cuts_by_rule(path)
     kept = _kept_steps(path, {selection.index, *(cut.index for cut in cuts.values())}, n_entries)
@@ -154,18 +157,27 @@ def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
     )
 
 
-def _check(entry: Entry) -> None:
-    path, known = entry.path, () if entry.evidence is None else entry.evidence.steps
-    if len(path) == 0:
+def _check_steps(entry: Entry) -> None:
+    if len(entry.path) == 0:
         raise ParameterError(
-            f"A page needs paths with steps. Got none in {entry.title!r} ({path.stop_reason}). "
-            "Leave this path out, or fit again with looser limits."
+            f"A page needs paths with steps. Got none in {entry.title!r} "
+            f"({entry.path.stop_reason}). Leave this path out, or fit again with looser limits."
         )
-    fits = len(known) == len(path) and all(
-        {len(each.paid), len(each.frequency)} <= {0, step.n_features}
-        for each, step in zip(known, path, strict=True)
+
+
+def _check_evidence(entry: Entry) -> None:
+    path, evidence = entry.path, entry.evidence
+    if evidence is None:
+        return
+    pairs = zip(evidence.steps, path, strict=False)
+    fits = (
+        len(evidence.steps) in {0, len(path)}
+        and max(evidence.mentioned, default=0) < path.n_features_in
+        and all(
+            {len(each.paid), len(each.frequency)} <= {0, step.n_features} for each, step in pairs
+        )
     )
-    if known and not fits:
+    if not fits:
         raise ParameterError(
             f"The evidence must be of the same path. Got that of another one in {entry.title!r}. "
             "Gather it again for this path."

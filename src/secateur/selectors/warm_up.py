@@ -1,0 +1,113 @@
+"""`warm_up`: compile what common fits need ahead of time, for instance into an image."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from secateur.exceptions import StorageError
+from secateur.selectors.boosted import AGBMClassifier, AGBMRegressor, GBFSClassifier, GBFSRegressor
+from secateur.selectors.featboost import FeatBoostClassifier, FeatBoostRegressor, IISRegressor
+from secateur.selectors.feature_gradients import FeatureGradientsSelector
+from secateur.selectors.grafting import GraftingClassifier, GraftingRegressor
+from secateur.selectors.group_testing import GTGBMClassifier, GTGBMRegressor
+from secateur.selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
+
+SELECTORS: tuple[type[Any], ...] = (
+    *(AGBMClassifier, AGBMRegressor, GBFSClassifier, GBFSRegressor),
+    *(GTGBMClassifier, GTGBMRegressor, MultitaskAGBMClassifier, MultitaskAGBMRegressor),
+    *(FeatBoostClassifier, FeatBoostRegressor, IISRegressor),
+    *(FeatureGradientsSelector, GraftingClassifier, GraftingRegressor),
+)
+
+# Fits of a few rounds; results do not matter.
+QUICK = {"max_iter": 2, "max_epochs": 2, "cv": 2, "random_state": 0}
+TREES = ("AGBM", "GBFS", "GTGBM", "MultitaskAGBM")
+
+
+def warm_up(folder: str | os.PathLike[str] | None = None) -> None:
+    """Compile the code of all selectors, so that later fits need not wait for it.
+
+    Fits every selector to small tables, in a process of its own. It takes a few minutes.
+
+    Parameters
+    ----------
+    folder : path-like, default=None
+        Where compiled code is kept. Later processes find it if the environment variable
+        ``NUMBA_CACHE_DIR`` names this folder, which they need not be able to write to. None is
+        where numba keeps it anyway.
+
+    Examples
+    --------
+    >>> warm_up("/opt/numba")  # doctest: +SKIP
+    """
+    known = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    if folder is not None:
+        place = Path(folder).resolve()
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"'folder' must be a folder that can be written to. Got {error}. Give another one."
+            ) from error
+        known["NUMBA_CACHE_DIR"] = str(place)
+    code = f"from {__name__} import fit_all; fit_all()"
+    done = subprocess.run(  # noqa: S603 - our own module
+        [sys.executable, "-c", code], env=known, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise StorageError(
+            "Compiling must end without an error. Got "
+            f"{done.stderr.strip().splitlines()[-1:]}. Check the folder and its free space."
+        )
+
+
+def fit_all() -> None:
+    """Fit every selector to tables of each kind."""
+    warnings.simplefilter("ignore")
+    for selector, X, y in _fits():
+        for weight in (None, np.linspace(0.5, 1.5, X.shape[0])):
+            selector.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+            getattr(selector, "predict", selector.transform)(X)
+
+
+def _fits() -> Iterator[tuple[Any, Any, Any]]:
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 6)).round(1)
+    signal = X[:, 0] + X[:, 1]
+    gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    tables = (X, gaps, sp.csr_array(np.where(np.abs(X) < 1.0, 0.0, X)))
+    classes = np.digitize(signal, [-1.0, 1.0])
+    for kind in SELECTORS:
+        name = kind.__name__
+        targets: list[Any] = [signal] if name.endswith("Regressor") else [classes > 0, classes]
+        targets += [signal] if name.endswith("Selector") else []
+        for y in targets:
+            for table in tables:
+                for more in _parameters(name, is_sparse=sp.issparse(table)):
+                    yield _make(kind, more), table, y
+                if name.startswith("Multitask"):
+                    yield _make(kind, {}), table, np.column_stack([y, y[::-1]])
+    long = rng.integers(0, 3, size=(60_000, 6)).astype(float)  # rows whose columns are bundled
+    yield _make(AGBMRegressor, {"penalty": 0.01}), long, long[:, 0]
+
+
+def _parameters(name: str, *, is_sparse: bool) -> list[dict[str, Any]]:
+    """By default, and trees that are grown level by level."""
+    deep: dict[str, Any] = {"max_depth": 9, "feature_groups": {"pair": [0, 1]}}
+    deep |= {} if is_sparse else {"categorical_features": [5]}
+    return [{}, deep, {"subsample": 0.5}] if name.startswith(TREES) else [{}]
+
+
+def _make(kind: type, more: dict[str, Any]) -> Any:
+    known = kind().get_params()
+    return kind(**{name: value for name, value in {**QUICK, **more}.items() if name in known})
