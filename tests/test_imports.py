@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,18 @@ import secateur
 from secateur.exceptions import MissingDependencyError, import_optional
 
 HEAVY = ("numba", "pandas", "polars", "pyarrow", "dask", "matplotlib", "plotly", "sklearn", "scipy")
+
+
+HIDE = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hidden())
+"""
 
 
 def loaded_after(code: str) -> set[str]:
@@ -121,3 +135,17 @@ def test_version_is_that_of_the_installed_package():
 def test_a_missing_optional_library_is_named_with_its_extra():
     with pytest.raises(MissingDependencyError, match=r"no_such_library.*'secateur\[plot\]'"):
         import_optional("no_such_library.part", "A plot", "secateur[plot]")
+
+
+@pytest.mark.slow
+def test_the_example_of_the_readme_runs_without_optional_libraries():
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    example = readme.split("```python\n")[1].split("```")[0]
+    extras = ("frames", "plot", "dask", "report", "cli")
+    hidden = [
+        re.split(r"[^\w-]", name)[0].replace("-", "_")
+        for name in importlib.metadata.requires("secateur") or []
+        if name.endswith(tuple(f"extra == '{extra}'" for extra in extras))
+    ]
+    assert {"pandas", "polars", "matplotlib", "typer"} <= set(hidden)
+    assert {"sklearn", "secateur"} <= loaded_after(HIDE.format(hidden) + example)
