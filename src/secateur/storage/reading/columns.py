@@ -316,7 +316,7 @@ def _are_numbers(text: TextSummary, found: NumberSummary) -> bool:
         return True
     if found.n_mixed > MAX_OTHER * text.n_filled or text.date_formats:
         return False
-    is_many = found.n_values > FEW_VALUES
+    is_many = found.n_values > min(FEW_VALUES, MAX_UNIQUE * found.n_numbers)
     return is_many and (len(found.others) <= FEW_WORDS or 2 * found.n_numbers >= text.n_filled)
 
 
