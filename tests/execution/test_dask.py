@@ -218,7 +218,7 @@ def test_a_lost_cluster_is_reported_and_the_fit_can_go_on(folder, local, monkeyp
     selector = secateur.AGBMRegressor(**TOLD)
     with pytest.raises(ClusterError, match="go on with resume=") as caught:
         selector.fit(table)
-    assert "steps so far are kept" in caught.value.__notes__[0]
+    assert "is kept in 'path_'" in caught.value.__notes__[0]
     assert len(selector.path_[-1].model.ensemble.rounds) == 4
     when.n_trees = 0
     home = secateur.open_table(folder)

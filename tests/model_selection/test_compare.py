@@ -300,7 +300,7 @@ def test_interruption_keeps_what_was_done_and_resuming_goes_on(tmp_path):
     X, y = problem()
     file = tmp_path / "comparison.json"
     methods = {"f_classif": "f_classif", "odd": Odd("interrupted"), "random": "random"}
-    with pytest.warns(InterruptedWarning, match="keeps the 1 trials"):
+    with pytest.warns(InterruptedWarning, match="keeps the 1 trial "):
         part = compare(X, y, methods, resume=file, **QUICK)
     assert not part.is_complete
     assert Comparison.load(file).to_json() == part.to_json()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from path_differences import explain_difference
 
 from secateur.exceptions import StorageError
-from secateur.path import Score, SelectionPath, Step, StopReason
+from secateur.path import Score, SelectionPath, Step, StopReason, codec
 from secateur.path.path import load_evidence_json
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "path_v1.json"
@@ -334,3 +334,9 @@ def test_deep_nesting_is_refused_wherever_it_is(n_levels):
         text = text.replace('"HERE"', "[" * n_levels + "]" * n_levels)
         with pytest.raises(StorageError, match=r"deep|JSON"):
             SelectionPath.from_json(text)
+
+
+def test_errors_of_writing_name_the_file_not_the_draft(tmp_path):
+    with pytest.raises(OSError, match=r"lost/path\.json") as caught:
+        codec.write_whole(tmp_path / "lost" / "path.json", "{}")
+    assert ".tmp" not in str(caught.value)

@@ -50,7 +50,8 @@ def test_best_without_scores_is_the_last_step(make_path):
     path = make_path([1, 2, 3])
     assert Best().choose(path) == 2
     assert path.cut("best").sentence == (
-        "3 of 10 features: the last step, since the path has no scores."
+        "3 of 10 features: the last step; no step was scored (cv=0, or too few rows), so fewer "
+        "features may be as good."
     )
 
 
@@ -114,7 +115,7 @@ def test_one_standard_error_without_a_standard_error_is_best_and_says_so(make_pa
 def test_one_standard_error_without_scores_is_the_last_step(make_path):
     chosen = make_path([1, 2]).cut()
     assert chosen.index == 1
-    assert "no scores" in chosen.sentence
+    assert "no step was scored" in chosen.sentence
 
 
 def test_one_standard_error_never_trades_all_features_for_an_error_as_large_as_the_gain(make_path):
@@ -181,8 +182,14 @@ def test_at_most_without_scores_takes_the_largest_latest_that_fits(make_path):
     path = make_path([1, 3, 3, 5])
     assert AtMost(4).choose(path) == 2
     assert path.cut(4).sentence == (
-        "3 of 10 features: the most with at most 4 features; the path has no scores."
+        "3 of 10 features: the largest step with at most 4 features; no step was scored (cv=0, or "
+        "too few rows), so fewer features may be as good."
     )
+
+
+def test_a_limit_that_no_step_reaches_is_said_as_such(make_path):
+    assert "at most 821 were asked for" in make_path([1, 3], [0.5, 0.2]).cut(821).sentence
+    assert "at most 821 were asked for" in make_path([1, 3]).cut(821).sentence
 
 
 def test_at_most_says_what_the_smallest_is(make_path):

@@ -41,6 +41,13 @@ def test_equal_scores_are_as_good():
     )
 
 
+def test_a_difference_of_rounding_is_none():
+    said = answer(make_path([0.5]), 0, known(all_features=score(0.5 + 1.2e-16)))
+    assert "as good as all 3 features" in said
+    said = answer(make_path([0.3]), 0, known(all_features=score(0.1 + 0.2)))
+    assert "as good as all 3 features" in said
+
+
 def test_without_all_features_the_best_step_is_the_measure():
     path = make_path([0.50, 0.36, 0.37])
     assert answer(path, 1) == "2 of 5 features: held-out log loss 0.3600, the best on the path."

@@ -124,7 +124,7 @@ def test_few_rows_are_not_cut_into_folds(cls):
     assert len(selector.path_) == 1
     assert not selector.path_.has_scores
     assert selector.support_[2]
-    assert "no scores" in str(selector.selection_)
+    assert "no step was scored" in str(selector.selection_)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)

@@ -290,7 +290,7 @@ def test_an_interruption_leaves_a_path(cls, monkeypatch):
 
     monkeypatch.setattr(BoostedTrees, "rank", interrupted)
     selector = cls(**QUICK)
-    with pytest.warns(InterruptedWarning, match="keeps the 1 steps"):
+    with pytest.warns(InterruptedWarning, match="keeps the 1 step "):
         selector.fit(X, y)
     assert selector.stop_reason_ is StopReason.INTERRUPTED
     assert selector.support_.sum() == 1

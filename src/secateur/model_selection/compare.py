@@ -212,14 +212,14 @@ def _collect(
                 on_trial(trial, number, total)
     except KeyboardInterrupt:
         warnings.warn(
-            f"compare was interrupted. It keeps the {len(done.trials)} trials that were done"
+            f"compare was interrupted. It keeps the {_trials(done)} done so far"
             + (", also in the file, from which it can go on." if file is not None else "."),
             InterruptedWarning,
             stacklevel=3,
         )
     except ClusterError as error:
         error.path = done
-        error.add_note(f"The {len(done.trials)} trials that were done are in its 'path'.")
+        error.add_note(f"What was done so far, {_trials(done)}, is in its 'path'.")
         raise
     return done
 
@@ -287,6 +287,10 @@ def _continued(plan: Comparison, earlier: Comparison) -> Comparison:
     parameters["methods"] = {**theirs.get("methods", {}), **parameters["methods"]}
     methods = (*plan.methods, *(name for name in earlier.methods if name not in plan.methods))
     return replace(plan, trials=tuple(kept), methods=methods, parameters=parameters)
+
+
+def _trials(done: Comparison) -> str:
+    return "1 trial" if len(done.trials) == 1 else f"{len(done.trials)} trials"
 
 
 def _settings(comparison: Comparison) -> dict[str, str]:

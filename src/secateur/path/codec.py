@@ -364,6 +364,11 @@ def write_whole(file: str | os.PathLike[str], content: str | bytes) -> Path:
         with draft.open("xb") as stream:
             stream.write(content.encode() if isinstance(content, str) else content)
         draft.replace(target)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # with the name of the file, not of the draft
+        raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         draft.unlink(missing_ok=True)
     return target

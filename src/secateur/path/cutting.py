@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from secateur.exceptions import ParameterError
-from secateur.path.step import format_amount, format_features, format_score, set_fields
+from secateur.path.step import (
+    format_amount,
+    format_features,
+    format_score,
+    format_steps,
+    set_fields,
+)
 from secateur.path.stopping import real_number, whole_number, within_budget
 from secateur.typing import FloatArray, IntArray
 
@@ -52,7 +58,7 @@ class Best:
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
         score = path[index].score
-        why = f"the best {score}" if score else "the last step, since the path has no scores"
+        why = f"the best {score}" if score else f"the last step{_NOT_SCORED}"
         return f"{format_share(path, index)}: {why}."
 
 
@@ -155,6 +161,8 @@ class AtMost:
 
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
+        if self.n_features >= path.n_features.max():
+            return _limited(path, index, f"of the path (at most {self.n_features} were asked for)")
         return _limited(path, index, f"with at most {format_features(self.n_features)}")
 
 
@@ -216,6 +224,7 @@ def as_rule(value: Any) -> CuttingRule:
 
 
 _NO_LIMIT = "Use 'best' for no limit."
+_NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
 
 _HALF = 0.5
 """Of what the best gains over no features, so much is kept where all of it may be chance."""
@@ -229,7 +238,7 @@ def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | 
 
 def _limited(path: SelectionPath, index: int, limit: str) -> str:
     score = path[index].score
-    why = f"the best {score} {limit}" if score else f"the most {limit}; the path has no scores"
+    why = f"the best {score} {limit}" if score else f"the largest step {limit}{_NOT_SCORED}"
     return f"{format_share(path, index)}: {why}."
 
 
@@ -332,7 +341,8 @@ def best_among(path: SelectionPath, indices: IntArray) -> int:
     if scored.size == 0:
         raise ParameterError(
             "Only a step with a finite score can be chosen. Got none among the "
-            f"{indices.size} steps that qualify. Look at path.scores for NaN, or score again."
+            f"{format_steps(indices.size)} that qualify. Look at path.scores for NaN, or score "
+            "again."
         )
     return _first(scored, _payable(path.costs), path.n_features, -path.utilities)
 

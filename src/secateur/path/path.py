@@ -144,7 +144,7 @@ class SelectionPath(codec.Saved, Refrozen):
     >>> path
     SelectionPath('demo', 2 steps, 1 to 2 of 3 features, finished)
     >>> print(path.cut("best"))
-    2 of 3 features: the last step, since the path has no scores.
+    2 of 3 features: the last step; no step was scored (cv=0, or too few rows), so fewer ...
     """
 
     _format: ClassVar[codec.Format] = codec.Format(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from secateur.path.cutting import envelope, usable
-from secateur.path.step import Score, format_amount, format_features, format_score
+from secateur.path.step import Score, format_amount, format_features, format_score, format_steps
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def summary(path: SelectionPath) -> str:
     """Return a path in a few words."""
     if len(path) == 0:
         return f"{path.algorithm!r}, no steps, {path.stop_reason}"
-    steps = "1 step" if len(path) == 1 else f"{len(path)} steps"
+    steps = format_steps(len(path))
     fewest, largest = path.n_features.min(), path.n_features.max()
     span = f"{largest}" if fewest == largest else f"{fewest} to {largest}"
     total = format_features(path.n_features_in)

@@ -341,6 +341,11 @@ def format_amount(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.6g}"
 
 
+def format_steps(count: int) -> str:
+    """'1 step' or '12 steps'."""
+    return f"{count} step" if count == 1 else f"{count} steps"
+
+
 def format_features(count: int) -> str:
     """'1 feature' or '12 features'."""
     return f"{count} feature" if count == 1 else f"{count} features"

@@ -94,7 +94,7 @@ def _cost_words(path: SelectionPath, cost: float, cost_of_all: float) -> str:
 def _compared(score: Score, reference: Score, reference_words: str) -> str:
     worse = reference.utility - score.utility
     to_what = f"{reference_words}{format_score(reference.mean)})"
-    if worse == 0:
+    if math.isclose(reference.utility, score.utility, rel_tol=1e-9):  # but for rounding
         return f"as good as {to_what}."
     words = f"{format_score(abs(worse))} {'worse' if worse > 0 else 'better'} than {to_what}"
     errors = [score.standard_error, reference.standard_error]

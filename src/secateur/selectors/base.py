@@ -33,6 +33,7 @@ from secateur.exceptions import (
 from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.path import Selection, SelectionPath, StopReason, as_rule
 from secateur.path.cutting import CuttingRule
+from secateur.path.step import format_steps
 from secateur.selectors.inputs import FitInput
 from secateur.selectors.parameters import Constraint, check_parameters
 from secateur.selectors.progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
@@ -148,7 +149,7 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
             if error.path is not None:
                 self.path_ = error.path
                 self.__dict__.pop("selection_", None)
-                found = f"The {len(error.path)} steps so far are kept in 'path_': "
+                found = f"What was done, {format_steps(len(error.path))}, is kept in 'path_': "
                 error.add_note(found + self._after_lost_cluster)
             raise
 
@@ -211,8 +212,8 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
             self.__dict__.pop(name, None)
         if path.stop_reason is StopReason.INTERRUPTED:
             warn_caller(
-                f"{type(self).__name__} was interrupted. It keeps the {len(path)} steps that were "
-                "done; fit again for the whole path.",
+                f"{type(self).__name__} was interrupted. It keeps the {format_steps(len(path))} "
+                "done so far; fit again for the whole path.",
                 InterruptedWarning,
             )
         try:
