@@ -67,6 +67,10 @@ class GroupTestingWarning(SecateurWarning):
     """Group testing was asked for where an exact search is as quick."""
 
 
+class EmptySelectionWarning(SecateurWarning):
+    """A fit selected no features, or its selection is used to take columns."""
+
+
 class InterruptedWarning(SecateurWarning):
     """A fit was stopped from outside; what was found up to then is kept."""
 

@@ -15,8 +15,18 @@ from contract.registry import (
 )
 from sklearn.exceptions import NotFittedError
 
-from secateur import AtMost, FeatureCosts, SelectionPath, StopReason, WithinBudget
-from secateur.exceptions import ParameterError, SecateurWarning
+from secateur import (
+    AtMost,
+    CostBudget,
+    FeatureCosts,
+    MaxFeatures,
+    Patience,
+    SelectionPath,
+    StopReason,
+    TimeLimit,
+    WithinBudget,
+)
+from secateur.exceptions import EmptySelectionWarning, ParameterError
 
 CLASSES = estimator_classes()
 
@@ -198,8 +208,9 @@ def test_cost_budget_holds_in_every_step(cls):
     for step in selector.path_:
         assert step.cost == pytest.approx(costs[step.support].sum())
     assert selector.selection_.cost == pytest.approx(costs[selector.support_].sum())
-    with pytest.raises(ParameterError, match="No step costs at most"):
-        selector.with_cut(WithinBudget(0.0))
+    if selector.path_.costs.min() > 0.0:
+        with pytest.raises(ParameterError, match="No step costs at most"):
+            selector.with_cut(WithinBudget(0.0))
 
 
 @pytest.mark.parametrize("cls", having("costs"))
@@ -254,7 +265,7 @@ def test_groups_pay_once(cls):
         bags = {labels[j] or j for j in step.support}
         assert step.cost == len(bags)
     assert fits[0].support_[list(INFORMATIVE)].all()
-    assert fits[0].selection_.cost == 1.0
+    assert fits[0].selection_.cost < len(INFORMATIVE)
 
 
 @pytest.mark.parametrize("cls", having("costs", "predict", "penalty"))
@@ -262,10 +273,105 @@ def test_a_huge_price_buys_nothing_and_predictions_still_come(cls):
     small = small_problem(cls)
     known = cls().get_params()
     expensive = {name: 0.5 for name in ("penalty", "group_penalty") if name in known}
-    selector = quick(cls, costs=1e12, **expensive).fit(small.X, small.y)
+    selector = quick(cls, costs=1e12, **expensive)
+    with pytest.warns(EmptySelectionWarning, match=f"{cls.__name__} .* 0 of 8 features"):
+        selector.fit(small.X, small.y)
     assert not selector.support_.any()
     assert "0 of 8 features" in str(selector.selection_)
     assert len({str(value) for value in selector.predict(small.X_new)}) == 1
     assert not selector.feature_importances_.any()
-    with pytest.warns(SecateurWarning, match="No features were selected"):
+    with pytest.warns(EmptySelectionWarning, match=cls.__name__):
         assert selector.transform(small.X_new).shape == (60, 0)
+
+
+# ---- limits and stopping rules ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_all_selectors_have_the_same_limits(cls):
+    common = {"costs", "feature_groups", "keep", "max_features", "cost_budget", "time_limit"}
+    common |= {"stopping", "on_step", "on_interrupt", "random_state", "n_jobs", "verbose"}
+    assert common <= cls().get_params().keys()
+    for name in common:
+        assert f"\n{name} : " in cls.__doc__
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_step_is_shown_as_it_comes(cls):
+    small = small_problem(cls)
+    seen = []
+    selector = quick(cls, on_step=seen.append).fit(small.X, small.y)
+    kept = [step.support.tolist() for step in selector.path_]
+    shown = [step.support.tolist() for step in seen]
+    assert [each for n, each in enumerate(shown) if n == 0 or each != shown[n - 1]] == [
+        each for n, each in enumerate(kept) if n == 0 or each != kept[n - 1]
+    ]
+    assert all(step.cost == len(step.support) for step in seen)
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ({"time_limit": 1e-9}, StopReason.TIME_LIMIT),
+        ({"stopping": TimeLimit(1e-9)}, StopReason.TIME_LIMIT),
+        ({"stopping": [TimeLimit(1e9), TimeLimit(1e-9)]}, StopReason.TIME_LIMIT),
+    ],
+)
+@pytest.mark.parametrize("cls", CLASSES)
+def test_a_fit_out_of_time_keeps_its_first_step(cls, limit, reason):
+    small = small_problem(cls)
+    seen = []
+    selector = quick(cls, on_step=seen.append, **limit).fit(small.X, small.y)
+    assert selector.path_.stop_reason is reason
+    assert len(seen) == len(selector.path_) == 1
+    assert len(predictions(selector, small.X_new)) == 60
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_stopping_rules_end_the_path(cls):
+    small = small_problem(cls)
+    whole = quick(cls).fit(small.X, small.y).path_
+    for rule, most in ((MaxFeatures(1), 1), (CostBudget(2.0), 2), ([MaxFeatures(3)], 3)):
+        selector = quick(cls, stopping=rule, cut="best")
+        n_fitting = next((n for n, size in enumerate(whole.n_features) if size > most), len(whole))
+        if n_fitting:
+            path = selector.fit(small.X, small.y).path_
+            assert path.n_features.tolist() == whole.n_features[:n_fitting].tolist()
+        else:
+            with pytest.raises(ParameterError, match="before its first step"):
+                selector.fit(small.X, small.y)
+    with pytest.raises(ParameterError, match="stopping"):
+        quick(cls, stopping=Patience).fit(small.X, small.y)
+    with pytest.raises(ParameterError, match="stopping"):
+        quick(cls, stopping="patience").fit(small.X, small.y)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("time_limit", 0), ("on_step", 1), ("on_interrupt", "stop"), ("cost_budget", -1.0)],
+)
+@pytest.mark.parametrize("cls", CLASSES)
+def test_limits_of_the_wrong_kind(cls, name, value):
+    small = small_problem(cls)
+    with pytest.raises(ParameterError, match=f"'{name}' must be .* Got {value!r}"):
+        quick(cls, **{name: value}).fit(small.X, small.y)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_a_budget_of_nothing_selects_nothing_and_says_so(cls):
+    small = small_problem(cls)
+    with pytest.warns(EmptySelectionWarning, match=cls.__name__):
+        selector = quick(cls, cost_budget=0.0).fit(small.X, small.y)
+    assert not selector.support_.any()
+    assert selector.path_.costs.tolist() == [0.0] * len(selector.path_)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_arguments_are_keywords_and_the_class_is_named(cls):
+    with pytest.raises(TypeError, match=rf"{cls.__name__}\(0.1\)"):
+        cls(0.1)
+    with pytest.raises(TypeError, match=f"{cls.__name__} .*'on_stop'.*'on_step'"):
+        cls(on_stop=print)
+    small = small_problem(cls)
+    with pytest.raises(ParameterError, match=r"'cut' must be .* Got 0"):
+        quick(cls, cut=0).fit(small.X, small.y)

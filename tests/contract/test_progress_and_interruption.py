@@ -18,8 +18,9 @@ from contract.registry import (
 )
 from rich.console import Console
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_validate
 
-from secateur import SelectionPath, StopReason
+from secateur import SelectionPath, StopReason, held_out
 from secateur.exceptions import InterruptedWarning
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has no callbacks yet")
@@ -79,7 +80,8 @@ def test_an_interrupted_fit_keeps_what_was_done(cls, penalty, how, tmp_path):
             "asked": {"at": 3, "stop": True},
         }[how]
     )
-    selector = quick(cls, penalty=penalty, **rounds(cls, 10)).set_callbacks(stopper)
+    selector = quick(cls, penalty=penalty, on_interrupt="keep", **rounds(cls, 10))
+    selector.set_callbacks(stopper)
     with pytest.warns(InterruptedWarning, match="was interrupted. It keeps the"):
         assert selector.fit(small.X, small.y) is selector
     assert stopper.n_teardowns == 1
@@ -113,6 +115,57 @@ def test_an_interruption_before_anything_is_done_goes_on(cls):
     assert not hasattr(selector, "selection_")
 
 
+class Interrupt:
+    """Ctrl-C at a step of a path, counted over all fits."""
+
+    n_steps = 0
+
+    def __init__(self, at):
+        self.at = at
+
+    def __call__(self, step):
+        Interrupt.n_steps += 1
+        if Interrupt.n_steps == self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def no_steps_yet():
+    Interrupt.n_steps = 0
+
+
+@pytest.mark.parametrize("how", ["raise", "keep"])
+@pytest.mark.parametrize("cls", CLASSES)
+def test_ctrl_c_keeps_the_path_and_goes_on_unless_asked_otherwise(cls, how):
+    small = small_problem(cls)
+    selector = quick(cls, on_step=Interrupt(1), on_interrupt=how)
+    if how == "raise":
+        with pytest.raises(KeyboardInterrupt, match=f"{cls.__name__} .* 1 step "):
+            selector.fit(small.X, small.y)
+    else:
+        with pytest.warns(InterruptedWarning, match=f"{cls.__name__} .* 1 step "):
+            assert selector.fit(small.X, small.y) is selector
+    assert selector.path_.stop_reason is StopReason.INTERRUPTED
+    assert len(selector.path_) == 1
+    assert len(predictions(selector.with_cut("best"), small.X_new)) == 60
+
+
+@pytest.mark.parametrize("how", ["raise", "keep"])
+@pytest.mark.parametrize("cls", CLASSES)
+def test_ctrl_c_ends_the_loops_around_a_fit(cls, how):
+    small = small_problem(cls)
+    selector = quick(cls, on_step=Interrupt(1), on_interrupt=how)
+    with pytest.raises(KeyboardInterrupt):
+        held_out(selector, small.X, small.y, cv=2)
+    if how == "raise" and hasattr(cls, "predict"):
+        Interrupt.n_steps = 0
+        with pytest.raises(KeyboardInterrupt):
+            GridSearchCV(selector, {"random_state": [0, 1]}, cv=2).fit(small.X, small.y)
+        Interrupt.n_steps = 0
+        with pytest.raises(KeyboardInterrupt):
+            cross_validate(selector, small.X, small.y, cv=2)
+
+
 @pytest.mark.parametrize("cls", having("penalty", "set_callbacks"))
 def test_other_errors_are_raised_as_they_are(cls):
     small = small_problem(cls)
@@ -132,8 +185,6 @@ def test_progress_bar_of_scikit_learn(cls, capfd):
 
 @pytest.mark.parametrize("cls", having("set_callbacks", "predict"))
 def test_callbacks_reach_into_a_search(cls):
-    from sklearn.model_selection import GridSearchCV
-
     small = small_problem(cls)
     search = GridSearchCV(quick(cls), {"max_iter": [2, 3]}, cv=2)
     if not hasattr(search, "set_callbacks"):
@@ -166,6 +217,39 @@ def test_verbose_shows_a_bar_and_nothing_else(cls, on_screen, penalty, capfd, mo
     assert all(re.fullmatch(cls.__name__ + r" [━╸╺ ]+ *\d+/\d+ [-:\d]+", line) for line in lines)
     if not on_screen:
         done, of = lines[-1].split()[-2].split("/")
-        assert 0 < int(done) <= int(of)
+        assert 0 < int(done) == int(of)
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
+
+
+@pytest.mark.parametrize("ending", [None, KeyboardInterrupt, ZeroDivisionError])
+@pytest.mark.parametrize("cls", having("verbose"))
+def test_a_bar_ends_however_the_fit_ends(cls, ending, monkeypatch):
+    small = small_problem(cls)
+    shown = StringIO()
+    console = Console(file=shown, force_terminal=False, width=80, color_system=None)
+    monkeypatch.setattr("rich._console", console)
+
+    def end(step):
+        if ending is not None:
+            raise ending
+
+    selector = quick(cls, verbose=1, on_step=end, stopping=StopAt(1))
+    if ending is None:
+        selector.fit(small.X, small.y)
+    else:
+        with pytest.raises(ending):
+            selector.fit(small.X, small.y)
+    assert not console._live_stack  # no bar is left running
+    done, of = re.findall(r"(\d+)/(\d+)", shown.getvalue())[-1]
+    assert (int(done) == int(of)) == (ending is None)
+
+
+class StopAt:
+    """A stopping rule of the user's own."""
+
+    def __init__(self, n_steps):
+        self.n_steps = n_steps
+
+    def reason(self, history):
+        return StopReason.PATIENCE if history.n_raw_steps >= self.n_steps else None

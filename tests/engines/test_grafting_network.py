@@ -13,6 +13,7 @@ from secateur.data.standardize import standardize_table
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.growing_network import GrowingNetwork
 from secateur.engines.grafting.models import NetworkWeights, hidden_values, outputs
+from secateur.engines.limits import Limits
 from secateur.losses import get_loss
 
 
@@ -134,13 +135,15 @@ def test_only_the_newest_weight_and_the_biases_move():
 
 def test_limits_close_slots():
     growing = GrowingNetwork(a_view(), GraftingParams(model="mlp", max_hidden=1), np.ones(5))
-    nothing = np.zeros(5, bool)
-    assert growing.is_open(None, nothing).all()
+    cost_model = as_costs([1.0, 1.0, 1.0, 1.0, 3.0]).bind("abcde")
+    assert growing.is_open(Limits(cost_model)).all()
     growing.graft(0, 1)
-    open_ = growing.is_open(None, nothing)
+    open_ = growing.is_open(Limits(cost_model))
     assert not open_[0].any()  # no second unit
     assert open_[1].tolist() == [True, False, True, True, True]
-    assert not growing.is_open(1, nothing).any()
+    assert not growing.is_open(Limits(cost_model, max_features=1)).any()
+    open_ = growing.is_open(Limits(cost_model, cost_budget=2.0))
+    assert open_[1].tolist() == [True, False, True, True, False]
 
 
 def test_an_undone_graft_leaves_no_trace():

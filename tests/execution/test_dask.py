@@ -202,7 +202,7 @@ def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
 
     _At(monkeypatch, 3, interrupt)
     with pytest.warns(secateur.exceptions.InterruptedWarning):
-        selector = secateur.AGBMRegressor(**TOLD).fit(table)
+        selector = secateur.AGBMRegressor(**TOLD, on_interrupt="keep").fit(table)
     assert len(selector.path_[-1].model.ensemble.rounds) == 2
     assert store.n_fits() == [0] * len(addresses(client))
 

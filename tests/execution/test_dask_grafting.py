@@ -164,7 +164,8 @@ def test_ctrl_c_keeps_the_path(client, rows, monkeypatch):
         raise KeyboardInterrupt
 
     _At(monkeypatch, 40, interrupt)
+    found = GraftingRegressor(executor=DaskExecutor(client), on_interrupt="keep", **TOLD)
     with pytest.warns(secateur.exceptions.InterruptedWarning):
-        found = GraftingRegressor(executor=DaskExecutor(client), **TOLD).fit(*rows)
+        found.fit(*rows)
     assert found.path_.stop_reason is secateur.StopReason.INTERRUPTED
     assert len(found.path_) >= 1

@@ -201,9 +201,9 @@ def test_groups_stay_together_outside_and_inside():
     seen = []
 
     class Watching(GraftingClassifier):
-        def fit(self, X, y, sample_weight=None):
-            seen.append(self.cv)
-            return super().fit(X, y, sample_weight)
+        def _folds(self, given):
+            seen.append(super()._folds(given))
+            return seen[-1]
 
     held = held_out(Watching(l1=GRID), X, y, cv=3, groups=groups, random_state=0)
     for fold, inner in zip(held.folds, seen[1:], strict=False):

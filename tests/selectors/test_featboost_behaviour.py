@@ -289,7 +289,7 @@ def test_an_interruption_leaves_a_path(cls, monkeypatch):
         return original(self, *given)
 
     monkeypatch.setattr(BoostedTrees, "rank", interrupted)
-    selector = cls(**QUICK)
+    selector = cls(**QUICK, on_interrupt="keep")
     with pytest.warns(InterruptedWarning, match="keeps the 1 step "):
         selector.fit(X, y)
     assert selector.stop_reason_ is StopReason.INTERRUPTED

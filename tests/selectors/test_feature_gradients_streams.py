@@ -206,7 +206,7 @@ def test_an_interrupted_stream_keeps_what_it_found():
         raise KeyboardInterrupt
 
     with pytest.warns(InterruptedWarning):
-        selector = FeatureGradientsSelector(random_state=0).fit(broken())
+        selector = FeatureGradientsSelector(random_state=0, on_interrupt="keep").fit(broken())
     assert selector.path_.stop_reason is StopReason.INTERRUPTED
     assert selector.path_[-1].details["rows"] == 1500
     selector.partial_fit(*next(blocks(1)))

@@ -13,7 +13,12 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from secateur import FeatureCosts, GraftingClassifier, GraftingRegressor, StopReason
 from secateur.datasets import make_grafting_a, make_threshold_max
-from secateur.exceptions import InputError, InterruptedWarning, ParameterError
+from secateur.exceptions import (
+    EmptySelectionWarning,
+    InputError,
+    InterruptedWarning,
+    ParameterError,
+)
 from secateur.model_selection.statistics import saliency
 
 
@@ -205,10 +210,12 @@ def test_copies_do_not_share_a_weight(cancer):
 
 def test_nothing_to_learn_selects_nothing():
     X = np.random.default_rng(0).normal(size=(50, 3))
-    constant = quiet_fit(GraftingRegressor(), X, np.full(50, 2.0))
+    with pytest.warns(EmptySelectionWarning):
+        constant = GraftingRegressor().fit(X, np.full(50, 2.0))
     assert not constant.support_.any()
     assert (constant.predict(X) == 2.0).all()
-    flat = quiet_fit(GraftingRegressor(), np.ones((50, 3)), X[:, 0])
+    with pytest.warns(EmptySelectionWarning):
+        flat = GraftingRegressor().fit(np.ones((50, 3)), X[:, 0])
     assert not flat.support_.any()
     assert flat.predict(np.ones((2, 3))) == pytest.approx(X[:, 0].mean())
 
@@ -270,7 +277,8 @@ class StopAt:
 def test_an_interrupted_fit_keeps_its_steps(cancer, params):
     pytest.importorskip("sklearn.callback")
     X, y = cancer
-    selector = GraftingClassifier(cv=2, random_state=0, **params).set_callbacks(StopAt(14))
+    selector = GraftingClassifier(cv=2, random_state=0, on_interrupt="keep", **params)
+    selector.set_callbacks(StopAt(14))
     with pytest.warns(InterruptedWarning, match="keeps the"):
         selector.fit(X, y)
     assert selector.path_.stop_reason is StopReason.INTERRUPTED

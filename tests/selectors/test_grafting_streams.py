@@ -415,7 +415,8 @@ def test_ctrl_c_leaves_the_steps_that_were_done(monkeypatch):
         return dots(columns, *given)
 
     monkeypatch.setattr(distributed_columns.DistributedColumns, "dots", interrupted)
+    selector = GraftingRegressor(random_state=0, cv=2, on_interrupt="keep")
     with pytest.warns(InterruptedWarning, match="keeps the"):
-        selector = GraftingRegressor(random_state=0, cv=2).fit(in_blocks(X, y))
+        selector.fit(in_blocks(X, y))
     assert selector.path_.stop_reason is StopReason.INTERRUPTED
     assert selector.predict(X).shape == (N,)

@@ -265,7 +265,7 @@ def test_an_interrupted_fit_keeps_what_was_done(problem, is_choice):
         first = MultitaskAGBMRegressor(common_trees=False, **params).set_callbacks(counting)
         first.fit(X, y, task=task)
         last = counting.n + 2  # in the first penalty of the second way
-    model = MultitaskAGBMRegressor(**params).set_callbacks(Stopper(last))
+    model = MultitaskAGBMRegressor(on_interrupt="keep", **params).set_callbacks(Stopper(last))
     with pytest.warns(InterruptedWarning):
         model.fit(X, y, task=task)
     assert model.path_.stop_reason is StopReason.INTERRUPTED

@@ -14,7 +14,6 @@ from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError, similar_to
 from secateur.model_selection.methods import plain_name, selector_classes
 from secateur.model_selection.rows import knows_tasks
-from secateur.path import AtMost, WithinBudget
 from secateur.storage.reading.dataset import Dataset
 
 TARGET_TYPES: tuple[TargetType, ...] = ("classification", "regression")
@@ -29,11 +28,11 @@ MIN_BINS, MAX_BINS = 32, 255
 def build_selector(
     options: MethodOptions, dataset: Dataset, costs: Any, validation: ValidationOptions
 ) -> Any:
-    """The selector, not fitted; limits that are no parameters of the method cut the path."""
+    """The selector, not fitted."""
     kind = selector_class(options.method, dataset.target_type)
     _check_tasks(options.method, kind, dataset)
-    known, cut = _parameters(kind), read_cut(options.cut)
-    given = {"costs": costs, "cut": cut, "target_type": dataset.target_type}
+    known = _parameters(kind)
+    given = {"costs": costs, "cut": read_cut(options.cut), "target_type": dataset.target_type}
     given |= {"random_state": validation.seed, "n_jobs": validation.jobs}
     if dataset.time is not None:
         given["cv"] = TimeSeriesSplit(TIME_FOLDS)
@@ -41,8 +40,8 @@ def build_selector(
     given |= {} if bins is None else {"max_bins": bins}
     given |= _limits(options, known, kind.__name__)
     if dataset.is_stored and options.max_features is not None and "n_features" in known:
-        # a stream has no grid of penalties whose path could be cut: it has a number to aim at
-        given |= {"n_features": options.max_features, "cut": cut}
+        # a stream has no grid of penalties with subsets of all sizes: it has a number to aim at
+        given["n_features"] = options.max_features
     given |= read_settings(options.settings or (), kind)
     return kind(**{name: value for name, value in given.items() if name in known})
 
@@ -119,13 +118,8 @@ def _check_tasks(method: str, kind: type, dataset: Dataset) -> None:
 
 
 def _limits(options: MethodOptions, known: Sequence[str], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if options.max_features is not None:
-        limit = {"max_features": options.max_features}
-        found |= limit if "max_features" in known else {"cut": AtMost(options.max_features)}
-    if options.budget is not None:
-        cost_limit = {"cost_budget": options.budget}
-        found |= cost_limit if "cost_budget" in known else {"cut": WithinBudget(options.budget)}
+    limits = {"max_features": options.max_features, "cost_budget": options.budget}
+    found: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     if options.penalty is not None:
         parameter = next((p for p in ("penalty", "l1", "group_penalty") if p in known), None)
         if parameter is None:
@@ -134,10 +128,6 @@ def _limits(options: MethodOptions, known: Sequence[str], name: str) -> dict[str
                 "--budget."
             )
         found[parameter] = options.penalty
-    if "cut" in found and options.cut is not None:
-        raise ParameterError(
-            f"The path of {name} can be cut by one rule. Got --cut and a limit. Use one of them."
-        )
     return found
 
 

@@ -64,6 +64,15 @@ def select_columns(X: Any, features: Any) -> Any:
     return _as_array(X)[:, features]
 
 
+def as_container(taken: Any, wanted: str) -> Any:
+    """Columns as a frame of another library, types kept; scikit-learn would go through objects."""
+    is_array = isinstance(taken, np.ndarray) or wanted not in {"pandas", "polars"}
+    frame = None if is_array else as_frame(taken)
+    if frame is None:
+        return taken
+    return frame.to_pandas() if wanted == "pandas" else frame.to_polars()
+
+
 def select_rows(X: Any, rows: Any) -> Any:
     """Give some rows of X in the kind of container that X is; lists come back as an array."""
     rows = np.asarray(rows, dtype=np.int64)

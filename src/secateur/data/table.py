@@ -37,6 +37,14 @@ class TableSchema:
         """The known values of each category column; a code is a position in them."""
         return {feature: known.labels for feature, known in self.encoders.items()}
 
+    def take(self, features: IntArray) -> TableSchema:
+        """Give the schema of some columns."""
+        names = tuple(self.names[feature] for feature in features)
+        places = enumerate(features.tolist())
+        encoders = {at: self.encoders[each] for at, each in places if each in self.encoders}
+        labels = None if self.labels is None else tuple(self.labels[j] for j in features)
+        return replace(self, names=names, encoders=encoders, labels=labels)
+
 
 class Table(ABC):
     """X after validation: rows and columns of numbers, wherever they are stored.
@@ -151,6 +159,32 @@ class SparseTable(Table):
     def take(self, rows: IntArray) -> SparseTable:
         """Give the table of some rows."""
         return SparseTable(rows_of(self.csc, rows), self.schema)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectedTable(Table):
+    """Some columns of a table, asked for by the numbers that they have in the whole one."""
+
+    selected: Table
+    features: IntArray  # sorted
+    schema: TableSchema  # of the whole table
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.selected.n_rows
+
+    def block(self, start: int, stop: int) -> FloatArray:
+        """Give the columns from start to stop, in Fortran order."""
+        return np.asfortranarray(self.columns(np.arange(start, stop)))
+
+    def columns(self, indices: IntArray) -> FloatArray:
+        """Give a few columns, in C order."""
+        return self.selected.columns(np.searchsorted(self.features, indices))
+
+    def take(self, rows: IntArray) -> SelectedTable:
+        """Give the table of some rows."""
+        return replace(self, selected=self.selected.take(rows))
 
 
 class RemoteTable(Table):

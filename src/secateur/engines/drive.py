@@ -29,6 +29,7 @@ def drive(
     parameters: Mapping[str, Any] | None = None,
     penalty_name: str = "penalty",
     cost_unit: str = "",
+    started: float | None = None,
 ) -> SelectionPath:
     """Run an algorithm to its end, or to where a rule ends it, and return its path.
 
@@ -42,7 +43,8 @@ def drive(
     ``score`` of a raw step replace those of the steps. ``rules`` are asked after each raw step, and
     the first that gives a reason ends the run; limits (``is_limit``) are asked before the step is
     scored, and keep out the step that crosses them. ``on_step`` is called with each raw step once
-    it is part of the path. All else is stored in the path.
+    it is part of the path. Seconds count from ``started``, or from now. All else is stored in the
+    path.
 
     Examples
     --------
@@ -51,7 +53,7 @@ def drive(
     >>> drive(rounds, feature_names=list("abcdef"), algorithm="demo", rules=[MaxFeatures(4)])
     SelectionPath('demo', 4 steps, 1 to 4 of 6 features, max_features)
     """
-    run = _Run(costs, score, on_step, rules, started=perf_counter())
+    run = _Run(costs, score, on_step, rules, perf_counter() if started is None else started)
     metadata = {
         "feature_names": tuple(feature_names),
         "algorithm": algorithm,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -144,34 +145,47 @@ class PathSearch:
     losses: dict[float, Sequence[FoldLosses]] = field(default_factory=dict)
 
 
-def search_path(variants: Sequence[PathSearch], **metadata: Any) -> SelectionPath:
+def search_path(
+    variants: Sequence[PathSearch],
+    *,
+    rules: Sequence[StoppingRule] = (),
+    on_step: Callable[[Step], None] | None = None,
+    **more: Any,
+) -> SelectionPath:
     """Trace the path; of several variants, keep the first that is not clearly worse than the best.
 
-    An interrupt ends the search with the steps so far; without any it is raised again.
+    ``rules`` and ``on_step`` are those of the user, beside those of the search. An interrupt ends
+    the search with the steps so far; without any it is raised again.
     """
     paths: list[SelectionPath] = []
-    is_interrupted = False
+    reason = None
     for variant in variants:
+        calls = [call for call in (on_step, variant.on_step) if call is not None]
         try:
             path = drive(
                 variant.steps,
                 score=variant.score,
-                rules=variant.rules,
-                on_step=variant.on_step,
+                rules=[*variant.rules, *rules],
+                on_step=partial(_call_all, calls),
                 penalty_name=variant.penalty_name,
-                **metadata,
+                **more,
             )
         except KeyboardInterrupt:
             if not paths:
                 raise
-            is_interrupted = True
+            reason = StopReason.INTERRUPTED
             break
         paths.append(path)
-        is_interrupted = path.stop_reason is StopReason.INTERRUPTED
-        if is_interrupted:
+        if path.stop_reason in {StopReason.INTERRUPTED, StopReason.TIME_LIMIT}:
+            reason = path.stop_reason
             break
     chosen = paths[choose_variant(variants, paths)]
-    return replace(chosen, stop_reason=StopReason.INTERRUPTED) if is_interrupted else chosen
+    return chosen if reason is None else replace(chosen, stop_reason=reason)
+
+
+def _call_all(calls: Sequence[Callable[[Step], Any]], step: Step) -> None:
+    for call in calls:
+        call(step)
 
 
 def choose_variant(variants: Sequence[PathSearch], paths: Sequence[SelectionPath]) -> int:
@@ -188,7 +202,7 @@ def search_penalties(
     penalties: Sequence[float],
     *,
     done: Mapping[float, Step] | None = None,
-    max_features: int | None = None,
+    is_too_large: Callable[[Step], bool] = lambda _: False,
     rules: Sequence[StoppingRule] = (),
     on_step: Callable[[Step], None] | None = None,
     penalty_name: str = "penalty",
@@ -196,12 +210,12 @@ def search_penalties(
 ) -> PathSearch:
     """A search over falling penalties, one step for each.
 
-    Penalties in ``done`` are not fitted again. The search ends before a step with more than
-    ``max_features``, except for the first; a few penalties between the last two are then tried for
-    a support that is nearer to the limit. ``keep_losses`` if variants are to be compared.
+    Penalties in ``done`` are not fitted again. The search ends before a step that ``is_too_large``,
+    except for the first; a few penalties between the last two are then tried for a support that is
+    nearer to the limit. ``keep_losses`` if variants are to be compared.
     """
     losses: dict[float, Sequence[FoldLosses]] = {}
-    steps = _trace(engine, penalties, done or {}, max_features, losses if keep_losses else None)
+    steps = _trace(engine, penalties, done or {}, is_too_large, losses if keep_losses else None)
     return PathSearch(steps, None, rules, on_step, penalty_name, losses)
 
 
@@ -209,7 +223,7 @@ def _trace(
     engine: PenaltyEngine,
     penalties: Sequence[float],
     done: Mapping[float, Step],
-    max_features: int | None,
+    is_too_large: Callable[[Step], bool],
     losses: dict[float, Sequence[FoldLosses]] | None,
 ) -> Generator[Step, None, StopReason]:
     """A step for each penalty, with its score."""
@@ -219,9 +233,9 @@ def _trace(
             yield done[penalty]
         else:
             step = engine.fit(penalty)
-            if max_features is not None and step.n_features > max_features and higher < np.inf:
-                for step in _between(engine, higher, penalty, max_features, MAX_BISECTIONS):
-                    if step.n_features <= max_features:
+            if higher < np.inf and is_too_large(step):
+                for step in _between(engine, higher, penalty, is_too_large, MAX_BISECTIONS):
+                    if not is_too_large(step):
                         yield _scored(engine, step, None)
                 return StopReason.MAX_FEATURES
             yield _scored(engine, step, losses)
@@ -246,7 +260,8 @@ def trace_to_size(
         high, low = low, penalty
         if step.n_features > n_features:
             break
-    for step in _between(engine, high, low, n_features, MAX_SIZE_TRIALS if high > 0.0 else 0):
+    is_larger = lambda step: step.n_features > n_features  # noqa: E731
+    for step in _between(engine, high, low, is_larger, MAX_SIZE_TRIALS if high > 0.0 else 0):
         yield step
         if _is_near(step, n_features):
             return
@@ -257,14 +272,18 @@ def _is_near(step: Step, n_features: int) -> bool:
 
 
 def _between(
-    engine: PenaltyEngine, high: float, low: float, n_features: int, n_trials: int
+    engine: PenaltyEngine,
+    high: float,
+    low: float,
+    is_too_large: Callable[[Step], bool],
+    n_trials: int,
 ) -> Iterator[Step]:
     """Bisect penalties between one with few enough features and one with too many."""
     for _ in range(n_trials):
         penalty = float(np.sqrt(high * low))
         step = engine.fit(penalty)
         yield step
-        high, low = (high, penalty) if step.n_features > n_features else (penalty, low)
+        high, low = (high, penalty) if is_too_large(step) else (penalty, low)
 
 
 def _scored(

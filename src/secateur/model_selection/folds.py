@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MANY_ROWS = 5_000  # above this number of rows one validation part is precise enough
 FEW_ROWS = 40  # below this number of rows folds are too small for a meaningful score
+PARTS_TRIED = 10  # validation parts of whole groups: the first with the most classes is taken
 
 
 def read_seed(random_state: Any) -> int:
@@ -41,14 +42,25 @@ def is_drawn(cv: Any) -> bool:
     return isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable))
 
 
-def draw_folds(target: Target, cv: int | None, *, random_state: int) -> list[Fold]:
-    """Random folds, stratified by class.
+def draw_folds(
+    target: Target,
+    cv: int | None,
+    *,
+    random_state: int,
+    groups: IntArray | None = None,
+    default: int | None = None,
+) -> list[Fold]:
+    """Random folds, stratified by class, that keep groups of rows together.
 
-    None is five folds up to 2,000 rows, three up to 5,000, one validation part above; no folds
-    below 40 rows. 1 is one validation part, 0 no folds. Every training part has rows of every
-    class: a class with one row is never validated.
+    None is the ``default`` number, or `default_folds`, but not more than there are groups; 1 is one
+    validation part, 0 no folds. Without groups every training part has rows of every class: a class
+    with one row is never validated.
     """
-    n_folds = default_folds(len(target.values)) if cv is None else cv
+    if cv is not None:
+        n_folds = cv
+    else:
+        n_folds = default_folds(len(target.values)) if default is None else default
+        n_folds = n_folds if groups is None else min(n_folds, len(np.unique(groups)))
     if not _is_whole(n_folds) or n_folds < 0:
         raise ParameterError(
             "'cv' must be None, an int >= 0, a splitter or a list of (train, test) rows. Got "
@@ -62,7 +74,9 @@ def draw_folds(target: Target, cv: int | None, *, random_state: int) -> list[Fol
     if n_folds == 0:
         return []
     if n_folds == 1:
-        return [hold_out(target, 0.2, random_state)]
+        return [hold_out(target, 0.2, random_state, groups)]
+    if groups is not None:
+        return _group_folds(target, groups, n_folds, random_state)
     fold_of = _shuffled_places(target, random_state) % n_folds
     folds = [Fold(*map(np.flatnonzero, (fold_of != k, fold_of == k))) for k in range(n_folds)]
     codes = _codes(target)
@@ -94,7 +108,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def default_folds(n_rows: int) -> int:
-    """The default number of folds, fewer with more rows; see `draw_folds`."""
+    """Five folds up to 2,000 rows, three up to 5,000, one validation part above; none below 40."""
     if n_rows < FEW_ROWS:
         return 0
     if n_rows > MANY_ROWS:
@@ -102,11 +116,15 @@ def default_folds(n_rows: int) -> int:
     return 5 if n_rows <= 2000 else 3
 
 
-def hold_out(target: Target, fraction: float, random_state: int) -> Fold:
-    """One random validation part, stratified by class.
+def hold_out(
+    target: Target, fraction: float, random_state: int, groups: IntArray | None = None
+) -> Fold:
+    """One random validation part, stratified by class, or a share of the groups of rows.
 
     Of two rows or more, at least one is in each part; a single row of a class trains.
     """
+    if groups is not None:
+        return _group_part(target, groups, fraction, random_state)
     n = len(target.values)
     place = _shuffled_places(target, random_state)
     n_test = min(max(1, round(fraction * n)), n - 1)
@@ -132,10 +150,7 @@ def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> l
     """The folds of a splitter or a list, in the numbers of the rows that are kept (sorted)."""
     n_rows = len(target.values)
     labels = target.values if target.classes is None else target.values.astype(np.int64)
-    pairs = cv
-    if hasattr(cv, "split"):
-        more = () if groups is None else (groups,)
-        pairs = cv.split(np.zeros((n_rows, 1)), labels, *more)
+    pairs = _split(cv, labels, groups) if hasattr(cv, "split") else cv
     number = np.full(n_rows, -1, np.int64)
     number[kept] = np.arange(len(kept))
     folds: list[Fold] = []
@@ -153,6 +168,19 @@ def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> l
             "'cv' must give at least one fold. Got none. Use None to have folds drawn."
         )
     return folds
+
+
+def _split(cv: Any, labels: AnyArray, groups: Any) -> list[Any]:
+    """The folds of a splitter."""
+    more = () if groups is None else (groups,)
+    try:
+        return list(cv.split(np.zeros((len(labels), 1)), labels, *more))
+    except ValueError as error:
+        lacks_groups = groups is None and "groups" in str(error)
+        advice = "Give 'groups', the group of each row." if lacks_groups else "Use fewer folds."
+        raise InputError(
+            f"'cv' must be able to split the rows. Got {type(cv).__name__}: {error} {advice}"
+        ) from error
 
 
 def _read_pair(pair: Any, n_rows: int) -> list[IntArray]:
@@ -211,14 +239,15 @@ def _drawn(target: Target, cv: Any, groups: IntArray | None, seed: int) -> list[
             "'cv' must give at least one fold. Got 0. Use None for as many as are sensible."
         )
     n_rows = len(target.values)
-    n_folds = max(2, min(n_rows // 2, 5 if n_rows <= MANY_ROWS else 3)) if cv is None else cv
-    if groups is None:
-        return draw_folds(target, n_folds, random_state=seed)
-    return group_folds(target, groups, n_folds, seed)
+    default = max(2, min(n_rows // 2, 5 if n_rows <= MANY_ROWS else 3))
+    return draw_folds(target, cv, random_state=seed, groups=groups, default=default)
 
 
-def read_groups(groups: Any, n_rows: int) -> IntArray:
-    """A number for the group of each row."""
+# ---- rows that belong together ----------------------------------------------------------------
+
+
+def check_groups(groups: Any, n_rows: int) -> AnyArray:
+    """The group of each row, none of them missing."""
     values = as_array(groups, "groups")
     if values.ndim != 1:
         raise InputError(
@@ -226,28 +255,51 @@ def read_groups(groups: Any, n_rows: int) -> IntArray:
             "says which rows belong together."
         )
     check_length(len(values), n_rows, "groups")
-    _, numbers = np.unique(values.astype(str), return_inverse=True)
+    is_missing = (values != values) | (values == np.array(None))  # noqa: PLR0124 - NaN, NaT
+    if is_missing.any():
+        raise InputError(
+            f"'groups' must name the group of every row. Got {int(is_missing.sum())} missing, the "
+            f"first in row {int(np.argmax(is_missing))}. Give each such row a group of its own, or "
+            "leave it out."
+        )
+    return values
+
+
+def group_numbers(groups: AnyArray) -> IntArray:
+    """A number for the group of each row."""
+    _, numbers = np.unique(groups.astype(str), return_inverse=True)
     return numbers.astype(np.int64)
 
 
-def group_folds(target: Target, groups: IntArray, n_folds: Any, seed: int) -> list[Fold]:
+def _group_folds(target: Target, groups: IntArray, n_folds: int, seed: int) -> list[Fold]:
     """Folds that keep groups together, stratified by class as far as that goes."""
-    from sklearn.model_selection import GroupKFold, GroupShuffleSplit, StratifiedGroupKFold
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
+    _check_enough(groups, n_folds)
+    kind = GroupKFold if target.classes is None else StratifiedGroupKFold
+    splitter = kind(int(n_folds), shuffle=True, random_state=seed)
+    return read_folds(splitter, target, np.arange(len(groups)), groups)
+
+
+def _group_part(target: Target, groups: IntArray, fraction: float, seed: int) -> Fold:
+    """A share of the groups as validation part; if possible all classes have training rows."""
+    from sklearn.model_selection import GroupShuffleSplit
+
+    _check_enough(groups, 1)
+    splitter = GroupShuffleSplit(PARTS_TRIED, test_size=fraction, random_state=seed)
+    folds = read_folds(splitter, target, np.arange(len(groups)), groups)
+    n_trained = [len(np.unique(target.values[fold.train])) for fold in folds]
+    is_classes = target.classes is not None
+    return folds[int(np.argmax(n_trained)) if is_classes else 0]
+
+
+def _check_enough(groups: IntArray, n_folds: int) -> None:
     n_groups = len(np.unique(groups))
-    if not _is_whole(n_folds) or n_folds < 1:
-        draw_folds(target, n_folds, random_state=seed)  # says what is wrong with it
     if n_groups < max(2, n_folds):
         raise ParameterError(
             f"'cv' must not be more than the number of groups. Got {n_folds} folds for {n_groups} "
             "groups of rows. Use fewer folds, or leave 'groups' out."
         )
-    if n_folds == 1:
-        splitter: Any = GroupShuffleSplit(1, test_size=0.2, random_state=seed)
-    else:
-        kind = GroupKFold if target.classes is None else StratifiedGroupKFold
-        splitter = kind(int(n_folds), shuffle=True, random_state=seed)
-    return read_folds(splitter, target, np.arange(len(groups)), groups)
 
 
 # ---- several tasks ----------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from secateur.model_selection.rows import (
     Rows,
     check_target_type,
     fit_clone,
-    is_interrupted,
     knows_tasks,
     read_rows,
     target_type_of,
@@ -44,7 +43,7 @@ class HeldOut:
     ----------
     path : SelectionPath
         The path of all rows. The score of a step is the held-out score of the steps that match it
-        in the folds. If no fold was finished, its own scores are kept.
+        in the folds.
     fold_paths : tuple of SelectionPath
         One for each fold that was finished, from its training rows.
     matches : tuple of tuple of int
@@ -90,12 +89,8 @@ class HeldOut:
         Returns
         -------
         array of shape (n_features_in,)
-            NaN if no fold was finished.
         """
-        selected = self.supports(cut)
-        if not selected:
-            return np.full(self.path.n_features_in, np.nan)
-        return np.round(selection_frequency(selected, self.path.n_features_in), 12)
+        return np.round(selection_frequency(self.supports(cut), self.path.n_features_in), 12)
 
     def supports(self, cut: Any = None) -> list[IntArray]:
         """The features that each fold selected at a cut; see `frequency`."""
@@ -127,7 +122,7 @@ def held_out(
 
     The whole selection is repeated on the training rows of each fold, and its steps are scored on
     the test rows, which take no part in choosing features, penalties, rounds or scales. Ctrl-C
-    keeps the folds that were finished.
+    keeps the folds that were finished; before the first of them is, it raises KeyboardInterrupt.
 
     Parameters
     ----------
@@ -183,17 +178,15 @@ def held_out(
         selector = clone(selector).set_params(n_jobs=1)
     scorer = StepScorer(selector, validator, rows, metric_for(scoring, rows, own), seed)
     fit = partial(fit_clone, selector, seed=seed, n_jobs=n_jobs)
-    left = [] if is_interrupted(whole) else folds
-    fits, of_all = _fit_folds(rows, left, fit, scorer, processes, report)
+    fits, of_all = _fit_folds(rows, folds, fit, scorer, processes, report)
     matches = [matched_steps(whole.path_, fit.path_) for fit in fits]
     losses = [
         scorer.steps(fit, match, *map(rows.take, fold))
         for fold, fit, match in zip(folds, fits, matches, strict=False)
     ]
-    if fits:
-        scores = [scorer.metric.score(of_step) for of_step in zip(*losses, strict=True)]
-        steps = [replace(step, score=each) for step, each in zip(whole.path_, scores, strict=True)]
-        whole.path_ = replace(whole.path_, steps=tuple(steps))
+    scores = [scorer.metric.score(of_step) for of_step in zip(*losses, strict=True)]
+    steps = [replace(step, score=each) for step, each in zip(whole.path_, scores, strict=True)]
+    whole.path_ = replace(whole.path_, steps=tuple(steps))
     return HeldOut(
         path=whole.path_,
         fold_paths=tuple(fit.path_ for fit in fits),
@@ -227,7 +220,7 @@ def _fit_folds(
 ) -> tuple[list[Any], Score | None]:
     """The selector fitted to the training rows of each fold, and the score of all features.
 
-    An interruption keeps the folds that were done.
+    An interruption keeps the folds that were done; without any it is raised.
     """
     fits: list[Any] = []
     of_all: list[FoldLosses] = []
@@ -237,20 +230,19 @@ def _fit_folds(
     )
     try:
         with warnings.catch_warnings(), closing(results_of(tasks, processes)) as results:
-            # the fit to all rows has given the warnings, but for interruptions
+            # the fit to all rows has given the warnings
             warnings.simplefilter("ignore", SecateurWarning)
-            warnings.simplefilter("default", InterruptedWarning)
             # joblib warns when its processes are ended early, as an interruption does
             warnings.filterwarnings("ignore", ".* still being processed", UserWarning)
             for result in results:
                 if len(fits) == len(folds):
                     of_all.append(result)
-                elif is_interrupted(result):
-                    break
                 else:
                     fits.append(result)
                 report(1 + len(fits) + len(of_all), 1 + 2 * len(folds))
     except KeyboardInterrupt:
+        if not fits:
+            raise
         what = "The model on all features was not finished."
         if len(fits) < len(folds):
             what = f"It keeps the {len(fits)} of {len(folds)} folds that were done."

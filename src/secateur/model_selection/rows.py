@@ -28,9 +28,8 @@ from secateur.data.target import (
 from secateur.data.tasks import read_keys
 from secateur.engines.path_search import FoldLosses
 from secateur.exceptions import InputError, ParameterError, some_of
-from secateur.model_selection.folds import group_folds, is_drawn, read_groups
+from secateur.model_selection.folds import check_groups, group_numbers
 from secateur.model_selection.scorers import Metric, prepared, with_threads
-from secateur.path import StopReason
 from secateur.storage.stored_table import SampledRows, StoredTable, sample_stored
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -80,10 +79,12 @@ class Rows:
         """
         if isinstance(self.X, StoredTable):
             if support is None and getattr(estimator, "_fits_on_disk", None):
-                return estimator.fit(self.X)  # the table has target and weights
+                return estimator.fit(self.X, groups=self.groups)  # it has target and weights
             return self._in_memory().fit(estimator, support)
         X = self.X if support is None else select_columns(self.X, support)
         more: dict[str, Any] = {}
+        if self.groups is not None and has_fit_parameter(estimator, "groups"):
+            more["groups"] = self.groups
         if self.tasks is not None and knows_tasks(estimator):
             more["task"] = self.tasks.tolist()
         is_pipeline = isinstance(estimator, Pipeline)  # the last step of it takes the weights
@@ -152,7 +153,7 @@ def read_rows(
         names=table.names,
         weight=in_range(read_weights(sample_weight, n_rows)),
         is_weighted=sample_weight is not None,
-        groups=None if groups is None else read_groups(groups, n_rows),
+        groups=None if groups is None else group_numbers(check_groups(groups, n_rows)),
         is_sparse=table.is_sparse,
         has_categories=sample is None and len(table.categories) > 0,
         sample=sample,
@@ -198,21 +199,12 @@ def knows_tasks(estimator: Any) -> bool:
 def fit_clone(selector: Any, rows: Rows, seed: int, n_jobs: int | None) -> Any:
     """A clone fitted to some rows, with seeds and threads set where they were None.
 
-    Where rows have groups, the inner folds of a selector keep them together too.
+    Ctrl-C is raised in any case: a part of a path would be taken for the whole.
     """
     fresh = with_threads(prepared(selector, seed), n_jobs)
-    known = fresh.get_params(deep=False)
-    if rows.groups is not None and "cv" in known and is_drawn(known["cv"]) and known["cv"] != 0:
-        n_groups = len(np.unique(rows.groups))
-        inner = group_folds(rows.target, rows.groups, min(known["cv"] or 5, n_groups), seed)
-        fresh.set_params(cv=[tuple(fold) for fold in inner])
+    if "on_interrupt" in fresh.get_params(deep=False):
+        fresh.set_params(on_interrupt="raise")
     return rows.fit(fresh)
-
-
-def is_interrupted(fitted: Any) -> bool:
-    """Whether a fitted selector was interrupted by Ctrl-C and has a part of its path only."""
-    path = getattr(fitted, "path_", None)
-    return path is not None and path.stop_reason is StopReason.INTERRUPTED
 
 
 def target_type_of(estimator: Any) -> TargetType | None:

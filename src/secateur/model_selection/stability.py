@@ -18,7 +18,6 @@ from secateur.model_selection.folds import read_seed
 from secateur.model_selection.rows import (
     Rows,
     fit_clone,
-    is_interrupted,
     read_rows,
     target_type_of,
 )
@@ -201,8 +200,6 @@ def _supports(
         with warnings.catch_warnings():
             for table in tables:
                 fitted = fit(table)
-                if is_interrupted(fitted):
-                    raise KeyboardInterrupt  # noqa: TRY301 - as if it came from the method
                 found.append(np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64))
                 if on_fit is not None:
                     on_fit(len(found), total)

@@ -16,7 +16,7 @@ from secateur.data.table import Fold
 from secateur.exceptions import InputError, SecateurError
 from secateur.model_selection.comparison import Subset, Trial, TrialStatus
 from secateur.model_selection.encoding import as_features, fit_method
-from secateur.model_selection.rows import Rows, is_interrupted
+from secateur.model_selection.rows import Rows
 from secateur.model_selection.scorers import Metric
 from secateur.model_selection.validators import score_fold
 from secateur.path import SelectionPath
@@ -70,8 +70,6 @@ def select(context: ComparisonContext, spec: TrialSpec) -> Trial:
             seed = context.seed_of(spec.fold)
             fitted, sources = fit_method(spec.method, train, seed, context.n_jobs)
             seconds = perf_counter() - started
-            if is_interrupted(fitted):
-                raise KeyboardInterrupt  # noqa: TRY301 - it ends the comparison
             subsets = subsets_of(fitted, context.sizes, sources)
     except Exception as error:  # noqa: BLE001 - any method may fail in its own way
         return spec.failed(error, perf_counter() - started)

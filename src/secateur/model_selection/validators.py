@@ -201,7 +201,7 @@ def without_penalty(selector: Any, n_features: int) -> Any:
     free: dict[str, Any] = {"max_features": None, "cost_budget": None, "cut": "best"}
     free |= {"penalty": [0.0], "group_penalty": [0.0], "task_penalty": "auto"}
     if not {"penalty", "group_penalty"} & known.keys():
-        if "keep" not in known:
+        if "keep" not in known or "l1" in known:  # weights without a penalty would fit noise
             return None
         free["keep"] = np.ones(n_features, np.bool_)
     return clone(selector).set_params(**{k: v for k, v in free.items() if k in known})

@@ -213,7 +213,7 @@ def as_rule(value: Any) -> CuttingRule:
     if isinstance(value, str) and value in shorthand:
         return shorthand[value]()
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return AtMost(int(value))
+        return AtMost(whole_number("cut", value, advice=_NO_LIMIT))
     # A class has the methods too, but is no rule.
     if isinstance(value, CuttingRule) and not isinstance(value, type):
         return value
@@ -323,7 +323,7 @@ def require_steps(path: SelectionPath) -> None:
     if len(path) == 0:
         raise ParameterError(
             "A path without steps cannot be cut. Got a path that ended before its first step "
-            f"({path.stop_reason}). Loosen the limits of the run, or lower its penalty."
+            f"({path.stop_reason}). Loosen the limits of the run, or raise its penalty."
         )
 
 

@@ -7,6 +7,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,29 +20,35 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.checks import check_shape, labels_of, names_of
 from secateur.data.costs import CostModel
-from secateur.data.frames import as_frame, read_table, select_columns
+from secateur.data.frames import as_container, read_table, select_columns
 from secateur.data.table import Fold, Table, TableSchema
 from secateur.data.target import Target
 from secateur.engines.path_search import PathSearch, search_path
 from secateur.exceptions import (
     ClusterError,
+    EmptySelectionWarning,
     InputError,
     InterruptedWarning,
     SecateurError,
     SecateurWarning,
     some_of,
 )
-from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
-from secateur.path import Selection, SelectionPath, StopReason, as_rule
+from secateur.model_selection.folds import check_groups, draw_folds, is_drawn, read_folds
+from secateur.path import Selection, SelectionPath, StopReason, TimeLimit, as_rule
 from secateur.path.cutting import CuttingRule
 from secateur.path.step import format_steps
 from secateur.selectors.inputs import FitInput
-from secateur.selectors.parameters import Constraint, check_parameters
+from secateur.selectors.parameters import SelectorParameters, check_parameters, read_stopping
 from secateur.selectors.progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
 from secateur.typing import AnyArray, BoolArray, IntArray
 
 
-class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+class PathSelector(
+    CallbackSupportMixin,  # type: ignore[misc]  # untyped
+    SelectorMixin,  # type: ignore[misc]  # untyped
+    BaseEstimator,  # type: ignore[misc]  # untyped
+    SelectorParameters,
+):
     """A transformer that keeps the columns of one step of its path; the base of all selectors.
 
     ``fit`` is here, and only here. A family of selectors supplies two methods, and a ``fit`` of
@@ -76,7 +84,6 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
     """
 
     classes_: AnyArray
-    _constraints: ClassVar[dict[str, Constraint]]
     _fits_on_disk: ClassVar[frozenset[str]] = frozenset()
     """Where it fits on tables on disk: "here", in this process, or on a "cluster"."""
     _after_lost_cluster: ClassVar[str] = "path_.cut(...) chooses one of them."
@@ -84,13 +91,12 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
     _schema: TableSchema
     path_: SelectionPath
     cut: Any
-    costs: Any
     cv: Any = 0
-    n_jobs: int | None = None
-    verbose: int = 0
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **more: Any
+    ) -> Any:
         """Search the path of selections and choose a step.
 
         Parameters
@@ -98,6 +104,8 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
         y : array or series of shape (n_rows,)
         sample_weight : array of shape (n_rows,), optional
+        groups : array of shape (n_rows,), optional
+            Which rows belong together: they are in the same part of every fold.
         **more
             Arguments of some families only.
 
@@ -105,8 +113,11 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         -------
         self
         """
+        started = perf_counter()
         self._check_parameters()
         given = self._problem(X, y, sample_weight, **more)
+        if groups is not None:
+            given = replace(given, groups=check_groups(groups, len(given.target.values)))
         folds = self._folds(given)
         _warn_of_single_rows(given.problem.target, folds)
         with (
@@ -116,10 +127,26 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         ):
             searches = self._engine(given, folds, threads, progress)
             metadata = self._metadata(given.problem.table.schema, given.problem.cost_model)
-            path = search_path(searches, **metadata)
+            path = self._trace_path(searches, progress, started, metadata)
         self._remember(given)
-        self._set_path(path)
+        self._set_path(path, is_asked=progress.is_asked_to_stop)
         return self
+
+    def _trace_path(
+        self,
+        searches: list[PathSearch],
+        progress: Progress,
+        started: float,
+        metadata: dict[str, Any],
+    ) -> SelectionPath:
+        """Trace the path, up to the limits and stopping rules of the user."""
+        rules = read_stopping(self.stopping)
+        if self.time_limit is not None:
+            rules.append(TimeLimit(self.time_limit))
+        path = search_path(searches, rules=rules, on_step=self.on_step, started=started, **metadata)
+        if path.stop_reason is not StopReason.INTERRUPTED:
+            progress.finish()
+        return path
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> FitInput:
         raise NotImplementedError
@@ -137,8 +164,14 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
     def _folds(self, given: Any) -> list[Fold]:
         """The folds of ``cv``; none where there are too few rows for any."""
         if is_drawn(self.cv):
-            return draw_folds(given.strata, self.cv, random_state=given.seed)
-        return read_folds(self.cv, given.target, given.kept)
+            return draw_folds(
+                given.strata,
+                self.cv,
+                random_state=given.seed,
+                groups=given.row_groups,
+                default=given.default_folds,
+            )
+        return read_folds(self.cv, given.target, given.kept, given.groups)
 
     @contextmanager
     def _keeping_steps(self) -> Iterator[None]:
@@ -203,24 +236,51 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         except ValueError as error:
             raise InputError(
                 f"{str(error).strip()}\nGot columns that are not those of fit time, in that order: "
-                f"{some_of(self._schema.names)}. Give the same columns if they have names."
+                f"{some_of(self._schema.names)}. Give the same columns if they have names"
+                f"{self._other_columns()}."
             ) from error
 
-    def _set_path(self, path: SelectionPath) -> None:
+    def _other_columns(self) -> str:
+        """What columns some methods take as well."""
+        return ""
+
+    def _set_path(self, path: SelectionPath, *, is_asked: bool = False) -> None:
+        """Keep the path and choose a step; raise an interruption that no callback asked for."""
         self.path_ = path
         for name in ("selection_", "support_", "ranking_"):
             self.__dict__.pop(name, None)
-        if path.stop_reason is StopReason.INTERRUPTED:
-            warn_caller(
-                f"{type(self).__name__} was interrupted. It keeps the {format_steps(len(path))} "
-                "done so far; fit again for the whole path.",
-                InterruptedWarning,
-            )
+        interrupted = path.stop_reason is StopReason.INTERRUPTED and (
+            f"{type(self).__name__} was interrupted. It keeps the {format_steps(len(path))} "
+            "done so far, in 'path_'; fit again for the whole path."
+        )
+        is_raised = self.on_interrupt == "raise" and not is_asked
+        if interrupted and not is_raised:
+            warn_caller(interrupted, InterruptedWarning)
         try:
             self._choose()
         except SecateurError as error:
-            error.add_note("The path is kept: with_cut(...) can choose another of its steps.")
+            if interrupted and is_raised:
+                raise KeyboardInterrupt(interrupted) from error
+            if len(path):
+                error.add_note("The path is kept: with_cut(...) can choose another of its steps.")
             raise
+        if interrupted and is_raised:
+            raise KeyboardInterrupt(interrupted)
+        if not self.support_.any():
+            self._warn_of_none()
+
+    def _warn_of_none(self) -> None:
+        largest = int(self.path_.n_features.max())
+        advice = (
+            f"with_cut('best') or with_cut({largest}) chooses another step of the path, which has "
+            f"up to {largest}."
+            if largest
+            else "Lower the penalty, or raise the budget."
+        )
+        warn_caller(
+            f"{type(self).__name__} selected no features. Got: {self.selection_.sentence} {advice}",
+            EmptySelectionWarning,
+        )
 
     def _choose(self) -> None:
         """Cut the path by the rule, and keep what it chose."""
@@ -282,16 +342,11 @@ class PathSelector(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type:
         """
         self._read_again(X, only=np.empty(0, np.int64))
         if not self.support_.any():
-            warnings.warn(
-                "No features were selected. Got a penalty or a budget that leaves none worth its "
-                "cost. Lower the penalty, or raise the budget.",
-                SecateurWarning,
-                stacklevel=2,
-            )
+            self._warn_of_none()
         # what ``set_output`` asks for, of this selector or of all
         own: dict[str, str] = getattr(self, "_sklearn_output_config", {})
         wanted = own.get("transform", get_config()["transform_output"])
-        return _converted(select_columns(X, np.flatnonzero(self.support_)), wanted)
+        return as_container(select_columns(X, np.flatnonzero(self.support_)), wanted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -321,15 +376,6 @@ def _warn_of_single_rows(target: Target, folds: list[Fold]) -> None:
             "say nothing about it. Give more rows of it, or leave it out.",
             SecateurWarning,
         )
-
-
-def _converted(taken: Any, wanted: str) -> Any:
-    """A frame of another library, types kept; scikit-learn would go through objects."""
-    is_array = isinstance(taken, np.ndarray) or wanted not in {"pandas", "polars"}
-    frame = None if is_array else as_frame(taken)
-    if frame is None:
-        return taken
-    return frame.to_pandas() if wanted == "pandas" else frame.to_polars()
 
 
 def _ranking(path: SelectionPath, selection: Selection) -> IntArray:

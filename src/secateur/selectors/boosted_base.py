@@ -119,6 +119,7 @@ class BoostedSelector(PathPredictor, BoostedParameters):
         y_val: Any = None,
         sample_weight_val: Any = None,
         *,
+        groups: Any = None,
         resume: SelectionPath | None = None,
     ) -> Any:
         """Search the path of selections and choose a step.
@@ -135,6 +136,9 @@ class BoostedSelector(PathPredictor, BoostedParameters):
             Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as above, optional
             Validation rows, instead of rows that are held out.
+        groups : array of shape (n_rows,), optional
+            Which rows belong together, as those of one patient: folds and rows that are held out
+            for early stopping keep them together. Given to the splitter in ``cv``.
         resume : SelectionPath, optional
             The path of an interrupted fit on the same rows, which is continued; the result is that
             of a fit without interruption. ``random_state`` must be a number.
@@ -144,7 +148,7 @@ class BoostedSelector(PathPredictor, BoostedParameters):
         self
         """
         validation = (X_val, y_val, sample_weight_val)
-        return super().fit(X, y, sample_weight, validation=validation, resume=resume)
+        return super().fit(X, y, sample_weight, groups, validation=validation, resume=resume)
 
     def _problem(  # type: ignore[override]  # explicit arguments
         self, X: Any, y: Any, sample_weight: Any, *, validation: Any, resume: Any
@@ -174,7 +178,7 @@ class BoostedSelector(PathPredictor, BoostedParameters):
         is_early = n_rows > STOPPING_ROWS if self.early_stopping == "auto" else self.early_stopping
         if not is_early:
             return [all_rows(n_rows)]
-        return [hold_out(given.strata, self.validation_fraction, given.seed)]
+        return [hold_out(given.strata, self.validation_fraction, given.seed, given.row_groups)]
 
     def _engine(
         self, given: BoostedInput, folds: list[Fold], threads: Threads, progress: Progress

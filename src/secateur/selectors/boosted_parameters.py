@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from secateur.selectors.parameters import (
-    SHARED_CONSTRAINTS,
     Constraint,
+    SelectorParameters,
     number,
     one_of,
     with_constructor,
@@ -190,7 +190,7 @@ class RegressionParameters:
     }
 
 
-CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
+CONSTRAINTS: dict[str, Constraint] = {
     "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
     "max_iter": number(1, whole=True, advice="Use 200 for a start."),
     "max_depth": number(1, 16, whole=True, advice="Use 4 for a start."),
@@ -207,14 +207,13 @@ CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
     ),
     "n_iter_no_change": number(1, whole=True, advice="Use 10 for a start."),
     "subsample": number(0, 1, above=True, advice="Use 1 for all rows."),
-    "cost_budget": number(0, or_none=True, advice="Use None for no limit."),
     "leaf": one_of("newton", "mean", advice="Use 'newton' for a Newton step."),
 }
 
 
 @with_constructor
-class BoostedParameters:
-    """Trees, costs, folds and early stopping.
+class BoostedParameters(SelectorParameters):
+    """Trees, folds and early stopping.
 
     Parameters
     ----------
@@ -233,16 +232,6 @@ class BoostedParameters:
         The value of a leaf: a Newton step, or the mean gradient as in the papers.
     subsample : float, default=1.0
         The share of rows that each tree sees.
-    costs : None, number, sequence, dict or FeatureCosts, default=None
-        What features cost to acquire, 1 each by default; a dict goes by name or position.
-    feature_groups : None, sequence, dict or matrix, default=None
-        Features that are paid for together: the first of a group pays, the others are free.
-    keep : names or indices, default=None
-        Features that are always selected, at no cost.
-    max_features : int, default=None
-        The largest number of features.
-    cost_budget : float, default=None
-        The largest total cost of the features.
     cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
         Which step of the path is chosen. None is the fewest features within one standard error of
         the best along a grid, and the best step of a single fit.
@@ -258,11 +247,6 @@ class BoostedParameters:
         Rounds without a lower loss on held-out rows after which a fit stops.
     categorical_features : None, "from_dtype", list or mask, default=None
         Columns of categories; those of a category type are always taken as such.
-    random_state : int, RandomState or None, default=None
-    n_jobs : int, default=None
-        Threads; None is all cores. The result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -282,19 +266,11 @@ class BoostedParameters:
     l2_regularization: float = 0.0
     leaf: Literal["newton", "mean"] = "newton"
     subsample: float = 1.0
-    costs: Any = None
-    feature_groups: Any = None
-    keep: Any = None
-    max_features: int | None = None
-    cost_budget: float | None = None
     cut: Any = None
     cv: Any = None
     early_stopping: Any = "auto"
     validation_fraction: float = 0.1
     n_iter_no_change: int = 10
     categorical_features: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
 
     _constraints: ClassVar[dict[str, Constraint]] = CONSTRAINTS

@@ -11,13 +11,13 @@ from secateur.data.target import TargetType
 from secateur.engines.featboost.forward import IIS, FeatBoost
 from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
 from secateur.selectors.featboost_base import CLASSIFIER, CONSTRAINTS, REGRESSOR, ForwardSelector
-from secateur.selectors.parameters import with_constructor
+from secateur.selectors.parameters import SelectorParameters, with_constructor
 from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities
 
 
 @with_constructor
-class ForwardParameters:
-    """Ranker, evaluator, costs and the built-in trees.
+class ForwardParameters(SelectorParameters):
+    """Ranker, evaluator and the built-in trees.
 
     Parameters
     ----------
@@ -41,17 +41,11 @@ class ForwardParameters:
     scoring : None, str or callable, default=None
         Any scorer of scikit-learn; None is the accuracy, or R squared for regression.
     max_features : int or None, default=100
-        The largest number of features.
+        The largest number of features, in every step of the path.
     epsilon : float, default=1e-9
         A feature must improve the score by more than this.
     costs : None, number, sequence, dict or FeatureCosts, default=None
         Costs of the features. Of candidates with equal scores the one with the lower cost wins.
-    feature_groups : None, sequence, dict or matrix, default=None
-        Groups of features: after the first of a group the others cost nothing.
-    keep : names or indices, default=None
-        Features that are selected from the start, at no cost.
-    cost_budget : float, default=None
-        The largest total cost.
     cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
         Which step of the path is chosen; None is the best, which is the last one.
     max_iter : int, default=20
@@ -62,14 +56,9 @@ class ForwardParameters:
         Of the built-in trees.
     categorical_features : None, "from_dtype", list or mask, default=None
         Columns of categories; those of a category type are always taken as such.
-    random_state : int, RandomState or None, default=None
-    n_jobs : int, default=None
-        Threads; None is all cores. The result does not depend on it.
     executor : DaskExecutor, default=None
         Scores the candidates on the workers of a cluster; None scores them in this process. The
         result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -78,6 +67,9 @@ class ForwardParameters:
         winner's ``rank``, its ``gain``, the candidates ``tried`` and their ``tried_scores``,
         whether it came ``after_reset``, and the row weights in two numbers, ``effective_rows`` and
         ``largest_weight``.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        The ranker's importances of the selected features, as shares, averaged over the steps up to
+        the chosen one: a feature that was accepted early is in more of them.
     stop_reason_ : StopReason
         Why no more features were accepted.
     n_iter_ : int
@@ -93,19 +85,12 @@ class ForwardParameters:
     scoring: Any = None
     max_features: int | None = 100
     epsilon: float = 1e-9
-    costs: Any = None
-    feature_groups: Any = None
-    keep: Any = None
-    cost_budget: float | None = None
     cut: Any = None
     max_iter: int = 20
     learning_rate: float = 0.3
     max_depth: int = 4
     categorical_features: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
     executor: Any = None
-    verbose: int = 0
 
 
 @with_constructor

@@ -17,7 +17,6 @@ from secateur.engines.featboost.evaluator import Evaluator
 from secateur.engines.featboost.forward import ForwardParams, ForwardSelection
 from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourTargets, ScaledTable
 from secateur.engines.path_search import PathSearch
-from secateur.model_selection.folds import draw_folds, is_drawn, read_folds
 from secateur.model_selection.rows import check_target_type
 from secateur.model_selection.scorers import Scorer, read_scoring
 from secateur.path import Best, StopReason
@@ -49,9 +48,8 @@ def _estimator_or(*words: str, must: str, advice: str) -> Constraint:
     return Constraint(accepts, must, advice)
 
 
-_SHARED = ("learning_rate", "max_iter", "max_depth", "max_features", "cost_budget", "verbose")
 CONSTRAINTS: dict[str, Constraint] = {
-    **{name: BOOSTED[name] for name in (*_SHARED, "n_jobs", "executor")},
+    **{name: BOOSTED[name] for name in ("learning_rate", "max_iter", "max_depth")},
     "ranker": _estimator_or(
         "trees",
         must="'trees' or an estimator with feature_importances_",
@@ -90,11 +88,15 @@ N_FOLDS = 3
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ForwardInput(FitInput):
-    """The input of a forward selection: the scorer, its name, and the groups of rows."""
+    """The input of a forward selection: the scorer, and its name."""
 
     scorer: Scorer
     metric: str
-    groups: Any = None
+
+    @property
+    def default_folds(self) -> int:
+        """Three, fewer if there are fewer rows."""
+        return min(N_FOLDS, self.problem.n_rows)
 
 
 class ForwardSelector(StepPredictor):
@@ -120,28 +122,22 @@ class ForwardSelector(StepPredictor):
         sample_weight : array of shape (n_rows,), optional
             Initial weights of the rows, also used in scores. Rows of weight 0 are left out.
         groups : array of shape (n_rows,), optional
-            Groups of rows for the splitter in ``cv``.
+            Which rows belong together, as those of one patient: folds keep them together. Given to
+            the splitter in ``cv``.
 
         Returns
         -------
         self
         """
-        return super().fit(X, y, sample_weight, groups=groups)
+        return super().fit(X, y, sample_weight, groups)
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> ForwardInput:
+    def _problem(self, X: Any, y: Any, sample_weight: Any, **_: Any) -> ForwardInput:
         for name in ("ranker", "evaluator"):
             check_target_type(name, getattr(self, name), self._target_type)
         check_ranker(self.ranker, self.weighting)
         scorer, metric = read_scoring(self.scoring, self._target_type)
         given = read_input(self, self._target_type, X, y, sample_weight)
-        return given.extended(ForwardInput, scorer=scorer, metric=metric, **more)
-
-    def _folds(self, given: ForwardInput) -> list[Fold]:
-        """The folds of ``cv``; three by default, fewer if there are fewer rows."""
-        if not is_drawn(self.cv):
-            return read_folds(self.cv, given.target, given.kept, groups=given.groups)
-        n_folds = min(N_FOLDS, given.problem.n_rows) if self.cv is None else self.cv
-        return draw_folds(given.problem.target, n_folds, random_state=given.seed)
+        return given.extended(ForwardInput, scorer=scorer, metric=metric)
 
     def _engine(
         self, given: ForwardInput, folds: list[Fold], threads: Threads, progress: Progress
@@ -202,6 +198,17 @@ class ForwardSelector(StepPredictor):
     def _default_rule(self) -> CuttingRule:
         """Every accepted feature improved the score: the best step is the last one."""
         return Best()
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Shares of the ranker's importances, averaged over the steps up to the chosen one."""
+        check_is_fitted(self)
+        shares = np.zeros(self.n_features_in_)
+        for step in self.path_.steps[: self.selection_.index + 1]:
+            shares[step.support] += step.weight / (step.weight.sum() or 1.0)
+        if not shares.any():  # features that are kept, before the ranker was asked
+            shares = self.support_.astype(np.float64)
+        return shares / (shares.sum() or 1.0)
 
     @property
     def n_iter_(self) -> int:

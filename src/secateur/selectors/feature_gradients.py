@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from secateur.engines.feature_gradients.search import (
     trace_single,
     trace_size,
 )
+from secateur.engines.limits import Limits
 from secateur.engines.path_search import MAX_SIZE_TRIALS, PathSearch, search_penalties
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath
 from secateur.path.cutting import CuttingRule
@@ -79,10 +81,6 @@ class FeatureGradientsSelector(PathSelector):
         More than two classes are treated one against the rest, ordered ones by their thresholds.
     order : int, default=4
         From 1 (features one by one) to 12: how long the chains of interacting features are.
-    costs : None, number, sequence, dict or FeatureCosts, default=None
-        Costs of the features, 1 each by default.
-    feature_groups : None, sequence, dict or matrix, default=None
-        Groups of features that are paid for once.
     group_mode : {"hard", "soft"}, default="hard"
         "hard": a group is selected as a whole; "soft": its cost counts for the largest s in it.
     batch_size : int, default=1000
@@ -108,23 +106,14 @@ class FeatureGradientsSelector(PathSelector):
     cv : None, int, splitter or list of (train, test), default=None
         The folds that score a grid. None is five up to 2,000 rows, three up to 5,000, and
         one held-out fifth above; none below 40 rows.
-    random_state : int, RandomState or None, default=None
-    n_jobs : int, default=None
-        Threads; None is all cores. The result does not depend on it.
     executor : DaskExecutor, default=None
         Computes the ``accumulate`` batches of an update on the workers of a cluster, each of which
         gets all rows; None computes them in this process.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
     path_ : SelectionPath
         One step per penalty; for a single penalty, one per subset along its search.
-    selection_ : Selection
-        The chosen step; print it for a sentence.
-    support_ : array of bool, shape (n_features_in_,)
-    ranking_ : array of int, shape (n_features_in_,)
     scores_ : array of float, shape (n_features_in_,)
         v at the chosen step; -inf for columns that took no part (constant, or equal to another).
     inclusion_ : array of float, shape (n_features_in_,)
@@ -132,11 +121,6 @@ class FeatureGradientsSelector(PathSelector):
     learnability_ : Learnability
         The estimated residual variance or error rate of the selected set.
     target_type_ : str
-    classes_ : array
-        Only for classes.
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        Only where X has names.
 
     Examples
     --------
@@ -156,8 +140,6 @@ class FeatureGradientsSelector(PathSelector):
     n_features: int | None = None
     target_type: str = "auto"
     order: int = 4
-    costs: Any = None
-    feature_groups: Any = None
     group_mode: str = "hard"
     batch_size: int = 1000
     accumulate: int = 1
@@ -168,12 +150,11 @@ class FeatureGradientsSelector(PathSelector):
     tol: float = 1e-5
     cut: Any = None
     cv: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
     executor: Any = None
-    verbose: int = 0
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def fit(  # type: ignore[override]  # explicit arguments
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Any:
         """Search the path of selections and choose a step.
 
         Parameters
@@ -188,6 +169,9 @@ class FeatureGradientsSelector(PathSelector):
             None for other streams.
         sample_weight : array of shape (n_rows,), optional
             Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
+        groups : array of shape (n_rows,), optional
+            Which rows belong together, as those of one patient: folds keep them together. Given to
+            the splitter in ``cv``. A stream has no folds, and does not look at them.
 
         Returns
         -------
@@ -199,7 +183,7 @@ class FeatureGradientsSelector(PathSelector):
         check_executor(self.executor, self.accumulate, is_stream=is_stream(X))
         if is_stream(X):
             return self._fit_stream(X, y, sample_weight)
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, groups)
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> GradientsInput:  # noqa: ARG002
         return read_gradients_input(self, X, y, sample_weight)
@@ -218,7 +202,10 @@ class FeatureGradientsSelector(PathSelector):
         self, given: GradientsInput, folds: list[Fold], threads: Threads, progress: Progress
     ) -> list[PathSearch]:
         n_epochs = given.params.epochs(given.problem.n_rows)
-        context = SearchContext(given.problem, given.params, threads, progress.round, self.executor)
+        limits = Limits(given.problem.cost_model, self.max_features, self.cost_budget)
+        context = SearchContext(
+            given.problem, given.params, threads, limits, progress.round, self.executor
+        )
         if self.n_features is not None:
             progress.expect(GRID_POINTS + MAX_SIZE_TRIALS, n_epochs + 1)
             steps = trace_size(context, self.n_features)
@@ -234,7 +221,7 @@ class FeatureGradientsSelector(PathSelector):
             search_penalties(
                 engine,
                 engine.grid() if given.penalty is None else given.penalty,
-                max_features=given.max_features(self.cut, is_scored=bool(folds)),
+                is_too_large=given.is_too_large(limits, self.cut, is_scored=bool(folds)),
                 rules=[Patience(GRID_PATIENCE)] if given.penalty is None and folds else [],
                 on_step=progress.part,
             )
@@ -277,7 +264,9 @@ class FeatureGradientsSelector(PathSelector):
             session.update(X, y, sample_weight, threads)
         return self._set_session(session)
 
-    def _set_session(self, session: StreamSession, path: SelectionPath | None = None) -> Any:
+    def _set_session(
+        self, session: StreamSession, path: SelectionPath | None = None, *, is_asked: bool = False
+    ) -> Any:
         """Keep a stream and its path: by default the present subset, if there is one yet."""
         self._session = session
         self._remember_columns(session.schema)
@@ -286,12 +275,13 @@ class FeatureGradientsSelector(PathSelector):
             metadata = self._metadata(session.schema, session.stream.cost_model)
             path = drive(iter([session.stream.step()]), **metadata)
         if path is not None:
-            self._set_path(path)
+            self._set_path(path, is_asked=is_asked)
         return self
 
     @with_callbacks
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """One pass over the blocks; each that changes the subset is a step of the path."""
+        started = perf_counter()
         blocks = read_blocks(X, y, sample_weight)
         first = next(blocks)
         session = open_session(self, first[0], first[1], known_classes(self.target_type, X))
@@ -301,9 +291,11 @@ class FeatureGradientsSelector(PathSelector):
         ):
             progress.expect(1, 1)
             steps = session.trace(chain([first], blocks), threads, progress)
-            path = drive(steps, **self._metadata(session.schema, session.stream.cost_model))
+            metadata = self._metadata(session.schema, session.stream.cost_model)
+            path = self._trace_path([PathSearch(steps)], progress, started, metadata)
         last = replace(path[-1], model=session.stream.step().model)
-        return self._set_session(session, replace(path, steps=(*path.steps[:-1], last)))
+        path = replace(path, steps=(*path.steps[:-1], last))
+        return self._set_session(session, path, is_asked=progress.is_asked_to_stop)
 
     def save_stream(self, file: Any) -> None:
         """Write the state of a stream for `resume_stream`.

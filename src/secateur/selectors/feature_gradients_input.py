@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,11 @@ from secateur.data.target import Target, guess_target_type
 from secateur.engines.feature_gradients.batches import SearchParams, TargetType
 from secateur.engines.feature_gradients.estimator import ObjectiveKind
 from secateur.engines.feature_gradients.units import Units
+from secateur.engines.limits import Limits
 from secateur.exceptions import InputError, ParameterError
+from secateur.path.step import Step
 from secateur.selectors.inputs import FitInput, read_problem, refuse_categories
 from secateur.selectors.parameters import (
-    SHARED_CONSTRAINTS,
     Constraint,
     number,
     one_of,
@@ -84,7 +86,6 @@ CONSTRAINTS: dict[str, Constraint] = {
         _may_be_init, "a finite number or one per feature", "Use 0 to start all at inclusion 0.5."
     ),
     "tol": number(0, below=True, advice="Use 0 to go through all epochs."),
-    **{name: SHARED_CONSTRAINTS[name] for name in ("cv", "verbose", "n_jobs", "executor")},
 }
 
 
@@ -104,14 +105,21 @@ def check_executor(executor: Any, accumulate: int, *, is_stream: bool) -> None:
         )
 
 
-def check_against(n_features: int, wanted: int | None, init: Any, n_kept: int) -> None:
+def check_against(n_features: int, estimator: Any, n_kept: int) -> None:
     """Check parameters against the number of features."""
+    wanted, most = estimator.n_features, estimator.max_features
     if wanted is not None and not max(1, n_kept) <= wanted <= n_features:
+        least = f"{n_kept}, the number of kept features," if n_kept else "1"
         raise ParameterError(
-            f"'n_features' must be from {max(1, n_kept)}, the number of kept features, to "
-            f"{n_features}, the number of all. Got {wanted}. Use None to have it chosen."
+            f"'n_features' must be from {least} to {n_features}, the number of all features. Got "
+            f"{wanted}. Use None to have it chosen."
         )
-    size = np.asarray(init, np.float64)
+    if wanted is not None and most is not None and wanted > most:
+        raise ParameterError(
+            f"'n_features' must be at most 'max_features', {most}. Got {wanted}. Leave one of them "
+            "out."
+        )
+    size = np.asarray(estimator.init, np.float64)
     if size.ndim > 1 or (size.ndim == 1 and len(size) != n_features):
         raise ParameterError(
             f"'init' must be a number or one per feature, {n_features}. Got shape {size.shape}. "
@@ -148,6 +156,13 @@ class GradientsInput(FitInput):
     params: SearchParams
     penalty: float | list[float] | None
 
+    def is_too_large(self, limits: Limits, cut: Any, *, is_scored: bool) -> Callable[[Step], bool]:
+        """Whether a step is beyond the limits, or that of an automatic penalty."""
+        most = self.max_features(cut, is_scored=is_scored)
+        return lambda step: (
+            (most is not None and step.n_features > most) or not limits.allow(step.order)
+        )
+
     def max_features(self, cut: Any, *, is_scored: bool) -> int | None:
         """The largest subset of an automatic penalty, without features that cost nothing.
 
@@ -177,7 +192,7 @@ def read_gradients_input(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
     params = read_params(estimator, target_type, given.seed)
     Units(cost_model, np.arange(table.n_features), params.group_mode)
     n_kept = int(cost_model.keep.sum())
-    check_against(table.n_features, estimator.n_features, estimator.init, n_kept)
+    check_against(table.n_features, estimator, n_kept)
     check_varies(given.problem.target)
     params.check_rows(given.problem.n_rows)
     return given.extended(GradientsInput, params=params, penalty=penalty)

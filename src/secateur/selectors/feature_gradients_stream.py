@@ -20,6 +20,7 @@ from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, can
 from secateur.data.target import Target, read_target, read_target_like, read_weights
 from secateur.engines.feature_gradients.batches import TargetType
 from secateur.engines.feature_gradients.stream import Stream
+from secateur.engines.limits import Limits
 from secateur.exceptions import InputError, ParameterError, StorageError
 from secateur.model_selection.folds import read_seed
 from secateur.path.codec import write_whole
@@ -144,17 +145,18 @@ def open_session(estimator: Any, X: Any, y: Any, classes: Any) -> StreamSession:
     )
     stream = _make_stream(estimator, table.names, target_type, penalty)
     n_kept = int(stream.cost_model.keep.sum())
-    check_against(table.n_features, estimator.n_features, estimator.init, n_kept)
+    check_against(table.n_features, estimator, n_kept)
     return StreamSession(table.schema, Target(like.values[:0], like.classes), stream)
 
 
 def _make_stream(
     estimator: Any, names: tuple[str, ...], target_type: TargetType, penalty: float | None
 ) -> Stream:
-    cost_model = as_costs(estimator.costs, estimator.feature_groups).bind(names)
+    cost_model = as_costs(estimator.costs, estimator.feature_groups, estimator.keep).bind(names)
     cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
     params = read_params(estimator, target_type, read_seed(estimator.random_state))
-    return Stream(cost_model, params, penalty, estimator.n_features)
+    limits = Limits(cost_model, estimator.max_features, estimator.cost_budget)
+    return Stream(cost_model, params, penalty, estimator.n_features, limits)
 
 
 def known_classes(target_type: str, X: Any) -> Any:

@@ -9,13 +9,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from secateur.data.target import TargetType
 from secateur.selectors.boosted_parameters import ClassificationParameters
 from secateur.selectors.grafting_base import GraftingSelector
-from secateur.selectors.parameters import with_constructor
+from secateur.selectors.parameters import SelectorParameters, with_constructor
 from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
 
 
 @with_constructor
-class GraftingParameters:
-    """Penalties, the model, folds and threads.
+class GraftingParameters(SelectorParameters):
+    """Penalties, the model and folds.
 
     Parameters
     ----------
@@ -33,8 +33,6 @@ class GraftingParameters:
         The penalty on ``sum alpha w^2``.
     costs : None, number, sequence, dict or FeatureCosts, default=None
         Costs of the features, 1 each by default: the alphas of Eq. 7.
-    max_features : int, default=None
-        The largest number of features.
     max_hidden : int, default=None
         The largest number of hidden units of a network.
     adjust : {"all", "newest"}, default="all"
@@ -59,14 +57,10 @@ class GraftingParameters:
         held-out fifth above; none below 40 rows.
     random_state : int, RandomState or None, default=None
         Draws the folds; grafting itself is deterministic.
-    n_jobs : int, default=None
-        Threads; None is all cores. The result does not depend on it.
     executor : DaskExecutor, default=None
         Holds the table and sums over its rows on the workers of a cluster; None does so in this
         process. Sums are then made by blocks of rows, which may change their last digits; the
         number of workers changes nothing.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -95,8 +89,6 @@ class GraftingParameters:
     l1: Any = "auto"
     l0: float = 0.0
     l2: float = 0.0
-    costs: Any = None
-    max_features: int | None = None
     max_hidden: int | None = None
     adjust: str = "all"
     retries: int = 0
@@ -106,10 +98,7 @@ class GraftingParameters:
     max_iter: int = 200
     cut: Any = None
     cv: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
     executor: Any = None
-    verbose: int = 0
 
 
 @with_constructor

@@ -39,7 +39,6 @@ from secateur.selectors.inputs import (
     refuse_categories,
 )
 from secateur.selectors.parameters import (
-    SHARED_CONSTRAINTS,
     Constraint,
     check_kept,
     number,
@@ -60,7 +59,7 @@ which need a few grafts for one more feature."""
 FALLBACK = 1 / 3
 """Position in the grid of the automatic penalty without folds."""
 
-CONSTRAINTS: dict[str, Constraint] = SHARED_CONSTRAINTS | {
+CONSTRAINTS: dict[str, Constraint] = {
     "model": one_of("linear", "mlp", advice="Use 'linear' for coefficients."),
     "l0": number(0, below=True, advice="Use 0 for no penalty per feature."),
     "l2": number(0, below=True, advice="Use 0 for no ridge."),
@@ -89,7 +88,9 @@ class GraftingSelector(PathPredictor):
     _constraints = CONSTRAINTS
     _fits_on_disk = frozenset({"here", "cluster"})
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def fit(  # type: ignore[override]  # explicit arguments
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Any:
         """Search the path of selections and choose a step.
 
         Parameters
@@ -105,12 +106,15 @@ class GraftingSelector(PathPredictor):
             None for other streams.
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out.
+        groups : array of shape (n_rows,), optional
+            Which rows belong together, as those of one patient: folds keep them together. Given to
+            the splitter in ``cv``.
 
         Returns
         -------
         self
         """
-        super().fit(X, y, sample_weight)
+        super().fit(X, y, sample_weight, groups)
         error = max(self.kkt_violation_, self.dual_gap_)
         is_cut_short = self.n_iter_ >= self.max_iter and error > self.tol
         if is_cut_short and not self._params().one_by_one:
@@ -180,7 +184,8 @@ class GraftingSelector(PathPredictor):
         if isinstance(l1, list):
             return l1, []
         if isinstance(l1, float):
-            return [l1], [] if self.max_features is None else engine.approach(l1)
+            has_limits = self.max_features is not None or self.cost_budget is not None
+            return [l1], engine.approach(l1) if has_limits else []
         penalties = engine.grid()
         if folds:
             return penalties, []
@@ -274,7 +279,8 @@ def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
 
     def check(names: tuple[str, ...], categorical: Sequence[int]) -> None:
         refuse_categories(names, categorical, "grafting")
-        check_kept(as_costs(estimator.costs).bind(names).keep, estimator.max_features)
+        costs = as_costs(estimator.costs, estimator.feature_groups, estimator.keep)
+        check_kept(costs.bind(names).keep, estimator.max_features)
 
     if isinstance(X, StoredTable):
         y, weight = read_stored(X, y, sample_weight, None)

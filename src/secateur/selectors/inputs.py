@@ -26,13 +26,13 @@ from secateur.data.target import (
 from secateur.engines.boosted.engine import ValidationRows
 from secateur.exceptions import InputError, SecateurError, some_of
 from secateur.execution.dask import DaskExecutor
-from secateur.model_selection.folds import read_seed
+from secateur.model_selection.folds import default_folds, group_numbers, read_seed
 from secateur.path import SelectionPath
 from secateur.selectors.parameters import check_kept
 from secateur.storage.numbers import StoredNumbers
 from secateur.storage.open_table import open_table
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 Extended = TypeVar("Extended", bound="FitInput")
 
@@ -42,7 +42,8 @@ class FitInput:
     """A fit's input, read and checked: families of selectors add what they need to it.
 
     The problem has the rows of positive weight, which are ``kept``; the target is that of all
-    rows. The weights of the rows of each class were multiplied by ``class_factors``.
+    rows. The weights of the rows of each class were multiplied by ``class_factors``. ``groups``
+    are those of all rows, as they were given.
     """
 
     problem: Problem
@@ -50,6 +51,17 @@ class FitInput:
     kept: IntArray
     class_factors: FloatArray
     seed: int
+    groups: AnyArray | None = None
+
+    @property
+    def row_groups(self) -> IntArray | None:
+        """A number for the group of each row of the problem."""
+        return None if self.groups is None else group_numbers(self.groups[self.kept])
+
+    @property
+    def default_folds(self) -> int:
+        """The number of folds where ``cv`` is None."""
+        return default_folds(self.problem.n_rows)
 
     @property
     def strata(self) -> Target:
@@ -218,6 +230,7 @@ def read_validation(
 
 
 MAY_DIFFER = {"max_iter", "n_jobs", "verbose", "cut", "n_iter_no_change", "max_bins"}
+MAY_DIFFER |= {"time_limit", "on_interrupt"}
 """Parameters that may differ where a fit is resumed."""
 
 

@@ -56,7 +56,15 @@ class MultitaskSelector(GroupTestedSelector):
     def _penalty(self) -> Any:
         return self.group_penalty
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Any:  # type: ignore[override]
+    def fit(  # type: ignore[override]  # explicit arguments
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        task: Any = None,
+        *,
+        groups: Any = None,
+    ) -> Any:
         """Search the path of selections of all tasks and choose a step.
 
         Parameters
@@ -68,12 +76,15 @@ class MultitaskSelector(GroupTestedSelector):
         sample_weight : array of shape (n_rows,), optional
         task : array or series of shape (n_rows,), optional
             The task of each row, any hashable values, where y has one column. None is one task.
+        groups : array of shape (n_rows,), optional
+            Which rows belong together, as those of one patient: folds and rows that are held out
+            for early stopping keep them together. Given to the splitter in ``cv``.
 
         Returns
         -------
         self
         """
-        return PathSelector.fit(self, X, y, sample_weight, task=task)
+        return PathSelector.fit(self, X, y, sample_weight, groups, task=task)
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, *, task: Any) -> MultitaskInput:  # type: ignore[override]
         X, y = store_lazy(self, X, y, sample_weight, task)
@@ -106,7 +117,8 @@ class MultitaskSelector(GroupTestedSelector):
     def _folds(self, given: MultitaskInput) -> list[Fold]:  # type: ignore[override]
         """As for one task; each task and class has its share of every fold."""
         folds = super()._folds(given)
-        if not isinstance(given.penalty, float) and not is_drawn(self.cv):
+        is_grid = not isinstance(given.penalty, float)
+        if is_grid and (given.groups is not None or not is_drawn(self.cv)):
             check_folds(folds, given.tasks)
         elif given.is_wide:  # classes of each column, which no strata have
             for each in given.tasks:
@@ -272,7 +284,7 @@ class MultitaskSelector(GroupTestedSelector):
 
     def _predicted(self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]) -> Any:
         model: Any = self._model
-        return self._by_task(model, self._read_again(X, only=model.features), task, predict)
+        return self._by_task(model, self._read_for_model(X), task, predict)
 
     def _staged_by_task(
         self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping
 from itertools import chain
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
-from secateur.exceptions import ParameterError
+from secateur.exceptions import ParameterError, similar_to
 from secateur.execution.dask import is_executor
 from secateur.model_selection.folds import is_drawn
+from secateur.path.stopping import StoppingRule
 from secateur.typing import BoolArray
 
 
@@ -103,9 +105,35 @@ def cv_from(least: int, advice: str) -> Constraint:
     return Constraint(accepts, must, advice)
 
 
+def read_stopping(stopping: Any) -> list[StoppingRule]:
+    """The stopping rules of the user: none, one or several."""
+    if stopping is None:
+        return []
+    return list(stopping) if isinstance(stopping, list | tuple) else [stopping]
+
+
+def _are_rules(stopping: Any) -> bool:
+    # a class has the method too, but is no rule
+    rules = read_stopping(stopping)
+    return all(hasattr(rule, "reason") and not isinstance(rule, type) for rule in rules)
+
+
 SHARED_CONSTRAINTS: dict[str, Constraint] = {
     "cv": cv_from(0, "Use 5 for five folds."),
     "max_features": number(1, whole=True, or_none=True, advice="Use None for no limit."),
+    "cost_budget": number(0, or_none=True, advice="Use None for no limit."),
+    "time_limit": number(0, above=True, or_none=True, advice="Use None for no limit."),
+    "stopping": Constraint(
+        _are_rules,
+        "None, a stopping rule or a list of them",
+        "Use for instance secateur.Patience(3), or an object with the method 'reason'.",
+    ),
+    "on_step": Constraint(
+        lambda value: value is None or callable(value),
+        "None or a function of a step",
+        "Use for instance on_step=print.",
+    ),
+    "on_interrupt": one_of("raise", "keep", advice="Use 'keep' to end the fit as usual."),
     "verbose": number(0, whole=True, advice="Use 1 for a progress bar."),
     "n_jobs": number(-np.inf, whole=True, or_none=True, advice="Use None for all cores."),
     "executor": Constraint(
@@ -146,13 +174,16 @@ def check_kept(keep: BoolArray, max_features: int | None) -> None:
 
 Class = TypeVar("Class", bound=type)
 
+COMMON = "SelectorParameters"
+"""The class of the parameters that all selectors have."""
+
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def with_constructor(cls: Class) -> Class:
     """Make the constructor of a class from annotated defaults: its own and those of its bases.
 
     Constraints are collected alike. The docstring of a class with examples gets the parameters and
-    attributes of its bases.
+    attributes of its bases, those of `SelectorParameters` last.
     """
     types = {name: kind for name, kind in inspect.get_annotations(cls).items() if name[0] != "_"}
     cls._own = [  # type: ignore[attr-defined]
@@ -161,14 +192,19 @@ def with_constructor(cls: Class) -> Class:
         )
         for name, kind in types.items()
     ]
-    for name in types:
-        delattr(cls, name)  # instances have it, as those of scikit-learn
+    if cls.__name__ != COMMON:  # whose defaults are for selectors with a constructor of their own
+        for name in types:
+            delattr(cls, name)  # instances have it, as those of scikit-learn
     bases = cls.__mro__[::-1]
-    own = {each.name: each for base in bases for each in vars(base).get("_own", ())}
+    common_last = sorted(bases, key=lambda base: base.__name__ == COMMON)
+    names = [each.name for base in common_last for each in vars(base).get("_own", ())]
+    found = {each.name: each for base in bases for each in vars(base).get("_own", ())}
+    own = {name: found[name] for name in names}
     defaults = {name: each.default for name, each in own.items()}
 
-    def __init__(self: Any, **given: Any) -> None:  # noqa: N807
-        signature.bind(self, **given)  # refuses other names
+    def __init__(self: Any, *values: Any, **given: Any) -> None:  # noqa: N807
+        if values or not given.keys() <= defaults.keys():
+            raise TypeError(_wrong_arguments(type(self).__name__, values, given, list(defaults)))
         vars(self).update(defaults | given)
 
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -179,18 +215,93 @@ def with_constructor(cls: Class) -> Class:
     constraints = (vars(base).get("_constraints", {}).items() for base in bases)
     cls._constraints = dict(chain.from_iterable(constraints))  # type: ignore[attr-defined]
     head, title, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-    if title and not _section(cls, "Parameters"):
-        sections = [head.rstrip()]
+    if title:
+        sections = [head.partition("Parameters\n----------\n")[0].rstrip()]
         for name in ("Parameters", "Attributes"):
-            texts = filter(None, (_section(base, name) for base in bases))
-            sections.append(f"{name}\n----------\n" + "\n".join(texts))
+            entries: dict[str, str] = {}
+            for base in common_last:
+                entries = {**entries, **_entries(base, name), **entries}
+            ordered = {each: entries[each] for each in own if each in entries} | entries
+            sections.append(f"{name}\n----------\n" + "\n".join(ordered.values()))
         cls.__doc__ = "\n\n".join([*sections, title + examples])
     return cls
 
 
-def _section(cls: type, title: str) -> str:
-    """A section of the docstring of a class of this library."""
+def _wrong_arguments(
+    name: str, values: tuple[Any, ...], given: Mapping[str, Any], known: list[str]
+) -> str:
+    """What is wrong with the arguments of a constructor."""
+    if values:
+        shown = ", ".join(map(repr, values))
+        return (
+            f"{name} takes keyword arguments only. Got {name}({shown}). Name the parameter of each "
+            f"value, for instance {name}({known[0]}={values[0]!r})."
+        )
+    unknown = next(each for each in given if each not in known)
+    return (
+        f"{name} has no parameter {unknown!r}.{similar_to(unknown, known)} Its parameters are "
+        f"{', '.join(sorted(known))}."
+    )
+
+
+def _entries(cls: type, title: str) -> dict[str, str]:
+    """The entries of a section of the docstring of a class of this library, by name."""
     if not cls.__module__.startswith("secateur."):
-        return ""
+        return {}
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
-    return text.partition(f"{title}\n{'-' * len(title)}\n")[2].partition("\n\n")[0]
+    section = text.partition(f"{title}\n{'-' * len(title)}\n")[2].partition("\n\n")[0]
+    entries = re.split(r"\n(?=\S)", section) if section else []
+    return {entry.partition(" :")[0]: entry for entry in entries}
+
+
+@with_constructor
+class SelectorParameters:
+    """What all selectors have: costs, limits, threads, and how a fit ends.
+
+    Parameters
+    ----------
+    costs : None, number, sequence, dict or FeatureCosts, default=None
+        What features cost to acquire, 1 each by default; a dict goes by name or position.
+    feature_groups : None, sequence, dict or matrix, default=None
+        Features that are paid for together: the first of a group pays, the others are free.
+    keep : names or indices, default=None
+        Features that are always selected, at no cost.
+    max_features : int, default=None
+        The largest number of features, in every step of the path.
+    cost_budget : float, default=None
+        The largest total cost of the features, in every step of the path.
+    time_limit : float, default=None
+        Seconds after which the search ends with the steps that it has; the first is always
+        finished. Time is looked at after each penalty of a grid, and after each round, epoch,
+        graft or accepted feature of a single fit.
+    stopping : None, stopping rule or list of rules, default=None
+        Rules that end the search, beside those of the method: `MaxFeatures`, `CostBudget`,
+        `Patience`, `TimeLimit`, or any object with ``reason(history)``. They are asked as often as
+        time is looked at.
+    on_step : callable, default=None
+        Called with each `Step` of the path as soon as it is there, as often as time is looked at.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does. The steps up to then are in ``path_`` in any case, and the selector can be
+        used; with "raise" ``fit`` raises KeyboardInterrupt then, with "keep" it warns and returns.
+        Before the first step it always raises.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int, default=None
+        Threads; None is all cores. The result does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+    """
+
+    costs: Any = None
+    feature_groups: Any = None
+    keep: Any = None
+    max_features: int | None = None
+    cost_budget: float | None = None
+    time_limit: float | None = None
+    stopping: Any = None
+    on_step: Any = None
+    on_interrupt: str = "raise"
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    _constraints: ClassVar[dict[str, Constraint]] = SHARED_CONSTRAINTS

@@ -48,7 +48,7 @@ class Progress:
         self._context = context
         self._n_rounds = self._total = 1
         self._n_done = self._n_parts = 0
-        self._is_asked_to_stop = False
+        self.is_asked_to_stop = False
 
     def expect(self, n_parts: int, n_rounds: int) -> None:
         """Announce the number of parts, and the largest number of rounds of each."""
@@ -61,7 +61,7 @@ class Progress:
         if self._context is not None:
             task = self._context.subcontext(task_name="round")
             task.call_on_fit_task_begin(estimator=self._estimator)
-            self._is_asked_to_stop |= bool(task.call_on_fit_task_end(estimator=self._estimator))
+            self.is_asked_to_stop |= bool(task.call_on_fit_task_end(estimator=self._estimator))
 
     def part(self, _: Any = None) -> None:
         """A part is done, perhaps in fewer rounds than expected."""
@@ -74,6 +74,10 @@ class Progress:
         if self._show is not None:
             self._show(n_done, self._total)
 
+    def finish(self) -> None:
+        """The fit is done, perhaps in fewer parts than expected."""
+        self._reach(self._total)
+
     def round_or_stop(self, _: Any = None) -> None:
         """A round is done that was a step of the path, after which the fit may end."""
         self.round()
@@ -81,7 +85,7 @@ class Progress:
 
     def stop_if_asked(self, _: Any = None) -> None:
         """End the fit if a callback has asked for it."""
-        if self._is_asked_to_stop:
+        if self.is_asked_to_stop:
             raise KeyboardInterrupt
 
 

@@ -24,6 +24,7 @@ from secateur.engines.feature_gradients.batches import (
     make_batches,
 )
 from secateur.engines.feature_gradients.units import Units
+from secateur.engines.limits import Limits
 from secateur.engines.linear_scorer import SHRINKAGES, LinearScorer, shrunken_losses
 from secateur.engines.path_search import FoldLosses, trace_to_size
 from secateur.exceptions import InputError
@@ -146,11 +147,11 @@ def updates(
         yield signals, cost
 
 
-def step_of(units: Units, state: SearchState, penalty: float) -> Step:
-    """The step of a state: the selected features, weighted by s."""
+def step_of(units: Units, state: SearchState, penalty: float, limits: Limits | None = None) -> Step:
+    """The step of a state: the selected features, weighted by s; within limits the first by v."""
     model = Inclusion(units.features, units.to_columns(state.v).copy(), units.n_features)
     return Step.of(
-        units.order(state.v),
+        units.order(state.v, limits),
         model.inclusion,
         penalty=penalty,
         objective=state.objective,
@@ -166,6 +167,7 @@ class SearchContext:
     problem: Problem
     params: SearchParams
     threads: Threads
+    limits: Limits
     on_round: Callable[[], None] = lambda: None
     executor: DaskExecutor | None = None
 
@@ -173,20 +175,27 @@ class SearchContext:
         """The batches of the problem, or of some of its rows."""
         return make_batches(problem or self.problem, self.params, self.threads, self.executor)
 
-    def fit(self, batches: Batches, penalty: float, *, silent: bool = False) -> Step:
+    def fit(
+        self,
+        batches: Batches,
+        penalty: float,
+        limits: Limits | None = None,
+        *,
+        silent: bool = False,
+    ) -> Step:
         """The last step of a search at one penalty."""
         state: SearchState
         for state in search(batches, self.params, penalty):  # noqa: B007
             if not silent:
                 self.on_round()
-        return step_of(batches.units, state, penalty)
+        return step_of(batches.units, state, penalty, limits)
 
 
 def trace_single(context: SearchContext, penalty: float) -> Iterator[Step]:
     """One step per epoch at one penalty; the last step again with its estimate."""
     batches, params = context.batches(), context.params
     for state in search(batches, params, penalty):
-        step = step_of(batches.units, state, penalty)
+        step = step_of(batches.units, state, penalty, context.limits)
         yield step
     yield with_estimate(batches, params, step)
 
@@ -199,11 +208,11 @@ def trace_size(context: SearchContext, n_features: int) -> Iterator[Step]:
     """
     engine, tried = GradientsEngine(context, ()), []
     for step in trace_to_size(engine, engine.grid(), n_features):
-        yield step
+        yield engine.limited(step)
         tried.append(step)
     best = min(tried, key=lambda step: abs(step.n_features - n_features))
     if best.n_features != n_features:
-        yield engine.with_exact_size(best, n_features)
+        yield engine.limited(engine.with_exact_size(best, n_features))
 
 
 class GradientsEngine:
@@ -211,7 +220,8 @@ class GradientsEngine:
 
     Each penalty is searched in every fold, on columns standardised by the training rows, and a
     linear model on the subset predicts the test rows. With several folds the step is a search on
-    all rows; with a single held-out part that part stays out.
+    all rows; with a single held-out part that part stays out. The subset of the first penalty is
+    made to fit the limits; beyond them, others are for `search_penalties` to refuse.
     """
 
     def __init__(self, context: SearchContext, folds: Sequence[Fold]) -> None:
@@ -221,6 +231,7 @@ class GradientsEngine:
         self._scorers = [LinearScorer(train, test) for train, test in parts]
         is_single = len(folds) == 1
         self._batches = self._batches_of_folds[0] if is_single else context.batches()
+        self._is_first = True
 
     @property
     def metric(self) -> str:
@@ -233,7 +244,9 @@ class GradientsEngine:
 
     def fit(self, penalty: float) -> Step:
         """The step of a search at one penalty."""
-        step = self._context.fit(self._batches, penalty)
+        limits = self._context.limits if self._is_first else None
+        self._is_first = False
+        step = self._context.fit(self._batches, penalty, limits)
         return with_estimate(self._batches, self._context.params, step)
 
     def with_exact_size(self, step: Step, n_features: int) -> Step:
@@ -244,6 +257,15 @@ class GradientsEngine:
         exact = replace(step_of(units, state, step.penalty), model=model)
         return with_estimate(self._batches, self._context.params, exact)
 
+    def limited(self, step: Step) -> Step:
+        """The step with those of its features, by v, that are within the limits."""
+        order = self._batches.units.within(step.order, self._context.limits)
+        if len(order) == step.n_features:
+            return step
+        taken = np.isin(step.support, order)
+        less = replace(step, support=np.sort(order), order=order, weight=step.weight[taken])
+        return with_estimate(self._batches, self._context.params, less)
+
     def fold_losses(self, step: Step) -> list[FoldLosses]:
         """Losses of the test rows of each fold, for a search at the penalty of the step."""
         scorers = self._scorers
@@ -252,7 +274,9 @@ class GradientsEngine:
         if len(scorers) == 1 or step.n_features == 0:  # no features: a constant in every fold
             steps = [step] * len(scorers)
         else:
-            steps = [self._context.fit(each, step.penalty) for each in self._batches_of_folds]
+            limits = self._context.limits
+            parts = self._batches_of_folds
+            steps = [self._context.fit(each, step.penalty, limits) for each in parts]
         pairs = zip(scorers, steps, strict=True)
         losses = [scorer.losses_by_shrinkage(each.support, SHRINKAGES) for scorer, each in pairs]
         weights = [scorer.weight for scorer in scorers]

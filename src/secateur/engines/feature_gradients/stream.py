@@ -29,6 +29,7 @@ from secateur.engines.feature_gradients.batches import (
 from secateur.engines.feature_gradients.estimator import make_estimator
 from secateur.engines.feature_gradients.search import Adam, SearchState, step_of, updates
 from secateur.engines.feature_gradients.units import Units
+from secateur.engines.limits import Limits
 from secateur.path.step import Step
 from secateur.typing import FloatArray
 
@@ -50,11 +51,13 @@ class Stream:
         params: SearchParams,
         penalty: float | None,
         n_wanted: int | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.cost_model = cost_model
         self.params = params
         self.penalty = penalty
         self.n_wanted = n_wanted
+        self.limits = limits
         self.units = Units(cost_model, np.arange(cost_model.n_features), params.group_mode)
         start = np.clip(self.units.initial_v(params.init), -BOUND, BOUND)
         start[self.units.kept] = np.inf
@@ -139,7 +142,7 @@ class Stream:
         if self.n_wanted is not None:
             v = self.units.with_size(self.units.to_columns(v), self.n_wanted)
         state = SearchState(v, self.objective, self.adam.n_steps)
-        step = step_of(self.units, state, self.penalty or 0.0)
+        step = step_of(self.units, state, self.penalty or 0.0, self.limits)
         details = {
             **step.details,
             "rows": self.n_rows,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from secateur.data.costs import CostModel
+from secateur.engines.limits import Limits
 from secateur.exceptions import InputError
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -154,13 +155,25 @@ class Units:
             return value
         return np.bincount(self.unit, value, minlength=self.n_units).astype(np.float64)
 
-    def order(self, v: FloatArray) -> IntArray:
-        """The selected features by decreasing v; of a hard group the cheapest first."""
+    def order(self, v: FloatArray, limits: Limits | None = None) -> IntArray:
+        """The selected features by decreasing v; of a hard group the cheapest first.
+
+        Within limits, those that fit; hard groups as a whole.
+        """
         by_column = self.to_columns(v)
         selected = np.flatnonzero(self.to_columns(self.selected(v)))
         cost = self.column_cost[selected]
         ranked = selected[np.lexsort((self.features[selected], cost, -by_column[selected]))]
-        return np.concatenate([self._absent, self.features[ranked]])
+        order = np.concatenate([self._absent, self.features[ranked]])
+        return order if limits is None else self.within(order, limits)
+
+    def within(self, order: IntArray, limits: Limits) -> IntArray:
+        """The first features of an order that are within limits; hard groups as a whole."""
+        if limits.are_none:
+            return order
+        unit = -1 - np.arange(self.n_features)
+        unit[self.features] = np.arange(len(self.features)) if self.unit is None else self.unit
+        return limits.filled(order[:0], order, unit[order])
 
 
 def _units_of(groups: Any) -> IntArray:

@@ -40,6 +40,7 @@ class GraftingParams:
     tol: float = 1e-6
     max_iter: int = 200
     max_features: int | None = None
+    cost_budget: float | None = None
     max_hidden: int | None = None
     adjust: Literal["all", "newest"] = "all"
     retries: int = 0

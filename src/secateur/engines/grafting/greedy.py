@@ -13,6 +13,7 @@ from secateur.data.table import Fold
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.growing_network import GrowingNetwork
 from secateur.engines.grafting.linear import LinearGrafting
+from secateur.engines.limits import Limits
 from secateur.engines.path_search import pool
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
@@ -41,15 +42,12 @@ class GrowingLinear(LinearGrafting):
         """Gradient of the loss by weight."""
         return self.gradient()[1]
 
-    def is_open(self, max_features: int | None, kept: BoolArray) -> BoolArray:
-        """Weights that may be freed now; new features only below ``max_features``."""
+    def is_open(self, limits: Limits) -> BoolArray:
+        """Weights that may be freed now, within the limits."""
         open_ = np.ones_like(self.state.weight, np.bool_)
         for k, features in enumerate(self._free):
             open_[k, features] = False
-        used = kept.copy()
-        used[self.support()] = True
-        if max_features is not None and used.sum() >= max_features:
-            open_[:, ~used] = False
+        open_[:, ~limits.open(self.support())] = False
         return open_
 
     def typical_step(self, excess: float) -> float:
@@ -91,6 +89,7 @@ class GraftRun:
         self._data, self._params = data, params
         view = View(data, fold.train, params)
         self._alpha = data.alpha(np.empty(0, np.int64))
+        self._limits = Limits(data.cost_model, params.max_features, params.cost_budget)
         # a model that grows: weights are numbered by slot (where they go) and feature
         self.growing: GrowingLinear | GrowingNetwork = (
             GrowingNetwork(view, params, self._alpha)
@@ -145,7 +144,7 @@ class GraftRun:
         """
         params, alpha, cost_model = self._params, self._alpha, self._data.cost_model
         size = np.abs(self.growing.gradients())
-        open_ = self.growing.is_open(params.max_features, cost_model.keep)
+        open_ = self.growing.is_open(self._limits)
         open_ &= size > params.l1 * alpha * (1.0 + HAIR) + np.finfo(np.float64).tiny
         excess = np.where(open_, size - params.l1 * alpha, 0.0)
         if np.isnan(self._newest):

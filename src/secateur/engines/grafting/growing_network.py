@@ -17,6 +17,7 @@ from secateur.engines.grafting.models import (
     outputs,
     unit_gradients,
 )
+from secateur.engines.limits import Limits
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 MAX_STEPS = 150  # steps of L-BFGS-B for one fit
@@ -54,7 +55,7 @@ class GrowingNetwork:
             self._known = self.raw, self._view.column_gradients(by_row)
         return self._known[1]
 
-    def is_open(self, max_features: int | None, kept: BoolArray) -> BoolArray:
+    def is_open(self, limits: Limits | None = None) -> BoolArray:
         """Connections that may be made now, within the limits."""
         network, n_outputs = self.network, len(self.raw)
         n_features = self._view.columns.n_features
@@ -63,10 +64,8 @@ class GrowingNetwork:
         limit = self._params.max_hidden
         if limit is not None and network.n_units >= limit:
             open_[:n_outputs] = False
-        used = kept.copy()
-        used[network.feature] = True
-        if max_features is not None and used.sum() >= max_features:
-            open_[:, ~used] = False
+        if limits is not None:
+            open_[:, ~limits.open(np.array(self._entered, np.int64))] = False
         return open_
 
     def typical_step(self, excess: float) -> float:
@@ -211,6 +210,5 @@ class GrowingNetwork:
         """The largest violation at the connections that could still be made or changed."""
         size = np.abs(self.gradients()) - self._params.l1 * self._alpha
         size[:, self._view.inverse == 0.0] = 0.0
-        is_open = self.is_open(None, np.zeros(len(self._alpha), np.bool_))
-        worst = float(np.where(is_open, size, 0.0).max(initial=0.0))
+        worst = float(np.where(self.is_open(), size, 0.0).max(initial=0.0))
         return {"violation": max(worst, 0.0) / (self._top or 1.0)}

@@ -18,6 +18,7 @@ from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.gram import Free
 from secateur.engines.grafting.models import LinearModel
 from secateur.engines.grafting.solver import LinearState, Penalty, Refit, duality_gap, violations
+from secateur.engines.limits import Limits
 from secateur.engines.path_search import FoldLosses
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
@@ -218,34 +219,36 @@ class LinearRun:
         self._data, self._params, self.fold = data, params, fold
         view = View(data, fold.train, params)
         self.core = LinearGrafting(view, params, data.alpha(np.empty(0, np.int64)))
+        self._limits = Limits(data.cost_model, params.max_features, params.cost_budget)
+        self._chosen: IntArray | None = None  # the only features, once a limit was reached
 
     def solving(self, l1: float) -> Solving:
-        """Fit at the next penalty; features beyond ``max_features`` do not enter."""
+        """Fit at the next penalty; features beyond the limits do not enter."""
+        core, limits = self.core, self._limits
         if not self._data.cost_model.is_plain:
-            self.core.alpha = self._data.alpha(self.core.support())
-        limit = self._params.max_features
-        if limit is None or self.core.allowed is not None:
-            return (yield from self.core.solving(l1))
-        before, support = self.core.state.copy(), self.core.support()
-        certificate = yield from self.core.solving(l1)
-        after = self.core.support()
-        if len(self._data.with_kept(after)) > limit:
-            self.core.state = before
-            self.core.allowed = self._allowed(support, after, limit)
-            certificate = yield from self.core.solving(l1)
+            core.alpha = self._data.alpha(core.support())
+        if limits.are_none:
+            return (yield from core.solving(l1))
+        before, chosen = core.state.copy(), self._chosen
+        if chosen is not None:
+            core.allowed = limits.open(chosen)
+        used = self._data.with_kept(core.support()) if chosen is None else chosen
+        certificate = yield from core.solving(l1)
+        after = self._data.with_kept(core.support())
+        new = np.setdiff1d(after, used)
+        if not limits.allow(after if chosen is None else np.concatenate([used, new])):
+            core.state = before
+            self._chosen = limits.filled(used, self._by_gradient(new))
+            core.allowed = np.isin(np.arange(len(core.alpha)), self._chosen)
+            certificate = yield from core.solving(l1)
         return certificate
 
-    def _allowed(self, support: IntArray, after: IntArray, limit: int) -> BoolArray:
-        """The features that may stay: those in use, and the new ones with the largest gradients."""
+    def _by_gradient(self, features: IntArray) -> IntArray:
+        """Features by falling gradient, in units of their alphas."""
         _, gradient = self.core.gradient()
-        kept = self._data.with_kept(support)
-        new = np.setdiff1d(after, kept)
-        alpha = self.core.alpha[new]
-        size = np.abs(gradient[:, new]).max(axis=0) / np.where(alpha > 0.0, alpha, 1.0)
-        chosen = new[np.argsort(-size, kind="stable")][: limit - len(kept)]
-        allowed = np.zeros(len(self.core.alpha), np.bool_)
-        allowed[kept] = allowed[chosen] = True
-        return allowed
+        alpha = self.core.alpha[features]
+        size = np.abs(gradient[:, features]).max(axis=0) / np.where(alpha > 0.0, alpha, 1.0)
+        return features[np.argsort(-size, kind="stable")]
 
     def step(self, l1: float, certificate: Certificate) -> Step:
         """The state as a step of a path."""
