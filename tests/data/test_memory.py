@@ -76,6 +76,58 @@ CASES = {
         MACHINE | ONE | cgroup1("docker/1/", NO_LIMIT, 300 * MB),
         4_096_000_000,
     ),
+    "the lowest of nested limits": (
+        MACHINE
+        | {"proc/self/cgroup": "0::/pod/app/run\n"}
+        | cgroup2("pod/app/run/", 900 * MB, 100 * MB)
+        | cgroup2("pod/app/", 700 * MB, 200 * MB)
+        | cgroup2("pod/", 2000 * MB, 1700 * MB)
+        | cgroup2("", "max", 3000 * MB),
+        300 * MB,
+    ),
+    "no limit anywhere": (
+        MACHINE | TWO | cgroup2("app.slice/run/", "max", 7) | cgroup2("", "max", 7),
+        4_096_000_000,
+    ),
+    "a limit without numbers of use": (
+        MACHINE | TWO | {"sys/fs/cgroup/app.slice/run/memory.max": "600000000\n"},
+        600 * MB,
+    ),
+    "use without a limit": (
+        MACHINE | TWO | {"sys/fs/cgroup/app.slice/run/memory.current": "600000000\n"},
+        4_096_000_000,
+    ),
+    "without numbers of the cache": (
+        MACHINE
+        | TWO
+        | {
+            name: text
+            for name, text in cgroup2("", 800 * MB, 300 * MB).items()
+            if "stat" not in name
+        },
+        500 * MB,
+    ),
+    "empty files and lines that are no cgroups": (
+        MACHINE
+        | {"proc/self/cgroup": "\n0\nwhat:ever\n0::/a\n"}
+        | {"sys/fs/cgroup/a/memory.max": "", "sys/fs/cgroup/a/memory.current": "x\n"},
+        4_096_000_000,
+    ),
+    "a cgroup alone": (TWO | cgroup2("app.slice/run/", 900 * MB, 300 * MB), 600 * MB),
+    "cgroup 1, the limit of a parent": (
+        MACHINE
+        | ONE
+        | cgroup1("docker/1/", NO_LIMIT, 300 * MB)
+        | cgroup1("docker/", 500 * MB, 400 * MB, 30 * MB),
+        130 * MB,
+    ),
+    "cgroup 1 and 2 together": (
+        MACHINE
+        | {"proc/self/cgroup": "4:memory:/docker/1\n0::/docker/1\n"}
+        | cgroup1("docker/1/", 900 * MB, 300 * MB)
+        | cgroup2("docker/1/", 800 * MB, 300 * MB),
+        500 * MB,
+    ),
     "cgroup 1 in a container": (MACHINE | ONE | cgroup1("", 700 * MB, 300 * MB), 400 * MB),
 }
 

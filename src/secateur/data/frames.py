@@ -104,8 +104,14 @@ def as_frame(X: Any, what: str = "X", *, allow_series: bool | None = None) -> An
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether X is a dask array or data frame."""
-    return type(X).__module__.partition(".")[0] in {"dask", "dask_expr"}
+    """Whether X is a dask array or data frame; other objects of dask are refused."""
+    library, _, rest = type(X).__module__.partition(".")
+    if library == "dask" and rest.partition(".")[0] not in {"array", "dataframe"}:
+        raise InputTypeError(
+            f"X must be a dask array or data frame. Got a dask {type(X).__name__}. Use "
+            "dask.array.from_delayed or dask.dataframe.from_delayed, or call .compute()."
+        )
+    return library in {"dask", "dask_expr"}
 
 
 def is_sparse(X: Any) -> bool:

@@ -28,7 +28,7 @@ def _left_in_cgroups(root: Path) -> list[int]:
     """The free bytes of each cgroup with a limit, from that of the process up to the root."""
     found = []
     for line in _lines(root / "proc/self/cgroup"):
-        _, controllers, path = line.split(":", 2)
+        _, controllers, path = (*line.split(":", 2), "?", "?")[:3]
         if controllers == "":  # version 2: one hierarchy for all controllers
             top, names = root / _CGROUP, ("memory.max", "memory.current", "inactive_file")
         elif "memory" in controllers.split(","):
@@ -47,10 +47,11 @@ def _left_in_cgroups(root: Path) -> list[int]:
 def _left_in(folder: Path, limit_name: str, used_name: str, cache_name: str) -> int | None:
     """The free bytes of one cgroup; pages of files that were not used lately count as free."""
     limit, used = _lines(folder / limit_name), _lines(folder / used_name)
-    if not limit or not used or not limit[0].isdigit():
+    if not limit or not limit[0].strip().isdigit():
         return None  # no such cgroup, or "max": no limit
+    n_used = int(used[0]) if used and used[0].strip().isdigit() else 0
     cache = sum(_values(folder / "memory.stat", cache_name))
-    return max(0, int(limit[0]) - max(0, int(used[0]) - cache))
+    return max(0, int(limit[0]) - max(0, n_used - cache))
 
 
 def _values(file: Path, name: str) -> list[int]:

@@ -30,7 +30,8 @@ class DaskExecutor:
     Give it to `secateur.open_table`, and boosted selectors that are fitted on the table work where
     the cluster is; the folder of the table must be one that all workers see. Give it to
     `secateur.compare`, to FeatBoost, to IIS or to grafting as ``executor``. It is not saved: a
-    selector that was pickled computes in the process that reads it.
+    selector that was pickled computes in the process that reads it. `close`, or the end of a
+    ``with`` block, closes what it opened itself; the client stays open.
 
     Parameters
     ----------
@@ -80,21 +81,28 @@ class DaskExecutor:
         self.client = client
         self.fan_in = int(fan_in)
         if direct and not client.direct_to_workers:
-            # A client of our own: whether the user's speaks to workers is not ours to change.
-            self.client = distributed.Client(
-                client.scheduler.address,
-                security=client.security,
-                direct_to_workers=True,
-                set_as_default=False,
-            )
-            weakref.finalize(self, self.client.close)
+            self.client = _direct_client(client)
+        opened = None if self.client is client else self.client
+        self._close = weakref.finalize(self, _close, opened)
         self._chosen = None if workers is None else sorted(workers)
         self._patience = float(patience)
+
+    def close(self) -> None:
+        """Close the connection that it opened itself; the client that was given stays open."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def workers(self) -> dict[str, int]:
         """The workers that are there now, and their threads; waits a while for the first."""
         until = time.monotonic() + self._patience
         while True:
+            if self.client.status == "closed":
+                raise lost_scheduler("the client is closed")
             try:
                 known = self.client.sync(self.client.scheduler.identity)["workers"]
             except (OSError, AttributeError, TimeoutError) as error:
@@ -226,6 +234,27 @@ class DaskExecutor:
 
     def __repr__(self) -> str:
         return f"DaskExecutor({self.client.scheduler.address!r})"
+
+
+def _direct_client(client: Any) -> Any:
+    """A client of our own: whether the user's speaks to workers is not ours to change."""
+    import distributed
+
+    class DirectClient(distributed.Client):  # type: ignore[misc]
+        async def _reconnect(self) -> None:
+            await self._close()  # the user's client tells that the scheduler is gone
+
+    return DirectClient(
+        client.scheduler.address,
+        security=client.security,
+        direct_to_workers=True,
+        set_as_default=False,
+    )
+
+
+def _close(opened: Any) -> None:
+    if opened is not None and opened.status != "closed":
+        opened.close()
 
 
 def is_executor(value: Any) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 AGAIN = "then go on with resume= where there is one, or begin again."
 
 
-def lost_scheduler(error: BaseException) -> ClusterError:
+def lost_scheduler(error: object) -> ClusterError:
     """The error of a client without a scheduler."""
     return ClusterError(
         f"The client must reach its scheduler. Got none: {error}. Connect to a cluster again; "
@@ -46,7 +46,15 @@ def trees_of(actors: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
     return [(part[0], trees_of(part[1:], fan_in)) for part in parts]
 
 
+MOST_LOST = 10  # times that workers may be lost during one call
 AHEAD = 2  # blocks on their way to each actor at a time: those of a table in memory are large
+
+
+def _no_memory() -> ClusterError:
+    return ClusterError(
+        f"The workers must hold their blocks of rows. Got {MOST_LOST} times that some of them "
+        f"ended: perhaps memory ran out. Give workers more memory, or start more; {AGAIN}"
+    )
 
 
 class DaskRowStore:
@@ -61,7 +69,16 @@ class DaskRowStore:
         self._fits: WeakSet[DaskFit] = WeakSet()
         self._codes: DaskFit | None = None
         self._is_lost = False
-        self._give_out(range(len(source.n_rows)))
+        for _ in range(MOST_LOST):
+            try:
+                self._give_out(range(len(source.n_rows)))
+            except (OSError, RuntimeError) as error:
+                if not _is_loss(error):
+                    raise
+                self.actors.clear()
+            else:
+                return
+        raise _no_memory()
 
     # ---- what fits ask for --------------------------------------------------------------------
 
@@ -262,14 +279,18 @@ class DaskFit:
 
     def _until_answered(self, order: Order) -> Any:
         """Send an order; where workers are lost on the way, have others take over and ask again."""
-        n_in_vain = 0
+        n_in_vain = n_lost = 0
         while True:
             try:
                 return self._store.send(order)
             except (OSError, RuntimeError) as error:
                 if not _is_loss(error):
                     raise
-                n_in_vain = 0 if self._repair() else n_in_vain + 1
+                is_repaired = self._repair()
+                n_in_vain = 0 if is_repaired else n_in_vain + 1
+                n_lost += is_repaired
+                if n_lost > MOST_LOST:
+                    raise _no_memory() from error
                 if n_in_vain > MOST_IN_VAIN:
                     raise ClusterError(
                         "A worker of the cluster must answer. Got none, though the scheduler has "

@@ -198,6 +198,7 @@ def code_blocks(table: StoredTable) -> BlockSource:
 
 def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> CodeBlock:
     """Codes, read for good."""
+    stored.file.stat()  # a worker that does not see the folder: not a damaged one
     columns = with_bundles(stored.columns(stored.read(), bins), threads)
     return CodeBlock(columns, stored.first_row, threads)
 

@@ -45,8 +45,13 @@ class Distribution:
             ("'counts' must have a number for each bin", {*map(len, self.counts)} <= {n_bins}),
             ("'missing' must have a number for each group", len(self.missing) == len(self.counts)),
             ("'counts' and 'missing' must be numbers of rows", min(numbers, default=0) >= 0),
+            ("'edges' must be those of some bins", len(self.edges) != 1),
             ("'edges' must be sorted", not self.edges or list(self.edges) == sorted(self.edges)),
-            ("'edges' must be finite", all(map(math.isfinite, self.edges))),
+            ("'limits' must be two values", len(self.limits) in {0, 2}),
+            (
+                "'edges' and 'limits' must be finite",
+                all(map(math.isfinite, (*self.edges, *self.limits))),
+            ),
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from secateur.data.frames import as_array, as_frame, check_length, is_lazy
-from secateur.exceptions import InputError, InputTypeError, some_of
+from secateur.exceptions import ClusterError, InputError, InputTypeError, some_of
 from secateur.storage.reading.formats import SourceFiles, kind_of_file
 from secateur.storage.reading.matrices import LABEL, SvmlightFile
 from secateur.storage.reading.read_file import (
@@ -156,15 +156,16 @@ def _dask_source(data: Any, target: Any, roles: Roles) -> Source:
     """Partition after partition, each computed when its turn comes."""
     from dask.base import tokenize
 
-    if hasattr(data, "columns"):
-        if hasattr(target, "compute"):  # a column of its own beside the frame
-            data, target = data.assign(**{TARGET: target}), TARGET
+    has_columns = hasattr(data, "columns")
+    if has_columns and roles.named and hasattr(target, "compute"):  # a column beside the frame
+        data, target = data.assign(**{TARGET: target}), TARGET
+    if has_columns and (target is None or _are_names(target)):
         columns, partitions = [str(name) for name in data.columns], _partitions(data)
         fingerprint = tokenize(data)
         return _frame_source(
-            lambda _: (each.compute() for each in partitions), columns, fingerprint, target, roles
+            lambda _: (computed(each) for each in partitions), columns, fingerprint, target, roles
         )
-    _refuse_names(None, roles, "an array, which has no names")
+    _refuse_names(None, roles, "a table with its target beside it")
     if target is None or isinstance(target, str):
         raise InputError(
             f"'target' must hold a value for each row of the array. Got {target!r}. Give y."
@@ -174,7 +175,8 @@ def _dask_source(data: Any, target: Any, roles: Roles) -> Source:
     def parts(_: int) -> Iterator[Part]:
         return (Part(X, (y,)) for X, y, _ in lazy_blocks(data, target, None))
 
-    return Source(parts, tokenize(data, target), width)
+    names = (TARGET if has_columns else "y",)
+    return Source(parts, tokenize(data, target), width, names)
 
 
 def _partitions(X: Any) -> list[Any]:
@@ -297,13 +299,32 @@ def lazy_blocks(X: Any, y: Any, weight: Any) -> Iterator[Block]:
     if isinstance(y, str) and hasattr(X, "columns"):
         _target_names(y, list(X.columns), Roles())
         X, y = X.drop(columns=[y]), X[y]
-    found = [each.compute() if hasattr(each, "compute") else each for each in (y, weight)]
+    found = [computed(each) if hasattr(each, "compute") else each for each in (y, weight)]
     given = [None if each is None else as_array(each, "y") for each in found]
+    pairs = zip(given, ("y", "sample_weight"), strict=True)
+    named = [(values, what) for values, what in pairs if values is not None]
+    parts = _partitions(X)
     n_rows = 0
-    for each in _partitions(X):
-        block = each.compute()
+    for number, each in enumerate(parts):
+        block = computed(each)
         rows = slice(n_rows, n_rows + block.shape[0])
         n_rows = rows.stop
+        if any(len(values) < n_rows for values, _ in named):
+            n_rows += sum(len(computed(part)) for part in parts[number + 1 :])
+            break
         yield block, *(None if values is None else values[rows] for values in given)
-    for values, what in zip(given, ("y", "sample_weight"), strict=True):
-        check_length(n_rows if values is None else len(values), n_rows, what)
+    for values, what in named:
+        check_length(len(values), n_rows, what)
+
+
+def computed(collection: Any) -> Any:
+    """The values of a dask collection."""
+    try:
+        return collection.compute()
+    except Exception as error:
+        if not hasattr(error, "allowed_failures"):  # of a worker that was killed
+            raise
+        raise ClusterError(
+            "The workers must have memory for the partitions of X and y. Got workers that ended "
+            f"while one was computed: {error}. Use smaller partitions, or give workers more memory."
+        ) from error
