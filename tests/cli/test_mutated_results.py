@@ -89,8 +89,8 @@ def mutate(document, rng):
     return document
 
 
-def check_file(file, capsys):
-    """Load a file in every way there is; whether it is refused."""
+def check_file(file, capsys, commands=slice(None)):
+    """Load a file in every way there is, and run some commands on it."""
     is_comparison = b'"secateur.comparison"' in file.read_bytes()[:1000]
     kind = Comparison if is_comparison else SelectionPath
     loaded, message = None, ""
@@ -112,12 +112,14 @@ def check_file(file, capsys):
                 load(file)
             except SecateurError:
                 continue
-    out = file.with_name("page.html")
-    codes = [main(["report", str(file), "--out", str(out), "--force", "--quiet"])]
-    rules = ([], ["--best"], ["--at-most", "2", "--json"])
-    codes += [main(["cut", str(file), *rule]) for rule in rules]
-    assert set(codes) <= {0, 1}
-    assert loaded is not None or set(codes) == {1}
+    out = str(file.with_name("page.html"))
+    all_commands = [
+        ["report", str(file), "--out", out, "--force", "--quiet"],
+        *(["cut", str(file), *rule] for rule in ([], ["--best"], ["--at-most", "2", "--json"])),
+    ]
+    codes = {main(command) for command in all_commands[commands]}
+    assert codes <= {0, 1}
+    assert loaded is not None or codes == {1}
     capsys.readouterr()
 
 
@@ -135,7 +137,8 @@ def test_edited_files_are_read_or_refused(tmp_path, capsys, seed, n_files):
         file = tmp_path / "path.json"
         file.write_text(json.dumps(document), encoding="utf-8")
         try:
-            check_file(file, capsys)
+            some = number % 4
+            check_file(file, capsys, slice(some, some + 1) if seed == 0 else slice(None))
         except Exception as error:
             error.add_note(f"seed {seed}, file {number}")
             raise
