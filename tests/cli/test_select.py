@@ -403,3 +403,20 @@ def test_columns_of_short_and_wide_files_get_fewer_bins_and_that_is_said(run, tm
     said = "at most 32 bins"
     assert (said in done.err) is (bins == 32)
     assert any(said in note for note in done.document["notes"]) is (bins == 32)
+
+
+@pytest.mark.parametrize("method", ["grafting", "feature-gradients"])
+def test_a_column_of_text_has_its_cost_once_and_its_own_name(run, tmp_path, method):
+    rng = np.random.default_rng(0)
+    town, x = rng.integers(0, 6, 120), rng.normal(size=120)
+    y = np.array([3.0, -2.0, 1.5, 0.0, 0.0, -1.0])[town] + 0.1 * x + 0.1 * rng.normal(size=120)
+    lines = [f"t{a},{b:.3f},{c:.3f}" for a, b, c in zip(town, x, y, strict=True)]
+    (tmp_path / "towns.csv").write_text("\n".join(["town,x,y", *lines]) + "\n")
+    (tmp_path / "costs.csv").write_text("town,13\nx,2\n")
+    given = ["--target", "y", "--method", method, "--costs", tmp_path / "costs.csv", "--cv", "2"]
+    run("select", tmp_path / "towns.csv", *given, "--out", tmp_path / "out")
+    names = (tmp_path / "out" / "features.txt").read_text().split()
+    assert "town" in names
+    assert set(names) <= {"town", "x"}
+    document = json.loads((tmp_path / "out" / "selection.json").read_text())
+    assert document["cost"] == 13.0 + 2.0 * ("x" in names)

@@ -163,12 +163,22 @@ def read_feature_costs(
 
     The files have two columns: the name of a feature, and its cost or its group.
     """
-    if given.costs is None and given.feature_groups is None and not keep:
+    encoded = _encoded(dataset)
+    if given.costs is None and given.feature_groups is None and not keep and not encoded:
         return None, []
     cost, notes = (None, []) if given.costs is None else _read_costs(dataset, given.costs)
-    groups = _read_groups(dataset, given.feature_groups) if given.feature_groups else None
+    groups = _read_groups(dataset, given.feature_groups) if given.feature_groups else {}
+    grouped = {place for places in groups.values() for place in places}
+    groups |= {name: at for name, at in encoded.items() if grouped.isdisjoint(at)}
     kept = [place for name in keep for place in _places(dataset, name, "--keep")]
-    return FeatureCosts(cost, feature_groups=groups, keep=kept, unit=given.cost_unit), notes
+    return FeatureCosts(cost, feature_groups=groups or None, keep=kept, unit=given.cost_unit), notes
+
+
+def _encoded(dataset: Dataset) -> dict[str, list[int]]:
+    """The features of each column that was one-hot encoded, which has its cost once."""
+    sources = dataset.features.sources
+    repeated = np.flatnonzero(np.bincount(sources) > 1).tolist()
+    return {dataset.plan.names[at]: np.flatnonzero(sources == at).tolist() for at in repeated}
 
 
 def _read_costs(dataset: Dataset, file: Path) -> tuple[FloatArray, list[str]]:

@@ -6,7 +6,7 @@ import ctypes
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
 from itertools import count
@@ -176,13 +176,18 @@ def write_selection(
     *,
     force: bool,
     data: tuple[str, bytes] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Write selection, path, names, report and the reduced data; return the folder and files."""
+    """Write selection, path, names, report and the reduced data; return the folder and files.
+
+    ``columns`` are those of the file that the selected features are made of.
+    """
     with new_folder(folder, force=force) as draft:
         saved = None if entry.evidence is None else entry.evidence.to_json()
         entry.path.save(draft / "path.json", evidence=saved, rule=entry.cut.chooser)
         (draft / "selection.json").write_text(json_text(document), encoding="utf-8")
-        names = (" ".join(name.splitlines()) for name in entry.cut.names)  # one line each
+        chosen = entry.cut.names if columns is None else columns
+        names = (" ".join(name.splitlines()) for name in chosen)  # one line each
         (draft / "features.txt").write_text("".join(f"{n}\n" for n in names), encoding="utf-8")
         write_page(draft / "report.html", [entry], about=about_page(document))
         if data is not None:

@@ -172,7 +172,11 @@ def write_results(
         "command": command_line(),
     }
     document = selection_document(result.entry, more)
-    document |= write_selection(folder, result.entry, document, force=console.force, data=data)
+    sources = dataset.features.sources[result.entry.cut.support].tolist()
+    columns = [dataset.plan.names[at] for at in dict.fromkeys(sources)]
+    document |= write_selection(
+        folder, result.entry, document, force=console.force, data=data, columns=columns
+    )
     console.result(document, *selection_shown(document))
 
 
