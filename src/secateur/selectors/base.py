@@ -236,7 +236,8 @@ class PathSelector(
         except ValueError as error:
             raise InputError(
                 f"{str(error).strip()}\nGot columns that are not those of fit time, in that order: "
-                f"{some_of(self._schema.names)}. Give the same columns if they have names"
+                f"{some_of(self._schema.names)}. Give "
+                "X[list(selector.feature_names_in_)] where names are text"
                 f"{self._other_columns()}."
             ) from error
 
