@@ -375,3 +375,15 @@ def test_arguments_are_keywords_and_the_class_is_named(cls):
     small = small_problem(cls)
     with pytest.raises(ParameterError, match=r"'cut' must be .* Got 0"):
         quick(cls, cut=0).fit(small.X, small.y)
+
+
+PENALISED = [cls for name in ("penalty", "group_penalty", "l1") for cls in having(name)]
+
+
+@pytest.mark.parametrize("n_rows", [30, 120])
+@pytest.mark.parametrize("cls", PENALISED)
+def test_a_number_of_features_is_searched_for(cls, n_rows):
+    small = small_problem(cls, n_rows=n_rows)
+    for size in (1, 2):
+        selector = quick(cls, short_grid=False, cut=size, cv=None).fit(small.X, small.y)
+        assert selector.support_.sum() == size

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -203,6 +204,7 @@ def search_penalties(
     *,
     done: Mapping[float, Step] | None = None,
     is_too_large: Callable[[Step], bool] = lambda _: False,
+    size: int | None = None,
     rules: Sequence[StoppingRule] = (),
     on_step: Callable[[Step], None] | None = None,
     penalty_name: str = "penalty",
@@ -212,10 +214,12 @@ def search_penalties(
 
     Penalties in ``done`` are not fitted again. The search ends before a step that ``is_too_large``,
     except for the first; a few penalties between the last two are then tried for a support that is
-    nearer to the limit. ``keep_losses`` if variants are to be compared.
+    nearer to the limit. More are tried for a wanted ``size``, after which the search goes on.
+    ``keep_losses`` if variants are to be compared.
     """
     losses: dict[float, Sequence[FoldLosses]] = {}
-    steps = _trace(engine, penalties, done or {}, is_too_large, losses if keep_losses else None)
+    kept = losses if keep_losses else None
+    steps = _trace(engine, penalties, done or {}, is_too_large, size, kept)
     return PathSearch(steps, None, rules, on_step, penalty_name, losses)
 
 
@@ -224,23 +228,51 @@ def _trace(
     penalties: Sequence[float],
     done: Mapping[float, Step],
     is_too_large: Callable[[Step], bool],
+    size: int | None,
     losses: dict[float, Sequence[FoldLosses]] | None,
 ) -> Generator[Step, None, StopReason]:
     """A step for each penalty, with its score."""
-    higher = np.inf
-    for penalty in penalties:
-        if penalty in done:
-            yield done[penalty]
+
+    def fitted(penalty: float) -> Step:
+        return done[penalty] if penalty in done else engine.fit(penalty)
+
+    def scored(step: Step) -> Step:
+        return step if step.penalty in done else _scored(engine, step, losses)
+
+    def is_beyond(step: Step) -> bool:
+        return is_too_large(step) or (size is not None and step.n_features > size)
+
+    def nearer(before: Step, penalty: float) -> Iterator[Step]:
+        tried = _between(fitted, before.penalty, penalty, is_beyond)
+        if size is None:
+            tried = islice(tried, MAX_BISECTIONS)
         else:
-            step = engine.fit(penalty)
-            if higher < np.inf and is_too_large(step):
-                for step in _between(engine, higher, penalty, is_too_large, MAX_BISECTIONS):
-                    if not is_too_large(step):
-                        yield _scored(engine, step, None)
-                return StopReason.MAX_FEATURES
-            yield _scored(engine, step, losses)
-        higher = penalty
+            tried = _until_size(tried, size, has_features=before.n_features > 0)
+        return (scored(step) for step in tried if not is_beyond(step))
+
+    before: Step | None = None
+    for penalty in penalties:
+        step = fitted(penalty)
+        if before is not None and is_too_large(step):
+            yield from nearer(before, penalty)
+            return StopReason.MAX_FEATURES
+        step = scored(step)
+        if before is not None and size is not None and step.n_features > size:
+            yield from nearer(before, penalty) if before.n_features < size else ()
+            size = None
+        yield step
+        before = step
     return StopReason.FINISHED
+
+
+def _until_size(steps: Iterator[Step], size: int, *, has_features: bool) -> Iterator[Step]:
+    """Steps until one has the wanted size; more where none has any feature yet."""
+    for number, step in enumerate(steps, start=1):
+        yield step
+        has_features |= 0 < step.n_features <= size
+        most = MAX_SIZE_TRIALS if has_features else 3 * MAX_SIZE_TRIALS
+        if step.n_features == size or number >= most:
+            return
 
 
 def trace_to_size(
@@ -260,8 +292,8 @@ def trace_to_size(
         high, low = low, penalty
         if step.n_features > n_features:
             break
-    is_larger = lambda step: step.n_features > n_features  # noqa: E731
-    for step in _between(engine, high, low, is_larger, MAX_SIZE_TRIALS if high > 0.0 else 0):
+    between = _between(engine.fit, high, low, lambda step: step.n_features > n_features)
+    for step in islice(between, MAX_SIZE_TRIALS if high > 0.0 else 0):
         yield step
         if _is_near(step, n_features):
             return
@@ -272,16 +304,12 @@ def _is_near(step: Step, n_features: int) -> bool:
 
 
 def _between(
-    engine: PenaltyEngine,
-    high: float,
-    low: float,
-    is_too_large: Callable[[Step], bool],
-    n_trials: int,
+    fit: Callable[[float], Step], high: float, low: float, is_too_large: Callable[[Step], bool]
 ) -> Iterator[Step]:
     """Bisect penalties between one with few enough features and one with too many."""
-    for _ in range(n_trials):
+    while True:
         penalty = float(np.sqrt(high * low))
-        step = engine.fit(penalty)
+        step = fit(penalty)
         yield step
         high, low = (high, penalty) if is_too_large(step) else (penalty, low)
 

@@ -189,12 +189,14 @@ class BoostedSelector(PathPredictor, BoostedParameters):
             return [self._single_fit(variants[0], params, given, folds[0], progress)]
         grids = [self._penalties(data, params, given, folds) for data in variants]
         n_fits = len(folds) + (len(folds) != 1)
+        size = None if isinstance(given.penalty, list) else self._wanted_size
         progress.expect(sum(map(len, grids)), n_fits * params.n_rounds)
         return [
             search_penalties(
                 BoostedEngine(data, params, folds, self.n_iter_no_change, progress.round),
                 grid,
                 done={step.penalty: step for step in given.resume or ()},
+                size=size,
                 rules=[Patience(GRID_PATIENCE)] if folds and given.penalty is None else [],
                 on_step=progress.part,
                 keep_losses=len(variants) > 1,
@@ -265,7 +267,7 @@ class BoostedSelector(PathPredictor, BoostedParameters):
             return given.penalty
         grid = penalty_grid(data, params)
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
-            grid = [*higher_penalties(grid[0], data.cost_model), *grid]
+            return [*higher_penalties(grid[0], data.cost_model), *grid]
         return grid if folds else grid[FALLBACK : FALLBACK + 1] or grid[-1:]
 
     def _params(self, given: BoostedInput) -> BoostingParams:

@@ -217,11 +217,13 @@ class FeatureGradientsSelector(PathSelector):
         n_penalties = GRID_POINTS if given.penalty is None else len(given.penalty)
         progress.expect(n_penalties, (len(folds) + (len(folds) != 1)) * n_epochs + 1)
         engine = GradientsEngine(context, folds)
+        size = self._wanted_size if given.penalty is None else None
         return [
             search_penalties(
                 engine,
                 engine.grid() if given.penalty is None else given.penalty,
                 is_too_large=given.is_too_large(limits, self.cut, is_scored=bool(folds)),
+                size=size,
                 rules=[Patience(GRID_PATIENCE)] if given.penalty is None and folds else [],
                 on_step=progress.part,
             )

@@ -170,10 +170,15 @@ class GraftingSelector(PathPredictor):
         penalties, before = self._penalties(engine, given.l1, folds)
         progress.expect(len(penalties), len(folds) + 1)
         engine.follow(before)
-        rules = [Patience(PATIENCE)] if folds and given.l1 is None else []
+        size = self._wanted_size if given.l1 is None else None
         return [
             search_penalties(
-                engine, penalties, rules=rules, on_step=progress.part, penalty_name="l1"
+                engine,
+                penalties,
+                size=size,
+                rules=[Patience(PATIENCE)] if folds and given.l1 is None else [],
+                on_step=progress.part,
+                penalty_name="l1",
             )
         ]
 
@@ -187,7 +192,7 @@ class GraftingSelector(PathPredictor):
             has_limits = self.max_features is not None or self.cost_budget is not None
             return [l1], engine.approach(l1) if has_limits else []
         penalties = engine.grid()
-        if folds:
+        if folds or self._wanted_size is not None:
             return penalties, []
         last = int(FALLBACK * (len(penalties) - 1))
         return penalties[last : last + 1], penalties[:last]
