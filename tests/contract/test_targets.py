@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from contract.registry import estimator_classes, predictions, quick, small_problem
+from contract.registry import estimator_classes, having, predictions, quick, small_problem
 from sklearn.base import is_classifier, is_regressor
 
 from secateur import FeatureGradientsSelector, MultitaskAGBMClassifier
@@ -138,3 +138,14 @@ def test_more_than_fifty_classes_are_warned_of_before_the_fit(cls):
         pytest.raises(SecateurError),
     ):
         selector.fit(X, y, sample_weight=np.where(np.arange(306) == 5, -1.0, 1.0))
+
+
+@pytest.mark.parametrize("cls", [cls for name in ("penalty", "l1") for cls in having(name)])
+def test_nothing_is_selected_from_noise(cls):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 8)), rng.integers(0, 2, 120)
+    selector = quick(cls, short_grid=False, cv=None).fit(
+        X, y if is_classifier(cls()) else rng.normal(size=120)
+    )
+    assert not selector.support_.any()
+    assert "constant" in str(selector.selection_)

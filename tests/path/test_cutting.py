@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -336,3 +337,23 @@ def test_an_empty_path_cannot_be_cut(make_path, rule):
         path.cut(rule)
     with pytest.raises(ParameterError, match="without steps"):
         rule.choose(path)
+
+
+def with_gains(path, gains):
+    details = [{} if gain is None else {"gain_over_none": gain} for gain in gains]
+    steps = [replace(step, details=each) for step, each in zip(path, details, strict=True)]
+    return replace(path, steps=tuple(steps))
+
+
+def test_nothing_is_chosen_where_the_gain_over_a_constant_may_be_chance(make_path):
+    path = make_path([0, 1, 3], [0.69, 0.66, 0.65], standard_error=0.02)
+    chosen = with_gains(path, [None, 1.0, 1.9]).cut()
+    assert chosen.n_features == 0
+    assert "constant" in chosen.sentence
+    assert "1.9 standard errors" in chosen.sentence
+    assert with_gains(path, [None, 1.0, 2.1]).cut().n_features == 1
+    assert path.cut().n_features == 1  # unknown gains
+    best = make_path([0, 1, 3], [0.60, 0.66, 0.65]).cut()
+    assert best.n_features == 0
+    assert "constant" in best.sentence
+    assert with_gains(path, [None, 1.0, 1.9]).cut("best").n_features == 3

@@ -123,7 +123,8 @@ class _Run:
         score = step.score if self.score is None else self.score(step)
         added = replace(step, score=score, seconds=perf_counter() - self.started)
         best = self.best_utilities[-1] if self.best_utilities else -math.inf
-        self.best_utilities.append(max(best, _utility(added)))
+        # a constant is no progress: patience begins with the first features
+        self.best_utilities.append(max(best, _utility(added) if added.n_features else best))
         if self.kept and _same_lifetime(self.kept[-1], added):
             self.kept[-1] = _better(self.kept[-1], added)
         else:

@@ -26,6 +26,7 @@ from secateur.typing import FloatArray
 # Penalties tried between the last with few enough features and the first with too many.
 MAX_BISECTIONS = 3
 MAX_SIZE_TRIALS = 8  # the same for a wanted number of features
+MODEL_SHARE = 0.25  # of a model in the mean of its probabilities and those of a constant
 SIZE_TOLERANCE = 0.03  # a size this close to the wanted one, as a share of it, is near enough
 
 
@@ -90,7 +91,7 @@ def difference(folds: Sequence[FoldLosses], others: Sequence[FoldLosses]) -> tup
     >>> round(mean, 4), round(standard_error, 4)
     (0.8333, 0.1361)
     """
-    pairs = list(zip(folds, others, strict=True))
+    pairs = _pairs(folds, others)
     total = sum(one.weight for one in folds)
     mean = sum((one.mean - other.mean) * one.weight for one, other in pairs) / total
     variance = sum(
@@ -236,8 +237,10 @@ def _trace(
     def fitted(penalty: float) -> Step:
         return done[penalty] if penalty in done else engine.fit(penalty)
 
+    none: list[FoldLosses] = []  # of a step without features
+
     def scored(step: Step) -> Step:
-        return step if step.penalty in done else _scored(engine, step, losses)
+        return step if step.penalty in done else _scored(engine, step, losses, none)
 
     def is_beyond(step: Step) -> bool:
         return is_too_large(step) or (size is not None and step.n_features > size)
@@ -315,12 +318,53 @@ def _between(
 
 
 def _scored(
-    engine: PenaltyEngine, step: Step, losses: dict[float, Sequence[FoldLosses]] | None
+    engine: PenaltyEngine,
+    step: Step,
+    losses: dict[float, Sequence[FoldLosses]] | None,
+    none: list[FoldLosses],
 ) -> Step:
-    """The step with the mean loss of the validation rows of all folds, where there are folds."""
+    """The step with the mean loss of the validation rows of all folds, where there are folds.
+
+    And with its gain over ``none``, the losses of the first step without features.
+    """
     found = engine.fold_losses(step)
     if not found:
         return step
     if losses is not None:
         losses[step.penalty] = found
-    return replace(step, score=pool(found, origin="held_out", metric=engine.metric))
+    if not step.n_features and not none:
+        none.extend(found)
+    score = pool(found, origin="held_out", metric=engine.metric)
+    details = dict(step.details)
+    if step.n_features and none:
+        details["gain_over_none"] = gain_over_none(found, none, engine.metric)
+    return replace(step, score=score, details=details)
+
+
+def gain_over_none(folds: Sequence[FoldLosses], none: Sequence[FoldLosses], metric: str) -> float:
+    """How much a model gains over a constant on the same rows, in standard errors of that gain.
+
+    Of the log loss, a mean of the probabilities of both is compared with the constant: a few rows
+    that are predicted wrongly and with confidence do not hide what the others gain.
+
+    >>> rows = np.arange(50.0)
+    >>> model, constant = FoldLosses(rows, np.ones(50)), FoldLosses(rows + 1.0, np.ones(50))
+    >>> gain_over_none([model], [constant], "squared_error") > 1e6
+    True
+    >>> gain_over_none([constant], [constant], "log_loss")
+    0.0
+    """
+    gains = np.concatenate([other.losses - one.losses for one, other in _pairs(folds, none)])
+    if metric == "log_loss":
+        gains = np.log1p(MODEL_SHARE * np.expm1(gains))
+    weight = np.concatenate([one.weights for one in folds])
+    squared = np.concatenate([one.squared_weights for one in folds])
+    mean = float(np.average(gains, weights=weight))
+    error = math.sqrt(float(squared @ (gains - mean) ** 2)) / float(weight.sum())
+    return mean / max(error, 1e-12 * abs(mean)) if mean else 0.0
+
+
+def _pairs(
+    folds: Sequence[FoldLosses], others: Sequence[FoldLosses]
+) -> list[tuple[FoldLosses, FoldLosses]]:
+    return list(zip(folds, others, strict=True))

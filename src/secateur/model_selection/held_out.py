@@ -35,7 +35,7 @@ from secateur.path.comparing import matched_steps, step_of_size
 from secateur.typing import FloatArray, IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HeldOut:
     """The result of nested cross-validation of a selector.
 
@@ -76,6 +76,10 @@ class HeldOut:
     all_features_model: str
     selector: Any
     folds: tuple[Fold, ...]
+
+    def __repr__(self) -> str:
+        chosen = getattr(self.selector, "selection_", None)
+        return f"HeldOut({len(self.fold_paths)} folds, {self.path!r}, {chosen!r})"
 
     def frequency(self, cut: Any = None) -> FloatArray:
         """The share of the folds in which each feature was selected.

@@ -30,7 +30,7 @@ from secateur.typing import FloatArray, IntArray
 BY_COLUMN = ("costs", "feature_groups", "keep", "init", "categorical_features")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Stability:
     """How stable a selection is.
 
@@ -62,6 +62,10 @@ class Stability:
     supports: tuple[IntArray, ...]
     agreement: Agreement
     permuted: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        share = f"{len(self.support)} of {len(self.feature_names)} features"
+        return f"Stability({share}, {len(self.supports)} subsamples, index={self.index:.4g})"
 
     @property
     def frequency(self) -> FloatArray:

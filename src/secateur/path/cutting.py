@@ -69,8 +69,8 @@ class OneStandardError:
     Ties go to the lower cost, then to the better score. Where the standard error of the best
     score is unknown, this is `Best`.
 
-    While some features are better than none, some are chosen: where a step without features would
-    be within reach, a step has to keep half of what the best gains over it.
+    None are chosen where the best gains less than two standard errors over none, row by row.
+    Otherwise some are: where none are within reach, a step must keep half of the best gain.
 
     Parameters
     ----------
@@ -96,6 +96,9 @@ class OneStandardError:
         if math.isnan(slack):
             return best
         near = usable(path)
+        none = near[path.n_features[near] == 0]
+        if len(none) and _is_chance(path, best):
+            return best_among(path, none)
         gain = _gain_over_none(path, best)
         if 0.0 < gain <= slack:
             near, slack = near[path.n_features[near] > 0], _HALF * gain
@@ -108,6 +111,8 @@ class OneStandardError:
         plain = Best().sentence(path, index)
         if top is None or score is None:
             return plain
+        if not path[index].n_features and (index == best or _is_chance(path, best)):
+            return f"{format_share(path, index)}: {_why_none(path, best)}"
         if math.isnan(slack):
             return (
                 f"{plain[:-1]}; its standard error is unknown, so no smaller step was considered."
@@ -226,6 +231,7 @@ def as_rule(value: Any) -> CuttingRule:
 _NO_LIMIT = "Use 'best' for no limit."
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
 
+_CHANCE = 2.0  # standard errors that the best must gain over no features
 _HALF = 0.5
 """Of what the best gains over no features, so much is kept where all of it may be chance."""
 
@@ -240,6 +246,19 @@ def _limited(path: SelectionPath, index: int, limit: str) -> str:
     score = path[index].score
     why = f"the best {score} {limit}" if score else f"the largest step {limit}{_NOT_SCORED}"
     return f"{format_share(path, index)}: {why}."
+
+
+def _is_chance(path: SelectionPath, best: int) -> bool:
+    return float(path[best].details.get("gain_over_none", math.nan)) <= _CHANCE
+
+
+def _why_none(path: SelectionPath, best: int) -> str:
+    top, size = path[best].score, format_features(path[best].n_features)
+    if path[best].n_features == 0:
+        return f"no features predict better than a constant, whose {top} is the best."
+    gain = f"{max(0.0, path[best].details['gain_over_none']):.1f} standard errors"
+    better = f"better by {gain} on the same rows, not by {_CHANCE:g}"
+    return f"no features clearly beat a constant. The best {top}, at {size}, is {better}."
 
 
 def _gain_over_none(path: SelectionPath, best: int) -> float:

@@ -34,7 +34,7 @@ from secateur.exceptions import (
     some_of,
 )
 from secateur.model_selection.folds import check_groups, draw_folds, is_drawn, read_folds
-from secateur.path import AtMost, Selection, SelectionPath, StopReason, TimeLimit, as_rule
+from secateur.path import Selection, SelectionPath, StopReason, TimeLimit, as_rule
 from secateur.path.cutting import CuttingRule
 from secateur.path.step import format_steps
 from secateur.selectors.inputs import FitInput
@@ -294,8 +294,7 @@ class PathSelector(
     @property
     def _wanted_size(self) -> int | None:
         """The number of features that ``cut`` asks for, for which penalties are tried."""
-        rule = as_rule(self.cut)
-        return rule.n_features if isinstance(rule, AtMost) else None
+        return getattr(as_rule(self.cut), "n_features", None)
 
     def _set_selection(self, selection: Selection) -> None:
         self.selection_ = selection

@@ -61,6 +61,9 @@ FALLBACK = 2
 """The penalty of the grid that "auto" takes where there are too few rows for folds."""
 
 
+FAR_ABOVE = 8.0
+"""The penalty of the step without features, by one that is higher than the grid already."""
+
 HUBER_LEVEL = 0.9
 """Residuals from the median beyond this quantile count as outliers by default."""
 
@@ -266,9 +269,11 @@ class BoostedSelector(PathPredictor, BoostedParameters):
         if isinstance(given.penalty, list):
             return given.penalty
         grid = penalty_grid(data, params)
+        high, few = higher_penalties(grid[0], data.cost_model)
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
-            return [*higher_penalties(grid[0], data.cost_model), *grid]
-        return grid if folds else grid[FALLBACK : FALLBACK + 1] or grid[-1:]
+            return [high, few, *grid]
+        none = min(FAR_ABOVE * high, 0.999 * self._max_penalty)
+        return [none, *grid] if folds else grid[FALLBACK : FALLBACK + 1] or grid[-1:]
 
     def _params(self, given: BoostedInput) -> BoostingParams:
         return BoostingParams(
