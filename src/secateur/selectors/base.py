@@ -372,13 +372,12 @@ def warn_caller(message: str, category: type[Warning]) -> None:
 
 def _warn_of_single_rows(target: Target, folds: list[Fold]) -> None:
     """Name the classes of one row, which scores leave out."""
-    if target.classes is None or not any(len(fold.test) for fold in folds):
-        return
-    counts = np.bincount(target.values.astype(np.int64), minlength=target.n_classes)
-    if (counts == 1).any():
+    is_scored = any(len(fold.test) for fold in folds)
+    codes = target.values.astype(np.int64) if target.n_classes and is_scored else np.zeros(0, int)
+    if target.classes is not None and len(single := np.flatnonzero(np.bincount(codes) == 1)):
         warn_caller(
             "A class needs two rows to be trained and validated. Got one row of "
-            f"{some_of(target.classes[counts == 1].tolist())}: it trains in every fold, and scores "
+            f"{some_of(target.classes[single].tolist())}: it trains in every fold, and scores "
             "say nothing about it. Give more rows of it, or leave it out.",
             SecateurWarning,
         )
