@@ -220,6 +220,10 @@ def test_bad_costs(cls, case, no_work):
 
 
 BAD_PARAMETERS = {
+    "on_interrupt": ["stop", None, 1],
+    "on_step": [3, "print"],
+    "stopping": [3, "patience", [3]],
+    "time_limit": [0, -1.0, np.nan, "long"],
     "penalty": [-1.0, np.nan, np.inf, "high", None, [], [0.1, -1.0], ["auto"], True],
     "group_penalty": [-1.0, 1.0, np.nan, "high", None, [], [0.1, -1.0], ["auto"], True],
     "task_penalty": [-1.0, 1.0, np.nan, "high", None, [], [0.1, 0.1], {"nobody": 0.1}, True],

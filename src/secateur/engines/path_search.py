@@ -233,10 +233,6 @@ def _trace(
     losses: dict[float, Sequence[FoldLosses]] | None,
 ) -> Generator[Step, None, StopReason]:
     """A step for each penalty, with its score."""
-
-    def fitted(penalty: float) -> Step:
-        return done[penalty] if penalty in done else engine.fit(penalty)
-
     none: list[FoldLosses] = []  # of a step without features
 
     def scored(step: Step) -> Step:
@@ -246,7 +242,7 @@ def _trace(
         return is_too_large(step) or (size is not None and step.n_features > size)
 
     def nearer(before: Step, penalty: float) -> Iterator[Step]:
-        tried = _between(fitted, before.penalty, penalty, is_beyond)
+        tried = _between(engine.fit, done, before.penalty, penalty, is_beyond)
         if size is None:
             tried = islice(tried, MAX_BISECTIONS)
         else:
@@ -255,7 +251,7 @@ def _trace(
 
     before: Step | None = None
     for penalty in penalties:
-        step = fitted(penalty)
+        step = done[penalty] if penalty in done else engine.fit(penalty)
         if before is not None and is_too_large(step):
             yield from nearer(before, penalty)
             return StopReason.MAX_FEATURES
@@ -295,7 +291,7 @@ def trace_to_size(
         high, low = low, penalty
         if step.n_features > n_features:
             break
-    between = _between(engine.fit, high, low, lambda step: step.n_features > n_features)
+    between = _between(engine.fit, {}, high, low, lambda step: step.n_features > n_features)
     for step in islice(between, MAX_SIZE_TRIALS if high > 0.0 else 0):
         yield step
         if _is_near(step, n_features):
@@ -307,12 +303,16 @@ def _is_near(step: Step, n_features: int) -> bool:
 
 
 def _between(
-    fit: Callable[[float], Step], high: float, low: float, is_too_large: Callable[[Step], bool]
+    fit: Callable[[float], Step],
+    done: Mapping[float, Step],
+    high: float,
+    low: float,
+    is_too_large: Callable[[Step], bool],
 ) -> Iterator[Step]:
     """Bisect penalties between one with few enough features and one with too many."""
     while True:
         penalty = float(np.sqrt(high * low))
-        step = fit(penalty)
+        step = done[penalty] if penalty in done else fit(penalty)
         yield step
         high, low = (high, penalty) if is_too_large(step) else (penalty, low)
 

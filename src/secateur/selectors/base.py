@@ -127,26 +127,18 @@ class PathSelector(
         ):
             searches = self._engine(given, folds, threads, progress)
             metadata = self._metadata(given.problem.table.schema, given.problem.cost_model)
-            path = self._trace_path(searches, progress, started, metadata)
+            path = search_path(searches, started=started, **self._limits(), **metadata)
+            progress.finish(path)
         self._remember(given)
         self._set_path(path, is_asked=progress.is_asked_to_stop)
         return self
 
-    def _trace_path(
-        self,
-        searches: list[PathSearch],
-        progress: Progress,
-        started: float,
-        metadata: dict[str, Any],
-    ) -> SelectionPath:
-        """Trace the path, up to the limits and stopping rules of the user."""
+    def _limits(self) -> dict[str, Any]:
+        """What ends a search: the stopping rules, the time limit and ``on_step`` of the user."""
         rules = read_stopping(self.stopping)
         if self.time_limit is not None:
             rules.append(TimeLimit(self.time_limit))
-        path = search_path(searches, rules=rules, on_step=self.on_step, started=started, **metadata)
-        if path.stop_reason is not StopReason.INTERRUPTED:
-            progress.finish()
-        return path
+        return {"rules": rules, "on_step": self.on_step}
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> FitInput:
         raise NotImplementedError

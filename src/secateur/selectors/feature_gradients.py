@@ -24,7 +24,12 @@ from secateur.engines.feature_gradients.search import (
     trace_size,
 )
 from secateur.engines.limits import Limits
-from secateur.engines.path_search import MAX_SIZE_TRIALS, PathSearch, search_penalties
+from secateur.engines.path_search import (
+    MAX_SIZE_TRIALS,
+    PathSearch,
+    search_path,
+    search_penalties,
+)
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
@@ -294,7 +299,9 @@ class FeatureGradientsSelector(PathSelector):
             progress.expect(1, 1)
             steps = session.trace(chain([first], blocks), threads, progress)
             metadata = self._metadata(session.schema, session.stream.cost_model)
-            path = self._trace_path([PathSearch(steps)], progress, started, metadata)
+            searches = [PathSearch(steps)]
+            path = search_path(searches, started=started, **self._limits(), **metadata)
+            progress.finish(path)
         last = replace(path[-1], model=session.stream.step().model)
         path = replace(path, steps=(*path.steps[:-1], last))
         return self._set_session(session, path, is_asked=progress.is_asked_to_stop)

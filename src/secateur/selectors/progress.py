@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from secateur.path import SelectionPath, StopReason
+
 try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as _with_callbacks
@@ -74,9 +76,10 @@ class Progress:
         if self._show is not None:
             self._show(n_done, self._total)
 
-    def finish(self) -> None:
-        """The fit is done, perhaps in fewer parts than expected."""
-        self._reach(self._total)
+    def finish(self, path: SelectionPath) -> None:
+        """The fit is done, perhaps in fewer parts than expected, unless it was interrupted."""
+        if path.stop_reason is not StopReason.INTERRUPTED:
+            self._reach(self._total)
 
     def round_or_stop(self, _: Any = None) -> None:
         """A round is done that was a step of the path, after which the fit may end."""
