@@ -50,13 +50,22 @@ def test_a_cut_can_be_written(run, results, tmp_path):
     [
         (("--best", "--elbow"), 2, "one rule"),
         (("--at-most", 0), 2, "at-most"),
-        (("--budget", 0), 1, "costs"),
+        (("--budget", -1), 2, "budget"),
     ],
 )
 def test_cuts_that_cannot_be(run, results, options, code, reason):
     done = run("cut", results, *options)
     assert (done.code, done.out) == (code, "")
     assert reason in done.err
+
+
+def test_a_budget_of_zero_needs_a_step_without_features(run, table):
+    for name, more in (("grid", ()), ("one", ("--set", "penalty=0.01"))):
+        assert run("select", table, "-y", "y", "-o", name, *QUICK, *more).code == 0
+    assert run("cut", "grid", "--budget", 0, "--json").document["n_features"] == 0
+    done = run("cut", "one", "--budget", 0)
+    assert (done.code, done.out) == (1, "")
+    assert "lowest cost is 3" in done.err
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"format": "secateur.path", "version": 99}', "[1"])

@@ -130,28 +130,28 @@ def _target(cls, signal):
     return (signal > np.median(signal)).astype(int) if is_classifier(cls()) else signal
 
 
+def _taken_by(cls, frame):
+    """The columns that an estimator takes: categories are for those that know them."""
+    return frame if cls in having("categorical_features") else frame.drop(columns="colour")
+
+
 @pytest.mark.parametrize("cls", having("keep"))
 def test_types_of_columns_stay(cls):
     frame, signal = _mixed_frame()
-    y = _target(cls, signal)
+    y, frame = _target(cls, signal), _taken_by(cls, frame)
     selector = quick(cls, keep=list(frame.columns)).fit(frame, y)
     pd.testing.assert_frame_equal(selector.transform(frame), frame)
     in_polars = pl.from_pandas(frame)
     selector = quick(cls, keep=list(frame.columns)).fit(in_polars, y)
     assert selector.transform(in_polars).schema == in_polars.schema
     in_pandas = selector.set_output(transform="pandas").transform(in_polars)
-    assert in_pandas.dtypes.astype(str).tolist() == [
-        "float64",
-        "int64",
-        "bool",
-        "category",
-        "float32",
-    ]
+    pd.testing.assert_series_equal(in_pandas.dtypes, frame.dtypes)
 
 
 @pytest.mark.parametrize("cls", having("keep"))
 def test_rows_of_a_pandas_frame_keep_their_index(cls):
     frame, signal = _mixed_frame()
+    frame = _taken_by(cls, frame)
     frame.index = [f"row {i}" for i in range(len(frame))]
     selector = quick(cls, keep=["count"]).fit(frame, _target(cls, signal))
     assert selector.transform(frame).index.equals(frame.index)

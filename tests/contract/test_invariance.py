@@ -75,9 +75,8 @@ def test_what_the_caller_gave_is_untouched(cls):
     small = small_problem(cls)
     X, y, weight = small.X.copy(), small.y.copy(), np.full(len(small.y), 2.0)
     costs, groups, keep = np.arange(1.0, 9.0), list("ppqqrrss"), [0]
-    quick(cls, costs=costs, feature_groups=groups, keep=keep).fit(
-        X, y, sample_weight=weight
-    ).predict(X)
+    selector = quick(cls, costs=costs, feature_groups=groups, keep=keep)
+    predictions(selector.fit(X, y, sample_weight=weight), X)
     np.testing.assert_array_equal(X, small.X)
     np.testing.assert_array_equal(y, small.y)
     assert (weight == 2.0).all()

@@ -90,12 +90,22 @@ def test_strata_are_tasks_and_classes():
     assert strata_of_tasks(numbers, np.array([7, 8, 7], object)).values.tolist() == [0, 1, 0]
 
 
+ONE_OF_A_CLASS = {"y": [0, 1] * 45 + [0] * 29 + [1], "task": ["a"] * 90 + ["b"] * 30}
+
+
+def test_the_only_row_of_a_class_of_a_task_is_trained_on_in_every_drawn_fold():
+    held = held_out(
+        MultitaskAGBMClassifier(**QUICK), problem()[0], **ONE_OF_A_CLASS, cv=2, random_state=0
+    )
+    assert all(119 in fold.train for fold in held.folds)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"task": ["a"] * 119 + ["b"]}, "one row of task 'b'|no rows of task 'b'"),
         ({"cv": [(range(60), range(60, 120))], "task": ["a"] * 60 + ["b"] * 60}, "no rows of task"),
-        ({"y": [0, 1] * 45 + [0] * 29 + [1], "task": ["a"] * 90 + ["b"] * 30}, "one class of task"),
+        ({**ONE_OF_A_CLASS, "cv": [(range(119), range(119, 120))]}, "one class of task 'b'"),
         ({"task": ["a"] * 3}, "3"),
         ({"task": [None] * 120}, "missing"),
     ],

@@ -255,10 +255,11 @@ def _is_chance(path: SelectionPath, best: int) -> bool:
 def _why_none(path: SelectionPath, best: int) -> str:
     top, size = path[best].score, format_features(path[best].n_features)
     if path[best].n_features == 0:
-        return f"no features predict better than a constant, whose {top} is the best."
+        return f"no step with features predicts better than a constant, whose {top} is the best."
     gain = f"{max(0.0, path[best].details['gain_over_none']):.1f} standard errors"
     better = f"better by {gain} on the same rows, not by {_CHANCE:g}"
-    return f"no features clearly beat a constant. The best {top}, at {size}, is {better}."
+    none = "no step with features clearly beats a constant"
+    return f"{none}. The best {top}, at {size}, is {better}."
 
 
 def _gain_over_none(path: SelectionPath, best: int) -> float:
