@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -33,12 +34,31 @@ def _no_other_warnings():
         yield
 
 
+def _rounded(X):
+    return np.round(X * 50)
+
+
+def _with_zeros(X):
+    return np.where(np.abs(X) < 0.5, 0.0, X)
+
+
+def _weights():
+    return 0.1 + np.random.default_rng(1).random(200)
+
+
+@cache
+def _plain(cls, change=np.asarray, kind=np.asarray, weights=lambda: None):
+    """The fit to ordinary numbers, once for all that is compared with it."""
+    small = small_problem(cls)
+    return quick(cls).fit(kind(change(small.X)), small.y, sample_weight=weights())
+
+
 @pytest.mark.parametrize("kind", ["<f2", ">f4", ">i4", "g"])
 @pytest.mark.parametrize("cls", [*LINEAR, FeatBoostRegressor, AGBMClassifier])
 def test_any_type_of_number_is_as_good_as_float64(cls, kind):
     small = small_problem(cls)
-    X, X_new = (np.round(each * 50).astype(kind) for each in (small.X, small.X_new))
-    plain = quick(cls).fit(X.astype(np.float64), small.y)
+    X, X_new = (_rounded(each).astype(kind) for each in (small.X, small.X_new))
+    plain = _plain(cls, _rounded)
     same = quick(cls).fit(X, small.y)
     np.testing.assert_array_equal(same.support_, plain.support_)
     np.testing.assert_allclose(predictions(same, X_new), predictions(plain, X_new.astype(float)))
@@ -49,10 +69,8 @@ def test_any_type_of_number_is_as_good_as_float64(cls, kind):
 @pytest.mark.parametrize("cls", CLASSES)
 def test_only_shares_of_weights_matter(cls, factor):
     small = small_problem(cls)
-    weight = 0.1 + np.random.default_rng(1).random(200)
-    plain = quick(cls).fit(small.X, small.y, sample_weight=weight)
-    same = quick(cls).fit(small.X, small.y, sample_weight=weight * factor)
-    np.testing.assert_array_equal(same.support_, plain.support_)
+    same = quick(cls).fit(small.X, small.y, sample_weight=_weights() * factor)
+    np.testing.assert_array_equal(same.support_, _plain(cls, weights=_weights).support_)
 
 
 def test_class_weights_of_any_size():
@@ -79,8 +97,8 @@ def test_l2_counts_in_rows_of_mean_weight():
 @pytest.mark.parametrize("cls", [*LINEAR, FeatBoostRegressor])
 def test_columns_of_any_scale(cls, kind, factor):
     small = small_problem(cls)
-    X, X_new = (np.where(np.abs(each) < 0.5, 0.0, each) for each in (small.X, small.X_new))
-    plain = quick(cls).fit(kind(X), small.y)
+    X, X_new = _with_zeros(small.X), _with_zeros(small.X_new)
+    plain = _plain(cls, _with_zeros, kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SecateurWarning)  # of large values; see below
         same = quick(cls).fit(kind(X * factor), small.y)
@@ -94,9 +112,8 @@ def test_columns_of_any_scale(cls, kind, factor):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_columns_far_from_zero(cls, kind):
     small = small_problem(cls)
-    plain = quick(cls).fit(small.X, small.y)
     same = quick(cls).fit(kind(small.X + 1e9), small.y)
-    np.testing.assert_array_equal(same.support_, plain.support_)
+    np.testing.assert_array_equal(same.support_, _plain(cls).support_)
 
 
 @pytest.mark.parametrize("cls", LINEAR)
