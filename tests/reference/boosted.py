@@ -134,7 +134,8 @@ class Tree:
         # At or below it the targets are one constant but for rounding: a single leaf.
         self.has_signal = self.has_signal and self.sse_root > 1e-9 * A
         self.floor = max(1e-9 * self.sse_root, 1e-13 * A)
-        self.unit = self.sse_root if self.params.criterion == "agbm" else 2.0
+        # The penalty of GBFS and l2 are about one row.
+        self.unit = self.sse_root if self.params.criterion == "agbm" else 2.0 * self.table.mean
 
     def sums(self, rows):
         """G and W of some rows, as Python integers."""
@@ -234,7 +235,8 @@ class Tree:
         if self.params.leaf == "mean":
             w = self.table.w
             return B / fixed_point_sum(w[rows], fixed_point_exponent(w))
-        H = fixed_point_sum(self.wh[rows], fixed_point_exponent(self.wh)) + self.params.l2
+        H = fixed_point_sum(self.wh[rows], fixed_point_exponent(self.wh))
+        H += self.params.l2 * self.table.mean
         return B / H if H > 1e-300 else 0.0
 
     # ---------------------------------------------------------------- breadth-first builder
