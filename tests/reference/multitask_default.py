@@ -82,6 +82,11 @@ def raws(rounds, baseline, codes, is_categorical, rate):
 # ---- the ways ------------------------------------------------------------------------------------
 
 
+def own_penalty(group):
+    """A task's own penalty is that of the group; together they are at most 0.999."""
+    return min(group, 0.999 - group)
+
+
 def own_trees(tasks, penalty, n_rounds):
     """Eq. 2: held-out losses of each round, and the features of each task after the last."""
     trained = [
@@ -90,13 +95,13 @@ def own_trees(tasks, penalty, n_rounds):
             tasks.tables, tasks.parts(tasks.train), strict=True
         )
     ]
-    rounds, _, used = boost_tasks(
+    rounds, everyone, used = boost_tasks(
         trained,
         [tasks.loss] * len(trained),
         tasks.prices,
         tasks.keep,
         penalty,
-        [penalty] * len(trained),
+        [own_penalty(penalty)] * len(trained),
         n_rounds=n_rounds,
         learning_rate=tasks.rate,
         tree_params={**tasks.params, **tasks.limits},
@@ -109,6 +114,8 @@ def own_trees(tasks, penalty, n_rounds):
         raw = raws(own, baseline, codes[part], kinds, tasks.rate)
         losses.append([tasks.loss.pointwise(target[part], each) / tasks.unit[t] for each in raw])
     kept = set(np.flatnonzero(tasks.keep).tolist())
+    if own_penalty(penalty) == 0:  # then a task has the features of all
+        used = [everyone] * len(used)
     return [np.concatenate(each) for each in zip(*losses, strict=True)], [
         kept | set(its) for its in used
     ]
@@ -127,7 +134,7 @@ def common_trees(task_split_penalty):
             tasks.prices,
             tasks.keep,
             penalty,
-            [penalty] * len(tasks.rows_of),
+            [own_penalty(penalty)] * len(tasks.rows_of),
             tasks.train,
             task_split_penalty=task_split_penalty,
             params=params,
@@ -161,14 +168,20 @@ def best_gain(table, tasks):
     return 0.0 if found is None else found[3] / tree.sse_root / typical
 
 
-def penalties(top):
-    return np.geomspace(TOP * top, BOTTOM * top, N_PENALTIES) if top > 0 else [0.0]
+def penalties(tasks, top):
+    """A grid, after a penalty so high that nothing is selected."""
+    if top <= 0:
+        return [0.0]
+    asked = tasks.prices(tasks.keep)
+    asked = asked[asked > 0] if (asked > 0).any() else np.ones(1)
+    none = min(40 * asked.mean() / asked.min() * TOP * top, 0.999)
+    return [none, *np.geomspace(TOP * top, BOTTOM * top, N_PENALTIES)]
 
 
 def follow(tasks, way, top):
     """(penalty, rounds, held-out losses, features of each task), penalty after penalty."""
     steps, best_means = [], []
-    for penalty in penalties(top):
+    for penalty in penalties(tasks, top):
         curve, _ = way(tasks, penalty, tasks.n_rounds)
         means = [np.average(losses, weights=tasks.weight) for losses in curve]
         best = 0
@@ -178,8 +191,9 @@ def follow(tasks, way, top):
             elif k - best >= tasks.patience:
                 break
         steps.append((penalty, best + 1, curve[best], way(tasks, penalty, best + 1)[1]))
-        best_means.append(min([means[best], *best_means[-1:]]))
-        if len(steps) > GRID_PATIENCE and best_means[-1] >= best_means[-1 - GRID_PATIENCE]:
+        if best_means or any(steps[-1][3]):  # patience begins with the first features
+            best_means.append(min([means[best], *best_means[-1:]]))
+        if len(best_means) > GRID_PATIENCE and best_means[-1] >= best_means[-1 - GRID_PATIENCE]:
             break
     return steps
 
