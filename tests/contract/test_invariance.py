@@ -182,10 +182,24 @@ def test_class_weights_are_row_weights(cls):
     np.testing.assert_array_equal(predictions(by_class, small.X_new), expected)
     plain = quick(cls, short_grid=False).fit(small.X, small.y)
     assert by_class.predict(small.X_new).sum() <= plain.predict(small.X_new).sum()
-    few = np.concatenate([np.flatnonzero(small.y == 0), np.flatnonzero(small.y == 1)[:12]])
+    few = np.concatenate([np.flatnonzero(small.y == 0), np.flatnonzero(small.y == 1)[:24]])
     balanced = quick(cls, short_grid=False, class_weight="balanced").fit(small.X[few], small.y[few])
     seldom = quick(cls, short_grid=False).fit(small.X[few], small.y[few])
     assert balanced.predict(small.X_new).sum() > seldom.predict(small.X_new).sum()
+
+
+@pytest.mark.parametrize("cls", having("class_weight"))
+def test_class_weights_multiply_row_weights(cls):
+    """Also with penalties that count in rows of mean weight: the mean is that of the product."""
+    small = small_problem(cls)
+    weight = 0.5 + np.random.default_rng(4).random(len(small.y))
+    more = {"l2_regularization": 5.0} if "l2_regularization" in cls().get_params() else {}
+    by_class = quick(cls, class_weight={0: 1.5, 1: 0.25}, **more)
+    by_class.fit(small.X, small.y, sample_weight=weight)
+    product = weight * np.where(small.y == 0, 1.5, 0.25)
+    by_row = quick(cls, **more).fit(small.X, small.y, sample_weight=product)
+    expected = predictions(by_row, small.X_new)
+    np.testing.assert_array_equal(predictions(by_class, small.X_new), expected)
 
 
 @pytest.mark.parametrize("cls", having("costs"))

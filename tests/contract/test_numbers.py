@@ -18,6 +18,7 @@ from secateur import (
     FeatureGradientsSelector,
     GraftingClassifier,
     GraftingRegressor,
+    MultitaskAGBMRegressor,
     open_table,
 )
 from secateur.exceptions import GroupTestingWarning, InputError, SecateurError, SecateurWarning
@@ -90,6 +91,21 @@ def test_l2_counts_in_rows_of_mean_weight():
     ]
     one, other = (fit.predict_proba(small.X_new) for fit in fits)
     np.testing.assert_array_equal(one, other)
+
+
+def test_splits_by_task_cost_the_same_for_weights_of_any_size():
+    rng = np.random.default_rng(1)
+    X, task, weight = rng.normal(size=(200, 4)), np.arange(200) % 2, 0.1 + rng.random(200)
+    y = X[:, 0] * np.where(task == 0, 1.0, -1.0)
+    fits = [
+        MultitaskAGBMRegressor(common_trees=True, group_penalty=0.01, max_iter=5).fit(
+            X, y, sample_weight=weight * factor, task=task
+        )
+        for factor in (1.0, 2.0**-8)
+    ]
+    one, other = (fit.predict(X, task=task) for fit in fits)
+    np.testing.assert_array_equal(one, other)
+    assert np.corrcoef(one, y)[0, 1] > 0.5  # the tasks differ, so trees are split by task
 
 
 @pytest.mark.parametrize("factor", [1e300, 1e-300])

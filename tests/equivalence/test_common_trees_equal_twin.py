@@ -275,7 +275,8 @@ def test_the_default_equals_twin(seed, is_classes, whole_weights, sparse, costs)
     steps = paths[way]
     np.testing.assert_allclose([step.penalty for step in model.path_], [s[0] for s in steps])
     for step, (_, n_rounds, losses, sets) in zip(model.path_, steps, strict=True):
-        assert step.details["round"] == n_rounds
+        if any(sets):  # without features all rounds are alike, but for rounding
+            assert step.details["round"] == n_rounds
         np.testing.assert_allclose(step.score.mean, np.average(losses, weights=tasks.weight))
         assert [set(step.supports[str(t)].tolist()) for t in range(3)] == sets
 

@@ -98,6 +98,8 @@ def boost_common(
     trains = np.isin(np.arange(len(target)), train)
     rows_that_train = [[i for i in rows if trains[i]] for rows in rows_of]
     counted = [weight[rows].sum() for rows in rows_that_train]
+    # Whole weights count rows; others are relative, as if scaled to a mean of one.
+    n_rows = sum(counted) if np.all(weight[train] == np.floor(weight[train])) else len(train)
     budgets = [params.pop(name) for name in ("max_features", "cost_budget")]
     limits = [np.inf if budget is None else budget for budget in budgets]
 
@@ -111,7 +113,7 @@ def boost_common(
         mu_tasks,
         [w / sum(counted) for w in counted],
         of_task,
-        task_split_penalty * len(rows_of) / sum(counted),
+        task_split_penalty * len(rows_of) / n_rows,
         list(range(len(rows_of))),
         [False],
     )

@@ -22,7 +22,8 @@ class GBFSPenalty:
     Parameters
     ----------
     penalty : float, "auto" or sequence of float, default="auto"
-        The penalty of a new feature, times its cost, in units of the loss of a row; >= 0.
+        The penalty of a new feature, times its cost, in units of the loss summed over rows; >= 0.
+        Whole weights count rows; others are divided by their mean.
         "auto" tries a falling grid, scores each value on held-out rows, and lets ``cut`` choose; a
         sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
         is one value from the middle of the grid.
@@ -227,7 +228,8 @@ class BoostedParameters(SelectorParameters):
     min_samples_leaf : "auto" or number, default="auto"
         The smallest number of rows in a leaf; "auto" is 1 to 20, one for every 50 rows.
     l2_regularization : float, default=0.0
-        Added to the curvature of a leaf, in units of one row.
+        Added to the curvature of a leaf, a sum over rows. Whole weights count rows; others are
+        divided by their mean.
     leaf : {"newton", "mean"}, default="newton"
         The value of a leaf: a Newton step, or the mean gradient as in the papers.
     subsample : float, default=1.0

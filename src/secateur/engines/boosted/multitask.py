@@ -197,7 +197,8 @@ class CommonData(TasksData):
         own = np.array([task.own_penalty(params.penalty, self.share) for task in self.tasks])
         limits = params.max_features, params.cost_budget
         penalties = params.penalty, own * weight / total, self.code
-        split_penalty = self.task_split_penalty * len(self.tasks) / total
+        n_rows = total if are_counts(self.data.weight[fold.train]) else len(fold.train)
+        split_penalty = self.task_split_penalty * len(self.tasks) / n_rows
         first_penalty = 0.0 if self.task_split_penalty else params.penalty
         return NodeFeatureUse(self.cost_model, limits, *penalties, split_penalty, first_penalty)
 
