@@ -168,3 +168,8 @@ def test_supports_of_tasks_are_frozen_and_kept():
 def test_supports_of_tasks_lie_in_the_support(features):
     with pytest.raises(ParameterError, match="'supports' must hold sorted features of 'support'"):
         Step.of([7, 2], supports={"a": np.array(features)})
+
+
+def test_a_negative_standard_error_is_refused():
+    with pytest.raises(ParameterError, match=r"standard_error.*-0\.5"):
+        Score(1.0, -0.5, (1.0,), "held_out")

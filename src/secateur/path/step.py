@@ -78,6 +78,11 @@ class Score:
                 f"'origin' must be one of {tuple(ORIGIN_WORDS)}. Got {self.origin!r}. "
                 "Use 'held_out' only for rows that took no part in the selection."
             )
+        if self.standard_error < 0:
+            raise ParameterError(
+                f"'standard_error' must be >= 0, or NaN where it is unknown. Got "
+                f"{self.standard_error}. Use Score.of to compute it from the folds."
+            )
         set_fields(
             self,
             mean=float(self.mean),

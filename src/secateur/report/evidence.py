@@ -170,7 +170,8 @@ class Evidence(codec.Saved):
             ("'backdrop' must be from 0 to 1", all(0.0 <= each <= 1.0 for each in self.backdrop)),
             (
                 "'grid_shape' must be that of 'backdrop'",
-                not self.grid_shape or math.prod(self.grid_shape) == len(self.backdrop),
+                not self.grid_shape
+                or (min(self.grid_shape) > 0 and math.prod(self.grid_shape) == len(self.backdrop)),
             ),
             ("'features' must not be negative", min(self.mentioned, default=0) >= 0),
         )
