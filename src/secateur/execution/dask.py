@@ -240,7 +240,7 @@ def _direct_client(client: Any) -> Any:
     """A client of our own: whether the user's speaks to workers is not ours to change."""
     import distributed
 
-    class DirectClient(distributed.Client):  # type: ignore[misc]
+    class DirectClient(distributed.Client):  # type: ignore[misc]  # untyped base
         async def _reconnect(self) -> None:
             await self._close()  # the user's client tells that the scheduler is gone
 

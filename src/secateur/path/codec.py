@@ -128,7 +128,7 @@ def _entries(kind: type) -> tuple[_Entry, ...]:
 def to_document(value: Any) -> dict[str, Any]:
     """Return a dataclass as plain JSON values; optional fields only where they hold something."""
     document = {}
-    for entry in _entries(type(value)):  # type: ignore[arg-type]
+    for entry in _entries(type(value)):  # type: ignore[arg-type]  # a type can be hashed
         held = getattr(value, entry.name)
         if not entry.optional or held:
             document[entry.key] = _encode(held, entry.kind)
@@ -214,7 +214,7 @@ def from_document(kind: type[T], document: Any, where: str = "") -> T:
     """Read what `to_document` returned; `where` is its place in the file."""
     _require(dict, document, "an object", where)
     values = {}
-    for entry in _entries(kind):  # type: ignore[arg-type]
+    for entry in _entries(kind):  # type: ignore[arg-type]  # a type can be hashed
         inside = f"{where}.{entry.key}".lstrip(".")
         if entry.key in document:
             values[entry.name] = _decode(entry.kind, document[entry.key], inside)

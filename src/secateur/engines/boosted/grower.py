@@ -82,7 +82,7 @@ class WholeTrees:
             self._buffers,
             (bounds, tree.left, tree.feature, split, tree.gain, tree.words),
         )
-        tree = Tree(*(array[:n_nodes].copy() for array in tree))  # type: ignore[arg-type]
+        tree = Tree(*(array[:n_nodes].copy() for array in tree))  # type: ignore[arg-type]  # arrays
         block.bounds = {q: (a, b) for q, (a, b) in enumerate(bounds[:n_nodes].tolist())}
         search.histograms.n_cells += n_cells
         for j in tree.feature[tree.left >= 0].tolist():
