@@ -30,7 +30,8 @@ VALUE = st.recursive(
 @st.composite
 def scores(draw, origin="held_out"):
     folds = draw(st.lists(ANY_FLOAT, max_size=3))
-    return Score(draw(ANY_FLOAT), draw(ANY_FLOAT), tuple(folds), origin, "log_loss", False)
+    standard_error = draw(st.one_of(st.floats(min_value=0), st.just(math.nan)))
+    return Score(draw(ANY_FLOAT), standard_error, tuple(folds), origin, "log_loss", False)
 
 
 @st.composite
