@@ -15,7 +15,7 @@ from path_differences import explain_difference
 
 from secateur.exceptions import StorageError
 from secateur.path import Score, SelectionPath, Step, StopReason, codec
-from secateur.path.path import load_evidence_json
+from secateur.path.path import saved_with
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "path_v1.json"
 ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True)
@@ -97,16 +97,9 @@ def test_evidence_goes_along_and_readers_of_the_path_do_not_see_it(make_path, tm
     path, file = make_path([1, 2], [0.5, 0.4]), tmp_path / "path.json"
     path.save(file, evidence='{"n_rows": 3}')
     assert explain_difference(path, SelectionPath.load(file)) == ""
-    assert json.loads(load_evidence_json(file)) == {"n_rows": 3}
+    assert saved_with(file, "evidence") == {"n_rows": 3}
     path.save(file)
-    assert load_evidence_json(file) is None
-
-
-def test_evidence_of_a_broken_file_names_the_file(tmp_path):
-    file = tmp_path / "broken.json"
-    file.write_text("{")
-    with pytest.raises(StorageError, match=r"broken\.json.*JSON"):
-        load_evidence_json(file)
+    assert saved_with(file, "evidence") is None
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_litter(make_path, tmp_path, monkeypatch):

@@ -319,6 +319,9 @@ def test_evidence_comes_back_from_json_and_from_the_file_of_a_path(tmp_path):
     assert load_evidence(file).to_json() == result.to_json()
     path.save(file)
     assert load_evidence(file) is None
+    file.write_text("{")
+    with pytest.raises(StorageError, match=r"path\.json.*JSON"):
+        load_evidence(file)
 
 
 def test_evidence_cannot_be_changed():

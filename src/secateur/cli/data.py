@@ -15,7 +15,7 @@ from secateur.data.costs import FeatureCosts
 from secateur.data.memory import format_bytes, resident_memory, resolve_limit
 from secateur.data.target import TargetType
 from secateur.exceptions import InputError, ParameterError, similar_to, some_of
-from secateur.path.step import format_features
+from secateur.path.step import count_of
 from secateur.storage.reading.csv import CsvFile
 from secateur.storage.reading.dataset import Dataset, Roles, make_dataset
 from secateur.storage.reading.dialect import ReadOptions
@@ -80,7 +80,7 @@ def load(request: DataRequest, console: Console, method: str | None = None) -> D
 
 
 def _describe(dataset: Dataset, request: DataRequest, console: Console) -> None:
-    size = f"{len(dataset.rows)} rows, {format_features(len(dataset.features.names))}"
+    size = f"{len(dataset.rows)} rows, {count_of(len(dataset.features.names))}"
     console.message(f"{request.file.name}: {size}, target {dataset.target!r}.", *dataset.notes)
 
 

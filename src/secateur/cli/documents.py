@@ -12,7 +12,7 @@ from typing import Any
 from secateur.exceptions import printable
 from secateur.path import Step
 from secateur.path.path import rule_to_document
-from secateur.path.step import format_features, thawed_json
+from secateur.path.step import count_of, thawed_json
 from secateur.report import sentences
 from secateur.report.evidence import StepEvidence, step_evidence
 from secateur.report.facts import Entry, gains
@@ -98,7 +98,7 @@ def command_line() -> str:
 def about_page(document: Mapping[str, Any]) -> dict[str, str]:
     """What the report says of the file and the command."""
     data, test = document.get("data"), document.get("test")
-    size = f"{data['rows']} rows, {format_features(data['features'])}" if data else ""
+    size = f"{data['rows']} rows, {count_of(data['features'])}" if data else ""
     about = {
         "Data": f"{data['file']}: {size}" if data else "",
         "Preprocessing": " ".join(document.get("notes", ())),

@@ -35,7 +35,7 @@ from secateur.model_selection.scorers import read_metric, with_threads
 from secateur.model_selection.trials import ComparisonContext, TrialSpec
 from secateur.model_selection.validators import read_validators
 from secateur.path import versions
-from secateur.path.step import thawed_json
+from secateur.path.step import count_of, thawed_json
 from secateur.path.stopping import real_number, whole_number
 from secateur.storage.stored_table import StoredTable
 
@@ -211,15 +211,17 @@ def _collect(
             if on_trial is not None:
                 on_trial(trial, number, total)
     except KeyboardInterrupt:
+        in_file = ", also in the file, from which it can go on" if file is not None else ""
+        n_done = count_of(len(done.trials), "trial")
         warnings.warn(
-            f"compare was interrupted. It keeps the {_trials(done)} done so far"
-            + (", also in the file, from which it can go on." if file is not None else "."),
+            f"compare was interrupted. It keeps the {n_done} done so far{in_file}.",
             InterruptedWarning,
             stacklevel=3,
         )
     except ClusterError as error:
         error.path = done
-        error.add_note(f"What was done so far, {_trials(done)}, is in its 'path'.")
+        n_done = count_of(len(done.trials), "trial")
+        error.add_note(f"What was done so far, {n_done}, is in its 'path'.")
         raise
     return done
 
@@ -287,10 +289,6 @@ def _continued(plan: Comparison, earlier: Comparison) -> Comparison:
     parameters["methods"] = {**theirs.get("methods", {}), **parameters["methods"]}
     methods = (*plan.methods, *(name for name in earlier.methods if name not in plan.methods))
     return replace(plan, trials=tuple(kept), methods=methods, parameters=parameters)
-
-
-def _trials(done: Comparison) -> str:
-    return "1 trial" if len(done.trials) == 1 else f"{len(done.trials)} trials"
 
 
 def _settings(comparison: Comparison) -> dict[str, str]:

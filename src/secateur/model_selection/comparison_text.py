@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from secateur.model_selection.statistics import Point
 from secateur.path import rendering
-from secateur.path.step import format_features
+from secateur.path.step import count_of
 
 if TYPE_CHECKING:
     from secateur.model_selection.comparison import Comparison, Trial
@@ -25,8 +25,8 @@ def title(comparison: Comparison) -> str:
     """Return a comparison in a few words."""
     total = len(comparison.methods) * comparison.n_folds
     return (
-        f"{_count(len(comparison.methods), 'method')}, {_count(comparison.n_folds, 'fold')}, "
-        f"{_count(len(comparison.validators), 'validator')}, "
+        f"{count_of(len(comparison.methods), 'method')}, {count_of(comparison.n_folds, 'fold')}, "
+        f"{count_of(len(comparison.validators), 'validator')}, "
         f"{len(comparison.trials)} of {total} trials"
     )
 
@@ -35,8 +35,8 @@ def sentences(comparison: Comparison) -> str:
     """Say what was compared, which methods are best, and which trials failed."""
     so_far = "" if comparison.is_complete else " so far"
     what = (
-        f"{_count(len(comparison.methods), 'method')} on {_count(comparison.n_folds, 'fold')}"
-        f"{so_far}, {format_features(comparison.n_features_in)}; selection inside the folds, "
+        f"{count_of(len(comparison.methods), 'method')} on {count_of(comparison.n_folds, 'fold')}"
+        f"{so_far}, {count_of(comparison.n_features_in)}; selection inside the folds, "
         f"held-out {comparison.metric} by {', '.join(comparison.validators)}."
     )
     lines = [what]
@@ -50,7 +50,7 @@ def sentences(comparison: Comparison) -> str:
         if failed:
             late = all(trial.status == "timed_out" for trial in failed)
             what = "exceeded the time limit" if late else "failed"
-            folds = _count(len(failed), "fold")
+            folds = count_of(len(failed), "fold")
             lines.append(f"{method} {what} on {folds}: {shortened(failed[0].message)}")
     return "\n".join(lines)
 
@@ -136,7 +136,3 @@ def rows(comparison: Comparison, trial: Trial) -> list[dict[str, Any]]:
     if not found:
         found.append((*head, None, None, None, metric, math.nan, [], trial.message))
     return [dict(zip(COLUMNS, row, strict=True)) for row in found]
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

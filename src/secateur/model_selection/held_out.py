@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -15,10 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from secateur.data.table import Fold
-from secateur.engines.path_search import FoldLosses
-from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
+from secateur.exceptions import ParameterError
 from secateur.model_selection.folds import outer_folds, read_seed
-from secateur.model_selection.processes import n_processes, results_of
+from secateur.model_selection.processes import n_processes, results_of, until_interrupted
 from secateur.model_selection.rows import (
     Rows,
     check_target_type,
@@ -222,34 +219,19 @@ def _fit_folds(
     processes: int,
     report: Callable[[int, int], Any],
 ) -> tuple[list[Any], Score | None]:
-    """The selector fitted to the training rows of each fold, and the score of all features.
-
-    An interruption keeps the folds that were done; without any it is raised.
-    """
-    fits: list[Any] = []
-    of_all: list[FoldLosses] = []
+    """The selector fitted to the training rows of each fold, and the score of all features."""
+    n = len(folds)
     tasks = itertools.chain(
         (partial(fit, rows.take(fold.train)) for fold in folds),
         (partial(scorer.all_features, *map(rows.take, fold)) for fold in folds),
     )
-    try:
-        with warnings.catch_warnings(), closing(results_of(tasks, processes)) as results:
-            # the fit to all rows has given the warnings
-            warnings.simplefilter("ignore", SecateurWarning)
-            # joblib warns when its processes are ended early, as an interruption does
-            warnings.filterwarnings("ignore", ".* still being processed", UserWarning)
-            for result in results:
-                if len(fits) == len(folds):
-                    of_all.append(result)
-                else:
-                    fits.append(result)
-                report(1 + len(fits) + len(of_all), 1 + 2 * len(folds))
-    except KeyboardInterrupt:
-        if not fits:
-            raise
-        what = "The model on all features was not finished."
-        if len(fits) < len(folds):
-            what = f"It keeps the {len(fits)} of {len(folds)} folds that were done."
-        warnings.warn(f"held_out was interrupted. {what}", InterruptedWarning, stacklevel=3)
-    is_whole = len(of_all) == len(folds) > 0
-    return fits, scorer.metric.score(of_all) if is_whole else None
+
+    def kept(n_done: int) -> str:
+        what = f"It keeps the {n_done} of {n} folds that were done."
+        if n_done >= n:
+            what = "The model on all features was not finished."
+        return f"held_out was interrupted. {what}"
+
+    results = results_of(tasks, processes)
+    found = until_interrupted(results, lambda n_done: report(1 + n_done, 1 + 2 * n), kept)
+    return found[:n], scorer.metric.score(found[n:]) if len(found) == 2 * n else None

@@ -20,18 +20,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from secateur._kernels.threads import resolve_n_jobs
 from secateur.data.memory import available_memory
-from secateur.exceptions import SecateurError
+from secateur.exceptions import InterruptedWarning, SecateurError, SecateurWarning
 from secateur.execution.dask import DaskExecutor
 from secateur.model_selection.comparison import Trial, TrialStatus
 from secateur.model_selection.trials import ComparisonContext, TrialSpec, run_trial, score, select
 from secateur.storage.stored_table import StoredTable
 
+T = TypeVar("T")
 START_SECONDS = 300.0  # how long a process may take to load its libraries and the table
 GRACE_SECONDS = 0.2  # added to a time limit for the messages between the processes
 MAX_STDERR = 2000
@@ -252,3 +253,27 @@ def _quietly(task: Callable[[], Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows has given the warnings
         return task()
+
+
+def until_interrupted(
+    results: Generator[T, None, None], on_result: Callable[[int], Any], kept: Callable[[int], str]
+) -> list[T]:
+    """The results of repeated fits, up to an interruption after the first of them.
+
+    `on_result` is called with their number; `kept` says what an interruption leaves.
+    """
+    found: list[T] = []
+    try:
+        with warnings.catch_warnings(), closing(results):
+            # the fit to all rows has given the warnings
+            warnings.simplefilter("ignore", SecateurWarning)
+            # joblib warns when its processes are ended early, as an interruption does
+            warnings.filterwarnings("ignore", ".* still being processed", UserWarning)
+            for result in results:
+                found.append(result)
+                on_result(len(found))
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        warnings.warn(kept(len(found)), InterruptedWarning, stacklevel=3)
+    return found

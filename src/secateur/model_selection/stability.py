@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,17 +11,12 @@ from typing import Any
 import numpy as np
 
 from secateur.data.frames import select_columns
-from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.model_selection.folds import read_seed
-from secateur.model_selection.rows import (
-    Rows,
-    fit_clone,
-    read_rows,
-    target_type_of,
-)
+from secateur.model_selection.processes import until_interrupted
+from secateur.model_selection.rows import Rows, fit_clone, read_rows, target_type_of
 from secateur.model_selection.statistics import Agreement, jaccard, nogueira, selection_frequency
 from secateur.model_selection.validators import check_estimator
-from secateur.path.stopping import whole_number
+from secateur.path.stopping import share_number, whole_number
 from secateur.typing import FloatArray, IntArray
 
 # Parameters that may refer to columns by position.
@@ -126,7 +119,8 @@ def stability(
     """Repeat a selection on subsamples of the rows and with the columns in another order.
 
     Rows are drawn without replacement: a repeated row would be among the training rows and the
-    validation rows of the selector's own folds. Ctrl-C keeps what was done.
+    validation rows of the selector's own folds. Ctrl-C keeps what was done, from
+    the first subsample on.
 
     Parameters
     ----------
@@ -160,10 +154,7 @@ def stability(
     n_orders = whole_number("n_permutations", n_permutations, minimum=0, advice="Use 0 for none.")
     advice = "Use for instance AGBMClassifier()."
     check_estimator("selector", selector, "fit", "get_support", advice=advice)
-    if not isinstance(fraction, int | float) or not 0.0 < fraction < 1.0:
-        raise ParameterError(
-            f"'fraction' must be a number > 0 and < 1. Got {fraction!r}. Use 0.8 for a start."
-        )
+    share_number("fraction", fraction, advice="Use 0.8 for a start.")
     nogueira([], 1, confidence=confidence)  # raises before any work
     seed = read_seed(random_state)
     rows = read_rows(
@@ -175,11 +166,20 @@ def stability(
     given = selector.get_params(deep=False)
     if not all(_is_by_name(given.get(name)) for name in BY_COLUMN):
         orders = []
-    tables = itertools.chain(
-        [rows], map(rows.take, samples), (_with_columns(rows, order) for order in orders)
+    tables = [partial(rows.take, sample) for sample in samples]
+    tables += [partial(_with_columns, rows, order) for order in orders]
+    report, total = on_fit or (lambda _done, _total: None), 1 + len(tables)
+
+    def select(table: Rows) -> IntArray:
+        return np.flatnonzero(fit_clone(selector, table, seed, n_jobs).get_support())
+
+    whole = select(rows)
+    report(1, total)
+    found = until_interrupted(
+        (select(table()) for table in tables),
+        lambda n_done: report(1 + n_done, total),
+        lambda n_done: f"stability was interrupted. It keeps {1 + n_done} of {total} fits.",
     )
-    fit = partial(fit_clone, selector, seed=seed, n_jobs=n_jobs)
-    whole, *found = _supports(fit, tables, 1 + len(samples) + len(orders), on_fit)
     supports, permuted = found[:n_samples], found[n_samples:]
     return Stability(
         feature_names=rows.names,
@@ -190,33 +190,6 @@ def stability(
             jaccard(whole, order[each]) for order, each in zip(orders, permuted, strict=False)
         ),
     )
-
-
-def _supports(
-    fit: Callable[[Rows], Any],
-    tables: Iterable[Rows],
-    total: int,
-    on_fit: Callable[[int, int], None] | None,
-) -> list[IntArray]:
-    """The features selected from each table, up to an interruption after the first one."""
-    found: list[IntArray] = []
-    try:
-        with warnings.catch_warnings():
-            for table in tables:
-                fitted = fit(table)
-                found.append(np.flatnonzero(np.asarray(fitted.get_support())).astype(np.int64))
-                if on_fit is not None:
-                    on_fit(len(found), total)
-                warnings.simplefilter("ignore", SecateurWarning)  # the first fit has given them
-    except KeyboardInterrupt:
-        if not found:
-            raise
-        warnings.warn(
-            f"stability was interrupted. It keeps the {len(found)} of {total} fits that were done.",
-            InterruptedWarning,
-            stacklevel=3,
-        )
-    return found
 
 
 def _subsample(rows: Rows, fraction: float, rng: np.random.Generator) -> IntArray:

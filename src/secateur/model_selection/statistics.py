@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from secateur.exceptions import InputError, ParameterError
+from secateur.exceptions import InputError
 from secateur.path.step import Score
+from secateur.path.stopping import share_number
 from secateur.typing import FloatArray, IntArray
 
 
@@ -100,10 +101,7 @@ def nogueira(
     """
     from scipy.stats import norm
 
-    if not 0.0 < confidence < 1.0:
-        raise ParameterError(
-            f"'confidence' must be a number > 0 and < 1. Got {confidence!r}. Use 0.95."
-        )
+    share_number("confidence", confidence, advice="Use 0.95.")
     sets = [np.unique(np.asarray(support, np.int64)) for support in supports]
     sizes = np.array([len(each) for each in sets], np.float64)
     mean_size = float(sizes.mean()) if sets else math.nan

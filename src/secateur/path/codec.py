@@ -37,6 +37,7 @@ from secateur.exceptions import SecateurError, StorageError
 
 T = TypeVar("T")
 MAX_DEPTH = 60  # of lists and objects inside of each other
+WANTED = {dict: "an object", list: "a list", str: "text", int: "a whole number"}
 NOT_FINITE = ("nan", "inf", "-inf")  # numbers that strict JSON has not
 
 
@@ -76,7 +77,7 @@ class Saved:
                 document = cls._upgraded(document)
             return from_document(cls, document)
         except (*_ERRORS, KeyError, IndexError, AttributeError) as error:
-            found = error if isinstance(error, _DamagedError) else repr(error)
+            found = error if isinstance(error, _ERRORS) else repr(error)
             raise StorageError(
                 f"The {known.what} is damaged. Got {found}. {known.advice}"
             ) from error
@@ -102,23 +103,13 @@ def saved(key: str | None = None, *, optional: bool = False, skip: bool = False)
     return {"key": key, "optional": optional, "skip": skip}
 
 
-class _Entry(NamedTuple):
-    """How one field is saved."""
-
-    name: str
-    key: str
-    kind: Any
-    optional: bool
-
-
 @lru_cache
-def _entries(kind: type) -> tuple[_Entry, ...]:
+def _entries(kind: type) -> tuple[tuple[str, str, Any, bool], ...]:
+    """Name, key in files and type of each field, and whether it may be missing."""
     hints = get_type_hints(kind)
-    known = [(each.name, each.metadata) for each in fields(kind)]
+    kept = [(each.name, each.metadata) for each in fields(kind) if not each.metadata.get("skip")]
     return tuple(
-        _Entry(name, how.get("key") or name, hints[name], bool(how.get("optional")))
-        for name, how in known
-        if not how.get("skip")
+        (name, how.get("key") or name, hints[name], bool(how.get("optional"))) for name, how in kept
     )
 
 
@@ -128,10 +119,10 @@ def _entries(kind: type) -> tuple[_Entry, ...]:
 def to_document(value: Any) -> dict[str, Any]:
     """Return a dataclass as plain JSON values; optional fields only where they hold something."""
     document = {}
-    for entry in _entries(type(value)):  # type: ignore[arg-type]  # a type can be hashed
-        held = getattr(value, entry.name)
-        if not entry.optional or held:
-            document[entry.key] = _encode(held, entry.kind)
+    for name, key, kind, is_optional in _entries(type(value)):  # type: ignore[arg-type]  # can be hashed
+        held = getattr(value, name)
+        if not is_optional or held:
+            document[key] = _encode(held, kind)
     return document
 
 
@@ -212,132 +203,87 @@ def _is_deep(document: Any) -> bool:
 
 def from_document(kind: type[T], document: Any, where: str = "") -> T:
     """Read what `to_document` returned; `where` is its place in the file."""
-    _require(dict, document, "an object", where)
+    _checked(dict, document)
     values = {}
-    for entry in _entries(kind):  # type: ignore[arg-type]  # a type can be hashed
-        inside = f"{where}.{entry.key}".lstrip(".")
-        if entry.key in document:
-            values[entry.name] = _decode(entry.kind, document[entry.key], inside)
-        elif not entry.optional:
+    for name, key, its_kind, is_optional in _entries(kind):  # type: ignore[arg-type]  # a type can be hashed
+        inside = f"{where}.{key}".lstrip(".")
+        if key in document:
+            values[name] = decode(its_kind, document[key], inside)
+        elif not is_optional:
             raise _DamagedError(f"no {inside}")
     build: Callable[..., T] = getattr(kind, "_from_saved", kind)
-    with _at(where):
-        return build(**values)
+    return build(**values)
 
 
-@contextmanager
-def _at(where: str) -> Iterator[None]:
-    """Say where a value is that a class refuses."""
+def decode(kind: Any, value: Any, where: str) -> Any:
+    """Read a value of a type; errors say where in the file it is."""
     try:
-        yield
+        return _decode(kind, value, where)
     except _DamagedError:
         raise
     except _ERRORS as error:
-        raise _DamagedError(f"{where}: {error}" if where else str(error)) from error
+        raise _DamagedError(f"{where}: {error}") from error
 
 
 def _decode(kind: Any, value: Any, where: str) -> Any:
-    origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
-        return _decode_any(value, where)
+        if not isinstance(value, dict | list | str):
+            return value
+        kind = _kind_of_any(value)
+    origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return None if value is None else _decode(_not_none(inner), value, where)
+        kind = next(each for each in inner if each is not type(None))
+        return None if value is None else _decode(kind, value, where)
     if is_dataclass(kind):
         return from_document(kind, value, where)  # type: ignore[arg-type]
-    if origin is tuple:
-        items = _require(list, value, "a list", where)
-        kinds = _item_kinds(inner, items)
-        if len(kinds) != len(items):
-            raise _wrong(where, f"a list of {len(kinds)} values", value)
-        pairs = zip(kinds, items, strict=True)
-        return tuple(_decode(k, item, f"{where}[{i}]") for i, (k, item) in enumerate(pairs))
     if origin is Mapping:
-        items = _require(dict, value, "an object", where).items()
-        return {
-            _key(inner[0], key, where): _decode(inner[1], item, f"{where}.{key}")
-            for key, item in items
-        }
+        items = _checked(dict, value).items()
+        key_of, of_items = inner
+        return {key_of(_checked(str, k)): decode(of_items, v, f"{where}.{k}") for k, v in items}
     if origin is np.ndarray:
-        return _decode_array("float" in str(inner[1]), value, where)
-    return _decode_scalar(kind, value, where)
+        number: Any = float if "float" in str(inner[1]) else int
+        if not {*map(type, _checked(list, value))} <= {int, number}:
+            value = _decode(tuple[number, ...], value, where)
+        return np.array(value, np.float64 if number is float else np.int64)
+    if origin is tuple:
+        kinds = inner[:1] * len(_checked(list, value)) if inner[1:] == (...,) else inner
+        if len(kinds) != len(value):
+            raise _wrong(f"a list of {len(kinds)} values", value)
+        pairs = enumerate(zip(kinds, value, strict=True))
+        return tuple(decode(of_item, item, f"{where}[{i}]") for i, (of_item, item) in pairs)
+    return _checked(kind, value)
 
 
-def _decode_array(is_float: bool, value: Any, where: str) -> Any:
-    items = _require(list, value, "a list", where)
-    types = set(map(type, items))
-    if is_float and not types <= {int, float}:
-        items = [_float(item, f"{where}[{i}]") for i, item in enumerate(items)]
-    if not is_float and not types <= {int}:
-        place, wrong = next((i, item) for i, item in enumerate(items) if type(item) is not int)
-        raise _wrong(f"{where}[{place}]", "a whole number", wrong)
-    with _at(where):
-        return np.array(items, np.float64 if is_float else np.int64)
+def _kind_of_any(value: Any) -> Any:
+    """The type of a value where any may be."""
+    if isinstance(value, dict):
+        return float if value.keys() == {"$float"} else Mapping[str, Any]
+    return tuple[Any, ...] if isinstance(value, list) else type(value)
 
 
-def _decode_scalar(kind: Any, value: Any, where: str) -> Any:
+def _checked(kind: Any, value: Any) -> Any:
+    """A plain value, if it is of its type; JSON has no types but these."""
     if kind is float:
-        return _float(value, where)
+        given: Any = value.get("$float") if isinstance(value, dict) else value
+        if type(given) not in {int, float} and given not in NOT_FINITE:
+            raise _wrong("a number", value)
+        return float(given)
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
-            raise _wrong(where, f"one of {', '.join(map(repr, get_args(kind)))}", value)
-        return value
-    if issubclass(kind, Enum):
-        with _at(where):
-            return kind(value)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise _wrong(where, f"of type {kind.__name__}", value)
-    if kind is int and not -(2**63) <= value < 2**63:
-        raise _wrong(where, "a number of at most 64 bits", value)
-    return _text(value, where) if kind is str else value
-
-
-def _decode_any(value: Any, where: str) -> Any:
-    if isinstance(value, dict):
-        if value.keys() == {"$float"}:
-            return _float(value, where)
-        return {_text(k, where): _decode_any(item, f"{where}.{k}") for k, item in value.items()}
-    if isinstance(value, list):
-        return [_decode_any(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    return _text(value, where) if isinstance(value, str) else value
-
-
-def _float(value: Any, where: str) -> float:
-    given: Any = value.get("$float") if isinstance(value, dict) else value
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    if not is_number and given not in NOT_FINITE:
-        raise _wrong(where, "a number", value)
-    with _at(where):
-        return float(given)
-
-
-def _key(kind: Any, key: str, where: str) -> Any:
-    with _at(where):
-        return kind(_text(key, where))
-
-
-def _text(value: str, where: str) -> str:
-    with _at(where):
+            raise _wrong(f"one of {', '.join(map(repr, get_args(kind)))}", value)
+    elif issubclass(kind, Enum):
+        return kind(value)
+    elif type(value) is not kind:
+        raise _wrong(WANTED.get(kind, f"of type {kind.__name__}"), value)
+    elif kind is str:
         value.encode()  # half a surrogate pair cannot be written
+    elif kind is int and not -(2**63) <= value < 2**63:
+        raise _wrong("a number of at most 64 bits", value)
     return value
 
 
-def _require(kind: type, value: Any, wanted: str, where: str) -> Any:
-    if not isinstance(value, kind):
-        raise _wrong(where, wanted, value)
-    return value
-
-
-def _wrong(where: str, wanted: str, value: Any) -> _DamagedError:
-    return _DamagedError(f"{where or 'a file'} that is not {wanted}: {ascii(value)[:80]}")
-
-
-def _not_none(kinds: tuple[Any, ...]) -> Any:
-    return next(kind for kind in kinds if kind is not type(None))
-
-
-def _item_kinds(inner: tuple[Any, ...], items: Any) -> tuple[Any, ...]:
-    """The types of the items of a tuple: ``tuple[T, ...]`` is as long as its items."""
-    return (inner[0],) * len(items) if inner[1:] == (...,) else inner
+def _wrong(wanted: str, value: Any) -> ValueError:
+    return ValueError(f"{ascii(value)[:80]} is not {wanted}")
 
 
 # ---- files ------------------------------------------------------------------------------------

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from secateur.exceptions import ParameterError
-from secateur.path.step import (
-    format_amount,
-    format_features,
-    format_score,
-    format_steps,
-    set_fields,
-)
+from secateur.path.step import count_of, format_amount, format_score, set_fields
 from secateur.path.stopping import real_number, whole_number, within_budget
 from secateur.typing import FloatArray, IntArray
 
@@ -122,7 +116,7 @@ class OneStandardError:
         )
         within = f"{errors} ({format_score(slack)})"
         fewest = f"{format_share(path, index)}: the fewest whose {score}"
-        top_size = format_features(path[best].n_features)
+        top_size = count_of(path[best].n_features)
         best_of = f"the best ({format_score(top.mean)}, at {top_size})"
         if 0.0 < _gain_over_none(path, best) <= slack:
             return (
@@ -158,7 +152,7 @@ class AtMost:
         fitting = np.flatnonzero(sizes <= self.n_features)
         if fitting.size == 0:
             raise ParameterError(
-                f"No step has at most {format_features(self.n_features)}. "
+                f"No step has at most {count_of(self.n_features)}. "
                 f"Got a path whose smallest step has {sizes.min()}. "
                 "Allow that many, or trace with a higher penalty."
             )
@@ -168,7 +162,7 @@ class AtMost:
         """Say why step `index` was chosen."""
         if self.n_features >= path.n_features.max():
             return _limited(path, index, f"of the path (at most {self.n_features} were asked for)")
-        return _limited(path, index, f"with at most {format_features(self.n_features)}")
+        return _limited(path, index, f"with at most {count_of(self.n_features)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +247,7 @@ def _is_chance(path: SelectionPath, best: int) -> bool:
 
 
 def _why_none(path: SelectionPath, best: int) -> str:
-    top, size = path[best].score, format_features(path[best].n_features)
+    top, size = path[best].score, count_of(path[best].n_features)
     if path[best].n_features == 0:
         return f"no step with features predicts better than a constant, whose {top} is the best."
     gain = f"{max(0.0, path[best].details['gain_over_none']):.1f} standard errors"
@@ -361,7 +355,7 @@ def best_among(path: SelectionPath, indices: IntArray) -> int:
     if scored.size == 0:
         raise ParameterError(
             "Only a step with a finite score can be chosen. Got none among the "
-            f"{format_steps(indices.size)} that qualify. Look at path.scores for NaN, or score "
+            f"{count_of(indices.size, 'step')} that qualify. Look at path.scores for NaN, or score "
             "again."
         )
     return _first(scored, _payable(path.costs), path.n_features, -path.utilities)
@@ -392,7 +386,7 @@ def envelope(path: SelectionPath) -> IntArray:
 
 def format_share(path: SelectionPath, index: int) -> str:
     """The number of features of the total: '12 of 300 features'."""
-    return f"{path[index].n_features} of {format_features(path.n_features_in)}"
+    return f"{path[index].n_features} of {count_of(path.n_features_in)}"
 
 
 def format_cost(path: SelectionPath, cost: float) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 import numpy as np
 
 from secateur import __version__, exceptions
-from secateur.exceptions import ComparisonError, ParameterError, SecateurError, StorageError
+from secateur.exceptions import ComparisonError, ParameterError, StorageError
 from secateur.path import codec, rendering
 from secateur.path.cutting import (
     AtMost,
@@ -377,8 +377,8 @@ def rule_from_document(document: Any) -> CuttingRule | None:
             f"older. Got {document!r}. Install a newer secateur to read it, or name a rule."
         )
     try:
-        rule: CuttingRule = codec.from_document(kind, document, "cut")
-    except (TypeError, ValueError, SecateurError) as error:
+        rule: CuttingRule = codec.decode(kind, document, "cut")
+    except ValueError as error:
         raise StorageError(f"The cutting rule is damaged. Got {error}. Name a rule.") from error
     return rule
 
@@ -386,15 +386,9 @@ def rule_from_document(document: Any) -> CuttingRule | None:
 def load_rule(file: str | os.PathLike[str]) -> CuttingRule | None:
     """Read the rule that a saved path was cut by; None if the file has none."""
     with codec.naming(file):
-        return rule_from_document(_saved_with(file, "cut"))
+        return rule_from_document(saved_with(file, "cut"))
 
 
-def load_evidence_json(file: str | os.PathLike[str]) -> str | None:
-    """Read the evidence that was saved with a path, as JSON; None if the file has none."""
-    with codec.naming(file):
-        evidence = _saved_with(file, "evidence")
-    return None if evidence is None else json.dumps(evidence)
-
-
-def _saved_with(file: str | os.PathLike[str], key: str) -> Any:
+def saved_with(file: str | os.PathLike[str], key: str) -> Any:
+    """What was saved with a path by that key; None if the file has none."""
     return codec.read_document(SelectionPath, Path(file).read_bytes()).get(key)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from secateur.path.cutting import envelope, usable
-from secateur.path.step import Score, format_amount, format_features, format_score, format_steps
+from secateur.path.step import Score, count_of, format_amount, format_score, listed
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ def summary(path: SelectionPath) -> str:
     """Return a path in a few words."""
     if len(path) == 0:
         return f"{path.algorithm!r}, no steps, {path.stop_reason}"
-    steps = format_steps(len(path))
+    steps = count_of(len(path), "step")
     fewest, largest = path.n_features.min(), path.n_features.max()
     span = f"{largest}" if fewest == largest else f"{fewest} to {largest}"
-    total = format_features(path.n_features_in)
+    total = count_of(path.n_features_in)
     return f"{path.algorithm!r}, {steps}, {span} of {total}, {path.stop_reason}"
 
 
@@ -97,13 +97,8 @@ def _cells(path: SelectionPath, index: int) -> tuple[str, ...]:
         format_amount(step.cost),
         score_with_error(step.score),
         format_amount(step.penalty),
-        _listed(changes, MAX_NAMES),
+        listed(changes, MAX_NAMES),
     )
-
-
-def _listed(names: tuple[str, ...], max_names: int) -> str:
-    more = f" and {len(names) - max_names} more" if len(names) > max_names else ""
-    return ", ".join(names[:max_names]) + more
 
 
 # ---- the console ------------------------------------------------------------------------------
@@ -141,7 +136,7 @@ def selection_to_rich(selection: Selection) -> Panel:
 
     body = Text(selection.sentence)
     if selection.names:
-        body.append("\n" + _listed(selection.names, MAX_SELECTED), style="bold")
+        body.append("\n" + listed(selection.names, MAX_SELECTED), style="bold")
     return Panel(body, title=Text(selection.rule), expand=False)
 
 
@@ -150,9 +145,9 @@ def selection_to_rich(selection: Selection) -> Panel:
 
 def selection_to_html(selection: Selection) -> str:
     """Return the selection as HTML: the sentence and the names, everything escaped."""
-    names = _listed(selection.names, MAX_SELECTED)
-    listed = f"<p><b>{html.escape(names)}</b></p>" if names else ""
-    return f"<div><p>{html.escape(selection.sentence)}</p>{listed}</div>"
+    names = html.escape(listed(selection.names, MAX_SELECTED))
+    below = f"<p><b>{names}</b></p>" if names else ""
+    return f"<div><p>{html.escape(selection.sentence)}</p>{below}</div>"
 
 
 def path_to_html(path: SelectionPath) -> str:
@@ -194,7 +189,7 @@ def _curve_svg(path: SelectionPath) -> str:
     line = " ".join(f"{x[at]:.1f},{y[at]:.1f}" for at in envelope(path))
     words = (
         (LEFT, HEIGHT - 6, "start", str(sizes.min())),
-        (WIDTH - RIGHT, HEIGHT - 6, "end", format_features(int(sizes.max()))),
+        (WIDTH - RIGHT, HEIGHT - 6, "end", count_of(int(sizes.max()))),
         (LEFT - 6, TOP + 4, "end", format_score(float(values.max()))),
         (LEFT - 6, HEIGHT - BOTTOM, "end", format_score(float(values.min()))),
     )

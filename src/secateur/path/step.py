@@ -346,11 +346,12 @@ def format_amount(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.6g}"
 
 
-def format_steps(count: int) -> str:
-    """'1 step' or '12 steps'."""
-    return f"{count} step" if count == 1 else f"{count} steps"
-
-
-def format_features(count: int) -> str:
+def count_of(count: int, noun: str = "feature") -> str:
     """'1 feature' or '12 features'."""
-    return f"{count} feature" if count == 1 else f"{count} features"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(names: Sequence[str], limit: int) -> str:
+    """The first names and the number of the others: 'a, b and 3 more'."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

@@ -211,6 +211,12 @@ def real_number(name: str, value: Any, *, advice: str, above_zero: bool = False)
     return number
 
 
+def share_number(name: str, value: Any, *, advice: str) -> None:
+    """Raise unless a value is a number between zero and one."""
+    if not isinstance(value, int | float) or not 0.0 < value < 1.0:
+        raise ParameterError(f"{name!r} must be a number > 0 and < 1. Got {value!r}. {advice}")
+
+
 def within_budget(cost: Any, budget: float) -> Any:
     """Return whether costs, a number or an array of them, are within a budget."""
     return cost <= highest_cost(budget)

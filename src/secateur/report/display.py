@@ -10,7 +10,7 @@ import numpy as np
 from secateur.exceptions import InputTypeError, ParameterError, import_optional
 from secateur.path import Score, Selection, SelectionPath
 from secateur.path.cutting import require_steps
-from secateur.path.step import format_features
+from secateur.path.step import count_of
 from secateur.report.figures import best_at_each
 from secateur.report.sentences import kind_words
 from secateur.typing import FloatArray
@@ -145,7 +145,7 @@ class SelectionPathDisplay:
             look = {"color": colour, "alpha": 0.18, "lw": 0, "zorder": 1}
             self.band_ = ax.fill_between(places[best], low, high, **look)
         if self.selection is not None:
-            at, count = [self.selection.index], format_features(self.selection.n_features)
+            at, count = [self.selection.index], count_of(self.selection.n_features)
             ring: dict[str, Any] = {
                 "s": 160,
                 "facecolors": "none",

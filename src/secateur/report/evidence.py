@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from secateur.exceptions import ParameterError
 from secateur.path import codec
-from secateur.path.path import load_evidence_json
+from secateur.path.path import saved_with
 from secateur.path.step import Score
 
 if TYPE_CHECKING:
@@ -221,6 +222,6 @@ def step_evidence(evidence: Evidence | None, index: int) -> StepEvidence:
 
 def load_evidence(file: str | os.PathLike[str]) -> Evidence | None:
     """Read the evidence saved in the file of a path; None if it has none."""
-    text = load_evidence_json(file)
     with codec.naming(file):
-        return None if text is None else Evidence.from_json(text)
+        document = saved_with(file, "evidence")
+        return None if document is None else Evidence.from_json(json.dumps(document))

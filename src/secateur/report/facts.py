@@ -11,7 +11,7 @@ import numpy as np
 
 from secateur.exceptions import ParameterError, SecateurError
 from secateur.path import Selection, SelectionPath, Step
-from secateur.path.step import format_features
+from secateur.path.step import count_of
 from secateur.report import sentences
 from secateur.report.evidence import Evidence, step_evidence
 from secateur.typing import FloatArray
@@ -271,7 +271,7 @@ def _step_facts(
 
 def _label(path: SelectionPath, step: Step) -> str:
     """The size of a step, and its penalty where several steps have that size."""
-    size = format_features(step.n_features)
+    size = count_of(step.n_features)
     is_single = int((path.n_features == step.n_features).sum()) == 1
     if is_single or not math.isfinite(step.penalty):
         return size

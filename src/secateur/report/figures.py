@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from secateur.path.step import format_amount, format_features, format_score
+from secateur.path.step import count_of, format_amount, format_score
 from secateur.report.evidence import Distribution
 from secateur.report.facts import EntryFacts, StepFacts
 from secateur.report.sentences import few, short
@@ -37,7 +37,7 @@ def score_curves(facts: EntryFacts) -> dict[str, Figure]:
     drawn = {"size": _curve(facts, sizes, N_FEATURES)}
     score = None if facts.evidence is None else facts.evidence.all_features
     if score is not None and score.is_usable:
-        count = format_features(facts.path.n_features_in)
+        count = count_of(facts.path.n_features_in)
         words = f"all {count}: {format_score(score.mean)}"
         _add_level(drawn["size"], sizes, score.mean, words)
     if facts.has_costs:
@@ -190,7 +190,7 @@ def _hover(facts: EntryFacts, step: StepFacts) -> str:
         if names:
             lines.append(f"{sign} {few(names)}")
     # these tags are ours, the names between them may be anything
-    return "<br>".join([f"<b>{format_features(step.n_features)}</b>", *map(as_text, lines)])
+    return "<br>".join([f"<b>{count_of(step.n_features)}</b>", *map(as_text, lines)])
 
 
 # ---- histograms -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 from secateur.exceptions import ParameterError, import_optional, printable
 from secateur.model_selection.comparison import Comparison
 from secateur.path.codec import write_whole
-from secateur.path.step import format_amount, format_steps, thawed_json
+from secateur.path.step import count_of, format_amount, thawed_json
 from secateur.report import figures
 from secateur.report.comparison import comparison_facts, comparison_figures
 from secateur.report.evidence import Evidence
@@ -102,7 +102,7 @@ def _environment() -> Any:
         loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_shown, **blocks
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.filters |= {"short": short, "amount": format_amount, "steps": format_steps}
+    environment.filters |= {"short": short, "amount": format_amount, "counted": count_of}
     environment.filters |= {"thawed": thawed_json, "literal": _literal}
 
     def asset(name: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from secateur.path import Score, SelectionPath
 from secateur.path.cutting import Best, format_cost, format_share
-from secateur.path.step import format_amount, format_features, format_score
+from secateur.path.step import count_of, format_amount, format_score, listed
 from secateur.report.evidence import Evidence, StepEvidence, Substitute
 
 MIN_FREQUENCY = 0.5  # a feature selected in a smaller share of the folds is unstable
@@ -27,12 +27,7 @@ def few(names: Sequence[str], limit: int = 4) -> str:
     >>> few(["a", "b", "c"], limit=2)
     'a, b and 1 more'
     """
-    return _first([short(name) for name in names], limit)
-
-
-def _first(names: Sequence[str], limit: int) -> str:
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+    return listed([short(name) for name in names], limit)
 
 
 def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
@@ -57,11 +52,11 @@ def answer(path: SelectionPath, index: int, evidence: Evidence | None = None) ->
     if score is None or not score.is_usable:
         return f"{share}: no score."
     reference = None if evidence is None else evidence.all_features
-    words = f"all {format_features(path.n_features_in)} ("
+    words = f"all {count_of(path.n_features_in)} ("
     if reference is None or not same_kind(score, reference) or not reference.is_usable:
         best = path[Best().choose(path)]
         reference = None if best is step else best.score
-        words = f"the best on the path ({format_features(best.n_features)}, "
+        words = f"the best on the path ({count_of(best.n_features)}, "
     compared = "the best on the path." if reference is None else _compared(score, reference, words)
     optimistic = OPTIMISTIC if score.origin == "inner" else ""
     return f"{share}: {kind_words(score)} {format_score(score.mean)}, {compared}{optimistic}"
@@ -129,10 +124,9 @@ def unstable_sentence(path: SelectionPath, index: int, evidence: StepEvidence) -
         f"{substitute_words(path, each)} instead of {short(names[each.feature])}"
         for each in evidence.substitutes
     ]
-    return sentence + (f" Correlated substitutes: {_first(others, MAX_NAMES)}." if others else "")
+    return sentence + (f" Correlated substitutes: {listed(others, MAX_NAMES)}." if others else "")
 
 
 def substitute_words(path: SelectionPath, each: Substitute) -> str:
     """A substitute and its number of folds: 'born in 3 folds'."""
-    folds = "1 fold" if each.n_folds == 1 else f"{each.n_folds} folds"
-    return f"{short(path.feature_names[each.other])} in {folds}"
+    return f"{short(path.feature_names[each.other])} in {count_of(each.n_folds, 'fold')}"

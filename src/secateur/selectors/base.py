@@ -36,7 +36,7 @@ from secateur.exceptions import (
 from secateur.model_selection.folds import check_groups, draw_folds, is_drawn, read_folds
 from secateur.path import Selection, SelectionPath, StopReason, TimeLimit, as_rule
 from secateur.path.cutting import CuttingRule
-from secateur.path.step import format_steps
+from secateur.path.step import count_of
 from secateur.selectors.inputs import FitInput
 from secateur.selectors.parameters import SelectorParameters, check_parameters, read_stopping
 from secateur.selectors.progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
@@ -174,7 +174,7 @@ class PathSelector(
             if error.path is not None:
                 self.path_ = error.path
                 self.__dict__.pop("selection_", None)
-                found = f"What was done, {format_steps(len(error.path))}, is kept in 'path_': "
+                found = f"What was done, {count_of(len(error.path), 'step')}, is kept in 'path_': "
                 error.add_note(found + self._after_lost_cluster)
             raise
 
@@ -243,7 +243,7 @@ class PathSelector(
         for name in ("selection_", "support_", "ranking_"):
             self.__dict__.pop(name, None)
         interrupted = path.stop_reason is StopReason.INTERRUPTED and (
-            f"{type(self).__name__} was interrupted. It keeps the {format_steps(len(path))} "
+            f"{type(self).__name__} was interrupted. It keeps the {count_of(len(path), 'step')} "
             "done so far, in 'path_'; fit again for the whole path."
         )
         is_raised = self.on_interrupt == "raise" and not is_asked
