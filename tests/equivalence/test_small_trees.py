@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secateur._kernels.threads import Threads
-from secateur.data.binning import bin_table
+from secateur.data.binning import bin_table, take_columns
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.data.table import Fold
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.small_trees import SmallTrees
+from secateur.engines.boosted.small_trees import boost_small
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.losses import get_loss
 
@@ -27,7 +27,8 @@ def both(X, y, weight, loss, params, train, sparse=False, **reading):
     free = as_costs(None, None, None).bind(table.names)
     data = BoostedData(columns, y, weight, loss, free, Threads(1))
     *_, last = data.run(fold, params).steps
-    small = SmallTrees(columns, weight, loss, params).raw(np.arange(X.shape[1]), fold, y)
+    taken = take_columns(columns, np.arange(X.shape[1]))
+    small, _ = boost_small(taken, y, weight, loss, params, fold)
     return last.model.raw(table), small
 
 
@@ -75,7 +76,7 @@ def test_importances_are_the_engines(seed, n_classes):
     free = as_costs(None, None, None).bind(table.names)
     data = BoostedData(columns, y, weight, loss, free, Threads(1))
     *_, last = data.run(data.everything, params).steps
-    found = SmallTrees(columns, weight, loss, params).importances(y)
+    _, found = boost_small(columns, y, weight, loss, params, data.everything)
     np.testing.assert_allclose(found, last.model.importances(7), rtol=1e-9, atol=1e-12)
 
 
@@ -94,16 +95,8 @@ def test_columns_are_taken_in_the_order_asked_for():
     X = rng.normal(size=(120, 5))
     y = X[:, 3] - X[:, 1]
     table, weight = read_table(X), np.ones(120)
-    small = SmallTrees(
-        bin_table(table, weight), weight, get_loss("squared_error"), BoostingParams(n_rounds=5)
-    )
     fold = Fold(np.arange(100), np.arange(100, 120))
-    narrow = SmallTrees(
-        bin_table(read_table(X[:, [3, 1]]), weight),
-        weight,
-        get_loss("squared_error"),
-        BoostingParams(n_rounds=5),
-    )
-    np.testing.assert_array_equal(
-        small.raw(np.array([3, 1]), fold, y), narrow.raw(np.array([0, 1]), fold, y)
-    )
+    given = (y, weight, get_loss("squared_error"), BoostingParams(n_rounds=5), fold)
+    taken = take_columns(bin_table(table, weight), np.array([3, 1]))
+    narrow = bin_table(read_table(X[:, [3, 1]]), weight)
+    np.testing.assert_array_equal(boost_small(taken, *given)[0], boost_small(narrow, *given)[0])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from secateur.data.costs import FeatureCosts
-from secateur.engines.boosted.feature_use import FeatureUse
-from secateur.engines.featboost.forward import SelectedFeatures
+from secateur.engines.limits import FeatureUse, Limits
 from secateur.path.cutting import WithinBudget
 from secateur.path.path import SelectionPath
 from secateur.path.step import Step
@@ -25,12 +24,9 @@ def spent_by_boosting():
     return len(use.order)
 
 
-def spent_by_featboost():
-    selected = SelectedFeatures(FeatureCosts(COST).bind(NAMES), BUDGET)
-    for feature in range(4):
-        if selected.allowed[feature]:
-            selected.add(feature)
-    return len(selected.order)
+def spent_by_grafting():
+    limits = Limits(FeatureCosts(COST).bind(NAMES), None, BUDGET)
+    return len(limits.filled(np.empty(0, np.int64), np.arange(4)))
 
 
 def steps():
@@ -48,7 +44,7 @@ def spent_by_stopping():
 
 
 @pytest.mark.parametrize(
-    "count", [spent_by_boosting, spent_by_featboost, spent_by_cutting, spent_by_stopping]
+    "count", [spent_by_boosting, spent_by_grafting, spent_by_cutting, spent_by_stopping]
 )
 def test_three_features_fit_into_three_times_their_cost(count):
     assert count() == 3

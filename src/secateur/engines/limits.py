@@ -1,14 +1,15 @@
-"""The largest number of features and the largest cost of a support."""
+"""The features in use, what others cost, and what is allowed by limits of number and cost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from secateur.data.costs import CostModel
-from secateur.path.stopping import within_budget
-from secateur.typing import BoolArray, IntArray
+from secateur.path.stopping import highest_cost, within_budget
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,3 +68,79 @@ class Limits:
             if self.allow(larger):
                 order = larger
         return order
+
+
+class FeatureUse:
+    """The features in use; a feature costs nothing after its first use (F_ft of GBFS is binary).
+
+    ``has_separate_costs`` is whether the use of a feature changes neither the cost of another nor,
+    but for the limits, what is allowed.
+    """
+
+    def __init__(
+        self,
+        cost_model: CostModel,
+        max_features: int | None = None,
+        cost_budget: float | None = None,
+    ) -> None:
+        self._cost_model = cost_model
+        self._max_features = np.inf if max_features is None else max_features
+        self._budget = np.inf if cost_budget is None else cost_budget
+        self.is_limited = bool(min(self._max_features, self._budget) < np.inf)
+        self.has_separate_costs = cost_model.is_plain
+        self.used: BoolArray = cost_model.keep.copy()
+        self.order: list[int] = np.flatnonzero(cost_model.keep).tolist()
+        self.total_cost = 0.0
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self.costs: FloatArray = self._cost_model.costs(self.used)
+        affordable: BoolArray = within_budget(self.total_cost + self.costs, self._budget)
+        has_room = len(self.order) < self._max_features
+        self.allowed: BoolArray = self.used | affordable if has_room else self.used.copy()
+
+    @property
+    def limits(self) -> tuple[float, float, float]:
+        """How many features may still be added, the total cost, and its limit."""
+        return self._max_features - len(self.order), self.total_cost, highest_cost(self._budget)
+
+    def add(self, feature: int) -> bool:
+        """Add a feature; returns whether it is new."""
+        if self.used[feature]:
+            return False
+        self.total_cost += float(self.costs[feature])
+        self.used[feature] = True
+        self.order.append(feature)
+        self._refresh()
+        return True
+
+    def begin_tree(self) -> None:
+        """Forget the nodes of the last tree."""
+
+    def at_node(self, node: int) -> tuple[BoolArray, FloatArray]:  # noqa: ARG002  # common trees
+        """The features that cost nothing in a node of the tree, and the cost of each."""
+        return self.used, self.costs
+
+    def add_at(self, node: int, feature: int) -> None:  # noqa: ARG002  # common trees
+        """Add the feature that a node is split on."""
+        self.add(feature)
+
+    def note_split(self, node: int, left: int, feature: int, words: AnyArray) -> None:
+        """Node ``node`` was split into ``left`` and ``left + 1``; ``words`` are the codes left."""
+
+    def state(self) -> tuple[Any, ...]:
+        """The current state, for ``restore``."""
+        return self.used.copy(), len(self.order), self.total_cost
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Undo everything since the state was taken."""
+        used, n_features, total_cost = state
+        if len(self.order) > n_features:
+            self.used, self.total_cost = used.copy(), total_cost
+            del self.order[n_features:]
+            self._refresh()
+
+    @property
+    def entered(self) -> IntArray:
+        """The features in use, in the order of their first use."""
+        return np.array(self.order, dtype=np.int64)

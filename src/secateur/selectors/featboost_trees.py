@@ -15,7 +15,7 @@ from secateur.data.costs import as_costs
 from secateur.data.table import Fold, Problem, all_rows
 from secateur.data.target import are_counts
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.small_trees import SmallTrees
+from secateur.engines.boosted.small_trees import boost_small
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
 from secateur.losses import get_loss
@@ -43,26 +43,26 @@ class BoostedTrees(Evaluator):
         self._n_classes = n_classes = problem.target.n_classes
         name = "log_loss" if n_classes else "squared_error"
         self._loss = get_loss(name, n_classes=n_classes or None)
-        self._small = self._small_with(problem.weight)
 
     def rank(self, target: FloatArray, weight: FloatArray | None = None) -> FloatArray:
         """Importances of a fit to weighted rows."""
         columns, weight = self._columns, self._weight if weight is None else weight
         n_cells = columns.n_rows * columns.n_features
         if n_cells <= SMALL_TABLE and isinstance(columns.codes, DenseCodes):
-            return self._small_with(weight).importances(target)
+            given = (weight, self._loss, self._params_for(weight))
+            return boost_small(columns, target, *given, all_rows(len(target)))[1]
         return self._train(columns, target, weight).importances(columns.n_features)
 
     def losses(self, features: IntArray) -> FloatArray:
         """-log of the probability of the true class, or the absolute error."""
-        raw = self._small.raw(features, all_rows(len(self.target)), self.target)
+        raw = self._raw(features, all_rows(len(self.target)), self.target)
         if self._n_classes:
             return self._loss.pointwise(self.target, raw)
         return np.abs(self.target - raw[0])
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 where the predicted class is wrong."""
-        raw = self._small.raw(features, all_rows(len(self.target)), self.target)
+        raw = self._raw(features, all_rows(len(self.target)), self.target)
         predicted = self._loss.response(raw).argmax(axis=1)
         return np.asarray(predicted != self.target, np.float64)
 
@@ -83,13 +83,14 @@ class BoostedTrees(Evaluator):
     def held_out(self, features: IntArray, t: int, target: AnyArray) -> FloatArray:
         """Predictions of the test rows of fold t from these features."""
         fold = self.folds[t]
-        raw = self._small.raw(features, fold, target)
+        raw = self._raw(features, fold, target)
         return self._loss.response(np.ascontiguousarray(raw[:, fold.test]))
 
     def model(self) -> Any:
         """Trees on the accepted features, fitted to all rows."""
         if not self.features:
-            return Ensemble(self._loss, self._loss.baseline(self.target, self._weight)).at(0)
+            baseline = self._loss.baseline(self.target, self._weight)
+            return BoostedModel(Ensemble(self._loss, baseline), 0)
         features = np.array(self.features)
         trained = self._train(take_columns(self._columns, features), self.target, self._weight)
 
@@ -99,10 +100,12 @@ class BoostedTrees(Evaluator):
 
         old = trained.ensemble
         rounds = [[whole(tree) for tree in round_] for round_ in old.rounds]
-        return Ensemble(old.loss, old.baseline, rounds).at(trained.n_rounds)
+        return BoostedModel(Ensemble(old.loss, old.baseline, rounds), trained.n_rounds)
 
-    def _small_with(self, weight: FloatArray) -> SmallTrees:
-        return SmallTrees(self._columns, weight, self._loss, self._params_for(weight))
+    def _raw(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
+        """Raw predictions of a small ensemble on some features."""
+        columns = take_columns(self._columns, features)
+        return boost_small(columns, target, self._weight, self._loss, self._params, fold)[0]
 
     def _train(
         self, columns: BinnedColumns, target: FloatArray, weight: FloatArray

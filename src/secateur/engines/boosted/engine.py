@@ -14,14 +14,14 @@ from secateur.data.costs import CostModel
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import are_counts, weight_of_a_row
 from secateur.engines.boosted import rows
-from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.trace import trace_boosted
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
+from secateur.engines.limits import FeatureUse
 from secateur.engines.path_search import FoldLosses, pool
 from secateur.execution.blocks import CodeBlock, FitRows, LocalRowStore, RowStore
 from secateur.path.step import Score, Step
-from secateur.typing import Executor, FloatArray, IntArray, Loss
+from secateur.typing import FloatArray, IntArray, Loss
 
 if TYPE_CHECKING:
     from secateur.engines.boosted.multitask import TasksData
@@ -79,21 +79,19 @@ class ValidationRows:
             self._raw = np.repeat(model.ensemble.baseline[:, None], self._table.n_rows, axis=1)
         fresh = model.ensemble.rounds[self._n_rounds : model.n_rounds]
         newest = Ensemble(loss, np.zeros(len(self._raw)), fresh)
-        self._raw += newest.at(len(fresh)).raw(self._table, threads)
+        self._raw += BoostedModel(newest, len(fresh)).raw(self._table, threads)
         self._n_rounds = model.n_rounds
         losses = loss.scores(self._target, self._raw)
         return FoldLosses(losses, self._weight, counts=self._counts)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A fit, not yet begun: its steps, and the losses of its validation rows."""
+    """A fit, not yet begun: its steps, and the losses of its validation rows at the latest."""
 
     steps: Iterator[Step]
+    fold_losses: Callable[[Step], FoldLosses]
     metric: str
-
-    def fold_losses(self, step: Step) -> FoldLosses:
-        """Losses of the validation rows at the latest step."""
-        raise NotImplementedError
 
     def score(self, step: Step) -> Score:
         """The inner score of the latest step."""
@@ -160,7 +158,7 @@ class BoostedData:
         feature_use: FeatureUse | None = None,
         *,
         done: Sequence[list[Tree]] = (),
-    ) -> BoostedRun:
+    ) -> Run:
         """A fit on one fold, not yet begun; see `trace_boosted`."""
         train, test = np.sort(fold.train), np.sort(fold.test)
         fit = (self.loss.n_outputs, self.category)
@@ -168,26 +166,15 @@ class BoostedData:
         given = (self.columns, self.loss, self.cost_model, params, self.threads)
         plan = None if self.groups is None else self.groups.plan
         steps = trace_boosted(executor, *given, plan, feature_use, done=done)
-        return BoostedRun(self, executor, steps, self.weight[test])
+        weight, counts = self.weight[test], are_counts(self.weight)
 
+        def fold_losses(step: Step) -> FoldLosses:
+            if self.given is not None:
+                return self.given.fold_losses(step, self.loss, self.threads)
+            losses = np.concatenate(executor.each(rows.row_losses, self.loss, "held"))
+            return FoldLosses(self.loss.score_factor * losses, weight, counts=counts)
 
-class BoostedRun(Run):
-    """One fit of one task."""
-
-    def __init__(
-        self, data: BoostedData, executor: Executor, steps: Iterator[Step], weight: FloatArray
-    ) -> None:
-        self.steps, self.metric = steps, data.metric
-        self._data, self._executor, self._weight = data, executor, weight
-        self._counts = are_counts(data.weight)
-
-    def fold_losses(self, step: Step) -> FoldLosses:
-        """Losses of the validation rows at the latest step."""
-        if self._data.given is not None:
-            return self._data.given.fold_losses(step, self._data.loss, self._data.threads)
-        loss = self._data.loss
-        losses = np.concatenate(self._executor.each(rows.row_losses, loss, "held"))
-        return FoldLosses(loss.score_factor * losses, self._weight, counts=self._counts)
+        return Run(steps, fold_losses, self.metric)
 
 
 class BoostedEngine:

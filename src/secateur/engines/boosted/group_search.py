@@ -7,9 +7,9 @@ import numpy as np
 from secateur._kernels.group_tests import TEST_BINS, group_gains, group_histograms
 from secateur._kernels.threads import Threads
 from secateur.engines.boosted.block_histograms import features_per_thread, node_rows
-from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.groups import GroupPlan
 from secateur.engines.boosted.nodes import ExactSearch, Node, NodeHistograms, Siblings, TreeScale
+from secateur.engines.limits import FeatureUse
 from secateur.execution.blocks import RowBlock
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 

@@ -6,7 +6,7 @@ all rows, in which the task is a category.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,9 +17,10 @@ from secateur.data.binning import Category, with_category
 from secateur.data.costs import CostModel
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import are_counts
-from secateur.engines.boosted.engine import BoostedData, BoostedRun, Run
-from secateur.engines.boosted.feature_use import FeatureUse, NodeFeatureUse, TaskFeatureUse
+from secateur.engines.boosted.engine import BoostedData, Run
+from secateur.engines.boosted.feature_use import NodeFeatureUse, TaskFeatureUse
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams
+from secateur.engines.limits import FeatureUse
 from secateur.engines.path_search import FoldLosses
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
@@ -81,57 +82,54 @@ class TasksData:
 
     def run(self, fold: Fold, params: BoostingParams) -> Run:
         """A fit of all tasks on one fold, not yet begun; ``params.penalty`` is for the group."""
-        return TasksRun(self, fold, params)
+        common = FeatureUse(self.cost_model, params.max_features, params.cost_budget)
+        is_in = np.zeros((2, self.n_rows), np.bool_)
+        is_in[0, fold.train] = is_in[1, fold.test] = True
+        folds = [task.fold(*is_in) for task in self.tasks]
+        uses: dict[str, FeatureUse] = {}
+        runs: list[Run] = []
+        for task, its_fold in zip(self.tasks, folds, strict=True):
+            own = task.own_penalty(params.penalty, self.share)
+            use = TaskFeatureUse(self.cost_model, common, params.penalty, own)
+            uses[task.name] = use
+            runs.append(task.data.run(its_fold, task.params(params), use))
+        latest: list[Step] = []
+
+        def fold_losses(step: Step) -> FoldLosses:
+            del step  # those of the tasks are asked
+            scored = [t for t, its_fold in enumerate(folds) if len(its_fold.test)]
+            parts = [runs[t].fold_losses(latest[t]) for t in scored]
+            return FoldLosses.joined(parts, [self.tasks[t].unit for t in scored])
+
+        steps = self._trace(params, common, uses, runs, latest)
+        return Run(steps, fold_losses, self.metric)
+
+    def _trace(
+        self,
+        params: BoostingParams,
+        common: FeatureUse,
+        uses: Mapping[str, FeatureUse],
+        runs: Sequence[Run],
+        latest: list[Step],
+    ) -> Iterator[Step]:
+        """A round of each task in turn, then the state of all of them."""
+        weight = [float(task.data.weight[task.place].sum()) for task in self.tasks]
+        for k in range(1, params.n_rounds + 1):
+            latest[:] = [next(run.steps) for run in runs]
+            yield Step.of(
+                common.entered,
+                _importances(latest, weight, self.cost_model.n_features),
+                penalty=params.penalty,
+                objective=float(np.average([step.objective for step in latest], weights=weight)),
+                cost=common.total_cost,
+                model=TasksModel(tuple(step.model for step in latest)),
+                details={"round": k},
+                supports={name: np.sort(use.entered) for name, use in uses.items()},
+            )
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split at the start, of the middle task."""
         return float(np.median([task.data.best_gain(task.params(params)) for task in self.tasks]))
-
-
-class TasksRun(Run):
-    """One fit of all tasks, each with its own trees."""
-
-    def __init__(self, data: TasksData, fold: Fold, params: BoostingParams) -> None:
-        self.metric = data.metric
-        self._data = data
-        self._params = params
-        self._common = FeatureUse(data.cost_model, params.max_features, params.cost_budget)
-        is_in = np.zeros((2, data.n_rows), np.bool_)
-        is_in[0, fold.train] = is_in[1, fold.test] = True
-        self._folds = [task.fold(*is_in) for task in data.tasks]
-        self._uses: dict[str, TaskFeatureUse] = {}
-        self._runs: list[BoostedRun] = []
-        for task, its_fold in zip(data.tasks, self._folds, strict=True):
-            penalties = params.penalty, task.own_penalty(params.penalty, data.share)
-            use = TaskFeatureUse(data.cost_model, self._common, *penalties)
-            self._uses[task.name] = use
-            self._runs.append(task.data.run(its_fold, task.params(params), use))
-        self._latest: tuple[Step, ...] = ()
-        self.steps = self._trace()
-
-    def _trace(self) -> Iterator[Step]:
-        """A round of each task in turn, then the state of all of them."""
-        weight = [float(task.data.weight[task.place].sum()) for task in self._data.tasks]
-        for k in range(1, self._params.n_rounds + 1):
-            steps = tuple(next(run.steps) for run in self._runs)
-            self._latest = steps
-            yield Step.of(
-                self._common.entered,
-                _importances(steps, weight, self._data.cost_model.n_features),
-                penalty=self._params.penalty,
-                objective=float(np.average([step.objective for step in steps], weights=weight)),
-                cost=self._common.total_cost,
-                model=TasksModel(tuple(step.model for step in steps)),
-                details={"round": k},
-                supports={name: np.sort(use.entered) for name, use in self._uses.items()},
-            )
-
-    def fold_losses(self, step: Step) -> FoldLosses:
-        """Losses of the validation rows of all tasks at the latest step."""
-        del step  # runs remember the latest
-        scored = [t for t, fold in enumerate(self._folds) if len(fold.test)]
-        parts = [self._runs[t].fold_losses(self._latest[t]) for t in scored]
-        return FoldLosses.joined(parts, [self._data.tasks[t].unit for t in scored])
 
 
 def _importances(steps: Sequence[Step], weight: Sequence[float], n_features: int) -> FloatArray:
@@ -182,7 +180,27 @@ class CommonData(TasksData):
 
     def run(self, fold: Fold, params: BoostingParams) -> Run:
         """A fit of all tasks on one fold, not yet begun; ``params.penalty`` is for the group."""
-        return CommonRun(self, fold, params)
+        feature_use = self.feature_use(fold, params)
+        # penalties are part of the costs
+        run = self.data.run(fold, replace(params, penalty=1.0), feature_use)
+        positions, unit = _validation_rows(self, fold)
+        counts = are_counts(self.data.weight)
+
+        def fold_losses(step: Step) -> FoldLosses:
+            seen = run.fold_losses(step)
+            losses, weight = seen.losses[positions], seen.weights[positions]
+            return FoldLosses(losses / unit, weight, counts=counts)
+
+        return Run(self._steps(run, params.penalty, feature_use), fold_losses, self.metric)
+
+    def _steps(self, run: Run, penalty: float, feature_use: NodeFeatureUse) -> Iterator[Step]:
+        """The same steps, with the models and supports of all tasks."""
+        column = self.plain.columns.n_features
+        names = [task.name for task in self.tasks]
+        for step in run.steps:
+            trees = (step.model.ensemble, step.model.n_rounds, column)
+            model = TasksModel(tuple(CommonModel(*trees, int(code)) for code in self.code))
+            yield replace(step, penalty=penalty, model=model, supports=feature_use.supports(names))
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split of all rows at the start."""
@@ -201,36 +219,6 @@ class CommonData(TasksData):
         split_penalty = self.task_split_penalty * len(self.tasks) / n_rows
         first_penalty = 0.0 if self.task_split_penalty else params.penalty
         return NodeFeatureUse(self.cost_model, limits, *penalties, split_penalty, first_penalty)
-
-
-class CommonRun(Run):
-    """One fit of all tasks together."""
-
-    def __init__(self, data: CommonData, fold: Fold, params: BoostingParams) -> None:
-        self.metric = data.metric
-        self._data = data
-        self._penalty = params.penalty
-        self._feature_use = data.feature_use(fold, params)
-        params = replace(params, penalty=1.0)  # penalties are part of the costs
-        self._run = data.data.run(fold, params, self._feature_use)
-        self._positions, self._unit = _validation_rows(data, fold)
-        self.steps = self._trace()
-
-    def _trace(self) -> Iterator[Step]:
-        """The same steps, with the models and supports of all tasks."""
-        column = self._data.plain.columns.n_features
-        names = [task.name for task in self._data.tasks]
-        for step in self._run.steps:
-            trees = (step.model.ensemble, step.model.n_rounds, column)
-            model = TasksModel(tuple(CommonModel(*trees, int(code)) for code in self._data.code))
-            supports = self._feature_use.supports(names)
-            yield replace(step, penalty=self._penalty, model=model, supports=supports)
-
-    def fold_losses(self, step: Step) -> FoldLosses:
-        """Losses of the validation rows at the latest step, task after task."""
-        seen = self._run.fold_losses(step)
-        losses, weight = seen.losses[self._positions], seen.weights[self._positions]
-        return FoldLosses(losses / self._unit, weight, counts=are_counts(self._data.data.weight))
 
 
 def _validation_rows(data: CommonData, fold: Fold) -> tuple[IntArray, FloatArray]:

@@ -19,7 +19,7 @@ from secateur.engines.boosted.block_histograms import (
     search_node,
     unpack_histograms,
 )
-from secateur.engines.boosted.feature_use import FeatureUse
+from secateur.engines.limits import FeatureUse
 from secateur.execution.blocks import RowBlock, nodes_at_once, only_block
 from secateur.typing import BoolArray, Executor, FloatArray, IntArray
 

@@ -15,12 +15,12 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, narrowed
 from secateur.data.costs import CostModel
 from secateur.engines.boosted import rows
-from secateur.engines.boosted.feature_use import FeatureUse
 from secateur.engines.boosted.group_search import GroupSearch
 from secateur.engines.boosted.groups import GroupPlan
 from secateur.engines.boosted.grower import TreeGrower
 from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
-from secateur.engines.boosted.trees import BoostingParams, Ensemble, Tree
+from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
+from secateur.engines.limits import FeatureUse
 from secateur.losses.base import fixed_point_sum
 from secateur.path.step import Step
 from secateur.typing import Executor, IntArray, Loss
@@ -82,7 +82,7 @@ def trace_boosted(
                 penalty=params.penalty,
                 objective=objective.now(),
                 cost=feature_use.total_cost,
-                model=ensemble.at(n_rounds),
+                model=BoostedModel(ensemble, n_rounds),
                 details={"round": n_rounds},
             )
 

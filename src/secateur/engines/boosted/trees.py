@@ -115,10 +115,6 @@ class Ensemble:
     rounds: list[list[Tree]] = field(default_factory=list)
     n_cells: float = 0.0
 
-    def at(self, n_rounds: int) -> BoostedModel:
-        """The model after ``n_rounds`` rounds."""
-        return BoostedModel(self, n_rounds)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedModel:

@@ -12,9 +12,10 @@ import numpy as np
 from secateur.data.costs import CostModel
 from secateur.engines.featboost.evaluator import DistributedScores, Evaluator
 from secateur.engines.featboost.weighting import Weighting, weight_summary
+from secateur.engines.limits import FeatureUse
 from secateur.path.step import Score, Step
-from secateur.path.stopping import StopReason, within_budget
-from secateur.typing import BoolArray, FloatArray, IntArray, TaskExecutor
+from secateur.path.stopping import StopReason
+from secateur.typing import FloatArray, IntArray, TaskExecutor
 
 SCORE_TOL = 1e-12  # scores that differ by less are ties: folds are averaged in floating point
 
@@ -47,41 +48,6 @@ class ForwardParams:
     budget: float | None = None
     per_cost: bool = False
     metric: str = "score"
-
-
-class SelectedFeatures:
-    """The accepted features in order of entry, and their costs."""
-
-    def __init__(self, cost_model: CostModel, budget: float | None = None) -> None:
-        self._cost_model = cost_model
-        self._budget = budget
-        keep = cost_model.keep
-        self.order: list[int] = [int(j) for j in np.flatnonzero(keep)]
-        self.used: BoolArray = keep.copy()
-        self.spent = 0.0
-        self.cost: FloatArray = cost_model.costs(self.used)
-        self.entry_cost: FloatArray = self.cost
-
-    def add(self, feature: int) -> None:
-        """Accept one more feature."""
-        self.spent += float(self.cost[feature])
-        self.used[feature] = True
-        self.order.append(feature)
-        self.cost = self._cost_model.costs(self.used)
-        # accepted features cost nothing more, but ties in the ranking use their cost at entry
-        self.entry_cost = np.where(self.used, self.entry_cost, self.cost)
-
-    @property
-    def features(self) -> IntArray:
-        """The features in order of entry."""
-        return np.array(self.order, dtype=np.int64)
-
-    @property
-    def allowed(self) -> BoolArray:
-        """The accepted features, and those within the budget."""
-        if self._budget is None:
-            return np.ones(len(self.used), np.bool_)
-        return self.used | within_budget(self.spent + self.cost, self._budget)
 
 
 def best_candidate(score: FloatArray, cost: FloatArray) -> int:
@@ -125,7 +91,8 @@ class ForwardSelection:
         self._params = params
         scorer = evaluator if executor is None else DistributedScores(evaluator, executor)
         self._scores = scorer.scores
-        self._selected = SelectedFeatures(cost_model, params.budget)
+        self._selected = FeatureUse(cost_model, cost_budget=params.budget)
+        self._entry_cost = self._selected.costs
         self._importance = np.zeros(len(self._selected.used))
         self._utility = -math.inf
         for feature in self._selected.order:
@@ -167,14 +134,14 @@ class ForwardSelection:
         """The most important features within the budget; ties by cost, then by position."""
         if not (self._importance > 0.0).any():
             return np.empty(0, np.int64)
-        order = np.lexsort((self._selected.entry_cost, -self._importance))
+        order = np.lexsort((self._entry_cost, -self._importance))
         return order[self._selected.allowed[order]][: self._params.n_candidates]
 
     def _best(
         self, ranked: IntArray, tried: IntArray, target: FloatArray | None = None
     ) -> tuple[int, FloatArray, dict[str, Any]]:
         """The best of the features that are tried, its scores, and details of its step."""
-        cost = self._selected.cost[tried]
+        cost = self._selected.costs[tried]
         folds = self._scores(tried, target)
         score = folds.mean(axis=1)
         rated = score
@@ -191,6 +158,8 @@ class ForwardSelection:
 
     def _accept(self, feature: int, folds: FloatArray) -> None:
         self._selected.add(feature)
+        # accepted features cost nothing more, but ties in the ranking use their cost at entry
+        self._entry_cost = np.where(self._selected.used, self._entry_cost, self._selected.costs)
         self._evaluator.accept(feature)
         self._utility = float(folds.mean())
 
@@ -200,10 +169,10 @@ class ForwardSelection:
             metric = self._params.metric
             score = Score.of(folds, origin="inner", metric=metric, greater_is_better=True)
         return Step.of(
-            self._selected.features,
+            self._selected.entered,
             self._importance,
             penalty=float(details.get("rank", math.nan)),
-            cost=self._selected.spent,
+            cost=self._selected.total_cost,
             score=score,
             model=self._evaluator.model(),
             details=details,
@@ -255,7 +224,7 @@ class FeatBoost(ForwardSelection):
         details |= {"gain": finite(gain), **weight_summary(self._weighting.weight)}
         self._accept(feature, folds)
         if not self._is_full:
-            self._weighting.update(self._ranker, self._selected.features)
+            self._weighting.update(self._ranker, self._selected.entered)
         return self._step(folds, **details)
 
 
