@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from zlib import crc32
 
@@ -177,7 +176,7 @@ def test_all_is_on_the_disk_before_a_store_takes_its_name(tmp_path, monkeypatch)
     table = opened("codes", tmp_path)
     names = {each.name for each in synced}
     assert names >= {file.name for file in table.folder.iterdir()}
-    assert synced[-2].name.endswith(".part")
+    assert synced[-2].name.endswith(".tmp")
     assert synced[-1] == tmp_path
     synced.clear()
     opened("codes", None)
@@ -204,42 +203,38 @@ def test_saved_streams_are_refused_when_damaged(tmp_path):
 
 # ---- several processes ------------------------------------------------------------------------
 
-ENDED = 2**22 + 1  # no process has such a number
+
+def lock_of(folder):
+    return folder.with_name(f".{folder.name}{writing.LOCK}")
 
 
 def test_what_processes_that_ended_left_is_removed(tmp_path):
-    place = writing._place()
-    left = tmp_path / f".{ENDED}@{place}.0123abcd.part"
-    mine = tmp_path / f".{os.getpid()}@{place}.0123abcd.part"
-    elsewhere = tmp_path / f".{ENDED}@other-place.0123abcd.part"
-    for each in (left, mine, elsewhere):
-        each.mkdir()
-        (each / "codes.bin").write_bytes(b"1")
-    table = opened("codes", tmp_path)
-    assert {each.name for each in tmp_path.iterdir()} == {
-        mine.name, elsewhere.name, table.folder.name
-    }  # fmt: skip
-
-
-def test_the_lock_of_a_process_that_ended_does_not_count(tmp_path, monkeypatch):
-    name = opened("codes", tmp_path / "one").folder.name
-    monkeypatch.setattr(opening, "digest", lambda *_: name.removeprefix("table-"))
-    for number, owner in enumerate((f"{ENDED}@{writing._place()}", "7@elsewhere", "")):
-        cache = tmp_path / f"cache{number}"
-        cache.mkdir()
-        (cache / f".{name}.lock").write_text(owner)
-        monkeypatch.setattr(writing, "EXPIRED", 60.0 if number == 0 else 0.05)
-        assert opened("codes", cache).folder.parent == cache
-        assert [each.name for each in cache.iterdir()] == [name]
+    pytest.importorskip("fcntl")
+    left, mine = tmp_path / ".left.0123.tmp", tmp_path / ".mine.0123.tmp"
+    with writing.lock_beside(tmp_path / "mine", wait=False) as is_free:
+        assert is_free
+        lock_of(tmp_path / "left").write_bytes(b"")
+        other = tmp_path / ".of-another-program.lock"
+        other.write_bytes(b"")
+        for each in (left, mine):
+            each.mkdir()
+            (each / "codes.bin").write_bytes(b"1")
+        table = opened("codes", tmp_path)
+        assert {each.name for each in tmp_path.iterdir()} == {
+            mine.name, lock_of(tmp_path / "mine").name, other.name, table.folder.name
+        }  # fmt: skip
 
 
 def test_a_second_process_waits_for_the_first(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
     folder, written, waiting, started = tmp_path / "table", [], threading.Event(), threading.Event()
-    wait = writing._wait
+    flock, calls = fcntl.flock, []
 
-    def watched(lock):
-        waiting.set()
-        wait(lock)
+    def watched(*given):
+        calls.append(given)
+        if len(calls) == 3:  # of the first, and of both others
+            waiting.set()
+        flock(*given)
 
     def write(part):
         written.append(part)
@@ -247,7 +242,8 @@ def test_a_second_process_waits_for_the_first(tmp_path, monkeypatch):
         assert waiting.wait(60)
         (part / "rows").write_text("1")
 
-    monkeypatch.setattr(writing, "_wait", watched)
+    monkeypatch.setattr(fcntl, "flock", watched)
+    monkeypatch.setattr(writing, "remove_left", lambda _: None)
     make = functools.partial(writing.write_folder, folder, write, keep=True)
     threads = [threading.Thread(target=make) for _ in range(3)]
     threads[0].start()
@@ -261,19 +257,17 @@ def test_a_second_process_waits_for_the_first(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_a_lock_is_renewed_while_the_folder_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "RENEWED", 0.001)
-    lock = tmp_path / ".table.lock"
+def test_a_folder_is_written_where_the_file_system_has_no_locks(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
 
-    def write(_):
-        os.utime(lock, (1, 1))
-        for _ in range(60_000):
-            if lock.stat().st_mtime > 1:
-                return
-            time.sleep(0.001)
-        raise AssertionError
+    def flock(*_):
+        raise OSError(38, "Function not implemented")
 
-    writing.write_folder(tmp_path / "table", write, keep=True)
+    monkeypatch.setattr(fcntl, "flock", flock)
+    folder, theirs = tmp_path / "table", tmp_path / ".table.0123.tmp"
+    theirs.mkdir()  # of a process that may be writing it
+    writing.write_folder(folder, lambda part: (part / "rows").write_text("1"), keep=True)
+    assert sorted(tmp_path.iterdir()) == [theirs, folder]
 
 
 def test_when_the_first_one_fails_the_next_one_writes(tmp_path):
@@ -310,7 +304,7 @@ def test_a_process_that_is_killed_leaves_nothing_for_long(tmp_path, monkeypatch)
     done = subprocess.run([sys.executable, "-c", KILLED, str(cache)], env=environment, check=False)
     assert done.returncode < 0
     assert len(list(cache.iterdir())) == 2  # the lock and the part
-    assert len(list((tmp_path / "tmp").iterdir())) == 1
+    assert len(list((tmp_path / "tmp").iterdir())) == 2
     monkeypatch.setattr(writing.tempfile, "tempdir", str(tmp_path / "tmp"))
     writing.write_folder(cache / "table", lambda _: writing.TemporaryFolder(), keep=True)
     assert [each.name for each in cache.iterdir()] == ["table"]

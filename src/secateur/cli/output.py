@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from glob import escape
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from secateur.cli.console import interrupts_end_the_command, json_text
 from secateur.cli.documents import about_page
 from secateur.exceptions import InputError
 from secateur.report import Entry, is_page, write_page
+from secateur.storage.writing import draft_beside, lock_beside
 
 OWN_FILES = {
     *("selection.json", "path.json", "features.txt", "report.html"),
@@ -40,46 +39,18 @@ def reserved_folder(
         if given is None and folder.exists():
             continue
         check_folder(folder, force=force, data=data)
-        with _lock_beside(folder.resolve()) as is_free:
+        with ExitStack() as stack:
+            try:
+                is_free = stack.enter_context(lock_beside(folder.resolve(), wait=False))
+            except OSError as error:
+                raise InputError(
+                    f"Results must be written to {str(folder.resolve().parent)!r}. Got "
+                    f"{error.strerror}. Use another --out."
+                ) from error
             if is_free:
                 yield folder
                 return
     raise InputError(f"{given} is being written by another run. Use another --out, or wait.")
-
-
-@contextmanager
-def _lock_beside(folder: Path) -> Iterator[bool]:
-    """Lock a file next to a folder, and remove what a dead run left there; False if it is locked.
-
-    The system removes the lock with the process.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield True
-        return
-    file, is_free = folder.with_name(f".{folder.name}.lock"), False
-    try:
-        stream = file.open("wb")
-    except OSError as error:
-        raise InputError(
-            f"Results must be written to {str(folder.parent)!r}. Got {error.strerror}. Use another "
-            "--out."
-        ) from error
-    with stream:
-        with suppress(BlockingIOError):
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # not that of a run which has just removed it
-            is_free = file.exists() and os.path.samestat(file.stat(), os.fstat(stream.fileno()))
-        if not is_free:
-            yield False
-            return
-        for draft in folder.parent.glob(f".{escape(folder.name)}.*.tmp"):
-            shutil.rmtree(draft, ignore_errors=True)
-        try:
-            yield True
-        finally:
-            file.unlink(missing_ok=True)
 
 
 def check_folder(folder: Path, *, force: bool, data: Path | None = None) -> None:
@@ -128,20 +99,11 @@ def check_page(file: Path, *, force: bool) -> None:
 def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
     """Give a temporary folder to write to; at the end it replaces `folder` in one step."""
     target = folder.resolve()
-    # next to the target, because a rename is atomic within one file system only
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        draft.mkdir()
+    with draft_beside(target) as draft:
         yield draft
         check_folder(target, force=force)  # it may have been created meanwhile
         with interrupts_end_the_command(wait=True):
             _put(draft, target)
-    except OSError as error:
-        if error.filename is not None:  # the name of the draft would tell nothing
-            error.filename = str(error.filename).replace(str(draft), str(folder))
-        raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _put(draft: Path, target: Path) -> None:
