@@ -27,7 +27,7 @@ from secateur.execution.blocks import (
     LocalExecutor,
     RowBlock,
 )
-from secateur.losses.losses import SquaredError
+from secateur.losses import SquaredError
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted import lazy
-from secateur.losses.losses import SquaredError
+from secateur.losses import SquaredError
 
 N_FEATURES = 30
 

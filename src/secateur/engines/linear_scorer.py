@@ -11,8 +11,8 @@ import numpy as np
 from secateur.data.standardize import stays_sparse, unit_of
 from secateur.data.table import Problem, Table
 from secateur.data.target import weight_of_a_row
-from secateur.losses import get_loss
-from secateur.typing import FloatArray, IntArray, Loss
+from secateur.losses import Loss, get_loss
+from secateur.typing import FloatArray, IntArray
 
 RIDGE = 1.0  # squared weights count this much against the summed loss; columns have variance one
 MAX_ITERATIONS = 60
@@ -27,9 +27,8 @@ class LinearScorer:
         train = replace(train, weight=train.weight / weight_of_a_row(train.weight))
         self._train, self._test = train, test
         n_classes = train.target.n_classes
-        self._loss: Loss = (
-            get_loss("log_loss", n_classes=n_classes) if n_classes else get_loss("squared_error")
-        )
+        name = "log_loss" if n_classes else "squared_error"
+        self._loss = get_loss(name, n_classes=n_classes)
         self.metric = self._loss.metric
         self.weight = test.weight
         self._baseline = self._loss.baseline(train.target.values, train.weight)

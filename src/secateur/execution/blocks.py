@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,29 +14,36 @@ from secateur._kernels.partition import gather, sparse_column
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, Category, with_category
-from secateur.typing import AnyArray, CodeArray, Executor, Finish, FloatArray, IntArray, Result
+from secateur.typing import AnyArray, CodeArray, Finish, FloatArray, IntArray, Result
+
+if TYPE_CHECKING:
+    from secateur.execution.dask_rows import DaskFit, DaskRowStore
+    from secateur.execution.disk import SubsetRowStore
 
 ROWS_PER_THREAD = 8192  # loops over fewer rows than this are not worth a second thread
 HISTOGRAM_BYTES = 1 << 20  # bytes that the histograms of nodes that are built together may take...
 # ... and how many nodes these are at the most; there is always room for one.
 NODES_AT_ONCE = 8
 
-Block = TypeVar("Block")
 RowArray = npt.NDArray[np.uint32]
 PackedArray = npt.NDArray[np.int64]
+# Runs functions over blocks of rows: the only way an engine reaches rows.
+Executor: TypeAlias = "LocalExecutor | DaskFit"
+# The rows of a table, and executors over them.
+RowStore: TypeAlias = "LocalRowStore | SubsetRowStore | DaskRowStore"
 
 
 # ---- the executor -----------------------------------------------------------------------------
 
 
-class LocalExecutor(Generic[Block]):
-    """Runs functions over blocks of rows in this process; see `Executor`.
+class LocalExecutor:
+    """Runs functions over blocks of rows in this process.
 
     A function must not keep a reference to what it is given. With ``is_frugal`` a block gives its
-    memory back after each call.
+    memory back after each call, so that calls are expensive: ``one_pass`` asks for much at once.
     """
 
-    def __init__(self, blocks: Sequence[Block], *, is_frugal: bool = False) -> None:
+    def __init__(self, blocks: Sequence[Any], *, is_frugal: bool = False) -> None:
         self.blocks = list(blocks)
         self.one_pass = is_frugal
 
@@ -44,10 +51,10 @@ class LocalExecutor(Generic[Block]):
         """What `each` gives, one after the other: a block is asked when its turn comes."""
         for number, block in enumerate(self.blocks):
             if self.one_pass and number + 1 < len(self.blocks):
-                self.blocks[number + 1].prefetch()  # type: ignore[attr-defined]  # blocks of rows
+                self.blocks[number + 1].prefetch()
             yield function(block, *small)
             if self.one_pass:
-                block.release()  # type: ignore[attr-defined]  # likewise
+                block.release()
 
     def each(self, function: Callable[..., Result], *small: Any) -> list[Result]:
         """``function(block, *small)`` of every block."""
@@ -309,39 +316,22 @@ class RowBlock(CodeBlock):
 # ---- all rows ---------------------------------------------------------------------------------
 
 
-class RowStore(Protocol):
-    """The rows of a table, and executors over them."""
-
-    def executor(self, asked: FitRows) -> Executor:
-        """The executor over the rows for one fit."""
-
-    def code_executor(self) -> Executor:
-        """The executor over the codes, for all fits."""
-
-
+@dataclass(frozen=True, slots=True, eq=False)
 class LocalRowStore:
-    """Rows in blocks of this process, which are asked one after the other.
+    """Rows in blocks of this process, which are asked one after the other."""
 
-    ``space`` makes the allocator of a block; with ``is_frugal`` memory is given back on the way.
-    """
+    held: Sequence[CodeBlock]
+    space: Callable[[], HeapAllocator] = HeapAllocator  # makes the allocator of a block
+    is_frugal: bool = False  # whether memory is given back on the way
 
-    def __init__(
-        self,
-        held: Sequence[CodeBlock],
-        space: Callable[[], HeapAllocator] = HeapAllocator,
-        *,
-        is_frugal: bool = False,
-    ) -> None:
-        self.held, self._space, self.is_frugal = held, space, is_frugal
-
-    def executor(self, asked: FitRows) -> LocalExecutor[RowBlock]:
+    def executor(self, asked: FitRows) -> LocalExecutor:
         """The blocks of a fit."""
         buffers, blocks = HistogramBuffers(), []
         for each in self.held:
             here = asked.cut(each.first_row, each.columns.n_rows)
-            blocks.append(RowBlock(each, here, self._space(), buffers))
+            blocks.append(RowBlock(each, here, self.space(), buffers))
         return LocalExecutor(blocks, is_frugal=self.is_frugal)
 
-    def code_executor(self) -> LocalExecutor[CodeBlock]:
+    def code_executor(self) -> LocalExecutor:
         """The codes, block after block."""
         return LocalExecutor(self.held, is_frugal=self.is_frugal)

@@ -19,6 +19,7 @@ from secateur.data.memory import resident_memory
 from secateur.exceptions import StorageError
 from secateur.execution.blocks import (
     CodeBlock,
+    Executor,
     FitRows,
     HeapAllocator,
     LocalRowStore,
@@ -27,7 +28,7 @@ from secateur.execution.blocks import (
 )
 from secateur.storage.folder import StoredBlock
 from secateur.storage.stored_table import StoredTable, read_together
-from secateur.typing import AnyArray, Executor, IntArray
+from secateur.typing import AnyArray, IntArray
 
 # What a row takes beside its codes, target and weight: place in the tree, packed sums ...
 ROW_BYTES = 48
@@ -113,7 +114,7 @@ def disk_row_store(
         held.append(CodeBlock(columns, blocks[0].first_row, threads, mapped, space()))
         held[-1].release()
     is_frugal = not in_memory or any(each.mapped is not None for each in held)
-    return LocalRowStore(held, space, is_frugal=is_frugal)
+    return LocalRowStore(held, space, is_frugal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

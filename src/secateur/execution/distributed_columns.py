@@ -34,9 +34,9 @@ from secateur.data.standardize import (
     scale_of,
     sparse_columns,
 )
-from secateur.execution.blocks import HeapAllocator, LocalExecutor
+from secateur.execution.blocks import Executor, HeapAllocator, LocalExecutor
 from secateur.storage.numbers import Piece, StoredNumbers
-from secateur.typing import Executor, FloatArray, IntArray
+from secateur.typing import FloatArray, IntArray
 
 # Cells of the columns in use that are gone over at a time, where they are not in memory...
 CHUNK_CELLS = 1 << 20
@@ -196,7 +196,7 @@ class FileBlock:
 AnyBlock = NumberBlock | FileBlock
 
 
-def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor[FileBlock]:
+def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor:
     """All blocks of a table in a file, one after the other."""
     buffer, first, blocks = ReadBuffer(), 0, []
     for piece in table.pieces():

@@ -184,7 +184,7 @@ class BlockSource:
         """The number of the first row of each block."""
         return list(accumulate(self.n_rows, initial=0))[:-1]
 
-    def here(self, threads: Threads) -> LocalExecutor[Any]:
+    def here(self, threads: Threads) -> LocalExecutor:
         """All blocks in this process."""
         recipes = map(self.recipe, range(len(self.n_rows)))
         return LocalExecutor([self.make(recipe, self.shared, threads) for recipe in recipes])

@@ -24,8 +24,7 @@ from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.exceptions import InputError
 from secateur.execution.blocks import RowStore
 from secateur.execution.disk import row_store_of
-from secateur.losses import get_loss
-from secateur.losses.base import weighted_quantile
+from secateur.losses import Loss, get_loss, weighted_quantile
 from secateur.model_selection.folds import hold_out
 from secateur.path import (
     AtMost,
@@ -49,7 +48,7 @@ from secateur.selectors.parameters import read_penalty
 from secateur.selectors.prediction import PathPredictor
 from secateur.selectors.progress import Progress
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import FloatArray, Loss
+from secateur.typing import FloatArray
 
 GRID_PATIENCE = 2
 """Penalties without progress after which "auto" tries no lower ones."""
@@ -110,8 +109,8 @@ class BoostedSelector(PathPredictor, BoostedParameters):
         delta = self.huber_delta
         if self.loss == "huber" and delta is None:
             residuals = np.abs(target.values - weighted_quantile(target.values, weight, 0.5))
-            delta = weighted_quantile(residuals, weight, HUBER_LEVEL) or 1.0
-        return get_loss(self.loss, quantile=self.quantile, delta=delta)
+            delta = weighted_quantile(residuals, weight, HUBER_LEVEL)
+        return get_loss(self.loss, quantile=self.quantile, delta=delta or 1.0)
 
     def fit(  # type: ignore[override]  # explicit arguments
         self,

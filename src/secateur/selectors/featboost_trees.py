@@ -42,7 +42,7 @@ class BoostedTrees(Evaluator):
         self._threads, self._fold_scorer = threads, fold_scorer
         self._n_classes = n_classes = problem.target.n_classes
         name = "log_loss" if n_classes else "squared_error"
-        self._loss = get_loss(name, n_classes=n_classes or None)
+        self._loss = get_loss(name, n_classes=n_classes)
 
     def rank(self, target: FloatArray, weight: FloatArray | None = None) -> FloatArray:
         """Importances of a fit to weighted rows."""

@@ -26,7 +26,7 @@ from secateur.exceptions import ParameterError
 from secateur.execution.disk import FileAllocator
 from secateur.execution.distributed_columns import DistributedColumns, file_number_blocks
 from secateur.execution.worker import number_blocks
-from secateur.losses import get_loss
+from secateur.losses import Loss, get_loss
 from secateur.path import Best, OneStandardError, Patience, Selection
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import warn_caller
@@ -50,7 +50,7 @@ from secateur.selectors.progress import Progress
 from secateur.storage.numbers import StoredNumbers, numbers_of, store_stream
 from secateur.storage.sources import lazy_blocks
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import FloatArray, Loss
+from secateur.typing import FloatArray
 
 PATIENCE = 5
 """Steps without progress after which "auto" tries no lower penalties; twice that for networks,
@@ -141,7 +141,7 @@ class GraftingSelector(PathPredictor):
         table = problem.table
         refuse_categories(table.names, tuple(table.categories), "grafting")
         n_classes = problem.target.n_classes
-        loss = get_loss("log_loss" if n_classes else "squared_error", n_classes=n_classes or None)
+        loss = get_loss("log_loss" if n_classes else "squared_error", n_classes=n_classes)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
         return given.extended(GraftingInput, loss=loss, l1=l1)
 

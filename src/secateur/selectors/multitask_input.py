@@ -12,11 +12,12 @@ from secateur.data.table import Fold
 from secateur.data.target import Target, TargetType, combine_weights
 from secateur.data.tasks import TaskRows, check_tasks, is_wide, read_stacked, read_wide
 from secateur.exceptions import InputError, ParameterError, some_of
+from secateur.losses import Loss
 from secateur.selectors.boosted_base import BoostedInput
 from secateur.selectors.inputs import FitInput, read_problem, read_stored
 from secateur.selectors.parameters import number
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import AnyArray, FloatArray, Loss
+from secateur.typing import AnyArray, FloatArray
 
 _OWN = "Use 'auto' for as much as the group penalty, 0 for one common set."
 

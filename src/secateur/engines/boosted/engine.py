@@ -20,8 +20,9 @@ from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensembl
 from secateur.engines.limits import FeatureUse
 from secateur.engines.path_search import FoldLosses, pool
 from secateur.execution.blocks import CodeBlock, FitRows, LocalRowStore, RowStore
+from secateur.losses import Loss
 from secateur.path.step import Score, Step
-from secateur.typing import FloatArray, IntArray, Loss
+from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from secateur.engines.boosted.multitask import TasksData

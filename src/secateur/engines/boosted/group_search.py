@@ -10,8 +10,8 @@ from secateur.engines.boosted.block_histograms import features_per_thread, node_
 from secateur.engines.boosted.groups import GroupPlan
 from secateur.engines.boosted.nodes import ExactSearch, Node, NodeHistograms, Siblings, TreeScale
 from secateur.engines.limits import FeatureUse
-from secateur.execution.blocks import RowBlock
-from secateur.typing import BoolArray, Executor, FloatArray, IntArray
+from secateur.execution.blocks import Executor, RowBlock
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 TESTS_PER_THREAD = 256  # searching fewer histograms than this is not worth a second thread
 

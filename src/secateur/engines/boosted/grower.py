@@ -12,9 +12,9 @@ from secateur.engines.boosted import rows
 from secateur.engines.boosted.lazy import LazySearch
 from secateur.engines.boosted.nodes import ExactSearch, Node, Siblings, TreeScale
 from secateur.engines.boosted.trees import BoostingParams, Tree, WordArray, left_words
-from secateur.execution.blocks import RowBlock, only_block
-from secateur.losses.base import weighted_quantile
-from secateur.typing import BoolArray, Executor, FloatArray, IntArray, Loss
+from secateur.execution.blocks import Executor, RowBlock, only_block
+from secateur.losses import Loss, weighted_quantile
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 NOISE = 1e-9  # reductions below this share of the root's squared error are rounding, not signal
 # Reductions below this share of the sum of squared gradients are lost in its last digits.

@@ -21,8 +21,8 @@ from secateur._kernels.splitting import LOW
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.engines.boosted.nodes import Decision, ExactSearch
-from secateur.execution.blocks import RowBlock
-from secateur.typing import BoolArray, CodeArray, Executor, FloatArray, IntArray
+from secateur.execution.blocks import Executor, RowBlock
+from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
 
 # Features whose cell histograms a thread holds together: they fit in its cache.
 FEATURES_AT_ONCE = 24

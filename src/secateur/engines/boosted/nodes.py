@@ -20,8 +20,8 @@ from secateur.engines.boosted.block_histograms import (
     unpack_histograms,
 )
 from secateur.engines.limits import FeatureUse
-from secateur.execution.blocks import RowBlock, nodes_at_once, only_block
-from secateur.typing import BoolArray, Executor, FloatArray, IntArray
+from secateur.execution.blocks import Executor, RowBlock, nodes_at_once, only_block
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 # Histograms kept for subtraction take at most this share of the memory of the codes,
 STORE_SHARE = 0.2

@@ -28,8 +28,8 @@ from secateur.data.target import are_counts
 from secateur.engines.boosted.block_histograms import histograms_of
 from secateur.engines.boosted.trees import Tree, WordArray
 from secateur.execution.blocks import ROWS_PER_THREAD, RowArray, RowBlock
-from secateur.losses.base import fixed_point_sum
-from secateur.typing import FloatArray, IntArray, Loss, Result
+from secateur.losses import Loss, fixed_point_sum
+from secateur.typing import FloatArray, IntArray, Result
 
 # The rows of a node with at least this many are partitioned by all threads together.
 MANY_ROWS = 1 << 17

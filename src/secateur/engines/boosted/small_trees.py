@@ -9,7 +9,8 @@ from secateur.data.binning import BinnedColumns
 from secateur.data.table import Fold
 from secateur.engines.boosted.rows import WeightScale
 from secateur.engines.boosted.trees import BoostingParams
-from secateur.typing import FloatArray, Loss
+from secateur.losses import Loss
+from secateur.typing import FloatArray
 
 
 def boost_small(

@@ -21,9 +21,10 @@ from secateur.engines.boosted.grower import TreeGrower
 from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.limits import FeatureUse
-from secateur.losses.base import fixed_point_sum
+from secateur.execution.blocks import Executor
+from secateur.losses import Loss, fixed_point_sum
 from secateur.path.step import Step
-from secateur.typing import Executor, IntArray, Loss
+from secateur.typing import IntArray
 
 # The training loss of a step is the mean over at most this many rows, evenly spaced.
 OBJECTIVE_ROWS = 10_000

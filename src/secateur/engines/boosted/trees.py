@@ -13,7 +13,8 @@ from secateur._kernels.partition import add_trees_raw
 from secateur._kernels.records import MISSING
 from secateur._kernels.threads import Threads
 from secateur.data.table import Table
-from secateur.typing import BoolArray, FloatArray, IntArray, Loss
+from secateur.losses import Loss
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 WordArray = npt.NDArray[np.uint64]
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from secateur.data.table import Fold
-from secateur.typing import AnyArray, FloatArray, IntArray, TaskExecutor
+from secateur.execution.dask import DaskExecutor
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 # The score of predictions (values, or probabilities of shape (n_test, n_classes)) of the test rows
 # of a fold, given its number and the target of these rows; larger is better.
@@ -98,7 +99,7 @@ def score_on_worker(
 class DistributedScores:
     """`Evaluator.scores` on the workers of a cluster, each with a copy; scores are identical."""
 
-    def __init__(self, evaluator: Evaluator, executor: TaskExecutor) -> None:
+    def __init__(self, evaluator: Evaluator, executor: DaskExecutor) -> None:
         self._evaluator = evaluator
         self._executor = executor
         self._copy = executor.share(EvaluatorCopy(executor.pack(evaluator)), "evaluator")

@@ -13,9 +13,10 @@ from secateur.data.costs import CostModel
 from secateur.engines.featboost.evaluator import DistributedScores, Evaluator
 from secateur.engines.featboost.weighting import Weighting, weight_summary
 from secateur.engines.limits import FeatureUse
+from secateur.execution.dask import DaskExecutor
 from secateur.path.step import Score, Step
 from secateur.path.stopping import StopReason
-from secateur.typing import FloatArray, IntArray, TaskExecutor
+from secateur.typing import FloatArray, IntArray
 
 SCORE_TOL = 1e-12  # scores that differ by less are ties: folds are averaged in floating point
 
@@ -83,7 +84,7 @@ class ForwardSelection:
         target: FloatArray,
         cost_model: CostModel,
         params: ForwardParams,
-        executor: TaskExecutor | None = None,
+        executor: DaskExecutor | None = None,
     ) -> None:
         self._ranker = ranker
         self._evaluator = evaluator

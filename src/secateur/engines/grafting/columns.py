@@ -14,8 +14,9 @@ from secateur.data.table import Fold, all_rows
 from secateur.data.target import are_counts
 from secateur.engines.path_search import FoldLosses
 from secateur.execution.distributed_columns import DistributedColumns
+from secateur.losses import Loss
 from secateur.path.step import Step
-from secateur.typing import FloatArray, IntArray, Loss
+from secateur.typing import FloatArray, IntArray
 
 # Columns in memory, or in blocks of rows; a stored value is ``(x - shift) / factor``.
 TableColumns = StandardColumns | DistributedColumns

@@ -16,7 +16,8 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.table import Table
-from secateur.typing import FloatArray, IntArray, Loss
+from secateur.losses import Loss
+from secateur.typing import FloatArray, IntArray
 
 SLOPE_AT_ZERO = 0.5  # g'(0)
 

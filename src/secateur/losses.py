@@ -1,17 +1,16 @@
-"""The losses, each a small class; a new one goes here and into ``get_loss``."""
+"""Losses: value per row, negative gradient, hessian and best constant."""
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import xlogy
 
 from secateur._kernels import losses as kernels
 from secateur.exceptions import InputError, ParameterError
-from secateur.losses.base import LossBase, exact_mean, fixed_point_sum, weighted_quantile
-from secateur.typing import FloatArray, Loss
+from secateur.typing import FloatArray
 
 SMALLEST_SHARE = float(np.finfo(np.float64).eps)
 """Smallest share of a class: the log odds of a class without rows stay at about 36."""
@@ -19,13 +18,87 @@ SMALLEST_SHARE = float(np.finfo(np.float64).eps)
 MAX_STEPS = 100
 """Steps for the constant of Huber's loss: Newton needs a handful, bisection about fifty."""
 
+METRICS = {"poisson": "poisson_deviance", "quantile": "pinball_loss"}
+"""Metrics whose name is not that of the loss."""
 
-class SquaredError(LossBase):
+
+def fixed_point_sum(values: FloatArray) -> float:
+    """Sum that is the same bit for bit in every order of the rows: of rounded integers.
+
+    They are scaled by the largest power of two at which n of them stay below ``2**61``.
+    """
+    largest = float(np.max(np.abs(values), initial=0.0))
+    power = 61 - math.frexp(largest)[1] - len(values).bit_length()
+    whole = np.rint(np.ldexp(values, power)).astype(np.int64)
+    return math.ldexp(float(whole.sum()), -power)
+
+
+def exact_mean(values: FloatArray, weights: FloatArray) -> float:
+    """Weighted mean that does not depend on the order of the rows."""
+    mean = fixed_point_sum(values * weights) / fixed_point_sum(weights)
+    # Clipped to the range of the values: the mean of a constant is the constant, to the bit.
+    return min(max(mean, float(values.min())), float(values.max()))
+
+
+def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> float:
+    """Lower weighted quantile: the smallest value that has ``level`` of the weight at or below it.
+
+    Rows are sorted by (value, weight), so the result does not depend on their order in the data.
+    """
+    order = np.lexsort((weights, values))
+    cumulative = np.cumsum(weights[order])
+    first = int(np.searchsorted(cumulative, level * cumulative[-1], side="left"))
+    return float(values[order[first]])
+
+
+class Loss:
+    """Base class of losses: one raw output and the identity as link, unless overridden.
+
+    Raw predictions, gradients and hessians have the shape (n_outputs, n_rows). A loss of grafting
+    also has ``conjugate(target, slope)``, the convex conjugate per row.
+    """
+
+    name: str
+    score_factor: float = 1.0  # of ``scores``: 2 where the loss is half of scikit-learn's metric
+    n_outputs: int = 1
+    constant_hessian: bool = False  # whether the hessian is 1 for all rows
+    # The weighted quantile of its residuals that is the value of a leaf, for losses without the
+    # curvature that a Newton step needs.
+    leaf_quantile: float | None = None
+    # Fills (target, raw, gradient_out, hessian_out): the *negative* gradient, and the hessian.
+    gradients: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], None]
+
+    @property
+    def metric(self) -> str:
+        """The name of ``scores``, as in ``sklearn.metrics`` without "mean_"."""
+        return METRICS.get(self.name, self.name)
+
+    def scores(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """The metric of each row; Huber's loss is that of scikit-learn's boosted trees."""
+        return self.score_factor * self.pointwise(target, raw)
+
+    def baseline(self, target: FloatArray, weight: FloatArray) -> FloatArray:
+        """Best constant raw prediction, shape (n_outputs,); the same in every order of rows."""
+        return np.atleast_1d(np.asarray(self._best_constant(target, weight), dtype=np.float64))
+
+    def response(self, raw: FloatArray) -> FloatArray:
+        """Prediction on the scale of the target: (n_rows,), or (n_rows, n_classes)."""
+        return raw[0].copy()
+
+    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
+        """The loss of each row."""
+        raise NotImplementedError
+
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float | FloatArray:
+        raise NotImplementedError
+
+
+class SquaredError(Loss):
     """Half squared error, ``(y - raw)^2 / 2``; the negative gradient is the residual."""
 
-    name: str = "squared_error"
-    score_factor: float = 2.0
-    constant_hessian: bool = True
+    name = "squared_error"
+    score_factor = 2.0
+    constant_hessian = True
     gradients = staticmethod(kernels.squared_gradients)
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
@@ -40,21 +113,14 @@ class SquaredError(LossBase):
         return exact_mean(target, weight)
 
 
-class Quantile(LossBase):
+class Quantile(Loss):
     """Pinball loss: ``level * r`` for a residual ``r >= 0``, ``(level - 1) * r`` below."""
 
-    name: str = "quantile"
-    constant_hessian: bool = True
-    _parameters: ClassVar[tuple[str, ...]] = ("level",)
+    name = "quantile"
+    constant_hessian = True
 
     def __init__(self, level: float) -> None:
-        if not 0.0 < level < 1.0:
-            raise ParameterError(
-                f"'quantile' must lie strictly between 0 and 1. Got {level}. "
-                "Use 0.5 for the median."
-            )
-        self.level = float(level)
-        self.leaf_quantile: float | None = self.level
+        self.level = self.leaf_quantile = float(level)
         self._slopes = (self.level, 1.0 - self.level)
 
     def gradients(
@@ -76,15 +142,14 @@ class Quantile(LossBase):
 class AbsoluteError(Quantile):
     """Absolute error, ``|y - raw|``; the negative gradient is the sign of the residual."""
 
-    name: str = "absolute_error"
-    _parameters: ClassVar[tuple[str, ...]] = ()
+    name = "absolute_error"
 
     def __init__(self) -> None:
         super().__init__(0.5)
         self._slopes = (1.0, 1.0)
 
 
-class Huber(LossBase):
+class Huber(Loss):
     """Huber's loss: ``r^2 / 2`` if ``|r| <= delta``, else ``delta * (|r| - delta / 2)``.
 
     The hessian is 1 inside and ``delta / |r|`` outside, the curvature of the parabola that
@@ -92,15 +157,9 @@ class Huber(LossBase):
     re-weighted least squares.
     """
 
-    name: str = "huber"
-    _parameters: ClassVar[tuple[str, ...]] = ("delta",)
+    name = "huber"
 
     def __init__(self, delta: float) -> None:
-        if not (delta > 0.0 and math.isfinite(delta)):
-            raise ParameterError(
-                f"'delta' must be positive and finite. Got {delta}. "
-                "Use a typical size of the residuals."
-            )
         self.delta = float(delta)
 
     def gradients(
@@ -136,14 +195,14 @@ class Huber(LossBase):
         return centre
 
 
-class Poisson(LossBase):
+class Poisson(Loss):
     """Half Poisson deviance, ``y log(y / mu) - y + mu`` with ``mu = exp(raw)``.
 
     Raw predictions beyond plus or minus 300 count as 300, so that nothing overflows.
     """
 
-    name: str = "poisson"
-    score_factor: float = 2.0
+    name = "poisson"
+    score_factor = 2.0
     gradients = staticmethod(kernels.poisson_gradients)
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
@@ -156,17 +215,13 @@ class Poisson(LossBase):
         """The expected count, shape (n_rows,)."""
         return np.exp(np.clip(raw[0], -kernels.RAW_LIMIT, kernels.RAW_LIMIT))
 
-    def check_target(self, target: FloatArray) -> None:
-        """Raise InputError if the target has a negative value."""
-        super().check_target(target)
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
         smallest = float(target.min())
         if smallest < 0.0:
             raise InputError(
                 f"The target must be >= 0 for the loss 'poisson'. Got {smallest}. "
                 "Use loss='squared_error' for targets with negative values."
             )
-
-    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
         mean = exact_mean(target, weight)
         if not mean > 0.0:
             raise InputError(
@@ -176,11 +231,10 @@ class Poisson(LossBase):
         return math.log(mean)
 
 
-class Logistic(LossBase):
+class Logistic(Loss):
     """Log loss in nats, ``log(1 + exp(raw)) - y * raw``, for class codes 0 and 1."""
 
-    name: str = "log_loss"
-    n_classes: int = 2
+    name = "log_loss"
     gradients = staticmethod(kernels.logistic_gradients)
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
@@ -206,22 +260,17 @@ class Logistic(LossBase):
         return math.log(share / (1.0 - share))
 
 
-class Multinomial(LossBase):
+class Multinomial(Loss):
     """Log loss in nats, ``log(sum_k exp(raw_k)) - raw_y``, for class codes 0 to n_classes - 1.
 
     The hessian is the diagonal ``p_k (1 - p_k)`` of the full one, one tree per class.
     """
 
-    name: str = "log_loss"
+    name = "log_loss"
     gradients = staticmethod(kernels.multinomial_gradients)
-    _parameters: ClassVar[tuple[str, ...]] = ("n_classes",)
 
     def __init__(self, n_classes: int) -> None:
-        if n_classes < 2:
-            raise ParameterError(
-                f"'n_classes' must be >= 2. Got {n_classes}. Give a target with several classes."
-            )
-        self.n_outputs = self.n_classes = int(n_classes)
+        self.n_outputs = int(n_classes)
 
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
         """``log(sum_k exp(raw_k)) - raw_y``."""
@@ -250,42 +299,23 @@ class Multinomial(LossBase):
         return np.asarray(log_shares - log_shares.mean(), dtype=np.float64)
 
 
-LOSS_NAMES = ("squared_error", "log_loss", "absolute_error", "huber", "poisson", "quantile")
-
-
 def get_loss(
-    name: str,
-    *,
-    n_classes: int | None = None,
-    quantile: float | None = None,
-    delta: float | None = None,
+    name: str, *, n_classes: int = 0, quantile: float | None = None, delta: float = 1.0
 ) -> Loss:
     """The loss of a given name; parameters that it does not have are ignored.
 
-    "log_loss" needs ``n_classes`` (two classes have one raw output, more have one per class),
-    "quantile" needs ``quantile``, and "huber" ``delta``, the residual beyond which a row counts by
-    its absolute error.
-
-    >>> get_loss("log_loss", n_classes=3)
-    Multinomial(n_classes=3)
+    "log_loss" of two classes has one raw output, of more one per class; ``delta`` is the residual
+    beyond which "huber" counts a row by its absolute error.
     """
-    for loss in (SquaredError, AbsoluteError, Poisson):
-        if name == loss.name:
-            return loss()
     if name == "log_loss":
-        count = int(_needed("n_classes", n_classes, name))
-        return Logistic() if count == 2 else Multinomial(count)
+        return Logistic() if n_classes == 2 else Multinomial(n_classes)
     if name == "huber":
-        return Huber(_needed("delta", delta, name))
+        return Huber(delta)
     if name == "quantile":
-        return Quantile(_needed("quantile", quantile, name))
-    known = ", ".join(map(repr, LOSS_NAMES))
-    raise ParameterError(f"'loss' must be one of {known}. Got {name!r}. Choose one of these names.")
-
-
-def _needed(parameter: str, value: float | None, name: str) -> float:
-    if value is None:
-        raise ParameterError(
-            f"The loss {name!r} needs {parameter!r}. Got None. Give {parameter!r} with this loss."
-        )
-    return value
+        if quantile is None:
+            raise ParameterError(
+                "The loss 'quantile' needs 'quantile'. Got None. Use 0.5 for the median."
+            )
+        return Quantile(quantile)
+    others: tuple[type[Loss], ...] = (SquaredError, AbsoluteError, Poisson)
+    return {each.name: each for each in others}[name]()
