@@ -18,7 +18,7 @@ from secateur.data.checks import (
     kind_of_objects,
     to_floats,
 )
-from secateur.data.table import Table, TableSchema
+from secateur.data.table import Order, Table, TableSchema
 from secateur.exceptions import InputError, SecateurError, some_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -127,24 +127,13 @@ class FrameTable(Table):
         """The number of rows."""
         return int(self.frame.shape[0])
 
-    def block(self, start: int, stop: int) -> FloatArray:
-        """Give the columns from start to stop, in Fortran order."""
-        stop = min(stop, self.n_features)
-        out = np.empty((self.n_rows, stop - start), dtype=np.float64, order="F")
-        return self._fill(out, range(start, stop))
-
-    def columns(self, indices: IntArray) -> FloatArray:
-        """Give a few columns, in C order."""
-        out = np.empty((self.n_rows, len(indices)), dtype=np.float64)
-        return self._fill(out, np.asarray(indices).tolist())
-
-    def take(self, rows: IntArray) -> FrameTable:
-        """Give the table of some rows."""
-        return FrameTable(self.frame[np.asarray(rows)], self.schema)
-
-    def _fill(self, out: FloatArray, features: Sequence[int]) -> FloatArray:
-        for start, part in _parts_of(self.frame, features):
-            here = features[start : start + _PART]
+    def columns(self, features: IntArray | slice, order: Order = "C") -> FloatArray:
+        """Give a few columns as a new array; no others are read."""
+        every = range(self.n_features)
+        wanted = every[features] if isinstance(features, slice) else features.tolist()
+        out = np.empty((self.n_rows, len(wanted)), dtype=np.float64, order=order)
+        for start, part in _parts_of(self.frame, wanted):
+            here = wanted[start : start + _PART]
             if self._is_plain(part, here):
                 out[:, start : start + _PART] = part.to_numpy()
                 continue
@@ -154,6 +143,10 @@ class FrameTable(Table):
                     _read_floats(series) if known is None else known.encode(read_values(series))
                 )
         return out
+
+    def take(self, rows: IntArray) -> FrameTable:
+        """Give the table of some rows."""
+        return FrameTable(self.frame[np.asarray(rows)], self.schema)
 
     def _is_plain(self, part: nw.DataFrame[Any], features: Sequence[int]) -> bool:
         # such columns come at once, which is many times quicker in wide pandas frames

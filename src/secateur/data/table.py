@@ -5,17 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from secateur.data.categories import Categories
-from secateur.exceptions import InputTypeError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from secateur.data.costs import CostModel
     from secateur.data.target import Target, TargetType
+
+Order = Literal["C", "F"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,16 +64,16 @@ class Table(ABC):
         """The number of rows."""
 
     @abstractmethod
-    def block(self, start: int, stop: int) -> FloatArray:
-        """Give the columns from start to stop, shape (n_rows, stop - start), Fortran order."""
-
-    @abstractmethod
-    def columns(self, indices: IntArray) -> FloatArray:
-        """Give a few columns, shape (n_rows, len(indices)), C order."""
+    def columns(self, features: IntArray | slice, order: Order = "C") -> FloatArray:
+        """Give a few columns as a new array, shape (n_rows, number of features)."""
 
     @abstractmethod
     def take(self, rows: IntArray) -> Table:
         """Give the table of some rows, with the same names and categories."""
+
+    def block(self, start: int, stop: int) -> FloatArray:
+        """Give the columns from start to stop, in Fortran order."""
+        return self.columns(slice(start, stop), "F")
 
     @property
     def n_features(self) -> int:
@@ -108,27 +109,19 @@ class DenseTable(Table):
         """The number of rows."""
         return int(self.array.shape[0])
 
-    def block(self, start: int, stop: int) -> FloatArray:
-        """Give the columns from start to stop, in Fortran order."""
-        out = np.array(self.array[:, start:stop], dtype=np.float64, order="F")
-        return self._encode(out, range(start, start + out.shape[1]))
-
-    def columns(self, indices: IntArray) -> FloatArray:
-        """Give a few columns, in C order."""
-        out = np.array(self.array[:, indices], dtype=np.float64, order="C")
-        return self._encode(out, indices)
+    def columns(self, features: IntArray | slice, order: Order = "C") -> FloatArray:
+        """Give a few columns as a new array; no others are read."""
+        out = np.array(self.array[:, features], dtype=np.float64, order=order)
+        if self.schema.encoders and not self.is_encoded:
+            for position, feature in enumerate(np.arange(self.n_features)[features].tolist()):
+                if feature in self.schema.encoders:
+                    codes = self.schema.encoders[feature].encode(self.array[:, feature])
+                    out[:, position] = codes
+        return out
 
     def take(self, rows: IntArray) -> DenseTable:
         """Give the table of some rows."""
         return DenseTable(self.array[rows], self.schema, self.is_encoded)
-
-    def _encode(self, out: FloatArray, features: range | IntArray) -> FloatArray:
-        if self.schema.encoders and not self.is_encoded:
-            for position, feature in enumerate(features):
-                known = self.schema.encoders.get(int(feature))
-                if known is not None:
-                    out[:, position] = known.encode(self.array[:, feature])
-        return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,13 +141,9 @@ class SparseTable(Table):
         """Whether the table has a ``csc``, to be read instead of blocks."""
         return True
 
-    def block(self, start: int, stop: int) -> FloatArray:
-        """Give the columns from start to stop, in Fortran order."""
-        return np.asfortranarray(self.csc[:, start:stop].toarray(order="F"))
-
-    def columns(self, indices: IntArray) -> FloatArray:
-        """Give a few columns, in C order; no others are made dense."""
-        return np.ascontiguousarray(self.csc[:, np.asarray(indices)].toarray(order="C"))
+    def columns(self, features: IntArray | slice, order: Order = "C") -> FloatArray:
+        """Give a few columns as a new array; no others are made dense."""
+        return np.asarray(self.csc[:, features].toarray(order=order))
 
     def take(self, rows: IntArray) -> SparseTable:
         """Give the table of some rows."""
@@ -174,37 +163,14 @@ class SelectedTable(Table):
         """The number of rows."""
         return self.selected.n_rows
 
-    def block(self, start: int, stop: int) -> FloatArray:
-        """Give the columns from start to stop, in Fortran order."""
-        return np.asfortranarray(self.columns(np.arange(start, stop)))
-
-    def columns(self, indices: IntArray) -> FloatArray:
-        """Give a few columns, in C order."""
-        return self.selected.columns(np.searchsorted(self.features, indices))
+    def columns(self, features: IntArray | slice, order: Order = "C") -> FloatArray:
+        """Give a few columns as a new array."""
+        wanted = np.arange(self.n_features)[features]
+        return self.selected.columns(np.searchsorted(self.features, wanted), order)
 
     def take(self, rows: IntArray) -> SelectedTable:
         """Give the table of some rows."""
         return replace(self, selected=self.selected.take(rows))
-
-
-class RemoteTable(Table):
-    """A table whose numbers are not in the memory of this process: single columns are refused.
-
-    ``where`` says where they are, ``advice`` what to do instead.
-    """
-
-    __slots__ = ()
-
-    where: ClassVar[str]
-    advice: ClassVar[str]
-
-    def block(self, *_: Any, **__: Any) -> Any:
-        """Raise an error."""
-        raise InputTypeError(
-            f"X must hold its numbers in memory for this. Got {self.where}. {self.advice}"
-        )
-
-    columns = take = block
 
 
 def canonical_csc(matrix: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from secateur.data.table import DenseTable, SparseTable, Table
+from secateur.data.table import DenseTable, SparseTable, Table, rows_of
 from secateur.data.target import read_target
 from secateur.exceptions import StorageError
 from secateur.storage.folder import (
@@ -120,10 +120,7 @@ class Piece(NamedTuple):
     def sparse(self) -> Any:
         """The rows as a matrix in compressed columns, its indices sorted."""
         matrix = self.block.sparse()
-        if self.kept is not None:
-            matrix = matrix[self.kept]
-            matrix.sort_indices()
-        return matrix
+        return matrix if self.kept is None else rows_of(matrix, self.kept)
 
 
 # ---- writing ----------------------------------------------------------------------------------

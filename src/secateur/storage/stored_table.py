@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from secateur._kernels.records import DenseCodes
 from secateur.data.binning import BinnedColumns
 from secateur.data.frames import as_array, select_rows
 from secateur.data.sampling import sample_rows
-from secateur.data.table import RemoteTable, TableSchema
+from secateur.data.table import Table, TableSchema
 from secateur.data.target import read_weights
 from secateur.exceptions import InputTypeError
 from secateur.storage.folder import (
@@ -48,13 +48,18 @@ def read_together(blocks: Sequence[StoredBlock], bins: BinnedColumns) -> BinnedC
     return check_codes(columns, blocks[0].file.parent)
 
 
-class DiskTable(RemoteTable):
-    """Blocks of rows in a folder, or some of these rows."""
+class DiskTable(Table):
+    """Blocks of rows in a folder, or some of these rows; their columns are not given here.
+
+    ``where`` says where they are, ``advice`` what to do instead.
+    """
 
     __slots__ = (
         "__weakref__", "_header", "_keeper", "blocks", "executor", "folder", "is_sparse",
         "n_stored", "rows", "schema",
     )  # fmt: skip
+    where: ClassVar[str]
+    advice: ClassVar[str]
 
     def __init__(
         self, folder: Path, kind: tuple[str, str], executor: Any = None, keeper: Any = None
@@ -79,6 +84,12 @@ class DiskTable(RemoteTable):
     def n_rows(self) -> int:
         """The number of rows."""
         return self.n_stored if self.rows is None else len(self.rows)
+
+    def columns(self, *_: Any, **__: Any) -> Any:
+        """Raise an error."""
+        raise InputTypeError(
+            f"X must hold its numbers in memory for this. Got {self.where}. {self.advice}"
+        )
 
     def take(self, rows: IntArray) -> Self:
         """Some rows, in the order of the file, as for a fold; they stay where they are."""
