@@ -16,10 +16,10 @@ def test_facts_of_a_path_alone():
     result = entry_facts(Entry("demo", make_path([0.5, 0.4, 0.35, 0.345])))
     assert (result.title, result.path.algorithm) == ("demo", "DemoSelector")
     assert result.score_kind == "held-out log loss"
-    assert result.steps[result.cut].n_features == 3  # 0.35 is within 0.01 of 0.345
+    assert result.steps[result.cut].step.n_features == 3  # 0.35 is within 0.01 of 0.345
     assert result.rules == {"one_se": 2, "best": 3, "elbow": 1}
-    assert [step.n_features for step in result.steps] == [1, 2, 3, 4]
-    assert [step.score for step in result.steps] == [0.5, 0.4, 0.35, 0.345]
+    assert result.shown.n_features.tolist() == [1, 2, 3, 4]
+    assert result.shown.scores.tolist() == [0.5, 0.4, 0.35, 0.345]
     assert not result.has_costs
     assert result.evidence is None
 
@@ -42,7 +42,7 @@ def test_a_selection_of_ones_own_is_the_cut_and_keeps_its_sentence():
     path = make_path()
     chosen = path.cut(AtMost(2))
     result = entry_facts(Entry("demo", path, chosen))
-    assert result.chosen.n_features == 2
+    assert result.chosen.step.n_features == 2
     assert result.chosen.reason == chosen.sentence
     assert result.steps[0].reason == "Step 1 of 4, chosen by hand."
     assert result.steps[3].reason == path.cut("best").sentence
@@ -52,10 +52,10 @@ def test_steps_are_ordered_by_size_whichever_way_the_path_went():
     path = make_path([0.5, 0.4, 0.3])
     back = SelectionPath(path.steps[::-1], path.stop_reason, path.feature_names, "demo")
     result = entry_facts(Entry("demo", back))
-    assert [step.n_features for step in result.steps] == [1, 2, 3]
+    assert result.shown.n_features.tolist() == [1, 2, 3]
     assert [step.index for step in result.steps] == [2, 1, 0]
-    assert result.chosen.n_features == 3
-    assert result.steps[0].left == ("f1",)
+    assert result.chosen.step.n_features == 3
+    assert back.left(result.steps[0].index) == ("f1",)
 
 
 def test_steps_of_one_size_are_labelled_with_their_penalty():
@@ -69,7 +69,7 @@ def test_a_path_without_scores_has_no_rules_and_no_kind():
     result = entry_facts(Entry("demo", make_path([None, None])))
     assert result.rules == {}
     assert result.score_kind == ""
-    assert result.chosen.n_features == 2
+    assert result.chosen.step.n_features == 2
 
 
 def test_weights_of_zero_share_nothing():
@@ -126,9 +126,9 @@ def test_long_paths_are_thinned_but_rules_and_ends_stay(monkeypatch):
     path = make_path(losses)
     result = entry_facts(Entry("demo", path, path.cut(AtMost(7))))
     assert len(result.steps) <= 10
-    assert result.chosen.n_features == 7
-    assert result.steps[-1].n_features == 60
-    assert result.steps[result.rules["best"]].n_features == 60
+    assert result.chosen.step.n_features == 7
+    assert result.steps[-1].step.n_features == 60
+    assert result.steps[result.rules["best"]].step.n_features == 60
 
 
 def test_wide_steps_list_the_features_of_largest_weight(monkeypatch):
@@ -165,6 +165,6 @@ def test_evidence_of_another_path_is_refused():
 
 def test_no_step_of_the_page_has_more_features_than_the_path_says():
     result = entry_facts(Entry("demo", make_path([math.nan, 0.4])))
-    assert math.isnan(result.steps[0].score)
+    assert math.isnan(result.shown.scores[0])
     assert result.steps[0].answer == "1 of 4 features: no score."
     assert score(None) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,7 +44,20 @@ class Entry:
     evidence: Evidence | None = None
 
     def __post_init__(self) -> None:
-        _check_evidence(self)
+        path, evidence = self.path, self.evidence
+        if evidence is None:
+            return
+        pairs = zip(evidence.steps, path, strict=False)
+        fits = (
+            len(evidence.steps) in {0, len(path)}
+            and max(evidence.mentioned, default=0) < path.n_features_in
+            and all({len(e.paid), len(e.frequency)} <= {0, s.n_features} for e, s in pairs)
+        )
+        if not fits:
+            raise ParameterError(
+                "The evidence must be of the same path. Got that of another one in "
+                f"{self.title!r}. Gather it again for this path."
+            )
 
     @property
     def cut(self) -> Selection:
@@ -62,18 +75,12 @@ class StepFacts:
     """
 
     index: int
-    n_features: int
+    step: Step
     n_unlisted: int
-    cost: float
-    score: float
-    standard_error: float
-    penalty: float
     label: str
     answer: str
     reason: str
     unstable: str
-    entered: tuple[str, ...]
-    left: tuple[str, ...]
     rows: tuple[int, ...]
     place: tuple[int, ...]
     gain: tuple[float, ...]
@@ -115,9 +122,14 @@ class EntryFacts:
         return self.steps[self.cut]
 
     @property
+    def shown(self) -> SelectionPath:
+        """The path of `steps`."""
+        return replace(self.path, steps=tuple(each.step for each in self.steps))
+
+    @property
     def has_errors(self) -> bool:
         """Whether any step has a standard error of its score."""
-        return any(math.isfinite(step.standard_error) for step in self.steps)
+        return bool(np.isfinite(self.shown.standard_errors).any())
 
     @property
     def has_marginal_costs(self) -> bool:
@@ -131,7 +143,11 @@ class EntryFacts:
 
 def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
     """Compute all that is shown of one path; `n_entries` paths share the limits of the page."""
-    _check_steps(entry)
+    if len(entry.path) == 0:
+        raise ParameterError(
+            f"A page needs paths with steps. Got none in {entry.title!r} "
+            f"({entry.path.stop_reason}). Leave this path out, or fit again with looser limits."
+        )
     path, evidence, selection = entry.path, entry.evidence, entry.cut
     cuts = _cuts_by_rule(path)
     kept = _kept_steps(path, {selection.index, *(cut.index for cut in cuts.values())}, n_entries)
@@ -155,33 +171,6 @@ def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
         features=tuple(_feature_facts(path, feature, evidence) for feature in shown),
         evidence=evidence,
     )
-
-
-def _check_steps(entry: Entry) -> None:
-    if len(entry.path) == 0:
-        raise ParameterError(
-            f"A page needs paths with steps. Got none in {entry.title!r} "
-            f"({entry.path.stop_reason}). Leave this path out, or fit again with looser limits."
-        )
-
-
-def _check_evidence(entry: Entry) -> None:
-    path, evidence = entry.path, entry.evidence
-    if evidence is None:
-        return
-    pairs = zip(evidence.steps, path, strict=False)
-    fits = (
-        len(evidence.steps) in {0, len(path)}
-        and max(evidence.mentioned, default=0) < path.n_features_in
-        and all(
-            {len(each.paid), len(each.frequency)} <= {0, step.n_features} for each, step in pairs
-        )
-    )
-    if not fits:
-        raise ParameterError(
-            f"The evidence must be of the same path. Got that of another one in {entry.title!r}. "
-            "Gather it again for this path."
-        )
 
 
 # ---- which steps and features are shown -----------------------------------------------------
@@ -244,18 +233,12 @@ def _step_facts(
     instead = {each.feature: words(path, each) for each in reversed(known.substitutes)}
     return StepFacts(
         index=index,
-        n_features=step.n_features,
+        step=step,
         n_unlisted=step.n_features - len(at),
-        cost=step.cost,
-        score=math.nan if step.score is None else step.score.mean,
-        standard_error=math.nan if step.score is None else step.score.standard_error,
-        penalty=step.penalty,
         label=_label(path, step),
         answer=sentences.answer(path, index, evidence),
         reason=reasons.get(index, f"Step {index + 1} of {len(path)}, chosen by hand."),
         unstable=sentences.unstable_sentence(path, index, known),
-        entered=path.entered(index),
-        left=path.left(index),
         rows=tuple(rows[order[place]] for place in at),
         place=tuple(place + 1 for place in at),
         gain=tuple(gain[place] for place in at),

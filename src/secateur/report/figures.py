@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from secateur.path.cutting import format_cost
+from secateur.path.rendering import score_with_error
 from secateur.path.step import count_of, format_amount, format_score
 from secateur.report.evidence import Distribution
 from secateur.report.facts import EntryFacts, StepFacts
 from secateur.report.sentences import few, short
-from secateur.typing import IntArray
+from secateur.typing import AnyArray, IntArray
 
 Figure = dict[str, Any]
 HEIGHT = 340
@@ -33,7 +35,7 @@ def score_curves(facts: EntryFacts) -> dict[str, Figure]:
     """Score against number of features and, where there are costs, against cost."""
     if not facts.score_kind:
         return {}
-    sizes = [float(step.n_features) for step in facts.steps]
+    sizes = facts.shown.n_features
     drawn = {"size": _curve(facts, sizes, N_FEATURES)}
     score = None if facts.evidence is None else facts.evidence.all_features
     if score is not None and score.is_usable:
@@ -42,7 +44,7 @@ def score_curves(facts: EntryFacts) -> dict[str, Figure]:
         _add_level(drawn["size"], sizes, score.mean, words)
     if facts.has_costs:
         title = f"cost ({facts.path.cost_unit})" if facts.path.cost_unit else "cost"
-        drawn["cost"] = _curve(facts, [step.cost for step in facts.steps], title)
+        drawn["cost"] = _curve(facts, facts.shown.costs, title)
     return drawn
 
 
@@ -57,18 +59,13 @@ def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
     data = []
     for at, facts in enumerate(entries):
         name = as_text(short(facts.title))
-        sizes, scores = zip(*((step.n_features, step.score) for step in facts.steps), strict=True)
+        sizes, scores = facts.shown.n_features, facts.shown.scores
         best = best_at_each(sizes, scores, greater_is_better=facts.greater_is_better)
-        steps = [facts.steps[each] for each in best]
-        line = scatter(
-            "lines+markers",
-            [step.n_features for step in steps],
-            [step.score for step in steps],
-            [f"{name}<br>{_hover(facts, step)}" for step in steps],
-            line={"color": f"var(--g{at % N_COLOURS})", "width": 2},
-        )
-        data.append(line | {"name": name})
-    x = [step.n_features for facts in entries for step in facts.steps]
+        hover = [f"{name}<br>{_hover(facts, facts.steps[each])}" for each in best]
+        line = {"color": f"var(--g{at % N_COLOURS})", "width": 2}
+        drawn = scatter("lines+markers", sizes[best], scores[best], hover, line=line)
+        data.append(drawn | {"name": name})
+    x = np.concatenate([facts.shown.n_features for facts in entries])
     return with_legend(data, layout(N_FEATURES, entries[0].score_kind, x))
 
 
@@ -103,21 +100,19 @@ def as_text(words: str) -> str:
     return html.escape(words, quote=False)
 
 
-def number(value: float) -> float | None:
+def number(value: float, n_digits: int = 8) -> float | None:
     """Return a number for JSON: None if not finite, no more digits than can be seen."""
-    return float(f"{value:.8g}") if math.isfinite(value) else None
+    return float(f"{value:.{n_digits}g}") if math.isfinite(value) else None
 
 
-def layout(x_title: str, y_title: str, x: Sequence[float]) -> dict[str, Any]:
+def layout(x_title: str, y_title: str, x: Iterable[float]) -> dict[str, Any]:
     """Return the layout of all figures; the axis is logarithmic where `x` spans a wide range."""
     grid = {"gridcolor": "var(--rule)", "zeroline": False, "automargin": True, "fixedrange": True}
     known = [value for value in x if math.isfinite(value)]
     is_log = bool(known) and min(known) > 0 and max(known) >= LOG_FROM * min(known)
     label = {"bgcolor": "var(--card)", "bordercolor": "var(--rule)", "align": "left"}
-    x_axis: dict[str, Any] = {
-        "title": {"text": as_text(x_title)},
-        "type": "log" if is_log else "linear",
-    }
+    kind = "log" if is_log else "linear"
+    x_axis: dict[str, Any] = {"title": {"text": as_text(x_title)}, "type": kind}
     if x_title == N_FEATURES and known and not is_log and max(known) - min(known) <= MAX_TICKS:
         x_axis["dtick"] = 1  # whole numbers
     return {
@@ -136,7 +131,7 @@ def layout(x_title: str, y_title: str, x: Sequence[float]) -> dict[str, Any]:
 
 
 def scatter(
-    mode: str, x: Sequence[float], y: Sequence[float], hover: Sequence[str] = (), **options: Any
+    mode: str, x: Iterable[float], y: Iterable[float], hover: Sequence[str] = (), **options: Any
 ) -> dict[str, Any]:
     """Points or lines, with a text for each point if it has any."""
     shown = {"hovertext": list(hover), "hoverinfo": "text"} if hover else {"hoverinfo": "skip"}
@@ -144,31 +139,30 @@ def scatter(
     return {"type": "scatter", "mode": mode, **values, **shown, **options}
 
 
-def _curve(facts: EntryFacts, x: Sequence[float], title: str) -> Figure:
+def _curve(facts: EntryFacts, x: AnyArray, title: str) -> Figure:
     """All steps, the cut, a band of one standard error, and a line through the best steps."""
-    steps, scores = facts.steps, [step.score for step in facts.steps]
-    hover = [_hover(facts, step) for step in steps]
+    scores, errors, cut = facts.shown.scores, facts.shown.standard_errors, [facts.cut]
+    hover = [_hover(facts, step) for step in facts.steps]
     points = scatter("markers", x, scores, hover, marker={"color": "var(--line)", "size": 7})
     ring = {"color": "var(--accent)", "width": 3}
     marker = {"color": "rgba(0,0,0,0)", "size": 18, "line": ring}
-    cut = scatter("markers", [x[facts.cut]], [facts.chosen.score], marker=marker)
-    best = best_at_each(x, scores, greater_is_better=facts.greater_is_better).tolist()
+    chosen = scatter("markers", x[cut], scores[cut], marker=marker)
+    best = best_at_each(x, scores, greater_is_better=facts.greater_is_better)
     colour = {"color": "var(--line)", "width": 2}
-    line = scatter("lines", [x[at] for at in best], [scores[at] for at in best], line=colour)
+    line = scatter("lines", x[best], scores[best], line=colour)
     # the band is one area: along the top, and back below
-    known = [at for at in best if math.isfinite(steps[at].standard_error)]
-    outline = [(x[at], scores[at] + steps[at].standard_error) for at in known]
-    outline += [(x[at], scores[at] - steps[at].standard_error) for at in reversed(known)]
-    band = scatter("lines", [each for each, _ in outline], [each for _, each in outline])
+    known = best[np.isfinite(errors[best])]
+    along, sides = [known, known[::-1]], [scores + errors, scores - errors]
+    outline = [side[at] for side, at in zip(sides, along, strict=True)]
+    band = scatter("lines", x[np.concatenate(along)], np.concatenate(outline))
     band |= {"fill": "toself", "fillcolor": "var(--band)", "line": {"width": 0}}
-    drawn = layout(title, facts.score_kind, x)
-    return {"data": [points, cut, band, line], "layout": drawn}
+    return {"data": [points, chosen, band, line], "layout": layout(title, facts.score_kind, x)}
 
 
-def _add_level(figure: Figure, x: Sequence[float], y: float, label: str) -> None:
+def _add_level(figure: Figure, x: AnyArray, y: float, label: str) -> None:
     """Add a dashed line, with its label above the figure: inside, the curve may be anywhere."""
     line = {"color": "var(--muted)", "width": 1.5, "dash": "dash"}
-    ends = [min(x), max(x)]
+    ends = [x.min(), x.max()]
     figure["data"].append(scatter("lines", ends, [y, y], [as_text(label)] * 2, line=line))
     font = {"color": "var(--muted)", "size": 12}
     words = {"text": as_text(f"- - -  {label}"), "font": font, "showarrow": False}
@@ -178,15 +172,15 @@ def _add_level(figure: Figure, x: Sequence[float], y: float, label: str) -> None
     figure["layout"] |= {"margin": margin, "annotations": [words]}
 
 
-def _hover(facts: EntryFacts, step: StepFacts) -> str:
-    score = "no score" if math.isnan(step.score) else format_score(step.score)
-    error = "" if math.isnan(step.standard_error) else f" ± {format_score(step.standard_error)}"
-    lines = [f"{facts.score_kind} {score}{error}"]
+def _hover(facts: EntryFacts, shown: StepFacts) -> str:
+    step, path = shown.step, facts.path
+    score = step.score if step.score and step.score.is_usable else None
+    lines = [f"{facts.score_kind} {score_with_error(score) or 'no score'}"]
     if facts.has_costs:
-        lines.append(f"cost {format_amount(step.cost)} {facts.path.cost_unit}".rstrip())
+        lines.append(f"cost {format_cost(path, step.cost)}")
     if math.isfinite(step.penalty):
-        lines.append(f"{facts.path.penalty_name} {format_amount(step.penalty)}")
-    for sign, names in (("+", step.entered), ("-", step.left)):
+        lines.append(f"{path.penalty_name} {format_amount(step.penalty)}")
+    for sign, names in (("+", path.entered(shown.index)), ("-", path.left(shown.index))):
         if names:
             lines.append(f"{sign} {few(names)}")
     # these tags are ours, the names between them may be anything

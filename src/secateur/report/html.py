@@ -19,6 +19,7 @@ from secateur.report import figures
 from secateur.report.comparison import comparison_facts, comparison_figures
 from secateur.report.evidence import Evidence
 from secateur.report.facts import RULES, Entry, EntryFacts, StepFacts, entry_facts
+from secateur.report.figures import number
 from secateur.report.sentences import MIN_FREQUENCY, short
 
 MAX_NAME = 300  # characters of a name in the data of the script
@@ -130,7 +131,9 @@ def _literal(value: Any) -> str:
 
 
 def _entry_data(facts: EntryFacts) -> dict[str, Any]:
-    rows = [[short(each.name, MAX_NAME), _digits(each.cost), each.known] for each in facts.features]
+    rows = [
+        [short(each.name, MAX_NAME), number(each.cost, 6), each.known] for each in facts.features
+    ]
     data: dict[str, Any] = {
         "cut": facts.cut,
         "features": rows,
@@ -143,13 +146,13 @@ def _entry_data(facts: EntryFacts) -> dict[str, Any]:
 def _step_data(step: StepFacts) -> dict[str, Any]:
     words = {name: getattr(step, name) for name in ("label", "answer", "reason", "unstable")}
     return words | {
-        "n": step.n_features,
+        "n": step.step.n_features,
         "more": step.n_unlisted,
         "rows": step.rows,
         "place": step.place if step.n_unlisted else None,
-        "gain": [_digits(gain, 3) for gain in step.gain],
-        "paid": [_digits(paid) for paid in step.paid] or None,
-        "frequency": [_digits(each, 3) for each in step.frequency] or None,
+        "gain": [number(gain, 3) for gain in step.gain],
+        "paid": [number(paid, 6) for paid in step.paid] or None,
+        "frequency": [number(each, 3) for each in step.frequency] or None,
         "substitutes": step.substitutes if any(step.substitutes) else None,
         "tasks": step.tasks or None,
     }
@@ -175,7 +178,3 @@ def _evidence_data(facts: EntryFacts, evidence: Evidence) -> dict[str, Any]:
         data |= {"grid": evidence.grid_shape, "cells": list(row_of)}
         data["grey"] = base64.b64encode(grey).decode("ascii")
     return data
-
-
-def _digits(value: float, n_digits: int = 6) -> float | None:
-    return float(f"{value:.{n_digits}g}") if math.isfinite(value) else None
