@@ -5,6 +5,7 @@ import math
 import pytest
 from report.examples import HOSTILE, make_comparison
 
+from secateur.path.rendering import score_with_error
 from secateur.report.comparison import (
     comparison_facts,
     curves_figure,
@@ -24,14 +25,16 @@ def facts(comparison):
 
 
 def test_methods_come_by_rank_with_what_the_comparison_says(comparison, facts):
-    assert [each.name for each in facts.methods] == ["agbm", "grafting", "random", HOSTILE]
-    best = facts.methods[0]
-    assert best.rank == comparison.ranks()[0].mean == 1.0
-    assert best.n_features == 4
+    assert facts.methods == ("agbm", "grafting", "random", HOSTILE)
+    heads, rows = facts.table
+    assert [row[0] for row in rows] == [(name, name) for name in facts.methods]
+    best = dict(zip(heads, rows[0], strict=True))
+    assert best["rank"] == ("1.0", comparison.ranks()[0].mean)
+    assert best["own features"] == ("4", 4.0)
     own = next(c for c in comparison.curves("knn") if c.method == "agbm").own
-    assert best.scores["knn"] == own.score
-    assert best.agreement == comparison.stability()["agbm"]
-    assert [each.timing.median for each in facts.methods] == [0.5, 1.5, 4.5, 13.5]
+    assert best["knn, own"] == (score_with_error(own.score), own.score.mean)
+    assert best["stability, ≤ 5"][1] == comparison.stability(5)["agbm"].index
+    assert [row[heads.index("seconds")][1] for row in rows] == [0.5, 1.5, 4.5, 13.5]
 
 
 def test_the_best_is_tested_against_all_others_by_each_validator(facts):
@@ -70,10 +73,10 @@ def test_curves_have_every_point_once(comparison, facts):
     assert "&lt;script&gt;" in lines[3]["name"]
 
 
-def test_times_and_stability_are_drawn_by_method(facts):
+def test_times_and_stability_are_drawn_by_method(comparison, facts):
     seconds = seconds_figure(facts)
     assert seconds["data"][0]["x"] == [0.5, 1.5, 4.5, 13.5]
     stability = stability_figure(facts)["data"][0]
-    known = [each for each in facts.methods if math.isfinite(each.agreement.index)]
-    assert stability["x"] == pytest.approx([each.agreement.index for each in known])
+    found = [comparison.stability()[each].index for each in facts.methods]
+    assert stability["x"] == pytest.approx([index for index in found if math.isfinite(index)])
     assert stability["y"][0] == "agbm"

@@ -20,6 +20,9 @@ COLUMNS = (
 
 MAX_MESSAGE = 160
 
+Cell = tuple[str, float | str]
+"""The text of a cell, and what the column is sorted by."""
+
 
 def title(comparison: Comparison) -> str:
     """Return a comparison in a few words."""
@@ -91,6 +94,12 @@ def shortened(message: str) -> str:
 
 
 def table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """The heads of columns, and the text of a row for each method."""
+    heads, found = cells(comparison)
+    return heads, [[words for words, _ in row] for row in found]
+
+
+def cells(comparison: Comparison) -> tuple[list[str], list[list[Cell]]]:
     """The heads of columns, and a row for each method by mean rank, those without a rank last."""
     # the largest size up to ten, where curves differ most
     small = [size for size in comparison.sizes if size <= 10]
@@ -100,26 +109,31 @@ def table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     heads += [f"{validator}, own" for validator in comparison.validators]
     heads += [f"{validator}, {limit}" for validator in comparison.validators if size]
     heads += [f"stability, {limit}", "seconds", "done"]
-    rank_of = {rank.method: rank.mean for rank in comparison.ranks()}
     timings, agreements = comparison.seconds(), comparison.stability(size)
-    rows = []
-    for method in sorted(comparison.methods, key=lambda name: rank_of.get(name, math.inf)):
+    found = []
+    for method, rank in by_rank(comparison).items():
         curves = [curve for curve in comparison.curves() if curve.method == method]
         own = [curve.own for curve in curves]
         sized = [next((p for p in c.points if p.size == size), None) for c in curves if size]
+        n_own = next((point.n_features for point in own if point), math.nan)
         timing, agreement = timings[method], agreements[method]
-        rows.append(
-            [
-                method,
-                f"{rank_of[method]:.1f}" if method in rank_of else "",
-                next((f"{point.n_features:.4g}" for point in own if point), ""),
-                *(rendering.score_with_error(p.score if p else None) for p in (*own, *sized)),
-                "" if math.isnan(agreement.index) else str(agreement),
-                "" if math.isnan(timing.median) else f"{timing.median:.3g}",
-                f"{timing.n_done} of {comparison.n_folds}",
-            ]
-        )
-    return heads, rows
+        row = [(method, method), cell(rank, f"{rank:.1f}"), cell(n_own, f"{n_own:.4g}")]
+        scores = [point.score if point else None for point in (*own, *sized)]
+        row += [cell(s.mean if s else math.nan, rendering.score_with_error(s)) for s in scores]
+        row += [cell(agreement.index, str(agreement)), cell(timing.median, f"{timing.median:.3g}")]
+        found.append([*row, (f"{timing.n_done} of {comparison.n_folds}", timing.n_done)])
+    return heads, found
+
+
+def by_rank(comparison: Comparison) -> dict[str, float]:
+    """The mean rank of each method, the best first; those without a rank last."""
+    ranks = {rank.method: rank.mean for rank in comparison.ranks()}
+    return ranks | {name: math.nan for name in comparison.methods if name not in ranks}
+
+
+def cell(value: float, words: str) -> Cell:
+    """A cell of a table, which is empty where its value is not known."""
+    return ("", math.inf) if math.isnan(value) else (words, value)
 
 
 def rows(comparison: Comparison, trial: Trial) -> list[dict[str, Any]]:

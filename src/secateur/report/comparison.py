@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from secateur.model_selection.comparison import Comparison
-from secateur.model_selection.comparison_text import shortened
-from secateur.model_selection.statistics import Agreement, PairedTest, Point, Timing
-from secateur.path import Score, rendering
+from secateur.model_selection.comparison_text import Cell, by_rank, cell, cells, shortened
+from secateur.model_selection.statistics import PairedTest, Point
+from secateur.path import rendering
 from secateur.path.step import format_score
 from secateur.report import figures
 from secateur.report.figures import Figure, as_text, number
@@ -18,21 +18,6 @@ from secateur.report.sentences import short
 
 DASHES = ("solid", "dash", "dot")
 ROW_HEIGHT = 30
-
-Cell = tuple[str, float | str]
-"""The text of a cell, and what the column is sorted by."""
-
-
-@dataclass(frozen=True, slots=True)
-class MethodFacts:
-    """One method; `scores` are those of its own number of features, by validator."""
-
-    name: str
-    rank: float
-    n_features: float
-    scores: Mapping[str, Score]
-    agreement: Agreement
-    timing: Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +27,8 @@ class ComparisonFacts:
     comparison: Comparison
     answer: str
     sentences: tuple[str, ...]
-    methods: tuple[MethodFacts, ...]
+    methods: tuple[str, ...]
+    table: tuple[list[str], list[list[Cell]]]
     tests: tuple[PairedTest, ...]
     failures: tuple[Mapping[str, Any], ...]
 
@@ -54,24 +40,7 @@ class ComparisonFacts:
     @property
     def has_own_sizes(self) -> bool:
         """Whether any method chooses a number of features itself."""
-        return any(method.scores for method in self.methods)
-
-    @property
-    def method_rows(self) -> list[list[Cell]]:
-        """The rows of the table of methods."""
-        validators, n_folds = self.comparison.validators, self.comparison.n_folds
-        return [
-            [
-                (each.name, each.name),
-                _cell(each.rank, f"{each.rank:.1f}"),
-                _cell(each.n_features, f"{each.n_features:.3g}"),
-                *(_score_cell(each.scores.get(validator)) for validator in validators),
-                _cell(each.agreement.index, str(each.agreement)),
-                _cell(each.timing.median, figures.brief(each.timing.median)),
-                (f"{each.timing.n_done} of {n_folds}", float(each.timing.n_done)),
-            ]
-            for each in self.methods
-        ]
+        return any(curve.own for curve in self.comparison.curves())
 
     @property
     def test_rows(self) -> list[list[Cell]]:
@@ -79,11 +48,11 @@ class ComparisonFacts:
         return [
             [
                 *((name, name) for name in (test.validator, test.method, test.other)),
-                _cell(
+                cell(
                     test.difference, f"{test.difference:+.4f} ± {format_score(test.standard_error)}"
                 ),
-                _cell(test.p, f"{test.p:.2g}"),
-                _cell(test.p_adjusted, f"{test.p_adjusted:.2g}"),
+                cell(test.p, f"{test.p:.2g}"),
+                cell(test.p_adjusted, f"{test.p_adjusted:.2g}"),
             ]
             for test in self.tests
         ]
@@ -91,11 +60,11 @@ class ComparisonFacts:
 
 def comparison_facts(comparison: Comparison) -> ComparisonFacts:
     """Compute all that is shown of a comparison."""
-    methods = _methods(comparison)
+    methods = tuple(by_rank(comparison))
     tests: list[PairedTest] = []
     # for each validator the best-ranked method with a number of its own against all others
     for validator in comparison.validators:
-        made = (comparison.paired_tests(validator, against=best.name) for best in methods)
+        made = (comparison.paired_tests(validator, against=best) for best in methods)
         tests += next((each for each in made if each), ())
     messages: dict[tuple[str, str], list[str]] = {}
     for trial in comparison.failures:
@@ -107,29 +76,8 @@ def comparison_facts(comparison: Comparison) -> ComparisonFacts:
     lines = str(comparison).splitlines()
     best_line = next((line for line in lines if line.startswith("By ")), lines[0])
     others = tuple(line for line in lines if line != best_line)
-    return ComparisonFacts(comparison, best_line, others, methods, tuple(tests), failures)
-
-
-def _methods(comparison: Comparison) -> tuple[MethodFacts, ...]:
-    rank_of = {rank.method: rank.mean for rank in comparison.ranks()}
-    agreement, seconds = comparison.stability(), comparison.seconds()
-    curves = comparison.curves()
-    found = []
-    for name in comparison.methods:
-        own = {c.validator: c.own for c in curves if c.method == name and c.own is not None}
-        scores = {validator: point.score for validator, point in own.items()}
-        count = next((point.n_features for point in own.values()), math.nan)
-        rank = rank_of.get(name, math.nan)
-        found.append(MethodFacts(name, rank, count, scores, agreement[name], seconds[name]))
-    return tuple(sorted(found, key=lambda each: (math.isnan(each.rank), each.rank)))
-
-
-def _cell(value: float, text: str) -> Cell:
-    return ("\N{EN DASH}", math.inf) if math.isnan(value) else (text, value)
-
-
-def _score_cell(score: Score | None) -> Cell:
-    return _cell(math.nan if score is None else score.mean, rendering.score_with_error(score))
+    known = (best_line, others, methods, cells(comparison), tuple(tests), failures)
+    return ComparisonFacts(comparison, *known)
 
 
 # ---- figures --------------------------------------------------------------------------------
@@ -147,14 +95,14 @@ def curves_figure(facts: ComparisonFacts, validator: str) -> Figure:
     curves = {curve.method: curve for curve in facts.comparison.curves(validator)}
     data, sizes = [], []
     for at, method in enumerate(facts.methods):
-        curve, look = curves[method.name], divmod(at, figures.N_COLOURS)
+        curve, look = curves[method], divmod(at, figures.N_COLOURS)
         colour, dash = f"var(--g{look[1]})", DASHES[look[0] % len(DASHES)]
         line = {"mode": "lines+markers", "line": {"color": colour, "dash": dash, "width": 2}}
         star = {"mode": "markers", "marker": {"symbol": "star", "size": 13, "color": colour}}
         own = () if curve.own is None else (curve.own,)
-        traces = [_trace(facts, method.name, curve.points) | line] if curve.points else []
+        traces = [_trace(facts, method, curve.points) | line] if curve.points else []
         if own:
-            traces.append(_trace(facts, method.name, own) | star)
+            traces.append(_trace(facts, method, own) | star)
             traces[-1]["showlegend"] = not curve.points
         data += [trace | {"legendgroup": str(at)} for trace in traces]
         sizes += [point.n_features for point in (*curve.points, *own)]
@@ -180,7 +128,8 @@ def _hover(facts: ComparisonFacts, name: str, point: Point) -> str:
 
 def seconds_figure(facts: ComparisonFacts) -> Figure:
     """The median seconds of a selection, a bar for each method."""
-    known = [(_label(each), each.timing.median) for each in facts.methods]
+    timings = facts.comparison.seconds()
+    known = [(_label(each), timings[each].median) for each in facts.methods]
     known = [(name, seconds) for name, seconds in known if math.isfinite(seconds)]
     bars = {
         "type": "bar",
@@ -197,7 +146,8 @@ def seconds_figure(facts: ComparisonFacts) -> Figure:
 
 def stability_figure(facts: ComparisonFacts) -> Figure:
     """Nogueira's stability of each method with its confidence interval."""
-    known = [(_label(each), each.agreement) for each in facts.methods]
+    agreements = facts.comparison.stability()
+    known = [(_label(each), agreements[each]) for each in facts.methods]
     known = [(name, each) for name, each in known if math.isfinite(each.index)]
     above = [number(each.high - each.index) for _, each in known]
     below = [number(each.index - each.low) for _, each in known]
@@ -212,8 +162,8 @@ def stability_figure(facts: ComparisonFacts) -> Figure:
     return _by_method([(name, each.index) for name, each in known], points, "stability over folds")
 
 
-def _label(method: MethodFacts) -> str:
-    return as_text(short(method.name, 16))
+def _label(method: str) -> str:
+    return as_text(short(method, 16))
 
 
 def _by_method(known: list[tuple[str, float]], trace: dict[str, Any], title: str) -> Figure:
