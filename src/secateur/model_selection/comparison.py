@@ -67,7 +67,7 @@ class Trial(Refrozen):
     status: TrialStatus
     message: str = ""  # the error, or which validators failed
     seconds: float = math.nan  # time of the selection, without the validators
-    subsets: tuple[Subset, ...] = ()
+    subsets: tuple[Subset, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         set_fields(self, status=TrialStatus(self.status), subsets=tuple(self.subsets))

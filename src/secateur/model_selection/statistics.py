@@ -53,6 +53,9 @@ class Curve(NamedTuple):
     points: tuple[Point, ...]  # by size; sizes without a score in any fold are left out
     own: Point | None  # the method's own choice, where it makes one
 
+    def __repr__(self) -> str:
+        return f"Curve({self.method!r}, {self.validator!r}, {len(self.points)} points)"
+
 
 class Rank(NamedTuple):
     """The mean rank of a method, 1 for the best, over `n_rankings` folds, sizes and validators."""

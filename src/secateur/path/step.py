@@ -67,7 +67,7 @@ class Score:
 
     mean: float
     standard_error: float = field(metadata=saved("spread"))
-    folds: tuple[float, ...]
+    folds: tuple[float, ...] = field(repr=False)
     origin: Origin
     metric: str = "loss"
     greater_is_better: bool = False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from secateur.exceptions import ParameterError
 from secateur.path import codec
 from secateur.path.path import saved_with
-from secateur.path.step import Score
+from secateur.path.step import Score, count_of
 
 if TYPE_CHECKING:
     import os
@@ -28,8 +28,8 @@ class Distribution:
     """
 
     labels: tuple[str, ...]
-    edges: tuple[float, ...]
-    counts: tuple[tuple[int, ...], ...]
+    edges: tuple[float, ...] = field(repr=False)
+    counts: tuple[tuple[int, ...], ...] = field(repr=False)
     missing: tuple[int, ...]
     limits: tuple[float, ...] = field(default=(), metadata=codec.saved(optional=True))
 
@@ -77,8 +77,8 @@ class StepEvidence:
     that selected it at the matching step; empty without costs and without folds.
     """
 
-    paid: tuple[float, ...] = ()
-    frequency: tuple[float, ...] = ()
+    paid: tuple[float, ...] = field(default=(), repr=False)
+    frequency: tuple[float, ...] = field(default=(), repr=False)
     substitutes: tuple[Substitute, ...] = ()
 
     def substitute_of(self, feature: int) -> Substitute | None:
@@ -86,7 +86,7 @@ class StepEvidence:
         return next((each for each in self.substitutes if each.feature == feature), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evidence(codec.Saved):
     """What the data say of the features of a path.
 
@@ -176,6 +176,9 @@ class Evidence(codec.Saved):
             ),
             ("'features' must not be negative", min(self.mentioned, default=0) >= 0),
         )
+
+    def __repr__(self) -> str:
+        return f"Evidence({self.n_rows} rows, {count_of(len(self.features))})"
 
     @property
     def mentioned(self) -> set[int]:

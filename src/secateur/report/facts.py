@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -112,8 +112,8 @@ class EntryFacts:
     has_costs: bool
     cut: int
     rules: Mapping[str, int]
-    steps: tuple[StepFacts, ...]
-    features: tuple[FeatureFacts, ...]
+    steps: tuple[StepFacts, ...] = field(repr=False)
+    features: tuple[FeatureFacts, ...] = field(repr=False)
     evidence: Evidence | None
 
     @property
