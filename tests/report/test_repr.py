@@ -38,7 +38,7 @@ def results():
     yield entry_facts(Entry("demo", path, None, evidence))
 
 
-@pytest.mark.parametrize("result", results(), ids=lambda result: type(result).__name__)
+@pytest.mark.parametrize("result", list(results()), ids=lambda result: type(result).__name__)
 def test_the_repr_of_a_result_is_one_short_line(result):
     words = repr(result)
     assert words.startswith(type(result).__name__)

@@ -7,7 +7,7 @@ from report.examples import make_path, score
 
 from secateur.path import Score
 from secateur.report import Evidence
-from secateur.report.sentences import answer, has_costs, same_kind
+from secateur.report.sentences import answer, has_costs
 
 
 def known(**values):
@@ -118,5 +118,5 @@ def test_costs_that_only_count_features_are_not_told():
 
 
 def test_kinds():
-    assert same_kind(score(0.1), score(0.2))
-    assert not same_kind(score(0.1), score(0.1, origin="inner"))
+    assert score(0.1).key == score(0.2).key
+    assert score(0.1).key != score(0.1, origin="inner").key

@@ -109,10 +109,9 @@ def as_matrix(X: Any, *, dense: bool = False) -> tuple[Any, BoolArray]:
 # ---- filters ----------------------------------------------------------------------------------
 
 
-def _f_scores(columns: Columns) -> tuple[FloatArray, FloatArray]:
+def _f_scores(columns: Columns) -> Any:
     with np.errstate(all="ignore"):
-        scores, p = (f_classif if columns.is_classes else f_regression)(columns.values, columns.y)
-    return scores, p
+        return (f_classif if columns.is_classes else f_regression)(columns.values, columns.y)
 
 
 def _descending(scores: Any) -> IntArray:
@@ -142,10 +141,7 @@ def random_ranking(columns: Columns) -> tuple[IntArray, None]:
 
 
 def mrmr(columns: Columns) -> tuple[list[int], None]:
-    """Minimum redundancy, maximum relevance (FCQ of Zhao, Anand and Wang, 2019).
-
-    The next feature is that with the largest F_j / mean |corr(j, selected)|.
-    """
+    """MRMR (FCQ of Zhao, Anand and Wang, 2019): the largest F_j / mean |corr(j, selected)| next."""
     values = columns.values
     relevance = np.nan_to_num(_f_scores(columns)[0], nan=0.0, posinf=np.finfo(float).max)
     order = [int(relevance.argmax())]
@@ -164,10 +160,7 @@ def mrmr(columns: Columns) -> tuple[list[int], None]:
 
 
 def l1(columns: Columns) -> tuple[IntArray, int]:
-    """Order of entry as the L1 penalty decreases; its own choice is the best in three folds.
-
-    Lasso for regression, a linear support vector machine for classification.
-    """
+    """Order of entry as the L1 penalty decreases; its own choice is the best in three folds."""
     X, y = columns.values, columns.y
     if columns.is_classes:
         grid = l1_min_c(X, y, loss="squared_hinge") * L1_GRID
@@ -184,10 +177,7 @@ def l1(columns: Columns) -> tuple[IntArray, int]:
 
 
 def elimination(columns: Columns) -> tuple[IntArray, int]:
-    """Recursive elimination with a linear model; its own choice is RFECV's in three folds.
-
-    It drops tenths of the features down to fifty, then one at a time.
-    """
+    """Recursive elimination with a linear model; its own choice is RFECV's in three folds."""
     X, y = columns.values, columns.y
     model = LogisticRegression(max_iter=300) if columns.is_classes else Ridge()
     left = np.arange(X.shape[1])
@@ -214,22 +204,15 @@ def boruta(columns: Columns) -> tuple[IntArray, int]:
 
 
 def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
-    """LightGBM with a penalty for the first use of a feature, from high to low.
-
-    Its own choice is the penalty that is best on a fifth of the rows, held out inside.
-    """
+    """LightGBM with a penalty for the first use of a feature; the best on a fifth is its choice."""
     lightgbm = import_optional("lightgbm", "This method", "lightgbm")
     X, y = columns.values, columns.y
     codes = np.unique(y, return_inverse=True)[1] if columns.is_classes else y
     parameters = _cegb_parameters(columns, int(codes.max()) + 1 if columns.is_classes else 0)
     is_test = np.random.default_rng(columns.seed).permutation(len(y)) < len(y) // 5
-    train = lightgbm.Dataset(
-        X[~is_test],
-        codes[~is_test],
-        categorical_feature=np.flatnonzero(columns.is_category).tolist(),
-        params=parameters,
-        free_raw_data=False,
-    )
+    categories = np.flatnonzero(columns.is_category).tolist()
+    options = {"categorical_feature": categories, "params": parameters, "free_raw_data": False}
+    train = lightgbm.Dataset(X[~is_test], codes[~is_test], **options)
     test = train.create_valid(X[is_test], codes[is_test])
     # the gain of the best first split without penalty
     free = {name: value for name, value in parameters.items() if not name.startswith("cegb")}
@@ -248,9 +231,9 @@ def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
 
 def _cegb_parameters(columns: Columns, n_classes: int) -> dict[str, Any]:
     n_rows, n_features = columns.values.shape
-    objective = "regression" if n_classes == 0 else "binary" if n_classes == 2 else "multiclass"
-    parameters = {
-        "objective": objective,
+    return {
+        "objective": {0: "regression", 2: "binary"}.get(n_classes, "multiclass"),
+        "num_class": n_classes if n_classes > 2 else 1,
         "verbosity": -1,
         "learning_rate": 0.1,
         "num_leaves": 15,
@@ -261,14 +244,10 @@ def _cegb_parameters(columns: Columns, n_classes: int) -> dict[str, Any]:
         "cegb_penalty_feature_coupled": [1.0] * n_features,
         "cegb_tradeoff": 0.0,
     }
-    return parameters | ({"num_class": n_classes} if n_classes > 2 else {})
 
 
 def entry_order(sizes: list[FloatArray], own: FloatArray) -> tuple[IntArray, int]:
-    """Features by the first model that uses them, then by size; and how many are used.
-
-    Those of the method's own choice come first, unused ones last.
-    """
+    """Own choice, then features by the first model that uses them and size; how many are used."""
     table = np.array(sizes)
     is_used = (table > 0).any(axis=0)
     first = np.where(is_used, (table > 0).argmax(axis=0), len(table))

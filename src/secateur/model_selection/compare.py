@@ -264,11 +264,7 @@ def _load_earlier(file: str | os.PathLike[str] | None) -> Comparison | None:
 
 
 def _continued(plan: Comparison, earlier: Comparison) -> Comparison:
-    """The plan with the trials of an earlier run, which must be of the same data and settings.
-
-    Methods that are only in the file stay in. Failed trials are run again, and those that exceeded
-    the time limit if it is higher now.
-    """
+    """The plan with those trials of an earlier run that need not be run again."""
     now, before = _settings(plan), _settings(earlier)
     for what in now:
         if what in before and now[what] != before[what]:

@@ -335,7 +335,7 @@ class Comparison(codec.Saved, Refrozen):
         return text.sentences(self)
 
     def __rich__(self) -> RenderableType:
-        return rich_table(text.title(self), *text.table(self), text_columns=(0,))
+        return rich_table(text.title(self), *text.table(self), text_column=0)
 
     def _repr_html_(self) -> str:
         return html_table(text.title(self), *text.table(self))

@@ -89,11 +89,8 @@ def _codes(target: Target) -> IntArray:
 
 
 def with_classes_trained(fold: Fold, codes: IntArray) -> Fold:
-    """A fold in which every class trains: rows of a class that would not are moved.
-
-    ``codes`` of all rows, -1 for rows without a class; empty if there are no classes.
-    """
-    if not len(codes):
+    """A fold in which every class trains: rows of a class that would not are moved."""
+    if not len(codes):  # no classes; rows without one have -1
         return fold
     trains = np.zeros(codes.max() + 2, np.bool_)
     trains[codes[fold.train]] = trains[-1] = True
@@ -119,10 +116,7 @@ def default_folds(n_rows: int) -> int:
 def hold_out(
     target: Target, fraction: float, random_state: int, groups: IntArray | None = None
 ) -> Fold:
-    """One random validation part, stratified by class, or a share of the groups of rows.
-
-    Of two rows or more, at least one is in each part; a single row of a class trains.
-    """
+    """One random validation part, stratified by class, or a share of the groups of rows."""
     if groups is not None:
         return _group_part(target, groups, fraction, random_state)
     n = len(target.values)
@@ -215,32 +209,24 @@ def _row_numbers(part: Any, n_rows: int) -> IntArray:
 
 
 def outer_folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
-    """The outer folds of nested cross-validation, at least one, in the numbers of all rows.
-
-    None is five folds, three above 5,000 rows; 1 is one held-out fifth. Drawn folds are stratified
-    by class and task and keep groups together. Rows of weight zero are in no fold.
-    """
-    kept = np.flatnonzero(rows.weight)
+    """The outer folds of nested cross-validation, at least one, in the numbers of all rows."""
+    kept = np.flatnonzero(rows.weight)  # rows of weight zero are in no fold
+    if _is_whole(cv) and cv == 0:
+        raise ParameterError(
+            "'cv' must give at least one fold. Got 0. Use None for as many as are sensible."
+        )
     if is_drawn(cv):
         groups = None if rows.groups is None else rows.groups[kept]
         target = rows.target if rows.tasks is None else strata_of_tasks(rows.target, rows.tasks)
-        folds = _drawn(target.take(kept), cv, groups, seed)
+        default = max(2, min(len(kept) // 2, 5 if len(kept) <= MANY_ROWS else 3))
+        target = target.take(kept)
+        folds = draw_folds(target, cv, random_state=seed, groups=groups, default=default)
     else:
         folds = read_folds(cv, rows.target, kept, rows.groups)
     folds = [Fold(kept[fold.train], kept[fold.test]) for fold in folds]
     if rows.tasks is not None:
         check_task_folds(folds, rows.target, rows.tasks)
     return folds
-
-
-def _drawn(target: Target, cv: Any, groups: IntArray | None, seed: int) -> list[Fold]:
-    if _is_whole(cv) and cv == 0:
-        raise ParameterError(
-            "'cv' must give at least one fold. Got 0. Use None for as many as are sensible."
-        )
-    n_rows = len(target.values)
-    default = max(2, min(n_rows // 2, 5 if n_rows <= MANY_ROWS else 3))
-    return draw_folds(target, cv, random_state=seed, groups=groups, default=default)
 
 
 # ---- rows that belong together ----------------------------------------------------------------

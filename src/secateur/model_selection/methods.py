@@ -79,11 +79,7 @@ def known_methods(target_type: TargetType) -> dict[str, Any]:
 
 
 def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
-    """Methods as estimators by name, from what a user may write.
-
-    A method for another type of target becomes one that fails and says why, as long as there are
-    others to compare.
-    """
+    """Methods as estimators by name, from what a user may write; see `Unsuited`."""
     known = known_methods(target_type)
     if selectors is None:
         names = [*own_methods(target_type), F_TESTS[target_type], *DEFAULT_BASELINES]

@@ -72,11 +72,7 @@ def _run_on_worker(runner: TrialRunner, spec: TrialSpec) -> Trial:
 
 
 class TrialRunner:
-    """Runs trials here or, with a time limit, in processes, one for each thread that calls.
-
-    The limit is in seconds, for a selection, and as much again for its validators. A process is
-    kept for the next trial, since loading its libraries takes long.
-    """
+    """Runs trials here or, with a time limit, in processes, which are kept for further trials."""
 
     def __init__(self, context: ComparisonContext, limit: float | None) -> None:
         self._context, self._limit = context, limit
@@ -214,11 +210,8 @@ def serve() -> None:
 
 
 def n_processes(estimator: Any, X: Any, n_jobs: int | None, seconds: float) -> int:
-    """How many processes fits of an estimator should share; 1 is this process only.
-
-    The threads of one fit wait for each other where tables are short: as many fits with one thread
-    each are faster. The results are the same. `seconds` is the time of one such fit.
-    """
+    """How many processes fits of an estimator, each of so many seconds, should share; 1 is this."""
+    # the threads of one fit wait for each other: as many fits with one thread each are faster
     own = getattr(estimator, "n_jobs", None)
     cores = resolve_n_jobs(n_jobs if own is None else own)
     elsewhere = getattr(estimator, "executor", None) is not None or isinstance(X, StoredTable)
@@ -258,10 +251,7 @@ def _quietly(task: Callable[[], Any]) -> Any:
 def until_interrupted(
     results: Generator[T, None, None], on_result: Callable[[int], Any], kept: Callable[[int], str]
 ) -> list[T]:
-    """The results of repeated fits, up to an interruption after the first of them.
-
-    `on_result` is called with their number; `kept` says what an interruption leaves.
-    """
+    """Results up to an interruption, of which `kept` says what it leaves; raised before any."""
     found: list[T] = []
     try:
         with warnings.catch_warnings(), closing(results):

@@ -73,10 +73,7 @@ class Rows:
         )
 
     def fit(self, estimator: Any, support: IntArray | None = None) -> Any:
-        """Fit an estimator to some of the columns, all by default.
-
-        An estimator that cannot fit a stored table is fitted to its rows in memory.
-        """
+        """Fit an estimator to some of the columns, all by default."""
         if isinstance(self.X, StoredTable):
             if support is None and getattr(estimator, "_fits_on_disk", None):
                 return estimator.fit(self.X, groups=self.groups)  # it has target and weights
@@ -119,10 +116,7 @@ def read_rows(
     groups: Any = None,
     tasks: Any = None,
 ) -> Rows:
-    """Check the input, before any work; the type of target is guessed from y if it is None.
-
-    Of a stored table, which has its target, weights and tasks, a sample is read into memory.
-    """
+    """Check the input, before any work; the type of target is guessed from y if it is None."""
     table, sample = X, None
     if isinstance(X, StoredTable):
         if any(value is not None for value in (y, sample_weight, tasks)):
@@ -197,13 +191,10 @@ def knows_tasks(estimator: Any) -> bool:
 
 
 def fit_clone(selector: Any, rows: Rows, seed: int, n_jobs: int | None) -> Any:
-    """A clone fitted to some rows, with seeds and threads set where they were None.
-
-    Ctrl-C is raised in any case: a part of a path would be taken for the whole.
-    """
+    """A clone fitted to some rows, with seeds and threads set where they were None."""
     fresh = with_threads(prepared(selector, seed), n_jobs)
     if "on_interrupt" in fresh.get_params(deep=False):
-        fresh.set_params(on_interrupt="raise")
+        fresh.set_params(on_interrupt="raise")  # a part of a path would be taken for the whole
     return rows.fit(fresh)
 
 

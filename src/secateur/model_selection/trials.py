@@ -77,10 +77,7 @@ def select(context: ComparisonContext, spec: TrialSpec) -> Trial:
 
 
 def score(context: ComparisonContext, trial: Trial) -> Trial:
-    """Score every subset of a trial by every validator on the test rows of its fold.
-
-    The score of a validator that fails is NaN, and the reason is in the message.
-    """
+    """Score the subsets of a trial by all validators, on the test rows; NaN where one fails."""
     train, test = (context.rows.take(rows) for rows in context.folds[trial.fold])
     seed = context.seed_of(trial.fold)
     problems: dict[str, str] = {}

@@ -114,11 +114,8 @@ def score_fold(
     seed: int,
     support: IntArray | None = None,
 ) -> FoldLosses:
-    """Fit a clone to the training rows of a fold and evaluate it on the test rows.
-
-    `support` are the columns that are used, all by default. Without any, a constant is predicted.
-    """
-    if support is not None and len(support) == 0:
+    """Fit a clone to some columns, all by default, of the training rows; evaluate the test rows."""
+    if support is not None and len(support) == 0:  # a constant
         is_classes = train.target_type == "classification"
         model = DummyClassifier(strategy="prior") if is_classes else DummyRegressor()
         model.fit(np.zeros((len(train.y), 1)), train.y, sample_weight=train.weight)
@@ -143,10 +140,7 @@ class AtIndex:
 
 
 class StepScorer:
-    """Scores the steps of selectors, and a model on all features to compare them with.
-
-    By the steps' own models where the selector predicts, or linear models, without a validator.
-    """
+    """Scores the steps of selectors, and a model on all features to compare them with."""
 
     def __init__(
         self, selector: Any, validator: Any, rows: Rows, metric: Metric, seed: int

@@ -299,11 +299,8 @@ def naming(file: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def write_whole(file: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write `content` to `file`, whole or not at all, and return where it is.
-
-    A link is followed, so that what it points to is replaced and not the link.
-    """
-    target = Path(file).resolve()
+    """Write `content` to `file`, whole or not at all, and return where it is."""
+    target = Path(file).resolve()  # what a link points to is replaced, not the link
     # In the same folder, because a file can only be renamed in one go within one file system.
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:

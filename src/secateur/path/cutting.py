@@ -258,9 +258,8 @@ def _why_none(path: SelectionPath, best: int) -> str:
 
 def _gain_over_none(path: SelectionPath, best: int) -> float:
     """How much better the best step is than one without features; inf where there is none."""
-    scored = usable(path)
-    none = scored[path.n_features[scored] == 0]
-    return float(path.utilities[best] - path.utilities[none].max(initial=-math.inf))
+    none = path.utilities[(path.n_features == 0) & np.isfinite(path.utilities)]
+    return float(path.utilities[best] - none.max(initial=-math.inf))
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,10 +346,7 @@ def usable(path: SelectionPath) -> IntArray:
 
 
 def best_among(path: SelectionPath, indices: IntArray) -> int:
-    """Return the step of the best finite score.
-
-    Ties go to fewer features, then to the lower cost, then to the earlier step.
-    """
+    """Return the step of the best finite score; ties: fewer features, lower cost, earlier."""
     scored = indices[np.isfinite(path.utilities[indices])]
     if scored.size == 0:
         raise ParameterError(

@@ -332,7 +332,7 @@ def _check_names(path: SelectionPath) -> None:
 
 
 def _check_scores(path: SelectionPath) -> None:
-    kinds = {(s.score.origin, s.score.metric, s.score.greater_is_better) for s in path if s.score}
+    kinds = {step.score.key for step in path if step.score}
     if len(kinds) > 1:
         raise ComparisonError(
             "The scores of one path must be of one metric and one origin. "

@@ -1,7 +1,4 @@
-"""How results are shown: plain rows, tables on the console and in notebooks, a curve.
-
-Cells are plain text, escaped by both tables: markup in names is shown as it is.
-"""
+"""How results are shown: plain rows, tables on the console and in notebooks, a curve."""
 
 from __future__ import annotations
 
@@ -79,13 +76,13 @@ def _heads(path: SelectionPath) -> tuple[str, ...]:
 
 def _rows(path: SelectionPath) -> list[tuple[str, ...]]:
     """The rows of the table; the middle of a long path becomes one row of dots."""
-    n_steps, half = len(path), MAX_ROWS // 2
-    if n_steps <= MAX_ROWS:
-        return [_cells(path, index) for index in range(n_steps)]
-    top = [_cells(path, index) for index in range(half)]
-    bottom = [_cells(path, index) for index in range(n_steps - half, n_steps)]
-    gap = ("…", *[""] * 4, f"({n_steps - 2 * half} more steps)")
-    return [*top, gap, *bottom]
+    shown, n_hidden, half = list(range(len(path))), len(path) - MAX_ROWS, MAX_ROWS // 2
+    if n_hidden <= 0:
+        return [_cells(path, at) for at in shown]
+    gap = ("…", *[""] * 4, f"({n_hidden} more steps)")
+    del shown[half:-half]
+    rows = [_cells(path, at) for at in shown]
+    return [*rows[:half], gap, *rows[half:]]
 
 
 def _cells(path: SelectionPath, index: int) -> tuple[str, ...]:
@@ -106,24 +103,19 @@ def _cells(path: SelectionPath, index: int) -> tuple[str, ...]:
 
 def path_to_rich(path: SelectionPath) -> Table:
     """Return the path as a table for rich."""
-    heads = _heads(path)
-    return rich_table(summary(path), heads, _rows(path), text_columns=(len(heads) - 1,))
+    return rich_table(summary(path), _heads(path), _rows(path), text_column=5)
 
 
 def rich_table(
-    title: str,
-    heads: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    text_columns: Sequence[int] = (),
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, text_column: int
 ) -> Table:
-    """Return cells as a table for rich; columns are of numbers unless they are said to be text."""
+    """Return cells as a table for rich; all columns but one are of numbers."""
     from rich.table import Table
     from rich.text import Text
 
     shown = Table(title=Text(title))
     for column, head in enumerate(heads):
-        shown.add_column(Text(head), justify="left" if column in text_columns else "right")
+        shown.add_column(Text(head), justify="left" if column == text_column else "right")
     for row in rows:
         shown.add_row(*map(Text, row))
     return shown
@@ -173,11 +165,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 12, 10, 22
 
 
 def _curve_svg(path: SelectionPath) -> str:
-    """Return score against number of features as SVG; nothing where there is no curve.
-
-    The line joins the steps that no smaller step equals. Colours are those of the text around it,
-    so that it is readable in the dark.
-    """
+    """Score against number of features as SVG, in the colours of the text around it, or nothing."""
     steps = usable(path)
     sizes, values = path.n_features[steps], path.scores[steps]
     if len(np.unique(sizes)) < 2:

@@ -20,17 +20,14 @@ ORIGIN_WORDS = {"inner": "inner", "held_out": "held-out"}
 
 
 class Refrozen:
-    """Pickles through the constructor, which freezes again what pickling thaws.
-
-    Read-only mappings do not pickle, and arrays come back writable.
-    """
+    """Pickles through the constructor: read-only mappings and arrays would not stay so."""
 
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
+        values = (getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
         return type(self), tuple(
-            thawed_json(value) if isinstance(value, MappingProxyType) else value for value in values
+            thawed_json(each) if isinstance(each, MappingProxyType) else each for each in values
         )
 
 
@@ -122,6 +119,11 @@ class Score:
         return math.isfinite(self.mean)
 
     @property
+    def key(self) -> tuple[str, str, bool]:
+        """What two scores must have in common to be compared."""
+        return self.origin, self.metric, self.greater_is_better
+
+    @property
     def kind(self) -> str:
         """The metric and where it was measured: 'held-out log_loss'."""
         return f"{ORIGIN_WORDS[self.origin]} {self.metric}"
@@ -208,24 +210,18 @@ class Step(Refrozen):
         *,
         penalty: float = math.nan,
         objective: float = math.nan,
-        cost: float = math.nan,
-        score: Score | None = None,
-        model: Any = None,
-        details: Mapping[str, Any] | None = None,
-        supports: Mapping[str, IntArray] | None = None,
+        **more: Any,
     ) -> Step:
-        """Make a step from the order of entry and a weight for every feature of the problem.
+        """Make a step from the order of entry and a weight for every feature, one by default.
 
-        Without `weight_by_feature` all features of the support weigh one.
+        ``more`` are further parameters of `Step`.
         """
         entered = frozen_integers("order", order)
         support = np.sort(entered)
-        if weight_by_feature is None:
-            weight = np.ones(support.size)
-        else:
+        weight = np.ones(support.size)
+        if weight_by_feature is not None:
             weight = np.asarray(weight_by_feature, dtype=np.float64)[support]
-        kept = (penalty, objective, cost, score, 0.0, model, details or {}, supports or {})
-        return cls(support, entered, weight, *kept)
+        return cls(support, entered, weight, penalty, objective, **more)
 
     @classmethod
     def _from_saved(cls, order: IntArray, **values: Any) -> Step:

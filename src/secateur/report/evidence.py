@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from secateur.exceptions import ParameterError
 from secateur.path import codec
 from secateur.path.path import saved_with
-from secateur.path.step import Score, count_of
+from secateur.path.step import Score, count_of, set_fields
 
 if TYPE_CHECKING:
     import os
@@ -42,17 +42,15 @@ class Distribution:
     def __post_init__(self) -> None:
         n_bins = len(self.labels) or max(0, len(self.edges) - 1)
         numbers = [*self.missing, *(count for group in self.counts for count in group)]
+        are_finite = all(map(math.isfinite, (*self.edges, *self.limits)))
         _check(
             ("'counts' must have a number for each bin", {*map(len, self.counts)} <= {n_bins}),
             ("'missing' must have a number for each group", len(self.missing) == len(self.counts)),
             ("'counts' and 'missing' must be numbers of rows", min(numbers, default=0) >= 0),
             ("'edges' must be those of some bins", len(self.edges) != 1),
-            ("'edges' must be sorted", not self.edges or list(self.edges) == sorted(self.edges)),
+            ("'edges' must be sorted", list(self.edges) == sorted(self.edges)),
             ("'limits' must be two values", len(self.limits) in {0, 2}),
-            (
-                "'edges' and 'limits' must be finite",
-                all(map(math.isfinite, (*self.edges, *self.limits))),
-            ),
+            ("'edges' and 'limits' must be finite", are_finite),
         )
 
 
@@ -145,35 +143,25 @@ class Evidence(codec.Saved):
 
     def __post_init__(self) -> None:
         for name in ("costs", "groups"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        n_features, n_groups = len(self.features), len(self.target_groups)
-        lists = {name: getattr(self, name) for name in ("distributions", "association")}
-        lists["substitutes"] = self.substitutes
+            set_fields(self, **{name: MappingProxyType(dict(getattr(self, name)))})
+        n_groups, n_cells = len(self.target_groups), len(self.backdrop)
+        lists = (self.distributions, self.association, self.substitutes)
+        lengths = {len(held) for held in lists} - {0, len(self.features)}
+        of_groups = all(len(each.counts) == n_groups for each in self.distributions)
+        is_square = {*map(len, self.association)} <= {len(self.association)}
         correlations = [r for row in self.association for r in row]
         correlations += [r for each in self.substitutes for _, r in each]
         counted = (self.n_rows, self.n_sampled, self.n_folds, *self.target_counts)
+        is_grid = min(self.grid_shape, default=0) > 0 and math.prod(self.grid_shape) == n_cells
         _check(
             ("'target_counts' must be those of the groups", len(self.target_counts) == n_groups),
-            *(
-                (f"{name!r} must be of all features", len(held) in {0, n_features})
-                for name, held in lists.items()
-            ),
-            (
-                "'distributions' must have all groups of the target",
-                all(len(each.counts) == n_groups for each in self.distributions),
-            ),
-            (
-                "'association' must be a square",
-                {*map(len, self.association)} <= {len(self.association)},
-            ),
+            ("distributions and correlations must be of all features", not lengths),
+            ("'distributions' must have all groups of the target", of_groups),
+            ("'association' must be a square", is_square),
             ("correlations must be from -1 to 1", not any(abs(r) > 1.01 for r in correlations)),
             ("numbers of rows and folds must not be negative", min(counted) >= 0),
             ("'backdrop' must be from 0 to 1", all(0.0 <= each <= 1.0 for each in self.backdrop)),
-            (
-                "'grid_shape' must be that of 'backdrop'",
-                not self.grid_shape
-                or (min(self.grid_shape) > 0 and math.prod(self.grid_shape) == len(self.backdrop)),
-            ),
+            ("'grid_shape' must be that of 'backdrop'", is_grid or not self.grid_shape),
             ("'features' must not be negative", min(self.mentioned, default=0) >= 0),
         )
 
@@ -184,9 +172,9 @@ class Evidence(codec.Saved):
     def mentioned(self) -> set[int]:
         """All features that anything is said of."""
         others = {feature for each in self.substitutes for feature, _ in each}
-        instead = {each.other for step in self.steps for each in step.substitutes}
-        of = {each.feature for step in self.steps for each in step.substitutes}
-        return {*self.features, *self.costs, *self.groups} | others | instead | of
+        for step in self.steps:
+            others.update(*((each.feature, each.other) for each in step.substitutes))
+        return {*self.features, *self.costs, *self.groups} | others
 
     @classmethod
     def _upgraded(cls, document: dict[str, Any]) -> dict[str, Any]:

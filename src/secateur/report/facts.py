@@ -210,9 +210,8 @@ def _shown_features(
 ) -> dict[int, int]:
     """The features of the table and their rows: those of the cut, then the others by entry."""
     features = np.concatenate([path[index].order[listed[index]] for index in (cut, *listed)])
-    _, first = np.unique(features, return_index=True)
-    shown = features[np.sort(first)][: max(MAX_ROWS // n_entries, MIN_ROWS)]
-    return {feature: row for row, feature in enumerate(shown.tolist())}
+    shown = list(dict.fromkeys(features.tolist()))[: max(MAX_ROWS // n_entries, MIN_ROWS)]
+    return {feature: row for row, feature in enumerate(shown)}
 
 
 # ---- one step, one feature ------------------------------------------------------------------

@@ -49,10 +49,7 @@ def score_curves(facts: EntryFacts) -> dict[str, Figure]:
 
 
 def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
-    """Score against number of features of several paths; None if they cannot be compared.
-
-    They must have scores of one kind, from the same data.
-    """
+    """Score against number of features of several paths, of one kind and from the same data."""
     kinds = {(each.score_kind, each.greater_is_better, _data(each)) for each in entries}
     if len(entries) < 2 or len(kinds) > 1 or not entries[0].score_kind:
         return None

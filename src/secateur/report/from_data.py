@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,21 +155,18 @@ def _described_features(path: SelectionPath, selection: Selection | None) -> Int
     step = path[(path.cut() if selection is None else selection).index]
     chosen = step.support[np.argsort(-np.abs(step.weight), kind="stable")]
     order = np.concatenate([chosen, *(each.order for each in path)])
-    _, first = np.unique(order, return_index=True)
-    return order[np.sort(first)][:MAX_FEATURES].astype(np.int64)
+    return np.array(list(dict.fromkeys(order.tolist()))[:MAX_FEATURES], np.int64)
 
 
-def _target_groups(y: Any, target_type: str, n_rows: int) -> TargetGroups:
+def _target_groups(y: Any, target_type: Any, n_rows: int) -> TargetGroups:
     from secateur.data.target import read_target
     from secateur.data.tasks import is_wide
 
     if y is None or is_wide(y):
         return TargetGroups(("all rows",), np.zeros(n_rows, dtype=np.int64))
-    if target_type == "regression":
-        numbers = read_target(y, target_type="regression", n_rows=n_rows).values
-        return association.groups_by_thirds(numbers)
-    target = read_target(y, target_type="classification", n_rows=n_rows)
-    assert target.classes is not None  # noqa: S101 - for the type checker
+    target = read_target(y, target_type=target_type, n_rows=n_rows)
+    if target.classes is None:
+        return association.groups_by_thirds(target.values)
     return association.groups_by_class(target.values, target.classes.tolist())
 
 
@@ -188,17 +185,13 @@ def _distributions(table: Table, features: IntArray, groups: TargetGroups) -> tu
     return tuple(association.distribution(column, each, groups) for column, each in pairs)
 
 
-def _blocks(features: IntArray) -> Iterator[IntArray]:
-    for start in range(0, len(features), BLOCK):
-        yield features[start : start + BLOCK]
-
-
 def _correlated(
     table: Table, features: IntArray, others: IntArray
 ) -> Iterator[list[tuple[int, int, float]]]:
     """For blocks of `others`: position of the feature, correlated column, correlation."""
     columns = _prepared(table, features)
-    for names in _blocks(others):
+    for start in range(0, len(others), BLOCK):
+        names = others[start : start + BLOCK]
         if table.is_sparse:
             found = association.association_with_sparse(columns, table.csc[:, names])
         else:
@@ -225,7 +218,8 @@ def _most_correlated(table: Table, features: IntArray) -> tuple[tuple[tuple[int,
 
 def _scaled_means(table: Table) -> tuple[float, ...]:
     """The mean of each column, scaled from 0 to 1."""
-    blocks = (table.columns(names) for names in _blocks(np.arange(table.n_features)))
+    starts = range(0, table.n_features, BLOCK)
+    blocks = (table.block(start, start + BLOCK) for start in starts)
     mean: FloatArray = np.concatenate([np.nan_to_num(each).mean(axis=0) for each in blocks])
     span = float(np.ptp(mean))
     scaled = (mean - mean.min()) / span if span > 0 else np.zeros_like(mean)
@@ -242,7 +236,7 @@ def _costs(given: FeatureCosts, path: SelectionPath) -> tuple[CostModel | None, 
         return None, {}  # each feature costs one
     model = given.bind(path.feature_names)
     known: dict[str, Any] = {}
-    features = _union(step.support for step in path).tolist()
+    features = sorted({feature for step in path for feature in step.support.tolist()})
     if model.rule is None:  # a rule has marginal costs only
         known["costs"] = {feature: float(model.cost[feature]) for feature in features}
     if model.rule is None or model.n_features <= MAX_RULED:
@@ -254,10 +248,6 @@ def _costs(given: FeatureCosts, path: SelectionPath) -> tuple[CostModel | None, 
         members = {f: tuple(labels[at]) for f, at in zip(features, of_feature, strict=True)}
         known["groups"] = {feature: names for feature, names in members.items() if names}
     return model, known
-
-
-def _union(supports: Iterable[IntArray]) -> IntArray:
-    return np.unique(np.concatenate([np.empty(0, np.int64), *supports]))
 
 
 # ---- folds ----------------------------------------------------------------------------------
@@ -277,7 +267,8 @@ def _step_evidence(
         [*(fold[match[index]].support for fold, match in folds), *nothing]
         for index in range(len(path))
     ]
-    in_folds = _union(support for of_step in supports for support in of_step)
+    found = {f for of_step in supports for support in of_step for f in support.tolist()}
+    in_folds = np.array(sorted(found), np.int64)
     correlation: dict[int, dict[int, float]] = {feature: {} for feature in features.tolist()}
     for pairs in _correlated(table, features, in_folds):
         for at, other, r in pairs:
@@ -296,10 +287,7 @@ def substitutes(
     supports: Sequence[IntArray],
     correlation: Mapping[int, Mapping[int, float]],
 ) -> tuple[Substitute, ...]:
-    """The correlated features that folds selected in place of the unstable ones of a step.
-
-    Of several the one that most such folds selected, then the most correlated one.
-    """
+    """The correlated features that most folds selected in place of the unstable ones of a step."""
     selected, folds = set(step.support.tolist()), [set(support.tolist()) for support in supports]
     found = []
     for feature, share in zip(step.order.tolist(), frequency, strict=False):

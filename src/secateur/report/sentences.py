@@ -41,11 +41,7 @@ def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
 
 
 def answer(path: SelectionPath, index: int, evidence: Evidence | None = None) -> str:
-    """Say in a sentence what step `index` gives.
-
-    It is compared with all features where their score is known and of the same kind, else with
-    the best step of the path.
-    """
+    """Say what step `index` gives, compared with all features or else the best of the path."""
     step, score = path[index], path[index].score
     cost_of_all = math.nan if evidence is None else evidence.cost_of_all
     share = format_share(path, index) + _cost_words(path, step.cost, cost_of_all)
@@ -53,7 +49,7 @@ def answer(path: SelectionPath, index: int, evidence: Evidence | None = None) ->
         return f"{share}: no score."
     reference = None if evidence is None else evidence.all_features
     words = f"all {count_of(path.n_features_in)} ("
-    if reference is None or not same_kind(score, reference) or not reference.is_usable:
+    if reference is None or reference.key != score.key or not reference.is_usable:
         best = path[Best().choose(path)]
         reference = None if best is step else best.score
         words = f"the best on the path ({count_of(best.n_features)}, "
@@ -65,12 +61,6 @@ def answer(path: SelectionPath, index: int, evidence: Evidence | None = None) ->
 def kind_words(score: Score) -> str:
     """Return what was measured and where, in words: 'held-out log loss'."""
     return score.kind.replace("_", " ")
-
-
-def same_kind(one: Score, other: Score) -> bool:
-    """Whether two scores can be compared: same metric, same origin."""
-    kinds = [(each.metric, each.origin, each.greater_is_better) for each in (one, other)]
-    return kinds[0] == kinds[1]
 
 
 def has_costs(path: SelectionPath) -> bool:
