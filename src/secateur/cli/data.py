@@ -136,16 +136,10 @@ def load_stored(
 
 
 def _reason_for_disk(file: Path, limit: int, executor: Any) -> str | None:
-    is_npz = kind_of_file(file).format == "npz"
     if executor is not None:
-        if is_npz:
-            raise ParameterError(
-                f"{file.name} must be CSV, TSV, Parquet, Feather or LIBSVM for a cluster. Got NPZ. "
-                "Write it as Parquet, or leave --dask and --workers out."
-            )
         return f"{file.name} is written to a table on disk, which all workers read."
     needed = resident_memory() + needed_memory(file)
-    if needed <= limit or is_npz:
+    if needed <= limit or kind_of_file(file).format == "npz":
         return None
     return (
         f"{file.name} would take about {format_bytes(needed)} of memory, more than the limit of "

@@ -18,7 +18,7 @@ from secateur.cli.options import ValidationOptions
 from secateur.cli.output import write_selection
 from secateur.data.costs import FeatureCosts
 from secateur.data.frames import select_columns
-from secateur.model_selection.folds import MANY_ROWS
+from secateur.model_selection.folds import default_outer_folds
 from secateur.model_selection.held_out import HeldOut, held_out
 from secateur.model_selection.rows import TEST_SAMPLE_SEED, TaskModel, read_rows
 from secateur.model_selection.scorers import RELATIVE, metric_for
@@ -121,9 +121,8 @@ def _held_out(
     selector: Any, dataset: Dataset, validation: ValidationOptions, console: Console
 ) -> HeldOut:
     y, weight, tasks = dataset.fit_arguments
-    folds = n_folds = folds_of(dataset, validation.cv)
-    if folds is None:
-        n_folds = max(2, min(len(dataset.y) // 2, 5 if len(dataset.y) <= MANY_ROWS else 3))
+    folds = folds_of(dataset, validation.cv)
+    n_folds = default_outer_folds(len(dataset.y)) if folds is None else folds
     n_folds = n_folds if isinstance(n_folds, int) else len(n_folds)
     planned = fits_document({"all_rows": 1, "folds": n_folds, "all_features": n_folds})
     more = "" if hasattr(selector, "predict") else " And a linear model for each subset in folds."

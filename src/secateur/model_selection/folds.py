@@ -208,6 +208,11 @@ def _row_numbers(part: Any, n_rows: int) -> IntArray:
 # ---- around a whole selection -----------------------------------------------------------------
 
 
+def default_outer_folds(n_rows: int) -> int:
+    """Five folds, three above 5,000 rows, fewer for less than ten rows."""
+    return max(2, min(n_rows // 2, 5 if n_rows <= MANY_ROWS else 3))
+
+
 def outer_folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
     """The outer folds of nested cross-validation, at least one, in the numbers of all rows."""
     kept = np.flatnonzero(rows.weight)  # rows of weight zero are in no fold
@@ -218,8 +223,7 @@ def outer_folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
     if is_drawn(cv):
         groups = None if rows.groups is None else rows.groups[kept]
         target = rows.target if rows.tasks is None else strata_of_tasks(rows.target, rows.tasks)
-        default = max(2, min(len(kept) // 2, 5 if len(kept) <= MANY_ROWS else 3))
-        target = target.take(kept)
+        target, default = target.take(kept), default_outer_folds(len(kept))
         folds = draw_folds(target, cv, random_state=seed, groups=groups, default=default)
     else:
         folds = read_folds(cv, rows.target, kept, rows.groups)

@@ -46,9 +46,8 @@ def digest(*facts: object) -> str:
 
 def write_bins(folder: Path, bins: BinnedColumns) -> None:
     """Cuts end to end, and what else there is of every column."""
-    more: dict[str, Any] = {}
-    if isinstance(bins.codes, SparseCodes):
-        more["zero_code"] = bins.codes.zero_code
+    codes = bins.codes
+    more: dict[str, Any] = {"zero_code": codes.zero_code} if isinstance(codes, SparseCodes) else {}
     np.savez(
         folder / "bins.npz",
         cuts=np.concatenate([np.empty(0), *bins.cuts]),
@@ -268,10 +267,7 @@ class StoredBlock:
 
     def some(self, features: IntArray) -> AnyArray:
         """A few columns, shape (len(features), n_rows), as they are stored; no others are read."""
-        self._check()
-        shape = (self.n_features, self.n_rows)
-        mapped = np.memmap(self.file, self.arrays[0][0], "r", self.offset, shape)
-        return np.asarray(mapped[features])
+        return self.split(self.map()[0])[0][features]
 
     def sparse(self) -> Any:
         """A block of numbers as a matrix in compressed columns."""

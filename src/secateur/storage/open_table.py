@@ -5,7 +5,7 @@ The first pass over the rows chooses the bins, the second writes the codes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from secateur.storage.folder import (
     write_header,
 )
 from secateur.storage.parts import RowReader, check_same_rows, weighted_rows
-from secateur.storage.sources import Roles, Source, open_source
+from secateur.storage.sources import Part, Roles, Source, open_source
 from secateur.storage.stored_table import StoredTable
 from secateur.storage.writing import TemporaryFolder, write_folder
 from secateur.typing import AnyArray, BoolArray, IntArray
@@ -128,14 +128,15 @@ def open_table(
     if not (folder / HEADER).is_file():
         room = min(PART_BYTES, limit // PART_SHARE)
         at_once = int(max(100, min(1 << 17, room // (8 * max(1, source.width)))))
-        how = (at_once, limit, seed, categorical_features, max_bins)
 
         def write(part: Path) -> None:
             with Threads(resolve_n_jobs(n_jobs)) as threads:
-                rows, bins = survey(source, *how, threads)
+                rows = RowReader(source.parts(at_once), categorical_features, source.names)
+                bins = survey(rows, limit, seed, max_bins, threads)
                 block_rows = _block_rows(rows.n_rows, bins.n_features, limit, executor)
-                n_read = min(block_rows, at_once)
-                _write(part, source, rows, bins, fingerprint, block_rows, n_read, threads)
+                parts = source.parts(min(block_rows, at_once))
+                facts = {"fingerprint": fingerprint, "target_names": list(source.target_names)}
+                _write(part, rows, parts, _Encoder(rows, bins, threads), block_rows, facts)
 
         write_folder(folder, write, keep=keeper is None)
     return StoredTable(folder, limit, source, executor, keeper)
@@ -155,16 +156,9 @@ def _block_rows(n_rows: int, width: int, limit: int, executor: Any) -> int:
 
 
 def survey(
-    source: Source,
-    rows_at_once: int,
-    memory: int,
-    seed: int,
-    categorical_features: Any,
-    max_bins: int,
-    threads: Threads,
-) -> tuple[RowReader, BinnedColumns]:
+    rows: RowReader, memory: int, seed: int, max_bins: int, threads: Threads
+) -> BinnedColumns:
     """Read all rows once: count the values of categories, and choose the bins from a sample."""
-    rows = RowReader(source.parts(rows_at_once), categorical_features, source.names)
     room = memory // SAMPLE_SHARE // (8 * rows.schema.n_features)
     most = min(SAMPLE_ROWS, max(MIN_SAMPLE, room))
     sample = RowSample(most, seed)
@@ -179,7 +173,7 @@ def survey(
     order = None if weight is None else np.argsort(sample.rows)
     its_weight = np.ones(len(sample.rows)) if weight is None else weight[sample.rows[order]]
     drawn = cells.table(rows.schema, len(sample.rows), order)
-    return rows, bin_table(drawn, its_weight, max_bins=max_bins, threads=threads)
+    return bin_table(drawn, its_weight, max_bins=max_bins, threads=threads)
 
 
 class _DenseSample:
@@ -244,21 +238,18 @@ class _SparseSample:
 
 def _write(
     folder: Path,
-    source: Source,
     rows: RowReader,
-    bins: BinnedColumns,
-    fingerprint: str,
+    parts: Iterator[Part],
+    encoder: _Encoder,
     block_rows: int,
-    rows_at_once: int,
-    threads: Threads,
+    facts: dict[str, Any],
 ) -> None:
     """Write all files of a stored table."""
-    encoder = _Encoder(rows, bins, threads)
-    kept = (weighted_rows(part)[0] for part in source.parts(rows_at_once))
+    kept = (weighted_rows(part)[0] for part in parts)
     coded = (encoder.rows(rows.table_again(X)) for X in kept if X.shape[0])
     blocks = write_blocks(folder / CODES[1], coded, min(block_rows, rows.n_rows), encoder.block)
     check_same_rows(sum(block["n_rows"] for block in blocks), rows.n_rows)
-    write_bins(folder, bins._replace(has_missing=encoder.has_missing))
+    write_bins(folder, encoder.bins._replace(has_missing=encoder.has_missing))
     columns = {f"target{number}": column for number, column in enumerate(rows.targets)}
     columns |= {} if rows.task is None else {"task": rows.task}
     labels = {}
@@ -267,16 +258,8 @@ def _write(
         np.save(folder / f"{name}.npy", array)
     if rows.weight is not None:
         np.save(folder / "weight.npy", rows.weight)
-    header = {
-        "fingerprint": fingerprint,
-        **schema_to_json(rows.schema),
-        "n_rows": rows.n_rows,
-        "is_sparse": rows.is_sparse,
-        "target_names": list(source.target_names),
-        "labels": labels,
-        "blocks": blocks,
-    }
-    write_header(folder, header, CODES)
+    facts |= {"n_rows": rows.n_rows, "is_sparse": rows.is_sparse, "labels": labels}
+    write_header(folder, {**facts, **schema_to_json(rows.schema), "blocks": blocks}, CODES)
 
 
 class _Encoder:
@@ -284,7 +267,7 @@ class _Encoder:
 
     def __init__(self, rows: RowReader, bins: BinnedColumns, threads: Threads) -> None:
         self._reader = rows
-        self._bins = bins
+        self.bins = bins
         self._threads = threads
         self.has_missing: BoolArray = np.zeros(bins.n_features, np.bool_)
 
@@ -293,7 +276,7 @@ class _Encoder:
         if self._reader.is_sparse:
             return table.csc.tocsr()
         codes = np.empty((table.n_features, table.n_rows), np.uint8)
-        self.has_missing |= encode_dense(table, self._bins, codes, self._threads)
+        self.has_missing |= encode_dense(table, self.bins, codes, self._threads)
         return codes.T
 
     def block(self, rows: list[Any]) -> list[AnyArray]:
@@ -303,6 +286,6 @@ class _Encoder:
         import scipy.sparse as sp
 
         table = self._reader.table_again(sp.vstack(rows, format="csr"))
-        codes, has_missing = encode_sparse(table, self._bins)
+        codes, has_missing = encode_sparse(table, self.bins)
         self.has_missing |= has_missing
         return [codes.indptr, codes.row_start, codes.indices, codes.row_bins, codes.codes]

@@ -15,6 +15,7 @@ from secateur.data.checks import check_shape, choose_categories, made_up_names, 
 from secateur.data.frame_table import FrameTable, kinds_of, read_values, refuse_kinds
 from secateur.data.frames import (
     as_array,
+    as_column,
     as_frame,
     check_length,
     is_sparse,
@@ -31,10 +32,7 @@ NOTHING: IntArray = np.empty(0, np.int64)
 
 
 class RowReader:
-    """Reads parts as tables with the columns of the first; collects targets, weights and tasks.
-
-    ``names`` are those of columns that have none.
-    """
+    """Reads parts as tables with the columns of the first; collects targets, weights and tasks."""
 
     def __init__(
         self, parts: Iterable[Part], categorical_features: Any, names: tuple[str, ...] | None
@@ -103,11 +101,10 @@ class RowReader:
 
     def _table(self, X: Any) -> Table:
         table = read_table(X, like=self.schema, only=self.numbers if self.categorical else None)
+        frame = table.frame if isinstance(table, FrameTable) else None
         for feature, counts in self._counts.items():
-            if isinstance(table, FrameTable):
-                counts.update(count_values(read_values(table.frame[:, feature]).tolist()))
-            else:
-                counts.update(count_values(X[:, feature].tolist()))
+            column = X[:, feature] if frame is None else read_values(frame[:, feature])
+            counts.update(count_values(column.tolist()))
         return table
 
     def learn_categories(self) -> None:
@@ -166,12 +163,7 @@ class LabelColumn:
     def add(self, values: Any, n_rows: int, kept: IntArray | None = None) -> None:
         """Append the values of some rows, or of those that are kept."""
         array = as_array(values, "y")
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        if array.ndim != 1:
-            raise InputError(
-                f"'target' must be one value per row. Got shape {array.shape}. Name one column."
-            )
+        array = as_column(array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array)
         check_length(len(array), n_rows, "y")
         array = array if kept is None else array[kept]
         if array.dtype.kind not in "biuf":

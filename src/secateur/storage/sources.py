@@ -18,11 +18,7 @@ from secateur.data.frames import as_array, as_frame, check_length, is_lazy
 from secateur.exceptions import ClusterError, InputError, InputTypeError, some_of
 from secateur.storage.reading.formats import SourceFiles, kind_of_file
 from secateur.storage.reading.matrices import LABEL, SvmlightFile
-from secateur.storage.reading.read_file import (
-    dataset_tables,
-    format_of_path,
-    open_frames,
-)
+from secateur.storage.reading.read_file import dataset_tables, format_of_path, open_frames
 
 TARGET = "(target)"  # the name of a target that came without one
 ROWS = 10_000  # rows of a stream that are read at once
@@ -62,13 +58,11 @@ class Source:
         self.check()
         try:
             yield from self.read(n_rows)
-        except OSError as error:
-            self.check()
-            raise InputError(
-                f"The data must be there to be read. Got {error}. Check the file."
-            ) from error
-        except Exception:
+        except Exception as error:
             self.check()  # a file that changed is the cause, whatever the reader says
+            if isinstance(error, OSError):
+                what = f"The data must be there to be read. Got {error}. Check the file."
+                raise InputError(what) from error
             raise
         self.check()
 
@@ -90,8 +84,7 @@ def open_source(data: Any, target: Any, roles: Roles) -> Source:
     """The source for data of any kind; see `open_table` for data and target."""
     if isinstance(data, str | os.PathLike):
         return _file_source(Path(data), target, roles)
-    module = type(data).__module__.partition(".")[0]
-    if module == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "files"):
+    if hasattr(data, "to_batches") and hasattr(data, "files"):  # a dataset of pyarrow
         paths = [Path(file) for file in data.files if Path(file).exists()]
         files = SourceFiles.of(*paths) if paths else None
         read = partial(dataset_tables, data)

@@ -203,15 +203,14 @@ class TableSummary:
         self.n_infinite += int(np.isinf(raw.matrix).sum())
         # A few rows decide it for most columns; all rows are checked for the rest.
         few = raw.matrix[:MIN_COUNTER_ROWS]
-        rest = raw.n_rows > MIN_COUNTER_ROWS
         self._is_empty &= np.isnan(few).all(axis=0)
-        for position in np.flatnonzero(self._is_empty & rest).tolist():
-            self._is_empty[position] = bool(np.isnan(raw.matrix[:, position]).all())
+        left = np.flatnonzero(self._is_empty)
+        self._is_empty[left] = np.isnan(raw.matrix[:, left]).all(axis=0)
         before = few[:0] if self._last is None else self._last
         with np.errstate(invalid="ignore"):  # infinities
-            self._counts_up &= (np.diff(few, axis=0, prepend=before[-1:]) == 1).all(axis=0)
-        for position in np.flatnonzero(self._counts_up & rest).tolist():
-            self._counts_up[position] = bool((np.diff(raw.matrix[:, position]) == 1).all())
+            self._counts_up &= (np.diff(few, axis=0, prepend=before) == 1).all(axis=0)
+            left = np.flatnonzero(self._counts_up)
+            self._counts_up[left] = (np.diff(raw.matrix[:, left], axis=0) == 1).all(axis=0)
         self._last = raw.matrix[-1:].copy()
 
     @property
@@ -260,8 +259,7 @@ class Conversion:
     """What a column of text becomes: "number", "date", "boolean" or "category"."""
 
     kind: str
-    form: str = ""  # of dates
-    number_form: NumberForm | None = None  # None for plain numbers
+    form: str | NumberForm | None = None  # of dates or numbers; None for plain numbers
     values: tuple[str, ...] = ()  # categories by frequency
     has_other: bool = False  # whether there is one more for all other values
 
@@ -272,15 +270,16 @@ class Conversion:
 
     def numbers(self, raw: RawTable, place: int) -> FloatArray:
         """The column as numbers, where it becomes one of them."""
-        text, numbers = raw.texts.get(place), raw.matrix[:, place]
-        if self.kind == "date" and text is not None:
+        text = raw.texts.get(place)
+        if text is not None and isinstance(self.form, NumberForm):
+            return self.form.parse(text)
+        if text is not None and isinstance(self.form, str):
             return as_days(text, self.form)
-        if self.number_form is not None and text is not None:
-            return self.number_form.parse(text)
-        if self.kind == "boolean" and text is not None:
+        if text is not None and self.kind == "boolean":
             lower, dtype = text.str.to_lowercase(), library("polars").Float64
-            numbers = lower.replace_strict(BOOLEANS, default=None, return_dtype=dtype).to_numpy()
-        return np.array(numbers)
+            text = lower.replace_strict(BOOLEANS, default=None, return_dtype=dtype)
+            return np.array(text.to_numpy())
+        return np.array(raw.matrix[:, place])
 
 
 def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, str]:
@@ -290,7 +289,7 @@ def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, 
     """
     found = text.numbers()
     if _are_numbers(text, found):
-        return Conversion("number", number_form=found.form), _note_on_numbers(text, found, name)
+        return Conversion("number", found.form), _note_on_numbers(text, found, name)
     if text.date_formats:
         form = text.date_formats[0]
         words = form[:8].replace("%Y", "year").replace("%m", "month").replace("%d", "day")

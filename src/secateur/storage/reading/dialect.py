@@ -15,6 +15,7 @@ from typing import NamedTuple
 from secateur.exceptions import InputError
 from secateur.storage.reading.columns import MISSING
 from secateur.storage.reading.formats import library
+from secateur.storage.reading.number_forms import decimal_sign
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
 _BOMS = {
@@ -32,16 +33,6 @@ _LEGACY = [
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 200_000
 _COMMA_NUMBER = re.compile(r"^\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*$")
-_AROUND = r"^[^\d.,]{0,4}(?:%s)[^\d.,]{0,6}$"  # a number with a sign, currency or unit
-_EITHER = re.compile(_AROUND % r"[1-9]\d{0,2}[.,]\d{3}")  # 1,234 does not tell the decimal sign
-_GROUPS = r"\d{1,3}(?:[%s]\d{3})"
-_TELLING = {  # others do: 0,5 or 1.234.567 or 1.234,5
-    sign: re.compile(
-        _AROUND % rf"\d*[{sign}]\d+(?:[eE][-+]?\d+)?|{_GROUPS % group}{{2,}}|"
-        rf"{_GROUPS % group}+[{sign}]\d+"
-    )
-    for sign, group in ((".", ","), (",", "."))
-}
 
 
 class ReadOptions(NamedTuple):
@@ -182,7 +173,7 @@ def guess_dialect(text: str, name: str, options: ReadOptions = NOTHING_SAID) -> 
         notes.append(f"{n_lines} left out at the top: comments.")
     if names is not None and values and all(len(row) == len(names) + 1 for row in values):
         names = ("", *names)  # R writes row names without a name of their own
-    decimal = "," if chosen != "," and _has_decimal_commas(values) else "."
+    decimal = "." if chosen == "," else decimal_sign([cell for row in values for cell in row])
     if options.delimiter is None and chosen != ",":
         notes.append(f"Cells are separated by {DELIMITERS[chosen]}.")
     if decimal == ",":
@@ -293,9 +284,3 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return cell.strip().lower() not in MISSING  # float("nan") is a number to Python
-
-
-def _has_decimal_commas(rows: list[list[str]]) -> bool:
-    cells = [cell for row in rows for cell in row if not _EITHER.match(cell)]
-    points, commas = (sum(map(bool, map(_TELLING[sign].match, cells))) for sign in ".,")
-    return commas > points

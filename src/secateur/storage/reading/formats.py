@@ -17,13 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from secateur.data.memory import available_memory
-from secateur.exceptions import (
-    InputError,
-    OutOfMemoryError,
-    import_optional,
-    similar_to,
-    some_of,
-)
+from secateur.exceptions import InputError, OutOfMemoryError, import_optional, similar_to, some_of
 
 CHUNK = 1 << 22  # bytes read at a time
 MAX_CELL = 1 << 24  # bytes of a cell of text: more is no table, but may fill the memory
@@ -34,6 +28,7 @@ _COMPRESSIONS = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zst",
 }
+_MODULES: dict[str, Any] = {"gz": gzip, "bz2": bz2, "xz": lzma}
 _FORMATS = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"PK\x03\x04": "npz"}
 _SUFFIXES = {
     **dict.fromkeys((".csv", ".data", ".dat", ".txt"), "csv"),
@@ -201,10 +196,9 @@ def _format_of(name: str, head: bytes, named: str) -> str:
     elif _HTML.match(head):
         other = "a web page", "Get the file itself, perhaps after signing in"
     elif _JSON.match(head):
-        is_own = b'"secateur.' in head[:1000]
-        other = ("JSON", "Write its table as CSV or Parquet")
-        if is_own:
-            other = ("a saved result of secateur", "Use secateur cut or report for it")
+        other = "JSON", "Write its table as CSV or Parquet"
+        if b'"secateur.' in head[:1000]:
+            other = "a saved result of secateur", "Use secateur cut or report for it"
     if other is not None:
         raise InputError(f"{name} must be a table. Got {other[0]}. {other[1]}.")
     if found := _by_magic(_FORMATS, head):
@@ -229,10 +223,7 @@ def _by_magic(table: Mapping[bytes, Any], head: bytes) -> Any:
 
 @contextmanager
 def open_file(file: Path) -> Iterator[tuple[Any, str]]:
-    """The decompressed content of a file as a stream, and its compression.
-
-    Damaged content raises an InputError while it is read.
-    """
+    """The decompressed content of a file and its compression; damaged content is refused."""
     check_file(file)
     with _Watched(file) as raw, io.BufferedReader(raw, 1 << 18) as stream:
         compression = _by_magic(_COMPRESSIONS, stream.read(8)) or ""
@@ -311,36 +302,31 @@ class _Watched(io.FileIO):
 
 def check_file(file: Path) -> None:
     """Raise an error if a file does not exist or is a folder."""
+    found = ""
     if file.is_dir():
-        raise InputError(f"{file} must be a file. Got a folder. Name a file in it.")
-    if file.is_symlink() and not file.exists():
-        raise InputError(
-            f"{file} must be a file. Got a link to {str(file.readlink())!r}, which does not exist."
-        )
-    if not file.exists():
-        similar = ""
+        found = "a folder. Name a file in it."
+    elif file.is_symlink() and not file.exists():
+        found = f"a link to {str(file.readlink())!r}, which does not exist."
+    elif not file.exists():
+        found = "no such file."
         with suppress(OSError):
-            similar = similar_to(file.name, [other.name for other in file.parent.iterdir()])
-        raise InputError(f"{file} must be a file. Got no such file.{similar}")
+            found += similar_to(file.name, [other.name for other in file.parent.iterdir()])
+    if found:
+        raise InputError(f"{file} must be a file. Got {found}")
 
 
 def compress(content: bytes, compression: str) -> bytes:
     """Compress as `read_bytes` decompresses."""
-    compressors: dict[str, Callable[[bytes], bytes]] = {
-        "gz": gzip.compress,
-        "bz2": bz2.compress,
-        "xz": lzma.compress,
-        "zst": lambda plain: library("pyarrow").compress(plain, codec="zstd", asbytes=True),
-        "": bytes,
-    }
-    return compressors[compression](content)
+    if compression == "zst":
+        found: bytes = library("pyarrow").compress(content, codec="zstd", asbytes=True)
+        return found
+    return _MODULES[compression].compress(content) if compression else content
 
 
 def _decompressed(stream: Any, compression: str) -> Any:
     if compression == "zst":
         return io.BufferedReader(library("pyarrow").CompressedInputStream(stream, "zstd"))
-    openers: dict[str, Any] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
-    return openers[compression](stream) if compression else stream
+    return _MODULES[compression].open(stream) if compression else stream
 
 
 def library(name: str) -> Any:

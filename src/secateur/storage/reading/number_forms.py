@@ -79,9 +79,8 @@ def _is_currency(unit: str) -> bool:
 def choose_form(counts: Any, decimal: str = ".") -> tuple[NumberForm | None, Any]:
     """The form of the numbers of a column, None where they are plain, and what its cells hold.
 
-    ``counts`` has the distinct texts (``value``), how often each occurs (``n``), and whether it is
-    no plain number (``word``); ``decimal`` is the decimal sign of the file. The result adds
-    ``is_number``: plain or of this form, and ``has_digits``: a number of any form.
+    The result adds to the counts of `TextSummary` ``is_number``: plain or of this form, and
+    ``has_digits``: a number of any form.
     """
     pl = library("polars")
     cells = counts.with_columns(*_parts())
@@ -92,22 +91,29 @@ def choose_form(counts: Any, decimal: str = ".") -> tuple[NumberForm | None, Any
     units = cells.filter(has_digits).group_by("unit").agg(pl.col("n").sum())
     unit = units.sort(["n", "unit"], descending=[True, False])["unit"][0]
     own = cells.filter(pl.col("unit") == unit)
-    form = NumberForm(_decimal_sign(own, decimal), unit)
+    form = NumberForm(_most_frequent_sign(own) or decimal, unit)
     is_number = ~pl.Series(form.parse(counts["value"])).is_nan()
     if not (is_number & cells["word"]).any():
         return None, plain
     return form, plain.with_columns(is_number=is_number)
 
 
-def _decimal_sign(digits: Any, default: str) -> str:
-    """The decimal sign of most numbers; the default if there are only such as 1,234 and 1.234."""
+def decimal_sign(texts: list[str]) -> str:
+    """The decimal sign of most numbers among texts, "." where none tells it."""
+    pl = library("polars")
+    cells = pl.DataFrame({"value": texts}, schema={"value": pl.String}).select(*_parts())
+    return _most_frequent_sign(cells.with_columns(n=1)) or "."
+
+
+def _most_frequent_sign(cells: Any) -> str | None:
+    """The decimal sign of most numbers; None if there are only such as 1,234 and 1.234."""
     pl = library("polars")
     n_signs = pl.col("digits").str.count_matches(r"[.,]")
-    sign = pl.col("digits").str.extract(r"([.,])[^.,]*$")
+    sign = pl.when(n_signs == 1).then(pl.col("digits").str.extract(r"([.,])"))
     for decimal, form in _THOUSANDS.items():
         is_grouped = pl.col("digits").str.contains(form) & (n_signs > 1)
         sign = pl.when(is_grouped).then(pl.lit(decimal)).otherwise(sign)
-    is_sure = (n_signs > 0) & ~pl.col("digits").str.contains(_EITHER)
-    counted = digits.filter(is_sure).group_by(sign.alias("sign")).agg(pl.col("n").sum())
-    ranked = counted.sort(["n", "sign"], descending=True)
-    return str(ranked["sign"][0]) if len(ranked) else default
+    is_sure = sign.is_not_null() & ~pl.col("digits").str.contains(_EITHER)
+    counted = cells.filter(is_sure).group_by(sign.alias("sign")).agg(pl.col("n").sum())
+    ranked = counted.sort(["n", "sign"], descending=True)["sign"]
+    return str(ranked[0]) if len(ranked) else None

@@ -37,7 +37,7 @@ class ArrowFile:
                 table = _whole_table(file, kind)
                 schema, n_rows = table.schema, table.num_rows
             else:
-                stored = library("pyarrow.dataset").dataset(file, format=kind.format)
+                stored = _dataset(file, kind)
                 schema, n_rows = stored.schema, stored.count_rows()
         if n_rows == 0 or len(schema.names) == 0:
             shape = (n_rows, len(schema.names))
@@ -73,15 +73,14 @@ class ArrowFile:
         pa = library("pyarrow")
         with arrow_errors(self.file, self.kind.format):
             if n_rows is None or _is_read_whole(self.file, self.kind):
-                yield from _slices(_whole_table(self.file, self.kind), n_rows or self.n_rows)
-            elif self.kind.format == "parquet":
-                for batch in parquet_batches(self.file, n_rows):
-                    yield pa.Table.from_batches([batch])
+                table, step = _whole_table(self.file, self.kind), n_rows or self.n_rows
+                yield from (table.slice(start, step) for start in range(0, self.n_rows, step))
+                return
+            if self.kind.format == "parquet":
+                batches = parquet_batches(self.file, n_rows)
             else:
-                with pa.OSFile(str(self.file)) as stream:
-                    reader = library("pyarrow.ipc").open_file(stream)
-                    for number in range(reader.num_record_batches):
-                        yield from _slices(reader.get_batch(number), n_rows)
+                batches = dataset_batches(_dataset(self.file, self.kind), n_rows)
+            yield from (pa.Table.from_batches([batch]) for batch in batches)
 
     def reduced(self, columns: Sequence[int]) -> bytes:
         """A file of some columns, with their types."""
@@ -120,16 +119,18 @@ def _is_read_whole(file: Path, kind: FileKind) -> bool:
 
 def _whole_table(file: Path, kind: FileKind) -> Any:
     stream = library("pyarrow").BufferReader(read_bytes(file))
-    if kind.format == "parquet":
-        return library("pyarrow.parquet").read_table(stream)
-    return library("pyarrow.feather").read_table(stream)
+    return library(f"pyarrow.{kind.format}").read_table(stream)
 
 
-def _slices(rows: Any, n_rows: int) -> Iterator[Any]:
-    """A table or batch as tables of at most so many rows."""
-    pa = library("pyarrow")
-    table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
-    return (table.slice(start, n_rows) for start in range(0, table.num_rows, n_rows))
+def _dataset(file: Path, kind: FileKind) -> Any:
+    return library("pyarrow.dataset").dataset(file, format=kind.format)
+
+
+def dataset_batches(dataset: Any, n_rows: int) -> Iterator[Any]:
+    """The rows of a pyarrow dataset, in order, as record batches of at most so many rows."""
+    # Little is read ahead: the reader, not the fit, would set the peak of memory.
+    batches = dataset.to_batches(batch_size=n_rows, batch_readahead=1, fragment_readahead=1)
+    return (batch for batch in batches if batch.num_rows)
 
 
 def parquet_batches(file: Path, n_rows: int) -> Iterator[Any]:

@@ -26,7 +26,12 @@ from secateur.storage.reading.formats import (
     open_file,
 )
 from secateur.storage.reading.matrices import SvmlightFile, read_npz, reduced_npz
-from secateur.storage.reading.parquet import ArrowFile, arrow_errors, parquet_batches
+from secateur.storage.reading.parquet import (
+    ArrowFile,
+    arrow_errors,
+    dataset_batches,
+    parquet_batches,
+)
 from secateur.typing import AnyArray, FloatArray
 
 # Tables of numbers in memory at a time: as read, as features, and what a fit makes of them.
@@ -65,17 +70,13 @@ def open_blocks(
     if kind.format == "npz":
         raise InputError(
             f"{file.name} must be CSV, TSV, Parquet, Feather or LIBSVM to be read in blocks. Got "
-            "NPZ. Read it into memory, or write it as Parquet."
+            "NPZ. Write it as Parquet, or load it into memory (without --dask and --workers)."
         )
     return CsvFile.open(file, kind, options or NOTHING_SAID, in_memory=in_memory)
 
 
 def needed_memory(file: Path) -> int:
-    """Estimate the bytes of memory that reading a whole file and a fit on it take.
-
-    Parquet and Feather files give their numbers of rows and columns. The cells of text are counted
-    in its beginning. The result is 0 for NPZ files, which can be read as a whole only.
-    """
+    """Estimate the bytes of reading a whole file and of a fit; 0 for NPZ files."""
     kind = kind_of_file(file)
     n_bytes = file.stat().st_size * (EXPANSION if kind.compression else 1)
     if kind.format == "npz":
@@ -97,11 +98,7 @@ def needed_memory(file: Path) -> int:
 def reduced_file(
     file: Path, raw: RawTable, columns: Sequence[int], options: ReadOptions
 ) -> tuple[str, bytes]:
-    """Name and content of a file with some columns of another, all rows, each cell as it was.
-
-    Format and compression stay; ``adult.csv.gz`` becomes ``adult.selected.csv.gz``. A LIBSVM file
-    keeps its labels and the numbers of its columns, an NPZ file all arrays besides the table.
-    """
+    """Name and content of a file with some columns of another, in the same format."""
     kept, kind = sorted(set(columns)), raw.kind
     if kind.format == "npz":
         content = reduced_npz(file, raw, kept)
@@ -141,12 +138,8 @@ def format_of_path(path: Path) -> str:
 def open_frames(path: Path, labels: Collection[str]) -> Frames:
     """Open a file or folder; whole numbers in columns of labels stay integers."""
     kind = format_of_path(path)
-    if kind == "csv":
+    if kind in {"csv", "npz"}:  # an archive is refused
         return _open_texts(path, labels)
-    if kind == "npz":
-        raise InputError(
-            f"{path} must be Parquet, Feather, CSV or LIBSVM. Got NPZ. Load its arrays instead."
-        )
     with arrow_errors(path, kind):
         dataset = library("pyarrow.dataset").dataset(str(path), format=kind, partitioning="hive")
     names, read_schema = list(dataset.schema.names), library("pyarrow.parquet").read_schema
@@ -163,14 +156,13 @@ def open_frames(path: Path, labels: Collection[str]) -> Frames:
 
 def dataset_tables(dataset: Any, n_rows: int) -> Iterator[Any]:
     """The rows of a pyarrow dataset, in order, as tables of at most so many rows."""
-    # Little is read ahead: the reader, not the fit, would set the peak of memory.
-    return _tables(dataset.to_batches(batch_size=n_rows, batch_readahead=1, fragment_readahead=1))
+    return _tables(dataset_batches(dataset, n_rows))
 
 
 def _tables(batches: Iterable[Any]) -> Iterator[Any]:
     pa = library("pyarrow")
     with arrow_errors(Path("each file"), "table"):
-        yield from (pa.Table.from_batches([batch]) for batch in batches if batch.num_rows)
+        yield from (pa.Table.from_batches([batch]) for batch in batches)
 
 
 def _open_texts(path: Path, labels: Collection[str]) -> Frames:
