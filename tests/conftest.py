@@ -1,4 +1,4 @@
-"""What all tests share: the folder of real data sets, and how hypothesis searches."""
+"""What all tests share: real data sets, how hypothesis searches, what workers begin with."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples_of_hypothesis import FACTOR
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,13 +18,29 @@ ROOT = Path(__file__).resolve().parents[1]
 settings.register_profile(
     "secateur",
     deadline=None,
-    max_examples=40,
+    max_examples=40 * FACTOR,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
 # In CI the same examples each time: a red run must be about the change.
 settings.register_profile("ci", settings.get_profile("secateur"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "secateur")
+
+
+# Tests that compile next to nothing, by the beginnings of their names.
+COMPILE_LITTLE = ("tests/data", "tests/path/", "tests/storage/", "tests/test_architecture.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Two workers begin with one half each: one compiles while the other does something else.
+
+    What the first has compiled the second finds in numba's cache.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        light = [item for item in items if item.nodeid.startswith(COMPILE_LITTLE)]
+        others = [item for item in items if not item.nodeid.startswith(COMPILE_LITTLE)]
+        half = len(items) // 2
+        items[:] = [*others[:half], *light, *others[half:]]
 
 
 @pytest.fixture(scope="session")

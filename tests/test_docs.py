@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from secateur.selectors.base import PathSelector
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 WRITTEN = ("_build", "auto_examples", "generated")  # what ./dev docs leaves there
@@ -60,9 +62,41 @@ def run_blocks(file: Path) -> dict[str, Any]:
     return namespace
 
 
+@pytest.fixture
+def few_rounds(monkeypatch):
+    """Fits of few rounds and folds, whatever was asked for: what they choose does not matter."""
+    fit = PathSelector.fit
+
+    def fit_quickly(self, *args, **more):
+        known = self.get_params(deep=False)
+        quick = {"max_iter": 15, "max_epochs": 20, "cv": 2, "learning_rate": 0.4}
+        usual = {name: known[name] for name in quick if is_slow(known.get(name), name)}
+        vars(self).update({name: quick[name] for name in usual})
+        try:
+            return fit(self, *args, **more)
+        finally:
+            vars(self).update(usual)
+
+    monkeypatch.setattr(PathSelector, "fit", fit_quickly)
+
+
+def is_slow(value: Any, name: str) -> bool:
+    """Whether a parameter may be lowered: rounds, folds that are a number, rates that are small."""
+    if name == "cv":
+        return value is None
+    return isinstance(value, int | float) and (value < 0.4 or value > 20)
+
+
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
-def test_documents_run(file, tmp_path, monkeypatch):
+def test_documents_run(file, tmp_path, monkeypatch, few_rounds):
     monkeypatch.chdir(tmp_path)  # what a document writes does not land in the project
+    run_blocks(file)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
+def test_documents_run_as_they_are(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run_blocks(file)
 
 
@@ -75,11 +109,22 @@ def test_every_skip_has_its_block_and_its_reason(file):
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
-def test_examples_run(file, tmp_path, monkeypatch, capsys):
+def test_examples_run(file, tmp_path, monkeypatch, capsys, few_rounds):
+    run_example(file, tmp_path, monkeypatch)
+    assert capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_examples_run_as_they_are(file, tmp_path, monkeypatch, capsys):
+    run_example(file, tmp_path, monkeypatch)
+    assert capsys.readouterr().out
+
+
+def run_example(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     runpy.run_path(str(file), run_name="__main__")
-    assert capsys.readouterr().out
 
 
 def test_links_between_documents_lead_somewhere():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +17,14 @@ import secateur
 # What makes a fit quick, where the estimator has it; results need not be good.
 QUICK = {"max_iter": 5, "max_epochs": 20, "learning_rate": 0.4, "cv": 2, "random_state": 0}
 
-# Two penalties instead of a long grid, by the unit of each family.
+# Few penalties instead of a long grid, by the unit of each family.
 GRIDS = {
     "AGBM": {"penalty": [0.1, 0.01]},
     "GTGBM": {"penalty": [0.1, 0.01]},
     "GBFS": {"penalty": [20.0, 2.0]},
     "Multitask": {"group_penalty": [0.1, 0.01]},
+    "FeatureGradients": {"penalty": [2.0, 0.1]},
+    "Grafting": {"l1": [0.25, 0.1, 0.02]},
 }
 
 NAMES = tuple("abcdefgh")
@@ -48,7 +52,7 @@ def takes_in_fit(cls: type, name: str) -> bool:
 
 
 def quick(cls: type, *, short_grid: bool = True, **params: Any) -> Any:
-    """An estimator that fits quickly, with two penalties or its own grid."""
+    """An estimator that fits quickly, with a few penalties or its own grid."""
     known = inspect.signature(cls).parameters
     settings = {name: value for name, value in QUICK.items() if name in known}
     for family, grid in GRIDS.items():
@@ -79,6 +83,17 @@ def small_problem(cls: type, n_rows: int = 200, seed: int = 0) -> Small:
     signal = 1.5 * a - b + 0.8 * c + 0.3 * rng.normal(size=len(X))
     y = (signal > 0).astype(int) if is_classifier(cls()) else signal
     return Small(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
+
+
+def in_frame(X: Any) -> pd.DataFrame:
+    return pd.DataFrame(X, columns=list(NAMES))
+
+
+@cache
+def fitted(cls: type, container: Callable[[Any], Any] = np.asarray) -> Any:
+    """A quick estimator fitted to its small problem, once for all tests: do not change it."""
+    small = small_problem(cls)
+    return quick(cls).fit(container(small.X), small.y)
 
 
 def predictions(estimator: Any, X: Any) -> Any:

@@ -12,7 +12,9 @@ import scipy.sparse as sp
 from contract.registry import (
     NAMES,
     estimator_classes,
+    fitted,
     having,
+    in_frame,
     predictions,
     quick,
     small_problem,
@@ -350,15 +352,13 @@ def test_bad_validation_rows(cls, no_work):
 
 
 @pytest.fixture(params=having("predict"), ids=lambda cls: cls.__name__)
-def fitted(request):
-    small = small_problem(request.param)
-    frame = pd.DataFrame(small.X, columns=list(NAMES))
-    return quick(request.param).fit(frame, small.y), frame
+def predicting(request):
+    return fitted(request.param, in_frame), in_frame(small_problem(request.param).X)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_other_columns_at_predict_time(fitted):
-    selector, frame = fitted
+def test_other_columns_at_predict_time(predicting):
+    selector, frame = predicting
     for method in ("predict", "transform", "predict_proba", "staged_predict"):
         if hasattr(selector, method):
             check_other_columns(getattr(selector, method), selector, frame)
@@ -385,15 +385,15 @@ def check_other_columns(call, selector, frame):
     )
 
 
-def test_names_that_come_or_go_are_warned_of(fitted):
-    selector, frame = fitted
+def test_names_that_come_or_go_are_warned_of(predicting):
+    selector, frame = predicting
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         without = selector.predict(frame.to_numpy())
     np.testing.assert_array_equal(without, selector.predict(frame))
 
 
-def test_infinity_at_predict_time(fitted):
-    selector, frame = fitted
+def test_infinity_at_predict_time(predicting):
+    selector, frame = predicting
     used = selector.selection_.names[0]
     with pytest.raises(InputError, match="contains infinity"):
         selector.predict(frame.assign(**{used: np.inf}))

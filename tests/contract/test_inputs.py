@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from contract.registry import NAMES, estimator_classes, having, predictions, quick, small_problem
+from contract.registry import (
+    NAMES,
+    estimator_classes,
+    fitted,
+    having,
+    in_frame,
+    predictions,
+    quick,
+    small_problem,
+)
 
 CLASSES = estimator_classes()
 
@@ -23,7 +34,7 @@ CONTAINERS = {
     "list": lambda X: X.tolist(),
     "fortran": np.asfortranarray,
     "read_only": _read_only,
-    "pandas": lambda X: pd.DataFrame(X, columns=list(NAMES)),
+    "pandas": in_frame,
     "pandas_unnamed": pd.DataFrame,
     "polars": lambda X: pl.DataFrame(X, schema=list(NAMES)),
     "pyarrow": lambda X: pa.table({name: X[:, j] for j, name in enumerate(NAMES)}),
@@ -46,9 +57,8 @@ def _dense(Z):
 @pytest.mark.parametrize("cls", CLASSES)
 def test_same_result_for_every_container(cls, kind):
     small = small_problem(cls)
-    plain = quick(cls).fit(small.X, small.y)
-    X, X_new = CONTAINERS[kind](small.X), CONTAINERS[kind](small.X_new)
-    same = quick(cls).fit(X, small.y)
+    plain, same = fitted(cls), fitted(cls, CONTAINERS[kind])
+    X_new = CONTAINERS[kind](small.X_new)
     np.testing.assert_array_equal(same.support_, plain.support_)
     np.testing.assert_array_equal(same.ranking_, plain.ranking_)
     np.testing.assert_array_equal(predictions(same, X_new), predictions(plain, small.X_new))
@@ -59,7 +69,7 @@ def test_same_result_for_every_container(cls, kind):
 def test_transform_keeps_the_container_and_the_columns(cls, kind):
     small = small_problem(cls)
     X = CONTAINERS[kind](small.X)
-    selector = quick(cls).fit(X, small.y)
+    selector = fitted(cls, CONTAINERS[kind])
     taken = selector.transform(X)
     if kind == "list":
         assert isinstance(taken, np.ndarray)
@@ -75,7 +85,7 @@ def test_transform_keeps_the_container_and_the_columns(cls, kind):
 def test_names_in_and_out(cls, kind):
     small = small_problem(cls)
     X = CONTAINERS[kind](small.X)
-    selector = quick(cls).fit(X, small.y)
+    selector = fitted(cls, CONTAINERS[kind])
     kept = np.array(NAMES)[selector.support_].tolist()
     assert selector.feature_names_in_.tolist() == list(NAMES)
     assert selector.get_feature_names_out().tolist() == kept
@@ -100,8 +110,8 @@ def test_made_up_names_without_names(cls):
 def test_set_output(cls, output, kind):
     small = small_problem(cls)
     X = CONTAINERS[kind](small.X)
-    taken = quick(cls).set_output(transform=output).fit(X, small.y).transform(X)
-    selector = quick(cls).fit(X, small.y)
+    selector = fitted(cls, CONTAINERS[kind])
+    taken = copy(selector).set_output(transform=output).transform(X)
     assert isinstance(taken, pd.DataFrame if output == "pandas" else pl.DataFrame)
     assert list(taken.columns) == selector.get_feature_names_out().tolist()
     np.testing.assert_array_equal(taken.to_numpy(), small.X[:, selector.support_])

@@ -11,6 +11,7 @@ from contract.registry import (
     INFORMATIVE,
     NAMES,
     estimator_classes,
+    fitted,
     having,
     predictions,
     quick,
@@ -113,7 +114,7 @@ def test_constant_and_duplicate_columns_make_no_noise(cls, capfd):
         warnings.simplefilter("ignore", GroupTestingWarning)  # true of any table this small
         selector = quick(cls).fit(X, small.y)
         predictions(selector, X)
-    plain = quick(cls).fit(small.X, small.y)
+    plain = fitted(cls)
     assert not selector.support_[[0, -2, -1]].any()
     either = selector.support_[1:9] | selector.support_[9:17]
     np.testing.assert_array_equal(either, plain.support_)
@@ -136,7 +137,7 @@ def test_rows_of_weight_zero_are_no_rows(cls):
     rest = np.setdiff1d(np.arange(250), kept)
     mixed_X[rest], mixed_y[rest] = X[200:], y[200:]
     with_zeros = quick(cls).fit(mixed_X, mixed_y, sample_weight=mixed_weight)
-    without = quick(cls).fit(small.X, small.y)
+    without = fitted(cls)
     np.testing.assert_array_equal(with_zeros.path_.scores, without.path_.scores)
     np.testing.assert_array_equal(
         predictions(with_zeros, small.X_new), predictions(without, small.X_new)
@@ -208,7 +209,7 @@ def test_an_estimator_may_be_fitted_again(cls):
     selector = quick(cls, costs=FeatureCosts(rule=lambda used: np.ones(len(used))))
     selector.fit(small.X[:, :4], small.y)
     selector.fit(small.X, small.y)
-    fresh = quick(cls).fit(small.X, small.y)
+    fresh = fitted(cls)
     np.testing.assert_array_equal(selector.support_, fresh.support_)
     assert selector.n_features_in_ == 8
     assert set(np.flatnonzero(selector.support_)) & set(INFORMATIVE)

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from contract.registry import estimator_classes, having, predictions, quick, small_problem
+from contract.registry import estimator_classes, fitted, having, predictions, quick, small_problem
 from sklearn.base import is_classifier, is_regressor
 
 from secateur import FeatureGradientsSelector, MultitaskAGBMClassifier
@@ -40,7 +40,7 @@ SERIES = {
 def test_labels_of_any_kind(cls, kind):
     small = small_problem(cls)
     labels = LABELS[kind]
-    plain = quick(cls).fit(small.X, small.y)
+    plain = fitted(cls)
     named = quick(cls).fit(small.X, labels[small.y])
     np.testing.assert_array_equal(named.classes_, labels)
     np.testing.assert_array_equal(named.support_, plain.support_)
@@ -67,7 +67,7 @@ def test_series_of_labels(cls, kind):
 @pytest.mark.parametrize("cls", REGRESSORS)
 def test_series_of_numbers(cls, kind):
     small = small_problem(cls)
-    plain = quick(cls).fit(small.X, small.y)
+    plain = fitted(cls)
     same = quick(cls).fit(small.X, SERIES[kind](small.y))
     np.testing.assert_array_equal(same.predict(small.X_new), plain.predict(small.X_new))
 

@@ -6,12 +6,12 @@ import pickle
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from contract.registry import (
-    NAMES,
     estimator_classes,
+    fitted,
     having,
+    in_frame,
     predictions,
     quick,
     small_problem,
@@ -31,49 +31,47 @@ CLASSES = estimator_classes()
 def test_clone_has_the_parameters_and_nothing_else(cls):
     small = small_problem(cls)
     rule = OneStandardError(0.5)
-    fitted = quick(cls, cut=rule).fit(small.X, small.y)
-    fresh = clone(fitted)
-    assert fresh.get_params().keys() == fitted.get_params().keys()
+    selector = quick(cls, cut=rule).fit(small.X, small.y)
+    fresh = clone(selector)
+    assert fresh.get_params().keys() == selector.get_params().keys()
     assert fresh.cut == rule
     assert not hasattr(fresh, "selection_")
     again = fresh.fit(small.X, small.y)
-    np.testing.assert_array_equal(again.support_, fitted.support_)
+    np.testing.assert_array_equal(again.support_, selector.support_)
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_pickle_keeps_predictions_and_path(cls):
-    small = small_problem(cls)
-    fitted = quick(cls).fit(pd.DataFrame(small.X, columns=list(NAMES)), small.y)
-    X_new = pd.DataFrame(small.X_new, columns=list(NAMES))
-    loaded = pickle.loads(pickle.dumps(fitted))  # noqa: S301
-    np.testing.assert_array_equal(predictions(loaded, X_new), predictions(fitted, X_new))
-    assert loaded.path_.to_json() == fitted.path_.to_json()
-    assert str(loaded.selection_) == str(fitted.selection_)
+    X_new = in_frame(small_problem(cls).X_new)
+    selector = fitted(cls, in_frame)
+    loaded = pickle.loads(pickle.dumps(selector))  # noqa: S301
+    np.testing.assert_array_equal(predictions(loaded, X_new), predictions(selector, X_new))
+    assert loaded.path_.to_json() == selector.path_.to_json()
+    assert str(loaded.selection_) == str(selector.selection_)
     np.testing.assert_array_equal(
-        loaded.with_cut("best").support_, fitted.with_cut("best").support_
+        loaded.with_cut("best").support_, selector.with_cut("best").support_
     )
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_joblib_keeps_predictions(cls, tmp_path):
     small = small_problem(cls)
-    fitted = quick(cls).fit(small.X, small.y)
-    joblib.dump(fitted, tmp_path / "selector.joblib")
+    selector = fitted(cls)
+    joblib.dump(selector, tmp_path / "selector.joblib")
     loaded = joblib.load(tmp_path / "selector.joblib", mmap_mode="r")
-    expected = predictions(fitted, small.X_new)
+    expected = predictions(selector, small.X_new)
     np.testing.assert_array_equal(predictions(loaded, small.X_new), expected)
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_path_saved_and_cut_again(cls, tmp_path):
-    small = small_problem(cls)
-    fitted = quick(cls).fit(small.X, small.y)
-    fitted.path_.save(tmp_path / "path.json")
+    selector = fitted(cls)
+    selector.path_.save(tmp_path / "path.json")
     loaded = SelectionPath.load(tmp_path / "path.json")
     for rule in ("best", "one_se"):
         again = loaded.cut(rule)
-        np.testing.assert_array_equal(again.mask, fitted.with_cut(rule).support_)
-        assert str(again) == str(fitted.with_cut(rule).selection_)
+        np.testing.assert_array_equal(again.mask, selector.with_cut(rule).support_)
+        assert str(again) == str(selector.with_cut(rule).selection_)
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -9,33 +9,34 @@ import numpy as np
 import pytest
 from equivalence.fitting import Task, assert_equals_twin, fit_engine, fit_twin
 from equivalence.problems import LOSSES, make_loss, tasks
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted import nodes
 
 
-@settings(max_examples=300)
+@examples(120)
 @given(tasks())
 def test_engine_equals_twin(task):
     assert_equals_twin(fit_engine(task), fit_twin(task), task)
 
 
-@settings(max_examples=150)
+@examples(60)
 @given(tasks(categories=False))
 def test_engine_on_sparse_columns_equals_twin(task):
     assert_equals_twin(fit_engine(task, sparse=True), fit_twin(task), task)
 
 
-@settings(max_examples=30)
+@examples(20)
 @given(tasks(), st.integers(1, 39))
 def test_engine_on_two_blocks_equals_twin(task, cut):
     cuts = (min(cut, len(task.target) - 1),)
     assert_equals_twin(fit_engine(task, cuts=cuts), fit_twin(task), task)
 
 
-@settings(max_examples=60)
+@examples(25)
 @given(tasks())
 def test_engine_without_room_for_histograms_equals_twin(task):
     with mock.patch.multiple(nodes, MIN_STORE_BYTES=0, STORE_SHARE=0.0):
@@ -53,7 +54,7 @@ def test_deep_trees_equal_the_twin():
     assert_equals_twin(fit, fit_twin(task), task)
 
 
-@settings(max_examples=20)
+@examples(10)
 @given(tasks(), st.sampled_from([1e9, 1e300]))
 def test_with_a_huge_penalty_no_feature_is_used(task, penalty):
     high = replace(task, costs=type(task.costs)()).with_params(penalty=penalty)
@@ -89,16 +90,16 @@ def test_a_first_use_makes_a_feature_affordable_for_the_next_node_of_the_level(m
 def test_every_loss_with_both_criteria(loss, criterion):
     task = larger_task(loss, criterion)
     fit = fit_engine(task)
-    assert any(len(tree.left) > 15 for round_ in fit.rounds for tree in round_)
+    assert any(len(tree.left) > 9 for round_ in fit.rounds for tree in round_)
     assert_equals_twin(fit, fit_twin(task), task)
 
 
-def larger_task(loss, criterion):
+def larger_task(loss, criterion, n_rows=60):
     rng = np.random.default_rng(LOSSES.index(loss))
-    X = np.column_stack([rng.integers(0, 12, (150, 3)), rng.normal(size=150)])
+    X = np.column_stack([rng.integers(0, 12, (n_rows, 3)), rng.normal(size=n_rows)])
     X[rng.random(X.shape) < 0.1] = np.nan
     signal = np.nan_to_num(X[:, 0], nan=9.0) / 4 + (np.nan_to_num(X[:, 3]) > 0)
-    noisy = signal + 0.3 * rng.normal(size=150)
+    noisy = signal + 0.3 * rng.normal(size=n_rows)
     target = {
         "log_loss": (noisy > 2).astype(float),
         "multinomial": np.clip(np.floor(noisy), 0, 2),
@@ -108,8 +109,8 @@ def larger_task(loss, criterion):
         "criterion": criterion,
         "penalty": 1e-4,
         "max_depth": 5,
-        "n_rounds": 4,
-        "min_samples_leaf": 2,
+        "n_rounds": 2,
+        "min_samples_leaf": 1,
         "learning_rate": 0.3,
     }
-    return Task(X, target, rng.uniform(0.5, 2.0, 150), make_loss(loss), params=params)
+    return Task(X, target, rng.uniform(0.5, 2.0, n_rows), make_loss(loss), params=params)

@@ -15,7 +15,8 @@ from equivalence.fitting import (
 )
 from equivalence.problems import LOSSES, tasks
 from equivalence.synthetic_tasks import make_task
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.data.costs import FeatureCosts
@@ -25,7 +26,7 @@ def uses_some_features(fit):
     return len(fit.order) > 1
 
 
-@settings(max_examples=60)
+@examples(25)
 @given(tasks())
 def test_a_price_of_zero_is_a_plain_booster(task):
     free = replace(task, costs=FeatureCosts(0.0)).with_params(penalty=3.0)
@@ -42,7 +43,7 @@ def test_a_penalty_of_zero_is_a_plain_booster(loss):
     np.testing.assert_array_equal(one.raw, other.raw)
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(tasks(), st.sampled_from([2, 3]))
 def test_whole_weights_all_times_a_number_change_no_split(task, factor):
     # All weights alike: the rounding to 15 bits is the same, so even ties fall the same way.
@@ -71,7 +72,7 @@ def test_a_row_of_weight_two_is_two_rows(loss):
     np.testing.assert_allclose(one.steps[-1].objective, other.steps[-1].objective, rtol=1e-11)
 
 
-@settings(max_examples=60)
+@examples(25)
 @given(tasks(), st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_changes_no_bit(task, random):
     order = list(range(len(task.target)))
@@ -112,7 +113,7 @@ def test_permuted_columns_give_the_permuted_path(loss):
     assert one.steps[-1].cost == pytest.approx(other.steps[-1].cost, rel=1e-15)
 
 
-@settings(max_examples=60)
+@examples(25)
 @given(tasks(categories=False))
 def test_dense_and_sparse_tables_give_the_same_fit(task):
     assert_same_fit(fit_engine(task), fit_engine(task, sparse=True))

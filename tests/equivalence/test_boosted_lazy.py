@@ -9,7 +9,8 @@ import pytest
 from equivalence.fitting import Task, assert_equals_twin, assert_same_fit, fit_engine, fit_twin
 from equivalence.problems import LOSSES, higher_by_number, lower_by_number, tasks
 from equivalence.synthetic_tasks import make_task
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.data.costs import FeatureCosts
@@ -74,13 +75,13 @@ def compare_task(task, *, sparse=False):
     return fit, verdicts.seen
 
 
-@settings(max_examples=150)
+@examples(60)
 @given(tasks(), st.sampled_from([1.0, 1.0, 0.7]))
 def test_any_small_task(task, subsample):
     compare_task(task.with_params(n_rounds=8, subsample=subsample))
 
 
-@settings(max_examples=60)
+@examples(25)
 @given(tasks())
 def test_lazy_trees_equal_the_twin(task):
     task = task.with_params(n_rounds=6, lazy=True, whole=False, max_features=None)

@@ -7,20 +7,21 @@ import pytest
 from equivalence.fitting import fit_engine, make_table
 from equivalence.problems import LOSSES, tasks
 from equivalence.synthetic_tasks import make_task
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur._kernels.threads import Threads
 
 
-@settings(max_examples=80)
+@examples(40)
 @given(tasks(), st.sampled_from([1.0, 0.5]))
 def test_raw_values_lead_to_the_leaves_that_codes_lead_to(task, subsample):
     fit = fit_engine(task.with_params(subsample=subsample))
     np.testing.assert_array_equal(fit.steps[-1].model.raw(make_table(task)), fit.raw)
 
 
-@settings(max_examples=40)
+@examples(25)
 @given(tasks(categories=False))
 def test_sparse_tables_predict_what_dense_ones_do(task):
     fit = fit_engine(task, sparse=True)

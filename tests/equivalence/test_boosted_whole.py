@@ -7,7 +7,8 @@ import pytest
 from equivalence.fitting import assert_same_fit, fit_engine
 from equivalence.problems import tasks
 from equivalence.synthetic_tasks import make_task
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.data.costs import FeatureCosts
@@ -34,7 +35,7 @@ def fit_both(task, monkeypatch, *, sparse):
     return whole, levels, Counted.n_grown
 
 
-@settings(max_examples=80)
+@examples(50)
 @given(tasks(), st.booleans())
 def test_whole_trees_are_trees_level_by_level(task, sparse):
     with pytest.MonkeyPatch.context() as monkeypatch:

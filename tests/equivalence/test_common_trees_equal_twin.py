@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from equivalence.fitting import Task, describe, describe_twin, make_table, naive_codes
 from equivalence.problems import WEIGHTS, make_loss
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from reference.common_trees import boost_common, categories
 from reference.multitask import boost_tasks
@@ -94,7 +95,7 @@ def fit_common(case, task_split_penalty, *, sparse=False, is_lazy=True):
     return steps, verdict
 
 
-@settings(max_examples=100)
+@examples(40)
 @given(together(), st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
 def test_common_trees_equal_twin(case, task_split_penalty, sparse):
     task, rows_of, fold, group, own, all_params = case
@@ -125,7 +126,7 @@ def test_common_trees_equal_twin(case, task_split_penalty, sparse):
             np.testing.assert_array_equal(tree.value, [RATE * node.value for node in nodes])
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(together(), st.sampled_from([0.0, 1.0]))
 def test_drafts_of_common_trees_are_the_full_search(case, task_split_penalty):
     with mock.patch.multiple(lazy, MIN_LEFT_OUT=1, N_PROMISING=1, MIN_PASSES=0.0):
@@ -154,7 +155,7 @@ def test_the_first_split_by_task_costs_once_and_can_be_undone():
     np.testing.assert_allclose(feature_use.at_node(0)[1], [0.2, 0.2, 0.1])
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(together(), st.sampled_from([0.0, 1.0]))
 def test_supports_grow_and_are_what_the_trees_ask_of_a_task(case, task_split_penalty):
     task = case[0]
@@ -171,7 +172,7 @@ def test_supports_grow_and_are_what_the_trees_ask_of_a_task(case, task_split_pen
         np.testing.assert_array_equal(model.raw(table), model.raw(other))
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(together())
 def test_held_out_losses_come_task_after_task(case):
     task, rows_of, fold, *_ = case
@@ -189,7 +190,7 @@ def test_held_out_losses_come_task_after_task(case):
 # ---- the choice between the ways -----------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@examples(80)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 4),
@@ -250,7 +251,7 @@ def twin_tasks(X, y, number, weight, loss, cost_model, fold, all_params, **more)
     )  # fmt: skip
 
 
-@settings(max_examples=8)
+@examples(3)
 @given(st.integers(0, 10_000), st.booleans(), st.booleans(), st.booleans(), st.sampled_from(COSTS))
 def test_the_default_equals_twin(seed, is_classes, whole_weights, sparse, costs):
     X, y, number, weight = stacked(seed, is_classes=is_classes, whole_weights=whole_weights)
@@ -281,7 +282,7 @@ def test_the_default_equals_twin(seed, is_classes, whole_weights, sparse, costs)
         assert [set(step.supports[str(t)].tolist()) for t in range(3)] == sets
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(st.integers(0, 10_000), st.booleans(), st.sampled_from(COSTS))
 def test_missing_labels_equal_twin(seed, sparse, costs):
     """Columns of labels with gaps: a task is its labelled rows, in bins of all."""

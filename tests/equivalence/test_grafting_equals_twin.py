@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from reference import grafting as twin
 from reference.peers import l1_logistic_regression
@@ -52,7 +53,7 @@ def value_of(kind, selector, X, y, W, **penalty):
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
-@settings(max_examples=10)
+@examples(5)
 @given(seed=SEEDS, share=st.floats(0.02, 0.9), ridge=st.sampled_from([0.0, 0.05]))
 def test_l1_reaches_the_optimum_of_the_twin(kind, sparse, seed, share, ridge):
     X, y, weight, costs = draw(seed, kind, sparse=sparse)
@@ -78,7 +79,7 @@ def _constant(kind, y, W):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@settings(max_examples=10)
+@examples(5)
 @given(seed=SEEDS, share=st.floats(0.02, 0.8))
 def test_equal_to_lasso_and_elastic_net(sparse, seed, share):
     X, y, weight, _ = draw(seed, "squared", sparse=sparse)
@@ -100,7 +101,7 @@ def test_equal_to_lasso_and_elastic_net(sparse, seed, share):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@settings(max_examples=8)
+@examples(4)
 @given(seed=SEEDS, share=st.floats(0.05, 0.8), ridge=st.sampled_from([0.0, 0.05]))
 def test_several_classes_reach_the_optimum_of_the_twin(sparse, seed, share, ridge):
     X, y, weight, costs = draw(seed, "multinomial", sparse=sparse)
@@ -147,7 +148,7 @@ class _Proba:
 
 @pytest.mark.parametrize("retries", [0, 3])
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
-@settings(max_examples=10)
+@examples(5)
 @given(seed=SEEDS, share=st.floats(0.01, 0.2), price=st.floats(0.001, 0.1))
 def test_l0_grafts_the_same_features_as_the_twin(kind, retries, seed, share, price):
     X, y, weight, costs = draw(seed, kind)

@@ -9,7 +9,8 @@ import pytest
 from equivalence.fitting import Task, assert_equals_twin, assert_same_fit, fit_engine, fit_twin
 from equivalence.problems import tasks
 from equivalence.synthetic_tasks import make_task
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from reference.group_testing import GroupTestedTree, Subsets
 
@@ -53,19 +54,19 @@ def assert_grouped_twin(task, testing, **how):
     return fit
 
 
-@settings(max_examples=60)
+@examples(25)
 @given(tasks(), TESTING)
 def test_search_equals_twin(task, testing):
     assert_grouped_twin(task, testing)
 
 
-@settings(max_examples=30)
+@examples(15)
 @given(tasks(categories=False), TESTING)
 def test_search_on_sparse_columns_equals_twin(task, testing):
     assert_grouped_twin(task, testing, sparse=True)
 
 
-@settings(max_examples=15)
+@examples(8)
 @given(tasks(), TESTING, st.integers(1, 39))
 def test_search_on_two_blocks_equals_twin(task, testing, cut):
     assert_grouped_twin(task, testing, cuts=(min(cut, len(task.target) - 1),))

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 from equivalence.fitting import Task, describe, describe_twin, make_table, naive_codes
 from equivalence.problems import WEIGHTS, make_loss
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from reference.multitask import boost_tasks
 
@@ -71,7 +72,7 @@ def fit_tasks(tasks, costs, group, own, all_params, n_rounds=3, rate=0.5):
         return list(data.run(data.everything, params).steps)
 
 
-@settings(max_examples=80)
+@examples(40)
 @given(several())
 def test_tasks_equal_twin(case):
     tasks, costs, group, own, all_params = case
@@ -100,7 +101,7 @@ def test_tasks_equal_twin(case):
                 np.testing.assert_array_equal(tree.value, [0.5 * node.value for node in nodes])
 
 
-@settings(max_examples=20)
+@examples(12)
 @given(several())
 def test_supports_lie_in_the_common_one_and_never_shrink(case):
     steps = fit_tasks(*case)

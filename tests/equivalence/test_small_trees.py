@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from examples_of_hypothesis import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur._kernels.threads import Threads
@@ -32,7 +33,7 @@ def both(X, y, weight, loss, params, train, sparse=False, **reading):
     return last.model.raw(table), small
 
 
-@settings(max_examples=40)
+@examples(25)
 @given(st.integers(0, 10**6), st.sampled_from(["numbers", "two", "three"]), st.data())
 def test_small_trees_are_the_engines(seed, kind, data):
     rng = np.random.default_rng(seed)
@@ -63,7 +64,7 @@ def test_small_trees_are_the_engines(seed, kind, data):
     np.testing.assert_allclose(small, engine, rtol=0, atol=1e-8)
 
 
-@settings(max_examples=20)
+@examples(12)
 @given(st.integers(0, 10**6), st.sampled_from([None, 2, 3]))
 def test_importances_are_the_engines(seed, n_classes):
     rng = np.random.default_rng(seed)

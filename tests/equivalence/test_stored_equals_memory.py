@@ -17,8 +17,8 @@ from secateur.execution import disk as places
 from secateur.storage import open_table as opening
 from secateur.storage.sources import Part, Source
 
-N_ROWS = 3_000
-ONE = {"max_iter": 8, "random_state": 0}
+N_ROWS = 2_200
+ONE = {"max_iter": 4, "random_state": 0}
 STOPS = {"early_stopping": True}
 
 
@@ -133,7 +133,7 @@ def test_sparse_rows(tmp_path, memory):
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
 def test_group_tests(tmp_path, memory, kind):
-    made = make_wide(2_000, 120, 3, 0)
+    made = make_wide(1_500, 48, 3, 0)
     kwargs = {"penalty": 0.005, "expected_features": 3, "leaf_size": 4, "group_size": 16, **ONE}
     X, weight = made.X, None
     data, target, role = X, made.y, None
@@ -235,7 +235,7 @@ def stacked(X, y, task):
     [("dense", "group_testing"), ("sparse", "exact"), ("sparse", "group_testing")],
 )
 def test_common_trees_by_group_tests_and_of_sparse_rows(tmp_path, memory, kind, search):
-    made = make_wide(1_200, 60, 3, 0)
+    made = make_wide(1_000, 40, 3, 0)
     task = np.random.default_rng(0).choice(["a", "b", "c"], len(made.y), p=[0.2, 0.5, 0.3])
     flipped = np.where(task == "c", 1 - made.y, made.y)
     X = sp.csr_array(made.X * (np.abs(made.X) > 0.5)) if kind == "sparse" else made.X

@@ -169,7 +169,7 @@ def test_every_default_method_ends_with_a_curve(target_type, library):
 
 
 def test_methods_of_numbers_find_the_category_that_matters():
-    frame, y = people(300)
+    frame, y = people(180)
     y = np.where(np.isin(frame["town"], ["Chur", "Genf"]), "yes", "no")
     found = compare(
         frame, y, "grafting,f_classif,l1,mutual_info", validators="logistic", cv=2, sizes=[1]
