@@ -24,7 +24,7 @@ GRIDS = {
     "GBFS": {"penalty": [20.0, 2.0]},
     "Multitask": {"group_penalty": [0.1, 0.01]},
     "FeatureGradients": {"penalty": [2.0, 0.1]},
-    "Grafting": {"l1": [0.25, 0.1, 0.02]},
+    "Grafting": {"l1": [0.25, 0.1, 0.05]},
 }
 
 NAMES = tuple("abcdefgh")
