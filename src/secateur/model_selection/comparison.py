@@ -366,25 +366,19 @@ def _check_trials(comparison: Comparison) -> None:
             )
     seen, n_features = set(), comparison.n_features_in
     for trial in comparison.trials:
-        if trial.method not in comparison.methods or not 0 <= trial.fold < comparison.n_folds:
+        place = (trial.method, trial.fold)
+        is_known = trial.method in comparison.methods and 0 <= trial.fold < comparison.n_folds
+        if not is_known or place in seen:
             raise ParameterError(
-                "Every trial must be of a method and a fold of the comparison. Got "
-                f"{trial.method!r}, fold {trial.fold}. Name all methods and folds."
+                "There must be one trial of each method on each fold of the comparison. Got "
+                f"{'a second one' if is_known else 'one'} of {trial.method!r}, fold {trial.fold}. "
+                "Name all methods and folds, and leave repeated trials out."
             )
-        if (trial.method, trial.fold) in seen:
-            raise ParameterError(
-                "There must be one trial of each method on each fold. Got two of "
-                f"{trial.method!r} on fold {trial.fold}. Leave one out."
-            )
-        seen.add((trial.method, trial.fold))
+        seen.add(place)
         used = [feature for subset in trial.subsets for feature in subset.order.tolist()]
-        largest = max(used, default=-1)
-        if min(used, default=0) < 0:
+        wrong = [feature for feature in used if not 0 <= feature < n_features]
+        if wrong:
             raise ParameterError(
-                f"Features must be numbered from 0. Got {min(used)}. Give their positions."
-            )
-        if largest >= n_features:
-            raise ParameterError(
-                f"Every feature must have a name. Got {n_features} names and feature {largest}. "
+                f"Every feature must have a name. Got {n_features} names and feature {wrong[0]}. "
                 "Pass a name for every feature of the problem."
             )

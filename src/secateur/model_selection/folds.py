@@ -118,7 +118,7 @@ def hold_out(
 ) -> Fold:
     """One random validation part, stratified by class, or a share of the groups of rows."""
     if groups is not None:
-        return _group_part(target, groups, fraction, random_state)
+        return _group_folds(target, groups, 1, random_state, fraction)[0]
     n = len(target.values)
     place = _shuffled_places(target, random_state)
     n_test = min(max(1, round(fraction * n)), n - 1)
@@ -261,35 +261,26 @@ def group_numbers(groups: AnyArray) -> IntArray:
     return numbers.astype(np.int64)
 
 
-def _group_folds(target: Target, groups: IntArray, n_folds: int, seed: int) -> list[Fold]:
-    """Folds that keep groups together, stratified by class as far as that goes."""
-    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+def _group_folds(
+    target: Target, groups: IntArray, n_folds: int, seed: int, fraction: float = 0.2
+) -> list[Fold]:
+    """Folds that keep groups together, by class as far as that goes; one is a share of them."""
+    from sklearn.model_selection import GroupKFold, GroupShuffleSplit, StratifiedGroupKFold
 
-    _check_enough(groups, n_folds)
-    kind = GroupKFold if target.classes is None else StratifiedGroupKFold
-    splitter = kind(int(n_folds), shuffle=True, random_state=seed)
-    return read_folds(splitter, target, np.arange(len(groups)), groups)
-
-
-def _group_part(target: Target, groups: IntArray, fraction: float, seed: int) -> Fold:
-    """A share of the groups as validation part; if possible all classes have training rows."""
-    from sklearn.model_selection import GroupShuffleSplit
-
-    _check_enough(groups, 1)
-    splitter = GroupShuffleSplit(PARTS_TRIED, test_size=fraction, random_state=seed)
-    folds = read_folds(splitter, target, np.arange(len(groups)), groups)
-    n_trained = [len(np.unique(target.values[fold.train])) for fold in folds]
-    is_classes = target.classes is not None
-    return folds[int(np.argmax(n_trained)) if is_classes else 0]
-
-
-def _check_enough(groups: IntArray, n_folds: int) -> None:
     n_groups = len(np.unique(groups))
     if n_groups < max(2, n_folds):
         raise ParameterError(
             f"'cv' must not be more than the number of groups. Got {n_folds} folds for {n_groups} "
             "groups of rows. Use fewer folds, or leave 'groups' out."
         )
+    kind = GroupKFold if target.classes is None else StratifiedGroupKFold
+    splitter: Any = GroupShuffleSplit(PARTS_TRIED, test_size=fraction, random_state=seed)
+    if n_folds > 1:
+        splitter = kind(int(n_folds), shuffle=True, random_state=seed)
+    folds = read_folds(splitter, target, np.arange(len(groups)), groups)
+    if n_folds > 1 or target.classes is None:
+        return folds[:n_folds]
+    return [max(folds, key=lambda fold: len(np.unique(target.values[fold.train])))]
 
 
 # ---- several tasks ----------------------------------------------------------------------------

@@ -88,12 +88,11 @@ def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
     for label, value in labelled(selectors):
         if isinstance(value, str):
             methods[label or value] = _named(value, target_type, known)
-        else:
-            name = label or _label(value)
-            numbered = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
-            methods[next(name for name in numbered if name not in methods)] = _checked(
-                value, target_type
-            )
+            continue
+        name = label or _label(value)
+        numbered = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
+        free = next(name for name in numbered if name not in methods)
+        methods[free] = _checked(value, target_type)
     if not methods:
         raise ParameterError(
             f"'selectors' must name at least one method. Got none. Use some of {_list(known)}."

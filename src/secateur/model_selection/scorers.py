@@ -70,10 +70,7 @@ def takes_weight(scorer: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of predictions: a value for each row, or one for all rows by a scorer.
-
-    The standard error of a score is that of the mean over rows, or over folds with a scorer.
-    """
+    """A metric of predictions: a value for each row, or one for all rows of a fold by a scorer."""
 
     name: str
     of_rows: RowValues | None
@@ -109,16 +106,13 @@ def read_metric(scoring: Any, target_type: str, own: str | None = None) -> Metri
 
 
 def metric_for(scoring: Any, rows: Rows, own: str | None) -> Metric:
-    """The metric for some rows; `own` is that of the path's own scores.
-
-    Losses of several regression tasks are divided by those of a constant in the same task, so that
-    tasks with large targets do not count more.
-    """
+    """The metric for some rows; `own` is that of the path's own scores."""
     plain = None if own is None else own.removeprefix(RELATIVE)
     metric = read_metric(scoring, rows.target_type, plain)
     is_plain = scoring is not None or rows.target_type == "classification"
     if is_plain or rows.tasks is None or len(set(rows.tasks.tolist())) == 1:
         return metric
+    # divided by the losses of a constant, so that tasks with large targets do not count more
     units = {}
     for task, places in rows_by_key(rows.tasks.tolist()).items():
         y, weight = rows.y[places], rows.weight[places]

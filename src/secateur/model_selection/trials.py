@@ -130,17 +130,13 @@ def subsets_of(fitted: Any, sizes: Sequence[int], sources: IntArray | None = Non
 def at_most(path: SelectionPath, orders: Sequence[IntArray], size: int) -> IntArray:
     """At most so many features of a path, in order of entry; `orders` are those of its steps."""
     counts = np.array([len(order) for order in orders])
-    fitting = np.flatnonzero(counts <= size)
+    fitting, larger = np.flatnonzero(counts <= size), np.flatnonzero(counts > size)
     chosen: list[int] = []
     if len(fitting):
         largest = better_of(path, fitting[counts[fitting] == counts[fitting].max()])
         chosen = orders[largest].tolist()
-    larger = np.flatnonzero(counts > size)
     for index in larger[np.argsort(counts[larger], kind="stable")]:
-        if len(chosen) == size:
-            break
-        order = orders[index]
-        chosen += order[~np.isin(order, chosen)][: size - len(chosen)].tolist()
+        chosen = list(dict.fromkeys([*chosen, *orders[index].tolist()]))[:size]
     return np.array(chosen, np.int64)
 
 
@@ -164,13 +160,11 @@ def _ranking(fitted: Any) -> tuple[Any, Any]:
 
 def _importance(fitted: Any) -> FloatArray | None:
     """The importance of each column, if the method has any."""
-    if getattr(fitted, "ranking_", None) is not None:
-        return -np.asarray(fitted.ranking_, np.float64)
-    if getattr(fitted, "scores_", None) is not None:
-        return np.asarray(fitted.scores_, np.float64)
-    model = getattr(fitted, "estimator_", None)
+    for name, sign in (("ranking_", -1.0), ("scores_", 1.0)):
+        if getattr(fitted, name, None) is not None:
+            return sign * np.asarray(getattr(fitted, name), np.float64)
     for name in ("feature_importances_", "coef_"):
-        found = getattr(model, name, None)
+        found = getattr(getattr(fitted, "estimator_", None), name, None)
         if found is not None:
             return np.abs(np.atleast_2d(np.asarray(found, np.float64))).sum(axis=0)
     return None

@@ -59,13 +59,8 @@ def indicator(codes: FloatArray) -> FloatArray:
     """Return the one-hot encoding of codes, rare ones merged; missing is a code of its own."""
     numbers = np.where(np.isfinite(codes), codes, -1.0)
     values, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    if len(values) > MAX_CATEGORIES:
-        rank = np.empty(len(values), dtype=np.int64)
-        rank[np.argsort(-counts, kind="stable")] = np.arange(len(values))
-        place = np.minimum(rank[place], MAX_CATEGORIES - 1)
-    out = np.zeros((len(codes), int(place.max(initial=-1)) + 1))
-    out[np.arange(len(codes)), place] = 1.0
-    return out
+    names, merged = _merged(values.tolist(), counts, MAX_CATEGORIES)
+    return np.eye(len(names))[merged[place]]
 
 
 def association(some: Columns, others: Columns) -> FloatArray:

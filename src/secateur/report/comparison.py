@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,17 +45,13 @@ class ComparisonFacts:
     @property
     def test_rows(self) -> list[list[Cell]]:
         """The rows of the table of paired tests."""
-        return [
-            [
-                *((name, name) for name in (test.validator, test.method, test.other)),
-                cell(
-                    test.difference, f"{test.difference:+.4f} ± {format_score(test.standard_error)}"
-                ),
-                cell(test.p, f"{test.p:.2g}"),
-                cell(test.p_adjusted, f"{test.p_adjusted:.2g}"),
-            ]
-            for test in self.tests
-        ]
+        rows = []
+        for test in self.tests:
+            names = [(name, name) for name in (test.validator, test.method, test.other)]
+            words = f"{test.difference:+.4f} ± {format_score(test.standard_error)}"
+            p = [cell(value, f"{value:.2g}") for value in (test.p, test.p_adjusted)]
+            rows.append([*names, cell(test.difference, words), *p])
+        return rows
 
 
 def comparison_facts(comparison: Comparison) -> ComparisonFacts:
@@ -129,48 +125,40 @@ def _hover(facts: ComparisonFacts, name: str, point: Point) -> str:
 def seconds_figure(facts: ComparisonFacts) -> Figure:
     """The median seconds of a selection, a bar for each method."""
     timings = facts.comparison.seconds()
-    known = [(_label(each), timings[each].median) for each in facts.methods]
-    known = [(name, seconds) for name, seconds in known if math.isfinite(seconds)]
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "hovertext": [f"{name}: {seconds:.3g} s" for name, seconds in known],
-        "marker": {"color": "var(--line)"},
-    }
-    figure = _by_method(known, bars, "seconds per fold, median")
-    values = [seconds for _, seconds in known if seconds > 0]
-    if values and max(values) > figures.LOG_FROM * min(values):
+    values = {name: timings[name].median for name in facts.methods}
+    words = [f"{seconds:.3g} s" for seconds in values.values()]
+    bars = {"type": "bar", "orientation": "h", "marker": {"color": "var(--line)"}}
+    figure = _by_method(values, words, bars, "seconds per fold, median")
+    known = [seconds for seconds in values.values() if seconds > 0]
+    if known and max(known) > figures.LOG_FROM * min(known):
         figure["layout"]["xaxis"]["type"] = "log"
     return figure
 
 
 def stability_figure(facts: ComparisonFacts) -> Figure:
     """Nogueira's stability of each method with its confidence interval."""
-    agreements = facts.comparison.stability()
-    known = [(_label(each), agreements[each]) for each in facts.methods]
-    known = [(name, each) for name, each in known if math.isfinite(each.index)]
-    above = [number(each.high - each.index) for _, each in known]
-    below = [number(each.index - each.low) for _, each in known]
+    found = facts.comparison.stability()
+    values = {name: found[name].index for name in facts.methods}
+    known = [found[name] for name, index in values.items() if math.isfinite(index)]
+    above = [number(each.high - each.index) for each in known]
+    below = [number(each.index - each.low) for each in known]
     interval = {"type": "data", "symmetric": False, "array": above, "arrayminus": below}
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "error_x": {**interval, "color": "var(--soft)"},
-        "hovertext": [f"{name}: {each}" for name, each in known],
-        "marker": {"color": "var(--line)", "size": 10},
-    }
-    return _by_method([(name, each.index) for name, each in known], points, "stability over folds")
+    points = {"type": "scatter", "mode": "markers", "marker": {"color": "var(--line)", "size": 10}}
+    points["error_x"] = interval | {"color": "var(--soft)"}
+    words = [str(found[name]) for name in values]
+    return _by_method(values, words, points, "stability over folds")
 
 
-def _label(method: str) -> str:
-    return as_text(short(method, 16))
-
-
-def _by_method(known: list[tuple[str, float]], trace: dict[str, Any], title: str) -> Figure:
-    """A value for each method, in rows."""
-    trace |= {"y": [name for name, _ in known], "x": [number(value) for _, value in known]}
+def _by_method(
+    values: Mapping[str, float], words: Sequence[str], trace: dict[str, Any], title: str
+) -> Figure:
+    """A value for each method that has one, in rows."""
+    pairs = zip(values.items(), words, strict=True)
+    known = [(as_text(short(m, 16)), v, word) for (m, v), word in pairs if math.isfinite(v)]
+    trace |= {"y": [name for name, _, _ in known], "x": [number(value) for _, value, _ in known]}
+    trace |= {"hovertext": [f"{name}: {word}" for name, _, word in known], "hoverinfo": "text"}
     drawn = figures.layout(title, "", [1.0])
     drawn["height"] = 90 + ROW_HEIGHT * max(len(known), 1)
     drawn["xaxis"]["rangemode"] = "tozero"
     drawn["yaxis"] |= {"autorange": "reversed", "type": "category", "ticksuffix": " "}
-    return {"data": [trace | {"hoverinfo": "text"}], "layout": drawn}
+    return {"data": [trace], "layout": drawn}

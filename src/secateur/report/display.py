@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-AXES = ("n_features", "cost", "penalty")
-
-
 @dataclass(eq=False, repr=False)
 class SelectionPathDisplay:
     """Score against number of features, cost or penalty, with the cut marked.
@@ -146,13 +143,8 @@ class SelectionPathDisplay:
             self.band_ = ax.fill_between(places[best], low, high, **look)
         if self.selection is not None:
             at, count = [self.selection.index], count_of(self.selection.n_features)
-            ring: dict[str, Any] = {
-                "s": 160,
-                "facecolors": "none",
-                "edgecolors": "C1",
-                "linewidths": 2,
-            }
-            ring |= {"zorder": 3, "label": f"cut: {count}", **(cut_kw or {})}
+            ring: dict[str, Any] = {"s": 160, "facecolors": "none", "edgecolors": "C1"}
+            ring |= {"linewidths": 2, "zorder": 3, "label": f"cut: {count}", **(cut_kw or {})}
             self.cut_ = ax.scatter(places[at], values[at], **ring)
         if self.all_features is not None:
             ax.axhline(self.all_features.mean, ls="--", lw=1, color="0.5", label="all features")
@@ -163,14 +155,14 @@ class SelectionPathDisplay:
     def _places(self, x: str) -> tuple[FloatArray, str]:
         """The steps along an axis, and its label."""
         path = self.path
-        if x == "n_features":
-            return path.n_features.astype(np.float64), "number of features"
-        if x == "cost":
-            places, label = path.costs, f"cost ({path.cost_unit})" if path.cost_unit else "cost"
-        elif x == "penalty":
-            places, label = np.array([step.penalty for step in path]), path.penalty_name
-        else:
-            raise ParameterError(f"'x' must be one of {AXES}. Got {x!r}. Use 'n_features'.")
-        if not np.isfinite(places).any():
+        cost = f"cost ({path.cost_unit})" if path.cost_unit else "cost"
+        known = {
+            "n_features": (path.n_features.astype(np.float64), "number of features"),
+            "cost": (path.costs, cost),
+            "penalty": (np.array([step.penalty for step in path]), path.penalty_name),
+        }
+        if x not in known:
+            raise ParameterError(f"'x' must be one of {(*known,)}. Got {x!r}. Use 'n_features'.")
+        if not np.isfinite(known[x][0]).any():
             raise ParameterError(f"'x' must be known. Got no {x} in any step. Use 'n_features'.")
-        return places, label
+        return known[x]
