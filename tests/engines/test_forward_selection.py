@@ -8,9 +8,8 @@ import pytest
 from secateur import FeatureCosts, StopReason
 from secateur.data.frames import read_table
 from secateur.engines.drive import drive
-from secateur.engines.featboost.forward import FeatBoost, ForwardParams
+from secateur.engines.featboost.forward import FeatBoost, ForwardParams, LossWeighting, Weighting
 from secateur.engines.featboost.neighbours import NeighbourTargets, ScaledTable
-from secateur.engines.featboost.weighting import LossWeighting, Weighting
 
 
 class Ranker:

@@ -16,8 +16,8 @@ from secateur.data.binning import BinnedColumns, bin_table, with_bundles
 from secateur.data.categories import Categories
 from secateur.data.costs import FeatureCosts
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
-from secateur.engines.boosted.groups import GroupPlan, sum_groups
-from secateur.engines.boosted.trace import trace_boosted
+from secateur.engines.boosted.engine import BoostedData, trace_boosted
+from secateur.engines.boosted.groups import Groups, sum_groups
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.execution.blocks import (
     CodeBlock,
@@ -98,22 +98,22 @@ def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=(), testi
         cost_model = task.costs.bind(task.names)
         params = BoostingParams(**task.params)
         executor = LocalExecutor(blocks)
-        plan = (
-            None
-            if testing is None
-            else sum_groups_of_blocks(task, columns, blocks, testing, threads)
-        )
-        steps = list(trace_boosted(executor, columns, task.loss, cost_model, params, threads, plan))
+        groups = None
+        if testing is not None:
+            groups = sum_groups_of_blocks(task, columns, blocks, testing, threads)
+        rows = (task.target, task.weight, task.loss)
+        data = BoostedData(columns, *rows, cost_model, threads, groups=groups)
+        steps = list(trace_boosted(data, executor, params))
     return Fit(steps, blocks, columns)
 
 
-def sum_groups_of_blocks(task, columns, blocks, testing, threads) -> GroupPlan:
-    """Give each block the sums of its rows; the plan of the groups."""
+def sum_groups_of_blocks(task, columns, blocks, testing, threads) -> Groups:
+    """Give each block the sums of its rows; the groups."""
     groups = sum_groups(columns, task.weight, testing, threads)
     for block in blocks:
         rows = slice(block.first_row, block.first_row + block.columns.n_rows)
         block.group_sums = np.ascontiguousarray(groups.codes[:, rows])
-    return groups.plan
+    return groups
 
 
 def make_blocks(task: Task, columns: BinnedColumns, threads: Threads, cuts=(), held=()) -> list:

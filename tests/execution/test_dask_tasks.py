@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import secateur
 from secateur import Comparison, DaskExecutor, FeatBoostClassifier, FeatBoostRegressor, compare
-from secateur.engines.feature_gradients.distributed import DistributedGradients
+from secateur.engines.feature_gradients.batches import DistributedGradients
 from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
 from secateur.execution import dask as dask_executor
 from secateur.model_selection.comparison import TrialStatus

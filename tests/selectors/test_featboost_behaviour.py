@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from secateur import FeatBoostClassifier, FeatBoostRegressor, FeatureCosts, IISRegressor, StopReason
-from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting
+from secateur.engines.featboost.forward import AdaBoostWeighting, LossWeighting
 from secateur.exceptions import InterruptedWarning, ParameterError
 
 QUICK = {"max_iter": 5, "random_state": 0}

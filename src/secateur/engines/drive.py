@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -20,47 +20,31 @@ from secateur.typing import IntArray
 def drive(
     trace: Iterator[Step],
     *,
-    feature_names: Sequence[str],
-    algorithm: str,
     costs: Callable[[IntArray], float] | None = None,
     score: Callable[[Step], Score | None] | None = None,
     rules: Sequence[StoppingRule] = (),
     on_step: Callable[[Step], None] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    penalty_name: str = "penalty",
-    cost_unit: str = "",
     started: float | None = None,
+    **metadata: Any,
 ) -> SelectionPath:
     """Run an algorithm to its end, or to where a rule ends it, and return its path.
 
     Raw steps that follow each other with the same support and penalty become one step of the path,
     shown at its best score (the earlier one of a tie), or at its latest raw step without scores. An
-    interrupt keeps the complete steps, with ``StopReason.INTERRUPTED``; without any it is raised
-    again. A ``ClusterError`` is raised with these steps as its ``path``.
+    interrupt keeps the complete steps; without any it is raised again. A ``ClusterError`` is raised
+    with these steps as its ``path``.
 
-    ``trace``, the algorithm, is closed at the end; a generator may return the ``StopReason`` for
-    which it ended, otherwise it has ``FINISHED``. ``costs`` of features in order of entry and
-    ``score`` of a raw step replace those of the steps. ``rules`` are asked after each raw step, and
-    the first that gives a reason ends the run; limits (``is_limit``) are asked before the step is
-    scored, and keep out the step that crosses them. ``on_step`` is called with each raw step once
-    it is part of the path. Seconds count from ``started``, or from now. All else is stored in the
-    path.
+    ``trace`` may return the ``StopReason`` for which it ended. ``costs`` of features in order of
+    entry and ``score`` of a raw step replace those of the steps. Limits among the ``rules`` are
+    asked before a raw step is scored, and keep out the step that crosses them; others after it.
+    Seconds count from ``started``, or from now. ``metadata`` is that of the path.
 
-    Examples
-    --------
     >>> from secateur.path import MaxFeatures
     >>> rounds = (Step.of(range(1 + k // 3), penalty=0.1) for k in range(100))
     >>> drive(rounds, feature_names=list("abcdef"), algorithm="demo", rules=[MaxFeatures(4)])
     SelectionPath('demo', 4 steps, 1 to 4 of 6 features, max_features)
     """
     run = _Run(costs, score, on_step, rules, perf_counter() if started is None else started)
-    metadata = {
-        "feature_names": tuple(feature_names),
-        "algorithm": algorithm,
-        "penalty_name": penalty_name,
-        "cost_unit": cost_unit,
-        "parameters": parameters or {},
-    }
     steps, reason = iter(trace), None
     try:
         while reason is None:

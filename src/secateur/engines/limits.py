@@ -53,10 +53,7 @@ class Limits:
     def filled(
         self, order: IntArray, candidates: IntArray, together: IntArray | None = None
     ) -> IntArray:
-        """The support with those candidates, one after another, that are still within the limits.
-
-        Candidates with the same number in ``together`` are added together or not at all.
-        """
+        """The support with those candidates that fit, in turn; those of a number ``together``."""
         if self.are_none:
             return np.concatenate([order, candidates])
         number = np.arange(len(candidates)) if together is None else together
@@ -71,11 +68,7 @@ class Limits:
 
 
 class FeatureUse:
-    """The features in use; a feature costs nothing after its first use (F_ft of GBFS is binary).
-
-    ``has_separate_costs`` is whether the use of a feature changes neither the cost of another nor,
-    but for the limits, what is allowed.
-    """
+    """The features in use; a feature costs nothing after its first use (F_ft of GBFS is binary)."""
 
     def __init__(
         self,

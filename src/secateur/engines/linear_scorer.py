@@ -137,9 +137,8 @@ def shrunken_losses(
 ) -> list[FloatArray]:
     """The loss of each row of each fold, predictions shrunk as the other validation rows suggest.
 
-    The factor for a row is the one with the least loss on all other rows of all folds: a model of
-    columns that were chosen on its own training rows is overconfident. ``by_shrinkage`` has for
-    each fold the losses of shape (n_factors, n_rows), from the smallest factor to 1.
+    A model of columns that were chosen on its own training rows is overconfident. ``by_shrinkage``
+    has for each fold the losses of shape (n_factors, n_rows), from the smallest factor to 1.
     """
     table, weight = np.concatenate(by_shrinkage, axis=1), np.concatenate(weights)
     weighted = table * weight

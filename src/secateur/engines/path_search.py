@@ -70,10 +70,7 @@ class FoldLosses:
 
 
 def pool(folds: Sequence[FoldLosses], *, origin: Origin, metric: str) -> Score:
-    """The mean loss over all folds, with its standard error over rows.
-
-    Over rows, not over folds: folds are few, and share their training rows.
-    """
+    """The mean loss over all folds, with its standard error over rows: folds are too few."""
     total = sum(fold.weight for fold in folds)
     mean = sum(fold.mean * fold.weight for fold in folds) / total
     squares, firsts, weights = np.sum([fold.moments for fold in folds], axis=0)
@@ -91,7 +88,7 @@ def difference(folds: Sequence[FoldLosses], others: Sequence[FoldLosses]) -> tup
     >>> round(mean, 4), round(standard_error, 4)
     (0.8333, 0.1361)
     """
-    pairs = _pairs(folds, others)
+    pairs = list(zip(folds, others, strict=True))
     total = sum(one.weight for one in folds)
     mean = sum((one.mean - other.mean) * one.weight for one, other in pairs) / total
     variance = sum(
@@ -134,10 +131,7 @@ class PenaltyEngine(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathSearch:
-    """A path that is still to be traced; see `drive`.
-
-    ``losses`` by penalty are filled during the search: what `choose_variant` compares.
-    """
+    """A path that is still to be traced; ``losses`` by penalty are filled during the search."""
 
     steps: Iterator[Step]
     score: Callable[[Step], Score | None] | None = None
@@ -156,8 +150,7 @@ def search_path(
 ) -> SelectionPath:
     """Trace the path; of several variants, keep the first that is not clearly worse than the best.
 
-    ``rules`` and ``on_step`` are those of the user, beside those of the search. An interrupt ends
-    the search with the steps so far; without any it is raised again.
+    ``rules`` and ``on_step`` are the user's, beside those of the search.
     """
     paths: list[SelectionPath] = []
     reason = None
@@ -211,12 +204,11 @@ def search_penalties(
     penalty_name: str = "penalty",
     keep_losses: bool = False,
 ) -> PathSearch:
-    """A search over falling penalties, one step for each.
+    """A search over falling penalties, one step for each; those in ``done`` are not fitted again.
 
-    Penalties in ``done`` are not fitted again. The search ends before a step that ``is_too_large``,
-    except for the first; a few penalties between the last two are then tried for a support that is
-    nearer to the limit. More are tried for a wanted ``size``, after which the search goes on.
-    ``keep_losses`` if variants are to be compared.
+    It ends before a step that ``is_too_large``, except for the first; a few penalties between the
+    last two are then tried for a support nearer to the limit. More are tried for a wanted ``size``,
+    after which the search goes on. ``keep_losses`` if variants are to be compared.
     """
     losses: dict[float, Sequence[FoldLosses]] = {}
     kept = losses if keep_losses else None
@@ -235,6 +227,9 @@ def _trace(
     """A step for each penalty, with its score."""
     none: list[FoldLosses] = []  # of a step without features
 
+    def fit(penalty: float) -> Step:
+        return done[penalty] if penalty in done else engine.fit(penalty)
+
     def scored(step: Step) -> Step:
         return step if step.penalty in done else _scored(engine, step, losses, none)
 
@@ -242,7 +237,7 @@ def _trace(
         return is_too_large(step) or (size is not None and step.n_features > size)
 
     def nearer(before: Step, penalty: float) -> Iterator[Step]:
-        tried = _between(engine.fit, done, before.penalty, penalty, is_beyond)
+        tried = _between(fit, before.penalty, penalty, is_beyond)
         if size is None:
             tried = islice(tried, MAX_BISECTIONS)
         else:
@@ -251,7 +246,7 @@ def _trace(
 
     before: Step | None = None
     for penalty in penalties:
-        step = done[penalty] if penalty in done else engine.fit(penalty)
+        step = fit(penalty)
         if before is not None and is_too_large(step):
             yield from nearer(before, penalty)
             return StopReason.MAX_FEATURES
@@ -291,7 +286,7 @@ def trace_to_size(
         high, low = low, penalty
         if step.n_features > n_features:
             break
-    between = _between(engine.fit, {}, high, low, lambda step: step.n_features > n_features)
+    between = _between(engine.fit, high, low, lambda step: step.n_features > n_features)
     for step in islice(between, MAX_SIZE_TRIALS if high > 0.0 else 0):
         yield step
         if _is_near(step, n_features):
@@ -303,16 +298,12 @@ def _is_near(step: Step, n_features: int) -> bool:
 
 
 def _between(
-    fit: Callable[[float], Step],
-    done: Mapping[float, Step],
-    high: float,
-    low: float,
-    is_too_large: Callable[[Step], bool],
+    fit: Callable[[float], Step], high: float, low: float, is_too_large: Callable[[Step], bool]
 ) -> Iterator[Step]:
     """Bisect penalties between one with few enough features and one with too many."""
     while True:
         penalty = float(np.sqrt(high * low))
-        step = done[penalty] if penalty in done else fit(penalty)
+        step = fit(penalty)
         yield step
         high, low = (high, penalty) if is_too_large(step) else (penalty, low)
 
@@ -323,10 +314,7 @@ def _scored(
     losses: dict[float, Sequence[FoldLosses]] | None,
     none: list[FoldLosses],
 ) -> Step:
-    """The step with the mean loss of the validation rows of all folds, where there are folds.
-
-    And with its gain over ``none``, the losses of the first step without features.
-    """
+    """The step with its score, and its gain over ``none``, of the first step without features."""
     found = engine.fold_losses(step)
     if not found:
         return step
@@ -354,7 +342,8 @@ def gain_over_none(folds: Sequence[FoldLosses], none: Sequence[FoldLosses], metr
     >>> gain_over_none([constant], [constant], "log_loss")
     0.0
     """
-    gains = np.concatenate([other.losses - one.losses for one, other in _pairs(folds, none)])
+    pairs = zip(folds, none, strict=True)
+    gains = np.concatenate([other.losses - one.losses for one, other in pairs])
     if metric == "log_loss":
         gains = np.log1p(MODEL_SHARE * np.expm1(gains))
     weight = np.concatenate([one.weights for one in folds])
@@ -362,9 +351,3 @@ def gain_over_none(folds: Sequence[FoldLosses], none: Sequence[FoldLosses], metr
     mean = float(np.average(gains, weights=weight))
     error = math.sqrt(float(squared @ (gains - mean) ** 2)) / float(weight.sum())
     return mean / max(error, 1e-12 * abs(mean)) if mean else 0.0
-
-
-def _pairs(
-    folds: Sequence[FoldLosses], others: Sequence[FoldLosses]
-) -> list[tuple[FoldLosses, FoldLosses]]:
-    return list(zip(folds, others, strict=True))

@@ -8,8 +8,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from secateur.data.table import Problem
 from secateur.data.target import TargetType
-from secateur.engines.featboost.forward import IIS, FeatBoost
-from secateur.engines.featboost.weighting import AdaBoostWeighting, LossWeighting, Weighting
+from secateur.engines.featboost.forward import (
+    IIS,
+    AdaBoostWeighting,
+    FeatBoost,
+    LossWeighting,
+    Weighting,
+)
 from secateur.selectors.featboost_base import CLASSIFIER, CONSTRAINTS, REGRESSOR, ForwardSelector
 from secateur.selectors.parameters import SelectorParameters, with_constructor
 from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities

@@ -1,26 +1,29 @@
-"""Many boosted fits on one binning: with folds, and at one penalty after another."""
+"""Boosted fits on one binning: a step per round, with folds, and at one penalty after another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.binning import BinnedColumns, Category
+from secateur.data.binning import BinnedColumns, Category, narrowed
 from secateur.data.costs import CostModel
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import are_counts, weight_of_a_row
 from secateur.engines.boosted import rows
+from secateur.engines.boosted.group_search import GroupSearch
 from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.trace import trace_boosted
+from secateur.engines.boosted.grower import TreeGrower
+from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.limits import FeatureUse
 from secateur.engines.path_search import FoldLosses, pool
-from secateur.execution.blocks import CodeBlock, FitRows, LocalRowStore, RowStore
-from secateur.losses import Loss
+from secateur.execution.blocks import CodeBlock, Executor, FitRows, LocalRowStore, RowStore
+from secateur.losses import Loss, fixed_point_sum
 from secateur.path.step import Score, Step
 from secateur.typing import FloatArray, IntArray
 
@@ -31,6 +34,8 @@ GRID_POINTS = 8  # penalties that "auto" tries
 # The largest of them, as a share of the best gain that any single split has at the start.
 GRID_TOP = 0.25
 GRID_BOTTOM = 0.002  # the smallest, likewise
+# The training loss of a step is the mean over at most this many rows, evenly spaced.
+OBJECTIVE_ROWS = 10_000
 
 
 def penalty_grid(data: BoostedData | TasksData, params: BoostingParams) -> list[float]:
@@ -101,10 +106,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedData:
-    """Binned rows and everything that does not change from fit to fit.
+    """Binned rows, held in ``row_store`` or ``columns``, and all that is the same in all fits.
 
-    ``row_store`` has the rows, if ``columns`` has not; ``rows`` are those that the fits
-    are about, if not all; ``category`` is one more column, the last of ``columns``.
+    ``rows`` are those of the fits, if not all; ``category`` is the last of ``columns``.
     """
 
     columns: BinnedColumns
@@ -164,9 +168,7 @@ class BoostedData:
         train, test = np.sort(fold.train), np.sort(fold.test)
         fit = (self.loss.n_outputs, self.category)
         executor = self.where.executor(FitRows(self.target, self.weight, train, test, *fit))
-        given = (self.columns, self.loss, self.cost_model, params, self.threads)
-        plan = None if self.groups is None else self.groups.plan
-        steps = trace_boosted(executor, *given, plan, feature_use, done=done)
+        steps = trace_boosted(self, executor, params, feature_use, done)
         weight, counts = self.weight[test], are_counts(self.weight)
 
         def fold_losses(step: Step) -> FoldLosses:
@@ -176,6 +178,117 @@ class BoostedData:
             return FoldLosses(self.loss.score_factor * losses, weight, counts=counts)
 
         return Run(steps, fold_losses, self.metric)
+
+
+def trace_boosted(
+    data: BoostedData,
+    executor: Executor,
+    params: BoostingParams,
+    feature_use: FeatureUse | None = None,
+    done: Sequence[list[Tree]] = (),
+) -> Iterator[Step]:
+    """Boost round after round and yield a step after each; its ``model`` predicts at that round.
+
+    Algorithm 1 of GBFS. With groups, new features are found by group tests. ``feature_use`` may be
+    shared with other fits; ``done`` are the first rounds of an interrupted fit, to continue from.
+    """
+    columns, loss, threads = data.columns, data.loss, data.threads
+    with closing(executor):
+        ensemble, weights, n_rows = _begin(executor, loss)
+        executor.apply(rows.set_baseline, ensemble.baseline, weights.scale)
+        limits = params.max_features, params.cost_budget
+        feature_use = feature_use or FeatureUse(data.cost_model, *limits)
+        plan = data.groups.plan if data.groups and data.groups.plan.design.has_tests else None
+        # With group tests most features are never evaluated: their weights are not counted.
+        divisible = columns.varying if plan else _divisible(executor, columns, weights, params)
+        executor.apply(rows.narrow, divisible)
+        columns = narrowed(columns, divisible)
+        histograms = NodeHistograms(executor, columns, params.max_depth, threads)
+        search = ExactSearch(histograms, feature_use, divisible)
+        if plan is not None:
+            search = GroupSearch(histograms, feature_use, divisible, executor, plan, threads)
+            params = replace(params, lazy=False)
+        grower = TreeGrower(executor, columns, params, search, threads, weights)
+        objective = _Objective(executor, loss, n_rows)
+        importances = np.zeros(columns.n_features)
+        for n_rounds in range(1, params.n_rounds + 1):
+            state = (ensemble.baseline, weights.scale, divisible, objective.stride)
+            executor.checkpoint(rows.restore, *state, tuple(ensemble.rounds))
+            if n_rounds <= len(done):
+                trees = _take_over(executor, search, done[n_rounds - 1])
+            else:
+                executor.apply(rows.begin_round, loss)
+                outputs = range(loss.n_outputs)
+                trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in outputs]
+            ensemble.rounds.append(trees)
+            ensemble.n_cells = histograms.n_cells
+            for tree in trees:
+                tree.add_gains(importances)
+            yield Step.of(
+                feature_use.entered,
+                importances,
+                penalty=params.penalty,
+                objective=objective.now(),
+                cost=feature_use.total_cost,
+                model=BoostedModel(ensemble, n_rounds),
+                details={"round": n_rounds},
+            )
+
+
+def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> list[Tree]:
+    """A round of an earlier fit: add its features, in the order of the splits, and its trees."""
+    for tree in trees:
+        search.skip_tree()
+        for feature in tree.feature[tree.left >= 0]:
+            search.feature_use.add(int(feature))
+    executor.apply(rows.add_round, trees)
+    return trees
+
+
+def _divisible(
+    executor: Executor, columns: BinnedColumns, scale: rows.WeightScale, params: BoostingParams
+) -> IntArray:
+    """The features that any split can use: all bins but the heaviest must weigh enough."""
+    weights = executor.sum(rows.bin_weights)
+    first = columns.offset[:-1]
+    rest = np.add.reduceat(weights, first) - np.maximum.reduceat(weights, first)
+    return np.flatnonzero(rest >= scale.min_weight(params.min_samples_leaf))
+
+
+def _begin(executor: Executor, loss: Loss) -> tuple[Ensemble, rows.WeightScale, int]:
+    """The best constant as a model, the scale of the weights, and the number of training rows."""
+    parts = executor.each(rows.training_rows)
+    targets, weights = map(list, zip(*parts, strict=True))
+    del parts  # memory is short for long tables: pieces are freed once they are concatenated
+    target = np.concatenate(targets)
+    del targets
+    weight = np.concatenate(weights)
+    del weights
+    return Ensemble(loss, loss.baseline(target, weight)), rows.WeightScale.of(weight), len(target)
+
+
+class _Objective:
+    """The mean training loss over at most OBJECTIVE_ROWS rows, evenly spaced; exact sums."""
+
+    def __init__(self, executor: Executor, loss: Loss, n_rows: int) -> None:
+        self._executor, self._loss = executor, loss
+        self.stride = -(-n_rows // OBJECTIVE_ROWS)
+        self._weight = np.concatenate(executor.each(rows.choose_objective_rows, self.stride))
+        self._total = fixed_point_sum(self._weight)
+
+    def now(self) -> float:
+        """Its value at the current predictions."""
+        parts = self._executor.each(rows.row_losses, self._loss, "objective_rows")
+        losses = self._weight * np.concatenate(parts)
+        return fixed_point_sum(losses) / self._total if len(losses) else np.nan
+
+
+def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:
+    """The seed of a tree's sample of rows."""
+    if params.subsample == 1.0:
+        return 0
+    sequence = np.random.SeedSequence([params.seed, n_rounds, k])
+    return int(sequence.generate_state(1, np.uint64)[0])
 
 
 class BoostedEngine:

@@ -82,10 +82,9 @@ class NodeFeatureUse(FeatureUse):
 
         group_penalty * cost_j(used by any task) + sum_t own_t * cost_j(used by task t)
 
-    over the tasks t that the splits by task above v let through (Eq. 2 of Han, Rao, Sorokina and
-    Subbian, AISTATS 2020); ``own_t`` is the task's penalty times its share of the rows. A split by
-    task costs ``task_split_penalty`` each time, and ``first_penalty`` more the first time. Tasks
-    with equal ``codes`` share a category.
+    over the tasks t that the splits by task above v let through (as in `TaskFeatureUse`); ``own_t``
+    is the task's penalty times its share of the rows. A split by task costs ``task_split_penalty``,
+    and ``first_penalty`` more the first time. Tasks with equal ``codes`` share a category.
     """
 
     def __init__(

@@ -29,11 +29,7 @@ def histogram_of_groups(block: RowBlock, node: int, groups: IntArray) -> IntArra
 
 
 class GroupSearch(ExactSearch):
-    """Algorithm 2 of GT-GBM: used and ungrouped features exactly, others if their groups win.
-
-    Groups of the first level are tested in every node: of two children the smaller is built, the
-    other is the parent minus the smaller.
-    """
+    """Algorithm 2 of GT-GBM: used and ungrouped features exactly, others if their groups win."""
 
     def __init__(
         self,

@@ -1,11 +1,9 @@
 """Groups of features for group tests: their design, their features, and the sums of these.
 
-Algorithm 2 of GT-GBM (Han, Rao, Sorokina and Subbian, AISTATS 2020) draws about e s log(s / delta)
-random subsets of d / s features and halves each down to one feature. Three differences: subsets
-come as whole partitions of the features into s parts; halving ends at groups of ``leaf_size``,
-whose features are searched exactly; and it may begin at groups of ``group_size``, small enough for
-the number of rows: a sum of m features shows 1 / m of what a good one among them explains. All of
-these are tested, and the best go on, whatever their subsets.
+Algorithm 2 of GT-GBM (Han, Rao, Sorokina and Subbian, AISTATS 2020) halves random subsets of
+features down to one. Here subsets are partitions of the features into s parts; halving ends at
+groups of ``leaf_size``, which are searched exactly, and may begin at groups of ``group_size``: a
+sum of m features shows 1 / m of what a good one explains. The best of these go on.
 """
 
 from __future__ import annotations
@@ -46,11 +44,7 @@ COUNT_BYTES = 1 << 25  # size of the counts of steps that are made together
 
 @dataclass(frozen=True, slots=True)
 class GroupTesting:
-    """Parameters of a search by group tests.
-
-    ``expected_features`` is s and ``delta`` the share of searches that may miss one of them, as in
-    Theorem 4.1; ``group_size`` None is the paper's: halves of subsets are the first tested.
-    """
+    """Parameters of group tests: s and delta of Theorem 4.1; ``group_size`` None is the paper's."""
 
     expected_features: int
     delta: float = 0.1
@@ -116,10 +110,7 @@ class GroupDesign:
 
     @property
     def n_kept(self) -> int:
-        """The groups that go on from the first tests, per subset: in the paper one.
-
-        Otherwise two, or as many as can be searched exactly in a quarter of the time of the tests.
-        """
+        """Groups that go on from the first tests, per subset: one, or what a quarter more costs."""
         return max(2, (1 << self.entry) // (4 * self.n_members)) if self.n_turns > 1 else 1
 
     @property
@@ -144,8 +135,7 @@ def _halvings(size: int, max_size: int) -> int:
 def _partitions(n_features: int, testing: GroupTesting, entry: int) -> int:
     """How many partitions separate every good feature from the others with probability 1 - delta.
 
-    A good feature has none of the s - 1 others in its group, the share x of all features, with
-    probability (1 - x)^(s - 1) in each partition (Theorem 4.1, where x is 1 / s).
+    In each, a group of the share x of all features has no other: (1 - x)^(s - 1) (Theorem 4.1).
     """
     s = testing.expected_features
     if testing.group_size is None:
@@ -261,10 +251,7 @@ class _Walk(NamedTuple):
 def sum_groups(
     columns: BinnedColumns, weight: FloatArray, testing: GroupTesting, threads: Threads
 ) -> Groups:
-    """Draw groups, add up their features and bin the sums.
-
-    Features enter with their bins scaled to 0 .. 1: min-max scaling of ranks, robust to outliers.
-    """
+    """Draw groups, add up the bins of their features, scaled to 0 .. 1, and bin the sums."""
     plan = make_plan(columns, testing)
     codes: CodeArray = np.empty((plan.design.n_groups, columns.n_rows), np.uint8)
     if plan.design.has_tests:

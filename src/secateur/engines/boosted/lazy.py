@@ -1,10 +1,9 @@
 """Lazy search: grow a draft of the tree on few features, then check all others in one pass.
 
-A tree is drafted on the features in use and a few promising ones. One pass over the rows then gives
-the histograms of every other feature in the cells of the draft. Every node is a union of cells, so
-that pass shows whether any node would have chosen another feature. If none, the draft is the tree
-of the full search, bit for bit; else those are added to the draft, which is grown again. A full
-search adds up about twice the cells of the table, level by level; this adds them up once.
+One pass over the rows gives the histograms of every other feature in the cells (leaves) of the
+draft. Every node is a union of cells, so that shows whether any would have chosen another feature.
+If none, the draft is the tree of the full search, bit for bit; else it is grown again with those. A
+full search adds up about twice the cells of the table, level by level; this adds them up once.
 """
 
 from __future__ import annotations
@@ -64,10 +63,7 @@ def begin_cells(block: RowBlock, cells: list[int]) -> None:
 def cell_histograms(
     block: RowBlock, n_cells: int, features: IntArray, worker: int = -1
 ) -> IntArray:
-    """Packed histograms in the cells, ``[f, c * 256 + code]``.
-
-    By the thread ``worker`` that calls this, or by all threads of the block.
-    """
+    """Packed histograms in the cells, ``[f, c * 256 + code]``; -1 is by all threads together."""
     shape = (len(features), N_CODES * n_cells)
     out: IntArray = block.buffers.cells(worker, shape[0] * shape[1]).reshape(shape)
     if worker >= 0:

@@ -34,11 +34,9 @@ TASK_SPLIT_PENALTIES = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskData:
-    """One task: its binned rows, and where they are in the whole table.
+    """One task: ``rows`` of the whole table have a target in it, at ``place`` in ``data``.
 
-    ``rows`` of the table have a target in this task, at ``place`` in ``data``. ``task_penalty``
-    None is a share of the group penalty, ``least`` the least rows of a leaf; losses are divided by
-    ``unit``.
+    ``task_penalty`` None is a share of the group's; ``least`` rows in a leaf; losses by ``unit``.
     """
 
     name: str
@@ -144,11 +142,9 @@ def _importances(steps: Sequence[Step], weight: Sequence[float], n_features: int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonData(TasksData):
-    """The rows of all tasks as those of one.
+    """The rows of all tasks as those of one; the task is one more column, of category ``code``.
 
-    ``data`` has one more column than ``plain``, the task, of category ``code``. A split by task
-    costs ``task_split_penalty`` times T / n, with 0 only the first costs something, the group
-    penalty.
+    A split by task costs ``task_split_penalty`` T / n, with 0 only the first, the group penalty.
     """
 
     data: BoostedData

@@ -32,10 +32,9 @@ NOWHERE = np.empty(0, np.int64)  # stands for a histogram that is not kept
 
 @dataclass(frozen=True, slots=True)
 class TreeScale:
-    """Units of one tree's gains: dSSE / ``unit`` - ``penalty`` * cost.
+    """Units of one tree's gains, dSSE / ``unit`` - ``penalty`` * cost; below ``floor`` is rounding.
 
-    ``unit`` is the SSE of the root for A-GBM and 2 for GBFS. A dSSE of at most ``floor`` is
-    rounding. ``steps`` = (1 / gradient scale, 1 / weight scale) scales sums of integers.
+    ``steps`` = (1 / gradient scale, 1 / weight scale) scales sums of integers.
     """
 
     unit: float
@@ -48,10 +47,9 @@ class TreeScale:
 class Node:
     """A node of a growing tree, with the best split of each feature j in ``Siblings.known``.
 
-    ``gain[j]`` is dSSE, ``split[j]`` = (last position of the left side, missing left, packed left
-    sum), ``divisible[j]`` whether the node or one below it can be split on feature j. ``total`` is
-    the packed sum of the rows, ``slot`` the position of the histogram in the store, ``left`` the
-    number of the left child.
+    ``split[j]`` = (last position of the left side, missing left, packed left sum), ``divisible[j]``
+    is whether the node or one below it can be split on j. ``total`` is the packed sum of the rows,
+    ``slot`` the position of the histogram in the store, ``left`` the number of the left child.
     """
 
     number: int
@@ -74,17 +72,20 @@ class Node:
 class Siblings:
     """The two children of a split, or the root alone: always evaluated together.
 
-    ``known`` are the features evaluated so far; ``listed`` the same without those that no node here
-    can be split on, if they were evaluated in one go. ``inherited`` are the features whose
-    histograms of the ``parent`` are in ``parent_slot``.
+    ``known`` are the features evaluated so far, ``inherited`` those of the ``parent``; ``listed``
+    the known ones that a node here can be split on, if they were evaluated in one go.
     """
 
     nodes: list[Node]
     known: BoolArray | None = None
     listed: IntArray | None = None
     parent: Node | None = None
-    parent_slot: int = -1
     inherited: BoolArray | None = None
+
+    @property
+    def parent_slot(self) -> int:
+        """The slot of the parent's histogram, -1 if there is none."""
+        return -1 if self.parent is None else self.parent.slot
 
     def by_weight(self) -> tuple[Node, Node]:
         """The lighter of two children, the left one of equals, and the other."""
@@ -99,15 +100,9 @@ class Candidates(NamedTuple):
     features: IntArray
 
 
-class _Request(NamedTuple):
-    """A histogram to build; the ``larger`` sibling's is that in ``parent_slot`` minus this one."""
-
-    node: Node
-    features: IntArray
-    larger: Node | None = None
-    parent_slot: int = -1
-
-
+# A node, the features of its histogram to build, and the siblings if the other is to be the
+# parent's minus this one.
+_Request = tuple[Node, IntArray, Siblings | None]
 # A node to search, its features, and three histograms: see ``search_features``.
 _Search = tuple[Node, IntArray, IntArray, IntArray, IntArray]
 
@@ -153,7 +148,7 @@ class NodeHistograms:
         left = int(parent.split[parent.feature, 2])
         depth, sums = parent.depth + 1, (left, parent.total - left)
         nodes = [self._node(parent.left + side, depth, sums[side]) for side in (0, 1)]
-        young = Siblings(nodes, None, None, parent, parent.slot, siblings.known)
+        young = Siblings(nodes, None, None, parent, siblings.known)
         if depth + 1 < self._depth:
             smaller, larger = young.by_weight()
             for node, slot in ((larger, parent.slot), (smaller, -1)):
@@ -181,13 +176,13 @@ class NodeHistograms:
         requests = [each for siblings in level for each in self._requests(siblings, candidates)]
         for first in range(0, len(requests), self._n_at_once):
             some = requests[first : first + self._n_at_once]
-            built = self._build([each.node for each in some], [each.features for each in some])
+            built = self._build([node for node, *_ in some], [asked for _, asked, _ in some])
             searches: list[_Search] = []
-            for histogram, (node, features, larger, parent_slot) in zip(built, some, strict=True):
+            for histogram, (node, features, pair) in zip(built, some, strict=True):
                 kept = self._store[node.slot] if node.slot >= 0 else NOWHERE
                 searches.append((node, features, histogram, NOWHERE, kept))
-                if larger is not None:  # it takes the place of the parent, not needed after this
-                    parent = self._store[parent_slot]
+                if pair is not None:  # the larger takes the place of the parent, needed no more
+                    parent, (_, larger) = self._store[pair.parent_slot], pair.by_weight()
                     searches.append((larger, features, parent, histogram, NOWHERE))
             self._search(searches)
 
@@ -207,32 +202,29 @@ class NodeHistograms:
         if len(features) == 0:
             return []
         if siblings.parent_slot < 0 or siblings.inherited is None:
-            return [_Request(node, features) for node in siblings.nodes]
-        smaller, larger = siblings.by_weight()
-        pair = (larger, siblings.parent_slot)
+            return [(node, features, None) for node in siblings.nodes]
+        smaller, _ = siblings.by_weight()
         if siblings.inherited is candidates.mask:
-            return [_Request(smaller, features, *pair)]
+            return [(smaller, features, siblings)]
         is_kept = siblings.inherited[features]
         kept, new = features[is_kept], features[~is_kept]
-        found = [_Request(smaller, kept, *pair)] if len(kept) else []
-        return found + [_Request(node, new) for node in siblings.nodes if len(new)]
+        found: list[_Request] = [(smaller, kept, siblings)] if len(kept) else []
+        return found + [(node, new, None) for node in siblings.nodes if len(new)]
 
     def _unknown(self, siblings: Siblings, candidates: Candidates) -> IntArray:
         """The candidates not evaluated yet that one of the siblings may be split on."""
-        is_first = siblings.known is None
-        features = candidates.features
-        if siblings.known is None:
-            siblings.known = candidates.mask
-        else:
-            features = features[~siblings.known[features]]
-            siblings.known = siblings.known | candidates.mask
+        features, known = candidates.features, siblings.known
+        siblings.known = candidates.mask
+        if known is not None:
+            features = features[~known[features]]
+            siblings.known = known | candidates.mask
         if siblings.parent is not None and siblings.inherited is not None:
             divisible = siblings.parent.divisible
             if siblings.inherited is not candidates.mask:
                 # Nothing is known of features that were no candidates in the parent.
                 divisible = divisible | ~siblings.inherited
             features = features[divisible[features]]
-        siblings.listed = features if is_first else None
+        siblings.listed = features if known is None else None
         return features
 
     def _build(self, nodes: list[Node], features: list[IntArray]) -> IntArray:

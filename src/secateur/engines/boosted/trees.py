@@ -21,11 +21,9 @@ WordArray = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class BoostingParams:
-    """Parameters of boosting with feature costs.
+    """Parameters of boosting; gains are dSSE / 2 (Eq. 14 of GBFS) or dSSE / SSE of the root.
 
-    ``criterion`` is "gbfs" (dSSE / 2 minus the penalty, Eq. 14 of GBFS) or "agbm" (dSSE / SSE of
-    the root minus the penalty). ``lazy`` and ``whole`` choose between algorithms that grow the same
-    trees: whether trees are drafted on few features, and whether small trees are grown in one call.
+    ``lazy`` (trees are drafted on few features) and ``whole`` (in one call) do not change trees.
     """
 
     criterion: Literal["gbfs", "agbm"] = "agbm"

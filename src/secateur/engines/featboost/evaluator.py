@@ -96,19 +96,16 @@ def score_on_worker(
     return copy.after(accepted).scores(candidates, target)
 
 
-class DistributedScores:
+def distributed_scores(evaluator: Evaluator, executor: DaskExecutor) -> Callable[..., FloatArray]:
     """`Evaluator.scores` on the workers of a cluster, each with a copy; scores are identical."""
+    copy = executor.share(EvaluatorCopy(executor.pack(evaluator)), "evaluator")
 
-    def __init__(self, evaluator: Evaluator, executor: DaskExecutor) -> None:
-        self._evaluator = evaluator
-        self._executor = executor
-        self._copy = executor.share(EvaluatorCopy(executor.pack(evaluator)), "evaluator")
-
-    def scores(self, candidates: IntArray, target: FloatArray | None = None) -> FloatArray:
-        """As those of the evaluator."""
-        n_parts = min(len(candidates), PARTS_PER_SLOT * self._executor.n_slots)
+    def scores(candidates: IntArray, target: FloatArray | None = None) -> FloatArray:
+        n_parts = min(len(candidates), PARTS_PER_SLOT * executor.n_slots)
         if n_parts < 2:  # not worth sending
-            return self._evaluator.scores(candidates, target)
+            return evaluator.scores(candidates, target)
         parts = np.array_split(candidates, n_parts)
-        tasks = [(tuple(self._evaluator.features), part, target) for part in parts]
-        return np.concatenate(self._executor.map(score_on_worker, tasks, self._copy, "candidates"))
+        tasks = [(tuple(evaluator.features), part, target) for part in parts]
+        return np.concatenate(executor.map(score_on_worker, tasks, copy, "candidates"))
+
+    return scores

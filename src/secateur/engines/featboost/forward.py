@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from secateur.data.costs import CostModel
-from secateur.engines.featboost.evaluator import DistributedScores, Evaluator
-from secateur.engines.featboost.weighting import Weighting, weight_summary
+from secateur.engines.featboost.evaluator import Evaluator, distributed_scores
 from secateur.engines.limits import FeatureUse
 from secateur.execution.dask import DaskExecutor
 from secateur.path.step import Score, Step
 from secateur.path.stopping import StopReason
 from secateur.typing import FloatArray, IntArray
 
+MIN_LOSS = 1e-10  # lower bound of losses, so that a row that is fitted perfectly keeps some weight
+MAX_EXPONENT = 20.0  # bound of the logarithm of a weight's growth in one round of AdaBoost
 SCORE_TOL = 1e-12  # scores that differ by less are ties: folds are averaged in floating point
 
 
@@ -34,13 +35,91 @@ class Ranker(Protocol):
         """1 for rows that a fit to these features alone classifies wrongly, else 0."""
 
 
+class Weighting:
+    """The weights of rows for the ranking: here constant, in subclasses by their losses."""
+
+    def __init__(self, initial: FloatArray) -> None:
+        self._initial = initial
+        self._total = float(initial.sum())
+        self.weight: FloatArray = initial
+
+    @property
+    def is_initial(self) -> bool:
+        """Whether the weights are the initial ones; the ranking is then the first one."""
+        return bool(np.array_equal(self.weight, self._initial))
+
+    def update(self, ranker: Ranker, features: IntArray) -> None:
+        """Leave the weights as they are."""
+
+    def reset(self) -> None:
+        """Restore the initial weights (line 18)."""
+        self.weight = self._initial
+
+    def _multiply(self, factor: FloatArray) -> None:
+        """Multiply the weights and restore their sum."""
+        changed = self.weight * factor
+        self.weight = changed * (self._total / float(changed.sum()))
+
+
+class LossWeighting(Weighting):
+    """Each row by the ratio of its losses before and now (Eq. 4.2, lines 10 to 14).
+
+    Losses are held above a floor, as a vanishing loss would make ratios 0 / 0; the ratios then
+    multiply to the last loss over the first.
+    """
+
+    def __init__(self, initial: FloatArray) -> None:
+        super().__init__(initial)
+        self._previous = np.ones(len(initial))
+
+    def update(self, ranker: Ranker, features: IntArray) -> None:
+        """W <- w * loss / previous loss, with the same sum."""
+        loss = np.maximum(ranker.losses(features), MIN_LOSS)
+        self._multiply(loss / self._previous)
+        self._previous = loss
+
+
+class AdaBoostWeighting(Weighting):
+    """All misclassified rows by the same factor (Eq. 4.4).
+
+    alpha = log((1 - err) / err) + log(n_classes - 1); w <- w * exp(alpha / previous alpha) for
+    misclassified rows. The paper writes this for all rows, which would change nothing.
+    """
+
+    def __init__(self, initial: FloatArray, n_classes: int) -> None:
+        super().__init__(initial)
+        self._n_classes = n_classes
+        self._previous = 1.0
+
+    def update(self, ranker: Ranker, features: IntArray) -> None:
+        """Increase the weights of misclassified rows, if there are any."""
+        wrong = ranker.errors(features)
+        error = float(wrong @ self._initial) / self._total
+        if not 0.0 < error < 1.0:
+            return
+        alpha = math.log((1.0 - error) / error) + math.log(self._n_classes - 1)
+        alpha = max(alpha, MIN_LOSS)  # worse than chance: AdaBoost would stop
+        exponent = min(alpha / self._previous, MAX_EXPONENT)
+        self._multiply(np.where(wrong > 0.0, math.exp(exponent), 1.0))
+        self._previous = alpha
+
+
+def weight_summary(weight: FloatArray) -> dict[str, float]:
+    """Effective number of rows (Kish), and the largest share of a row.
+
+    >>> weight_summary(np.array([1.0, 1.0, 0.0]))
+    {'effective_rows': 2.0, 'largest_weight': 0.5}
+    """
+    total = float(weight.sum())
+    return {
+        "effective_rows": total * total / float(weight @ weight),
+        "largest_weight": float(weight.max()) / total,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class ForwardParams:
-    """m, p' and epsilon of Algorithm 1, and what is added to it.
-
-    ``reset`` the weights once after a failure; the ``budget`` of all costs; take the best gain
-    ``per_cost``; the name of the ``metric``.
-    """
+    """m, p' and epsilon of Algorithm 1; ``reset`` the weights once after a failure."""
 
     n_candidates: int = 50
     max_features: int | None = None
@@ -90,8 +169,9 @@ class ForwardSelection:
         self._evaluator = evaluator
         self._target = target
         self._params = params
-        scorer = evaluator if executor is None else DistributedScores(evaluator, executor)
-        self._scores = scorer.scores
+        self._scores: Callable[..., FloatArray] = evaluator.scores
+        if executor is not None:
+            self._scores = distributed_scores(evaluator, executor)
         self._selected = FeatureUse(cost_model, cost_budget=params.budget)
         self._entry_cost = self._selected.costs
         self._importance = np.zeros(len(self._selected.used))
@@ -101,20 +181,13 @@ class ForwardSelection:
 
     def trace(self) -> Generator[Step, None, StopReason]:
         """A step for the kept features, one for each accepted; one without features if none is."""
-        has_stepped = bool(self._selected.order)
-        if has_stepped:
+        if self._selected.order:
             yield self._first_step()
-        reason = None
-        while reason is None:
-            found = self._next()
-            if isinstance(found, Step):
-                has_stepped = True
-                yield found
-            else:
-                reason = found
-        if not has_stepped:
+        while isinstance(found := self._next(), Step):
+            yield found
+        if not self._selected.order:
             yield self._step(None)
-        return reason
+        return found
 
     def _next(self) -> Step | StopReason:
         """Accept one more feature, or say why there is none."""
@@ -230,12 +303,9 @@ class FeatBoost(ForwardSelection):
 
 
 class IIS(ForwardSelection):
-    """Iterative Input Selection: the next target is what the accepted features leave unexplained.
+    """Iterative Input Selection: the next target is what the features so far do not explain.
 
-        y^{i+1} = y^i - prediction of y^i from the features so far            (Eq. 4.3)
-
-    The predictions are held-out: those of training rows would leave nothing where a model
-    memorises its rows.
+    y^{i+1} = y^i - prediction of y^i (Eq. 4.3), held-out, as a model may memorise training rows.
     """
 
     def _first_step(self) -> Step:

@@ -1,11 +1,8 @@
 """Nearest neighbours: distances, votes, the evaluator and its model.
 
-The evaluator keeps, for each fold, the squared distances between its test and training rows:
-
-    distances[t][i, j] = sum over accepted f of (x_if - x_jf)^2        test row i, training row j
-
-A candidate needs one pass over the pairs. If the distances of all folds would have more than
-``MAX_PAIRS`` cells, none are kept: they are computed again for a block of test rows at a time.
+The evaluator keeps, for each fold, the squared distances between its test and training rows in the
+accepted features: a candidate needs one pass over the pairs. Of more than ``MAX_PAIRS`` none are
+kept: they are computed again for a block of test rows at a time.
 """
 
 from __future__ import annotations
@@ -54,10 +51,9 @@ class Scaling:
 class ScaledTable:
     """Columns of a table scaled for distances, a few at a time.
 
-    A missing number is the weighted mean of its column, a missing category a category of its own.
-    With ``standardize`` numeric columns are divided by their standard deviation, so that the
-    mean squared difference of two rows is 2, and categories have the same mean; without it numbers
-    are not scaled and two categories differ by 1.
+    A missing number is the weighted mean of its column, a missing category one of its own. With
+    ``standardize`` the mean squared difference of two rows is 2 in each column, also of categories;
+    without it numbers are not scaled and two categories differ by 1.
     """
 
     def __init__(self, table: Table, weight: FloatArray, *, standardize: bool) -> None:

@@ -1,14 +1,13 @@
 """The rows of a fit, standardised, with their targets, and drawn in batches.
 
 X is divided by the root of the top eigenvalue of its covariance, so that one polynomial serves all
-data. The eigenvalue is estimated once from a sample of all rows, not from each batch: a batch
-with fewer rows than columns has a much larger top eigenvalue, but the sums over chains of
-different rows are unbiased for the spectrum of the whole.
+data. The eigenvalue is that of a sample of all rows: a batch with fewer rows than columns has a
+much larger one, but sums over chains of different rows are unbiased for the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,13 +18,14 @@ from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, DenseRows, centre
 from secateur.data.table import Problem
 from secateur.data.target import Target, are_counts
-from secateur.engines.feature_gradients.distributed import DistributedGradients
 from secateur.engines.feature_gradients.estimator import Batch, Estimator, Objective, make_estimator
 from secateur.engines.feature_gradients.units import GroupMode, Units
 from secateur.exceptions import InputError
 from secateur.execution.dask import DaskExecutor
+from secateur.execution.worker import BlockSource
 from secateur.typing import FloatArray, IntArray
 
+Arguments = tuple[Centred, int, float]  # of `make_estimator`, but for the threads
 TargetType = Literal["classification", "ordinal", "regression"]
 
 AUTO_UPDATES = 100  # updates after which "auto" epochs end: the selection has then converged
@@ -87,11 +87,7 @@ class SearchParams:
 
 
 def contrasts(target: Target, target_type: TargetType) -> FloatArray:
-    """One row per contrast of the target, not yet standardised.
-
-    Two classes are one contrast, more are one per class (one against the rest); ordered classes
-    have one contrast per threshold between them.
-    """
+    """Contrasts of the target: one per class, of two classes one; of ordered one per threshold."""
     y = target.values
     if target_type == "regression":
         return y[None, :].copy()
@@ -171,11 +167,7 @@ def _weighted_row_sum(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batches:
-    """Everything that stays the same for all penalties.
-
-    ``rows`` are sorted by content, so that the result does not depend on their order; a row of
-    weight 2 is repeated. ``y`` is of shape (n_targets, len(rows)).
-    """
+    """All that is the same for all penalties; ``rows`` are sorted by content, perhaps repeated."""
 
     columns: Centred
     units: Units
@@ -253,3 +245,57 @@ def _content_order(columns: Centred, target: FloatArray, rows: IntArray) -> IntA
         row = np.repeat(np.arange(len(cells.indptr) - 1), np.diff(cells.indptr))
         total = np.bincount(row, cells.data, minlength=len(cells.indptr) - 1)
     return np.lexsort((total[rows], target[rows]))
+
+
+# ---- on a cluster ---------------------------------------------------------------------------
+
+# The number of a copy, the number of copies, and the estimator: it has batches k, k + n, ...
+WorkerCopy = tuple[int, int, Estimator]
+
+
+def make_copy(which: tuple[int, int], arguments: Arguments, threads: Threads) -> WorkerCopy:
+    """Make the copy of a worker."""
+    return *which, make_estimator(*arguments, threads)
+
+
+def worker_gradients(
+    copy: WorkerCopy, s: FloatArray, batches: Sequence[Batch], objective: Objective
+) -> dict[int, tuple[list[FloatArray], FloatArray]]:
+    """Signals and gradients of the batches of a copy, by number; runs on a worker."""
+    first, n_copies, estimator = copy
+    numbers = range(first, len(batches), n_copies)
+    return {k: estimator.gradients(s, [batches[k]], objective) for k in numbers}
+
+
+def _no_checkpoint(_: WorkerCopy) -> None:
+    """A copy has no state that must be restored."""
+
+
+class DistributedGradients:
+    """`Estimator.gradients` on a cluster; ``local`` computes single batches here.
+
+    Batches are drawn from all rows in each epoch, so every worker has a copy of all rows; gradients
+    are added here in batch order.
+    """
+
+    def __init__(self, local: Estimator, arguments: Arguments, executor: DaskExecutor) -> None:
+        self._local = local
+        n = executor.n_workers
+        source = BlockSource("copies", [1] * n, lambda number: (number, n), make_copy, arguments)
+        self._copies = executor.distribute(source).code_executor()
+
+    def gradients(
+        self, s: FloatArray, batches: Sequence[Batch], objective: Objective
+    ) -> tuple[list[FloatArray], FloatArray]:
+        """As those of the estimator, on the workers if there are several batches."""
+        if len(batches) < 2:
+            return self._local.gradients(s, batches, objective)
+        found: dict[int, tuple[list[FloatArray], FloatArray]] = {}
+        for part in self._copies.each(worker_gradients, s, batches, objective):
+            found.update(part)
+        self._copies.checkpoint(_no_checkpoint)
+        in_order = [found[number] for number in range(len(batches))]
+        gradient = 0.0 * in_order[0][1]
+        for _, one in in_order:
+            gradient += one
+        return [z for signals, _ in in_order for z in signals], gradient

@@ -31,10 +31,9 @@ ObjectiveKind = Literal["residual variance", "error rate"]
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """The loss that is minimised, as a function of z.
+    """The loss as a function of z: the residual variance 1 - z, or the error rate.
 
-    Regression: 1 - z, the residual variance of a target of variance one (Eq. 1). Classification: (1
-    - sqrt(z)) / 2, the error rate, continued by straight lines outside [0.01, 1].
+    The latter is (1 - sqrt(z)) / 2, continued by straight lines outside [0.01, 1].
     """
 
     kind: ObjectiveKind

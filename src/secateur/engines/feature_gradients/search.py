@@ -30,7 +30,7 @@ from secateur.engines.path_search import FoldLosses, trace_to_size
 from secateur.exceptions import InputError
 from secateur.execution.dask import DaskExecutor
 from secateur.path.step import Step
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur.typing import FloatArray, IntArray
 
 GRID_POINTS = 15  # penalties of the automatic grid
 # The first of them, in units of the penalty at which the best single feature still pays.
@@ -203,8 +203,7 @@ def trace_single(context: SearchContext, penalty: float) -> Iterator[Step]:
 def trace_size(context: SearchContext, n_features: int) -> Iterator[Step]:
     """Search the penalty whose own support has the wanted size; the last step has it exactly.
 
-    The first features of a much larger or smaller support are poor subsets: which features are
-    redundant depends on the others. So only the last few are added or removed by their v.
+    Only the last few are added or removed by v: the first of a much larger support are a poor one.
     """
     engine, tried = GradientsEngine(context, ()), []
     for step in trace_to_size(engine, engine.grid(), n_features):
@@ -218,10 +217,9 @@ def trace_size(context: SearchContext, n_features: int) -> Iterator[Step]:
 class GradientsEngine:
     """Searches at one penalty after another, for `search_penalties`.
 
-    Each penalty is searched in every fold, on columns standardised by the training rows, and a
-    linear model on the subset predicts the test rows. With several folds the step is a search on
-    all rows; with a single held-out part that part stays out. The subset of the first penalty is
-    made to fit the limits; beyond them, others are for `search_penalties` to refuse.
+    A linear model on the subset found in a fold predicts its test rows. With several folds the step
+    is a search on all rows; with a single held-out part that part stays out. The subset of the
+    first penalty is made to fit the limits; others are for `search_penalties` to refuse.
     """
 
     def __init__(self, context: SearchContext, folds: Sequence[Fold]) -> None:
@@ -239,8 +237,18 @@ class GradientsEngine:
         return self._scorers[0].metric
 
     def grid(self) -> list[float]:
-        """Falling penalties; the first is the lowest that selects nothing."""
-        return useful_grid(self._context, self._batches)
+        """Falling penalties, from the lowest that selects nothing: higher ones give the same."""
+        context, batches = self._context, self._batches
+        cost = batches.units.column_cost
+        gain = best_single_gain(batches, context.threads) if (cost > 0.0).any() else 0.0
+        if not gain > 0.0:
+            return [0.0]
+        top = batches.columns.n_columns * (gain / float(cost[cost > 0.0].min()))
+        grid = [GRID_TOP * top / GRID_FACTOR**k for k in range(GRID_POINTS)]
+        n_kept = int(batches.units.to_columns(batches.units.kept).sum())
+        size = lambda penalty: context.fit(batches, penalty, silent=True).n_features  # noqa: E731
+        first = bisect_right(grid[:-1], n_kept, key=size)
+        return grid[max(0, first - 1) :]
 
     def fit(self, penalty: float) -> Step:
         """The step of a search at one penalty."""
@@ -287,40 +295,20 @@ class GradientsEngine:
 
 def with_estimate(batches: Batches, params: SearchParams, step: Step) -> Step:
     """Add the estimate for the support itself: s = 1 inside and 0 outside."""
-    values = _estimates(batches, params, np.isin(batches.columns.features, step.support))
-    n = len(values)
+    objective, estimator = batches.objective, batches.estimator
+    selected, z = np.isin(batches.columns.features, step.support), [np.zeros(1)]
+    if selected.any():
+        estimator.set_inclusion(selected.astype(np.float64))
+        rng = np.random.default_rng(params.seed)
+        z = [estimator.signals(batch) for batch in batches.draw(params, rng)]
+    # the mean comes first: single batches may leave [0, 1]
+    mean = objective.clipped(np.mean(z, axis=0)).mean()
+    each = np.array([objective.value(one).mean() for one in z])
+    values, n = each - each.mean() + mean, len(z)
     details: dict[str, Any] = {
         **step.details,
         "estimate": float(values.mean()),
         "estimate_standard_error": float(values.std(ddof=1)) / np.sqrt(n) if n > 1 else None,
-        "estimate_of": batches.objective.kind,
+        "estimate_of": objective.kind,
     }
     return replace(step, details=details)
-
-
-def _estimates(batches: Batches, params: SearchParams, selected: BoolArray) -> FloatArray:
-    """The estimate of each batch, averaged over targets."""
-    objective, estimator = batches.objective, batches.estimator
-    if not selected.any():
-        return objective.clipped(np.zeros(1))
-    rng = np.random.default_rng(params.seed)
-    estimator.set_inclusion(selected.astype(np.float64))
-    z = [estimator.signals(batch) for batch in batches.draw(params, rng)]
-    # the mean comes first: single batches may leave [0, 1]
-    mean = objective.clipped(np.mean(z, axis=0)).mean()
-    each = np.array([objective.value(one).mean() for one in z])
-    return each - each.mean() + mean
-
-
-def useful_grid(context: SearchContext, batches: Batches) -> list[float]:
-    """Falling penalties, from the lowest that selects nothing: higher ones give the same."""
-    cost = batches.units.column_cost
-    gain = best_single_gain(batches, context.threads) if (cost > 0.0).any() else 0.0
-    if not gain > 0.0:
-        return [0.0]
-    top = batches.columns.n_columns * (gain / float(cost[cost > 0.0].min()))
-    grid = [GRID_TOP * top / GRID_FACTOR**k for k in range(GRID_POINTS)]
-    n_kept = int(batches.units.to_columns(batches.units.kept).sum())
-    size = lambda penalty: context.fit(batches, penalty, silent=True).n_features  # noqa: E731
-    first = bisect_right(grid[:-1], n_kept, key=size)
-    return grid[max(0, first - 1) :]

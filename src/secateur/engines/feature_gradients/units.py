@@ -29,9 +29,7 @@ class Units:
         penalty / D * sum_g cost_g max_(j in g) s_j         soft groups
 
     where a group costs as much as its cheapest member. The gradient of the maximum is shared by a
-    softmax of s / 0.05. Costs that depend on the selected features (neighbours, a rule) are
-    computed again by `update_costs`: features outside have their present cost, features inside the
-    cost at which they entered.
+    softmax of s / 0.05. Costs that depend on the selected features are updated by `update_costs`.
     """
 
     def __init__(self, cost_model: CostModel, features: IntArray, mode: GroupMode = "hard") -> None:
@@ -133,9 +131,7 @@ class Units:
     def selected(self, v: FloatArray) -> BoolArray:
         """Which units are selected: s above 1/2, or above 2/3 of the largest s if that is less.
 
-        With polynomials of high order z hardly changes once s of a feature is above some level
-        far below one half, and the penalty holds s at that level. A threshold of one half would
-        then select nothing.
+        With polynomials of high order the penalty may hold all s at a level far below one half.
         """
         free = v[~self.kept]
         s = 1.0 / (1.0 + np.exp(-2.0 * np.clip(free, -40.0, 40.0)))
@@ -156,10 +152,7 @@ class Units:
         return np.bincount(self.unit, value, minlength=self.n_units).astype(np.float64)
 
     def order(self, v: FloatArray, limits: Limits | None = None) -> IntArray:
-        """The selected features by decreasing v; of a hard group the cheapest first.
-
-        Within limits, those that fit; hard groups as a whole.
-        """
+        """The selected features by decreasing v, the cheapest of a hard group first, in limits."""
         by_column = self.to_columns(v)
         selected = np.flatnonzero(self.to_columns(self.selected(v)))
         cost = self.column_cost[selected]

@@ -28,10 +28,9 @@ MIN_ALPHA_SHARE = 0.5
 class GraftingParams:
     """The lambdas of Eq. 7, and how the model grows.
 
-    ``tol`` is the largest violation of optimality, as a share of the largest gradient at the start,
-    and the largest duality gap, as a share of the loss of a constant. ``adjust`` is what is fitted
-    after a graft: all free weights, or the newest and the biases (Section 3.4); ``retries`` are
-    further candidates that are tried when the criterion rises (Section 3.2.3).
+    ``tol`` is the largest violation of optimality and duality gap, as shares of those at the start.
+    ``adjust`` is what is fitted after a graft (Section 3.4); ``retries`` are further candidates
+    that are tried when the criterion rises (Section 3.2.3).
     """
 
     model: Literal["linear", "mlp"] = "linear"
@@ -57,8 +56,7 @@ class GraftingParams:
 class View:
     """The training rows of a table; others have weight zero, but are predicted too.
 
-    A standardised value is ``(stored - mean) * inverse``; a column that is constant among the
-    training rows has ``inverse`` 0.
+    A standardised value is ``(stored - mean) * inverse``, with ``inverse`` 0 for constant columns.
     """
 
     def __init__(self, data: GraftingData, train: IntArray, params: GraftingParams) -> None:
@@ -138,10 +136,9 @@ class View:
 def without_duplicates(
     view: View, gradient: FloatArray, alpha: FloatArray, old: IntArray, new: IntArray
 ) -> IntArray:
-    """Leave out new features that are duplicates (or negatives) of others before them.
+    """Leave out new features that are duplicates (or negatives) of others, with no lower alpha.
 
-    With equal columns the optimum is not unique; all weight goes to the first. Duplicates have
-    exactly the same gradient. A duplicate with a lower alpha stays.
+    With equal columns the optimum is not unique. Duplicates have exactly the same gradient.
     """
     everyone = np.concatenate([old, new])
     size = np.abs(gradient[everyone])
@@ -201,10 +198,9 @@ class GraftingData:
         return np.concatenate([kept[~np.isin(kept, support)], support])
 
     def alpha(self, used: IntArray) -> FloatArray:
-        """The alphas of Eq. 7: costs of the features, given those in use.
+        """The alphas of Eq. 7: the costs given the features in use, but never below half.
 
         Used features keep the cost they had at the start, otherwise they would not be shrunk.
-        Others are discounted by groups, neighbours or a rule, but never below half.
         """
         start = self.cost_model.costs(self.cost_model.keep)
         if self.cost_model.is_plain or len(used) == 0:

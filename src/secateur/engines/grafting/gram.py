@@ -39,10 +39,9 @@ class Free:
 
 
 class FreeColumns:
-    """Standardised columns of the training rows, held in memory while their weights are free.
+    """Standardised columns ``cells`` of the training rows, in memory while their weights are free.
 
-    ``cells[a]`` is the column of ``features[a]``. If the curvature is constant (squared loss),
-    products of all columns that were ever free are kept as well.
+    If the curvature is constant, products of all columns that were ever free are kept as well.
     """
 
     def __init__(self, view: View) -> None:

@@ -25,8 +25,11 @@ GREEDY_SHARE = {"linear": 0.02, "mlp": 0.005}
 class GrowingLinear(LinearGrafting):
     """A linear model that grows by single weights; slot k is output k."""
 
-    def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
-        super().__init__(view, params, alpha)
+    slope_at_zero = 1.0
+
+    def __init__(self, data: GraftingData, params: GraftingParams, fold: Fold) -> None:
+        super().__init__(data, params, fold)
+        alpha = self.alpha
         self._free: list[IntArray] = [np.empty(0, np.int64) for _ in self.state.raw]
         if not (alpha > 0.0).all():  # features without a cost are free from the start
             self.solve(np.inf)
@@ -50,11 +53,6 @@ class GrowingLinear(LinearGrafting):
         open_[:, ~limits.open(self.support())] = False
         return open_
 
-    def typical_step(self, excess: float) -> float:
-        """The size of a Newton step along a standardised column."""
-        _, curvature = self.view.row_gradients(self.raw)
-        return excess / max(float(curvature.sum(axis=1).max()), 1e-300)
-
     def graft(self, slot: int, feature: int) -> float:
         """Free a weight and fit all free weights, or the newest; gives the new weight's size."""
         self._free[slot] = np.append(self._free[slot], feature)
@@ -77,7 +75,8 @@ class GrowingLinear(LinearGrafting):
 
     def certificate(self) -> dict[str, float]:
         """Violation and duality gap without an L0 penalty."""
-        found = self.certify(self.params.l1)
+        penalty = self.penalty(self.params.l1)
+        found, _ = self.certify(*self.gradient(), penalty, self.params.max_iter)
         return {"violation": found.violation, "gap": found.gap}
 
 
@@ -87,14 +86,13 @@ class GraftRun:
     def __init__(self, data: GraftingData, params: GraftingParams, fold: Fold) -> None:
         self.fold = fold
         self._data, self._params = data, params
-        view = View(data, fold.train, params)
         self._alpha = data.alpha(np.empty(0, np.int64))
         self._limits = Limits(data.cost_model, params.max_features, params.cost_budget)
         # a model that grows: weights are numbered by slot (where they go) and feature
         self.growing: GrowingLinear | GrowingNetwork = (
-            GrowingNetwork(view, params, self._alpha)
+            GrowingNetwork(View(data, fold.train, params), params, self._alpha)
             if params.model == "mlp"
-            else GrowingLinear(view, params, self._alpha)
+            else GrowingLinear(data, params, fold)
         )
         self._grafts = self._graft()
         self._criterion = np.nan
@@ -106,10 +104,9 @@ class GraftRun:
         return next(self._grafts, False)
 
     def _graft(self) -> Iterator[bool]:
-        """Free the weight with the lowest bound, fit, and stop when the criterion rises.
+        """Free the weight with the lowest bound and fit; undo what raises the criterion.
 
-        If the criterion rises, the graft is undone, and ``params.retries`` further candidates are
-        tried (Section 3.2.3).
+        ``params.retries`` further candidates are then tried (Section 3.2.3).
         """
         growing, params = self.growing, self._params
         self._criterion = self._value()
@@ -148,7 +145,7 @@ class GraftRun:
         open_ &= size > params.l1 * alpha * (1.0 + HAIR) + np.finfo(np.float64).tiny
         excess = np.where(open_, size - params.l1 * alpha, 0.0)
         if np.isnan(self._newest):
-            self._newest = self.growing.typical_step(float(excess.max(initial=0.0)))
+            self._newest = self._typical_step(float(excess.max(initial=0.0)))
         used = np.zeros(len(alpha), np.bool_)
         used[self.growing.support()] = True
         cost = cost_model.costs(used) if params.l0 > 0.0 else np.zeros(len(alpha))
@@ -156,6 +153,12 @@ class GraftRun:
         flat = np.flatnonzero(open_)
         flat = flat[np.argsort(bound.ravel()[flat], kind="stable")]
         return np.column_stack(np.unravel_index(flat, open_.shape))
+
+    def _typical_step(self, excess: float) -> float:
+        """The size of a Newton step along a standardised column."""
+        _, curvature = self.growing.view.row_gradients(self.growing.raw)
+        total = max(float(curvature.sum(axis=1).max()), 1e-300)
+        return excess / (total * self.growing.slope_at_zero**2)
 
     def step(self) -> Step:
         """The state as a step of a path."""

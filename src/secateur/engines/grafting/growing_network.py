@@ -27,8 +27,10 @@ MAX_FLIPS = 5  # how often weights that became zero may try the other sign
 class GrowingNetwork:
     """Grows by connections: slot k < K is a new unit for output k, K + h an input of unit h."""
 
+    slope_at_zero = SLOPE_AT_ZERO
+
     def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
-        self._view, self._params, self._alpha = view, params, alpha
+        self.view, self._params, self._alpha = view, params, alpha
         self.network = NetworkWeights.empty(view.start(fit_intercept=params.fit_intercept))
         self._cells: FloatArray = np.empty((0, view.columns.n_rows))
         self._entered: list[int] = []
@@ -49,16 +51,16 @@ class GrowingNetwork:
     def gradients(self) -> FloatArray:
         """Gradient of the loss by every possible connection, cached."""
         if self._known is None or self._known[0] is not self.raw:
-            by_row, _ = self._view.row_gradients(self.raw)
+            by_row, _ = self.view.row_gradients(self.raw)
             by_unit = unit_gradients(self.network, self._hidden, by_row)
             by_row = np.concatenate([SLOPE_AT_ZERO * by_row, by_unit])
-            self._known = self.raw, self._view.column_gradients(by_row)
+            self._known = self.raw, self.view.column_gradients(by_row)
         return self._known[1]
 
     def is_open(self, limits: Limits | None = None) -> BoolArray:
         """Connections that may be made now, within the limits."""
         network, n_outputs = self.network, len(self.raw)
-        n_features = self._view.columns.n_features
+        n_features = self.view.columns.n_features
         open_ = np.ones((n_outputs + network.n_units, n_features), np.bool_)
         open_[n_outputs + network.unit, network.feature] = False
         limit = self._params.max_hidden
@@ -67,12 +69,6 @@ class GrowingNetwork:
         if limits is not None:
             open_[:, ~limits.open(np.array(self._entered, np.int64))] = False
         return open_
-
-    def typical_step(self, excess: float) -> float:
-        """The size of a Newton step along a standardised column."""
-        _, curvature = self._view.row_gradients(self.raw)
-        total = max(float(curvature.sum(axis=1).max()), 1e-300)
-        return excess / (total * SLOPE_AT_ZERO**2)
 
     def graft(self, slot: int, feature: int) -> float:
         """Make a connection and fit all weights, or the newest; gives the new weight's size."""
@@ -86,7 +82,7 @@ class GrowingNetwork:
         self.network = network.connected(feature, unit, output)
         if feature not in self._entered:
             self._entered.append(feature)
-        self._cells = self._view.gather(self.network.features, all_rows=True)
+        self._cells = self.view.gather(self.network.features, all_rows=True)
         self._fit(sign)
         self._predict()
         return float(abs(self.network.weight[-1]))
@@ -150,10 +146,10 @@ class GrowingNetwork:
     def _loss_and_gradient(self, network: NetworkWeights) -> tuple[float, FloatArray]:
         hidden = hidden_values(network, self._cells)
         raw = outputs(network, hidden)
-        by_row, _ = self._view.row_gradients(raw)
+        by_row, _ = self.view.row_gradients(raw)
         by_unit = unit_gradients(network, hidden, by_row)
         gradient = flat_gradient(network, self._cells, by_unit, by_row)
-        return self._view.mean_loss(raw), gradient
+        return self.view.mean_loss(raw), gradient
 
     def _flipped(self, vector: FloatArray, sign: FloatArray) -> BoolArray:
         """Weights at zero that would decrease the criterion with the other sign."""
@@ -171,7 +167,7 @@ class GrowingNetwork:
         alpha, weight = self._alpha[self.network.feature], self.network.weight
         penalty = l1 * float(alpha @ np.abs(weight))
         penalty += self._params.l2 * float(alpha @ (weight * weight))
-        return self._view.mean_loss(self.raw) + penalty
+        return self.view.mean_loss(self.raw) + penalty
 
     def support(self) -> IntArray:
         """The features with a connection that is not zero, in order of entry."""
@@ -189,7 +185,7 @@ class GrowingNetwork:
 
     def importances(self) -> FloatArray:
         """The sum of absolute weights of each feature's connections, of standardised columns."""
-        out = np.zeros(self._view.columns.n_features)
+        out = np.zeros(self.view.columns.n_features)
         np.add.at(out, self.network.feature, np.abs(self.network.weight))
         return out
 
@@ -203,12 +199,12 @@ class GrowingNetwork:
             unit=network.unit[live],
             weight=network.weight[live],
         )
-        units = self._view.user_units(kept.features)
-        return NetworkModel(self._view.loss, kept, *units, *self._view.unit)
+        units = self.view.user_units(kept.features)
+        return NetworkModel(self.view.loss, kept, *units, *self.view.unit)
 
     def certificate(self) -> dict[str, float]:
         """The largest violation at the connections that could still be made or changed."""
         size = np.abs(self.gradients()) - self._params.l1 * self._alpha
-        size[:, self._view.inverse == 0.0] = 0.0
+        size[:, self.view.inverse == 0.0] = 0.0
         worst = float(np.where(self.is_open(), size, 0.0).max(initial=0.0))
         return {"violation": max(worst, 0.0) / (self._top or 1.0)}

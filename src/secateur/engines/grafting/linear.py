@@ -71,11 +71,14 @@ class Certificate(NamedTuple):
 
 
 class LinearGrafting:
-    """A linear model that grows, with warm starts from penalty to penalty."""
+    """A linear model that grows on the training rows of a fold, from penalty to penalty."""
 
-    def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
-        self.view, self.params = view, params
-        self.alpha = alpha
+    def __init__(self, data: GraftingData, params: GraftingParams, fold: Fold) -> None:
+        self.data, self.params, self.fold = data, params, fold
+        self.view = view = View(data, fold.train, params)
+        self.alpha = data.alpha(np.empty(0, np.int64))
+        self.limits = Limits(data.cost_model, params.max_features, params.cost_budget)
+        self._chosen: IntArray | None = None  # the only features, once a limit was reached
         n_outputs, n_features = view.loss.n_outputs, view.columns.n_features
         start = view.start(fit_intercept=params.fit_intercept)
         raw = np.repeat(start[:, None], view.columns.n_rows, axis=1)
@@ -110,16 +113,43 @@ class LinearGrafting:
 
     def solve(self, l1: float) -> Certificate:
         """Graft until the optimum at this L1 penalty is reached, or for ``max_iter``."""
-        return solve_together([self.solving(l1)])[0]
+        return solve_together([self._solving(l1)])[0]
 
     def solving(self, l1: float) -> Solving:
+        """Fit at the next penalty; features beyond the limits do not enter."""
+        data, limits, chosen = self.data, self.limits, self._chosen
+        if not data.cost_model.is_plain:
+            self.alpha = data.alpha(self.support())
+        if limits.are_none:
+            return (yield from self._solving(l1))
+        before = self.state.copy()
+        if chosen is not None:
+            self.allowed = limits.open(chosen)
+        used = data.with_kept(self.support()) if chosen is None else chosen
+        certificate = yield from self._solving(l1)
+        after = data.with_kept(self.support())
+        new = np.setdiff1d(after, used)
+        if not limits.allow(after if chosen is None else np.concatenate([used, new])):
+            self.state = before
+            self._chosen = limits.filled(used, self._by_gradient(new))
+            self.allowed = np.isin(np.arange(len(self.alpha)), self._chosen)
+            certificate = yield from self._solving(l1)
+        return certificate
+
+    def _by_gradient(self, features: IntArray) -> IntArray:
+        """Features by falling gradient, in units of their alphas."""
+        alpha = self.alpha[features]
+        size = np.abs(self.gradient()[1][:, features]).max(axis=0)
+        return features[np.argsort(-size / np.where(alpha > 0.0, alpha, 1.0), kind="stable")]
+
+    def _solving(self, l1: float) -> Solving:
         """`solve` as a generator that yields when it needs gradients."""
         penalty, tol, strictness = self.penalty(l1), self.params.tol, 0.3
         for n_rounds in range(self.params.max_iter + 1):
             if self.known is None or self.known[0] is not self.state.raw:
                 yield self
             by_row, gradient = self.gradient()
-            certificate, found = self._certify(by_row, gradient, penalty, n_rounds)
+            certificate, found = self.certify(by_row, gradient, penalty, n_rounds)
             is_last = n_rounds == self.params.max_iter or strictness < MIN_STRICTNESS
             if is_last or (certificate.violation <= tol and certificate.gap <= tol):
                 break
@@ -131,16 +161,12 @@ class LinearGrafting:
             self.fit(self._choose(gradient, found, penalty), penalty, goal * self.scale)
         return Certificate(certificate.violation, certificate.gap, max(1, n_rounds))
 
-    def certify(self, l1: float) -> Certificate:
-        """Violation and duality gap of the state at this L1 penalty."""
-        by_row, gradient = self.gradient()
-        return self._certify(by_row, gradient, self.penalty(l1), self.params.max_iter)[0]
-
-    def _certify(
+    def certify(
         self, by_row: FloatArray, gradient: FloatArray, penalty: Penalty, n_rounds: int
     ) -> tuple[Certificate, FloatArray]:
+        """Violation and duality gap (infinite where another round follows), and all violations."""
         state = self.state
-        found = violations(gradient, state.weight, penalty)
+        found = violations(gradient, state.weight, penalty.threshold, penalty.ridge)
         if self.allowed is not None:
             found[:, ~self.allowed] = 0.0
         worst = float(found.max(initial=0.0))
@@ -212,57 +238,6 @@ class LinearGrafting:
         return LinearModel(self.view.loss, features, weight * inverse, centre, fill, intercept)
 
 
-class LinearRun:
-    """Linear grafting on the training rows of one fold, from penalty to penalty."""
-
-    def __init__(self, data: GraftingData, params: GraftingParams, fold: Fold) -> None:
-        self._data, self._params, self.fold = data, params, fold
-        view = View(data, fold.train, params)
-        self.core = LinearGrafting(view, params, data.alpha(np.empty(0, np.int64)))
-        self._limits = Limits(data.cost_model, params.max_features, params.cost_budget)
-        self._chosen: IntArray | None = None  # the only features, once a limit was reached
-
-    def solving(self, l1: float) -> Solving:
-        """Fit at the next penalty; features beyond the limits do not enter."""
-        core, limits = self.core, self._limits
-        if not self._data.cost_model.is_plain:
-            core.alpha = self._data.alpha(core.support())
-        if limits.are_none:
-            return (yield from core.solving(l1))
-        before, chosen = core.state.copy(), self._chosen
-        if chosen is not None:
-            core.allowed = limits.open(chosen)
-        used = self._data.with_kept(core.support()) if chosen is None else chosen
-        certificate = yield from core.solving(l1)
-        after = self._data.with_kept(core.support())
-        new = np.setdiff1d(after, used)
-        if not limits.allow(after if chosen is None else np.concatenate([used, new])):
-            core.state = before
-            self._chosen = limits.filled(used, self._by_gradient(new))
-            core.allowed = np.isin(np.arange(len(core.alpha)), self._chosen)
-            certificate = yield from core.solving(l1)
-        return certificate
-
-    def _by_gradient(self, features: IntArray) -> IntArray:
-        """Features by falling gradient, in units of their alphas."""
-        _, gradient = self.core.gradient()
-        alpha = self.core.alpha[features]
-        size = np.abs(gradient[:, features]).max(axis=0) / np.where(alpha > 0.0, alpha, 1.0)
-        return features[np.argsort(-size, kind="stable")]
-
-    def step(self, l1: float, certificate: Certificate) -> Step:
-        """The state as a step of a path."""
-        return self._data.step(
-            self.core,
-            l1,
-            self.core.value(l1),
-            rounds=certificate.n_rounds,
-            grafts=self.core.n_grafts,
-            violation=certificate.violation,
-            gap=certificate.gap,
-        )
-
-
 class LinearEngine:
     """Linear grafting on all rows and in all folds, for `search_penalties`."""
 
@@ -274,8 +249,8 @@ class LinearEngine:
         on_round: Callable[[], None] = lambda: None,
     ) -> None:
         self._data = data
-        self._whole = LinearRun(data, params, data.everything)
-        self._runs = [LinearRun(data, params, fold) for fold in folds]
+        self._whole = LinearGrafting(data, params, data.everything)
+        self._runs = [LinearGrafting(data, params, fold) for fold in folds]
         self._on_round = on_round
 
     @property
@@ -289,15 +264,23 @@ class LinearEngine:
         *_, certificate = solve_together([run.solving(penalty) for run in runs])
         for _ in runs:
             self._on_round()
-        return self._whole.step(penalty, certificate)
+        return self._data.step(
+            self._whole,
+            penalty,
+            self._whole.value(penalty),
+            rounds=certificate.n_rounds,
+            grafts=self._whole.n_grafts,
+            violation=certificate.violation,
+            gap=certificate.gap,
+        )
 
     def fold_losses(self, step: Step) -> list[FoldLosses]:  # noqa: ARG002  # the last one
         """Losses of the test rows of each fold."""
-        return [self._data.fold_losses(run.fold, run.core.state.raw) for run in self._runs]
+        return [self._data.fold_losses(run.fold, run.state.raw) for run in self._runs]
 
     def grid(self) -> list[float]:
         """Falling penalties, from the smallest that keeps everything out."""
-        top = self._whole.core.largest_l1()
+        top = self._whole.largest_l1()
         if top == 0.0:
             return [0.0]
         columns = self._data.columns
@@ -306,7 +289,7 @@ class LinearEngine:
 
     def approach(self, l1: float) -> list[float]:
         """Penalties that lead down to one, so that features enter in order."""
-        top = self._whole.core.largest_l1()
+        top = self._whole.largest_l1()
         if l1 >= top:
             return [l1]
         grid = np.geomspace(top, max(l1, 1e-6 * top), APPROACH_POINTS)

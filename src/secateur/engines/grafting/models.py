@@ -35,8 +35,7 @@ def read_filled(table: Table, features: IntArray, fill: FloatArray) -> FloatArra
 class LinearModel:
     """``raw = at_centre + sum_j coef_j (x_j - centre_j)``, one row of coefficients per output.
 
-    Features are in order of entry, so that sums do not depend on the order of columns. Centring
-    first keeps precision for columns far from zero.
+    Features are in order of entry, so that sums do not depend on the order of columns.
     """
 
     loss: Loss

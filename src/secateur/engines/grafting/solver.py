@@ -1,14 +1,12 @@
 """The criterion of Eq. 7, its optimality conditions, and Newton steps on the free weights.
 
-Weights of several outputs are fitted together, with the full matrix of second derivatives: the
-outputs of a softmax depend on each other, and one after the other would take hundreds of rounds. Of
-many outputs each takes a step of its own, and all are made at once.
+Weights of several outputs are fitted together, with the full matrix of second derivatives: one
+output after the other would take hundreds of rounds. Of many, each has a step of its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,11 +23,7 @@ ARMIJO = 1e-4  # share of the predicted decrease that a step must reach
 
 
 class Penalty:
-    """``l1 sum alpha |w| + l2 sum alpha w^2``; an alpha for each feature, the same for outputs.
-
-    The gradient of a weight at zero must exceed ``threshold``; ``ridge`` is the slope of the
-    gradient of the squared part.
-    """
+    """``l1 sum alpha |w| + l2 sum alpha w^2``; an alpha for each feature, the same for outputs."""
 
     __slots__ = ("alpha", "l1", "l2", "ridge", "threshold")
 
@@ -49,15 +43,16 @@ class Penalty:
         return squared + (self.l1 * absolute if absolute else 0.0)
 
 
-def violations(gradient: FloatArray, weight: FloatArray, penalty: Penalty) -> FloatArray:
-    """Distance of each subgradient of the criterion from zero, shape (n_outputs, n_features)."""
-    threshold = penalty.threshold
+def violations(
+    gradient: FloatArray, weight: FloatArray, threshold: FloatArray, ridge: FloatArray
+) -> FloatArray:
+    """Distance of each subgradient of the criterion from zero, by weight; the last axis is j."""
     out = np.abs(gradient)
     out -= threshold
     np.maximum(out, 0.0, out=out)
     used = np.nonzero(weight)
-    w, feature = weight[used], used[1]
-    smooth = gradient[used] + penalty.ridge[feature] * w
+    w, feature = weight[used], used[-1]
+    smooth = gradient[used] + ridge[feature] * w
     out[used] = np.abs(smooth + np.copysign(threshold[feature], w))
     return out
 
@@ -73,9 +68,8 @@ def duality_gap(
 ) -> float:
     """The duality gap ``P(w) - D(u) >= 0``, a bound on how much the criterion can still fall.
 
-    The dual point is the gradient by row, scaled until ``|x_j' u| <= l1 alpha_j`` holds for every
-    column without a squared penalty. Intercepts and features of alpha 0 are taken to be at their
-    optimum; the KKT violation measures how near they are.
+    The dual point is the gradient by row, scaled until ``|x_j' u| <= l1 alpha_j`` where there is no
+    squared penalty. Intercepts and features of alpha 0 are taken to be at their optimum.
     """
     threshold, ridge = penalty.threshold, penalty.ridge
     held = threshold > 0.0 if allowed is None else (threshold > 0.0) & allowed
@@ -114,12 +108,8 @@ class LinearState:
         return self.known_loss[1]
 
 
-class _Move(NamedTuple):
-    """A change of weights and intercepts, and of the raw predictions."""
-
-    step: FloatArray
-    intercept: FloatArray
-    raw: FloatArray
+# A change of weights, of intercepts, and of the raw predictions.
+Move = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class Refit:
@@ -150,13 +140,13 @@ class Refit:
         by_row, curvature = self._view.row_gradients(state.raw)
         threshold, ridge = penalty.threshold[free.feature], penalty.ridge[free.feature]
         weight = state.weight[free.output, free.feature]
-        q = self.columns.gradient(by_row) + ridge * weight
-        total = by_row.sum(axis=1)
-        worst = _worst(q, threshold, weight)
+        gradient, total = self.columns.gradient(by_row), by_row.sum(axis=1)
+        worst = float(violations(gradient, weight, threshold, ridge).max(initial=0.0))
         if self._fit_intercept:
             worst = max(worst, float(np.abs(total).max()))
         if worst <= goal:
             return False
+        q = gradient + ridge * weight
         products, sums, totals = self.columns.products(state.raw, curvature)
         backward: FloatArray = np.zeros_like(totals)
         if self._fit_intercept:
@@ -172,7 +162,7 @@ class Refit:
         step = moved - weight
         shift = -backward @ (total + sums @ step)
         raw = self.columns.combine(step) + shift[:, None]
-        return self._search(state, free, penalty, _Move(step, shift, raw), by_row)
+        return self._search(state, free, penalty, (step, shift, raw), by_row)
 
     def _step_on_columns(
         self, state: LinearState, free: Free, penalty: Penalty, goal: float
@@ -193,7 +183,7 @@ class Refit:
             intercept, raw = np.zeros(len(state.raw)), np.zeros_like(state.raw)
             intercept[k] = shift
             raw[k] = view.combine(features, moved - weight) + shift
-            move = _Move(moved - weight, intercept, raw)
+            move = (moved - weight, intercept, raw)
             is_moved |= self._search(state, part, penalty, move, by_row)
         return is_moved
 
@@ -221,7 +211,7 @@ class Refit:
             worst = max(worst, its_worst)
         if worst <= goal:
             return False
-        return self._search(state, free, penalty, _Move(moved - before, shift, raw), by_row)
+        return self._search(state, free, penalty, (moved - before, shift, raw), by_row)
 
     def _descend(
         self,
@@ -242,37 +232,31 @@ class Refit:
         return shift, worst
 
     def _search(
-        self, state: LinearState, free: Free, penalty: Penalty, move: _Move, by_row: FloatArray
+        self, state: LinearState, free: Free, penalty: Penalty, move: Move, by_row: FloatArray
     ) -> bool:
         """Backtracking line search; False if the criterion does not fall."""
-        view, place = self._view, (free.output, free.feature)
+        view, place, (step, shift, change) = self._view, (free.output, free.feature), move
         threshold, ridge = penalty.threshold[free.feature], 0.5 * penalty.ridge[free.feature]
         before = state.weight[place]
         penalty_before = _penalty_of(before, threshold, ridge)
         value = state.loss(view) + penalty_before
-        after = _penalty_of(before + move.step, threshold, ridge)
-        predicted = float((by_row * move.raw).sum()) + after - penalty_before
+        after = _penalty_of(before + step, threshold, ridge)
+        predicted = float((by_row * change).sum()) + after - penalty_before
         slack, length = 1e-14 * (abs(value) + 1.0), 1.0
         is_exact = view.loss.constant_hessian
         for _ in range(40):
-            raw = state.raw + length * move.raw
-            weight = before + length * move.step
+            raw = state.raw + length * change
+            weight = before + length * step
             loss = view.mean_loss(raw)
             new = loss + _penalty_of(weight, threshold, ridge)
             if is_exact or new <= value + ARMIJO * length * predicted + slack:
                 state.weight[place] = weight
-                state.intercept += length * move.intercept
+                state.intercept += length * shift
                 state.raw = raw
                 state.known_loss = raw, loss
                 return new < value or length == 1.0
             length *= 0.5
         return False
-
-
-def _worst(q: FloatArray, threshold: FloatArray, weight: FloatArray) -> float:
-    at_zero = np.maximum(np.abs(q) - threshold, 0.0)
-    found = np.where(weight == 0.0, at_zero, np.abs(q + np.copysign(threshold, weight)))
-    return float(found.max(initial=0.0))
 
 
 def _penalty_of(weight: FloatArray, threshold: FloatArray, ridge: FloatArray) -> float:
