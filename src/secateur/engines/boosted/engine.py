@@ -209,10 +209,11 @@ def trace_boosted(
             search = GroupSearch(histograms, feature_use, divisible, executor, plan, threads)
             params = replace(params, lazy=False)
         grower = TreeGrower(executor, columns, params, search, threads, weights)
-        objective = _Objective(executor, loss, n_rows)
+        stride = -(-n_rows // OBJECTIVE_ROWS)
+        objective = _objective(executor, loss, stride)
         importances = np.zeros(columns.n_features)
         for n_rounds in range(1, params.n_rounds + 1):
-            state = (ensemble.baseline, weights.scale, divisible, objective.stride)
+            state = (ensemble.baseline, weights.scale, divisible, stride)
             executor.checkpoint(rows.restore, *state, tuple(ensemble.rounds))
             if n_rounds <= len(done):
                 trees = _take_over(executor, search, done[n_rounds - 1])
@@ -228,7 +229,7 @@ def trace_boosted(
                 feature_use.entered,
                 importances,
                 penalty=params.penalty,
-                objective=objective.now(),
+                objective=objective(),
                 cost=feature_use.total_cost,
                 model=BoostedModel(ensemble, n_rounds),
                 details={"round": n_rounds},
@@ -267,20 +268,16 @@ def _begin(executor: Executor, loss: Loss) -> tuple[Ensemble, rows.WeightScale, 
     return Ensemble(loss, loss.baseline(target, weight)), rows.WeightScale.of(weight), len(target)
 
 
-class _Objective:
-    """The mean training loss over at most OBJECTIVE_ROWS rows, evenly spaced; exact sums."""
+def _objective(executor: Executor, loss: Loss, stride: int) -> Callable[[], float]:
+    """The mean training loss, at the moment of the call, over every ``stride``-th row; exact."""
+    weight = np.concatenate(executor.each(rows.choose_objective_rows, stride))
+    total = fixed_point_sum(weight)
 
-    def __init__(self, executor: Executor, loss: Loss, n_rows: int) -> None:
-        self._executor, self._loss = executor, loss
-        self.stride = -(-n_rows // OBJECTIVE_ROWS)
-        self._weight = np.concatenate(executor.each(rows.choose_objective_rows, self.stride))
-        self._total = fixed_point_sum(self._weight)
+    def objective() -> float:
+        losses = weight * np.concatenate(executor.each(rows.row_losses, loss, "objective_rows"))
+        return fixed_point_sum(losses) / total if len(losses) else np.nan
 
-    def now(self) -> float:
-        """Its value at the current predictions."""
-        parts = self._executor.each(rows.row_losses, self._loss, "objective_rows")
-        losses = self._weight * np.concatenate(parts)
-        return fixed_point_sum(losses) / self._total if len(losses) else np.nan
+    return objective
 
 
 def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:

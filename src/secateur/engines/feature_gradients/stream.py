@@ -7,7 +7,7 @@ can come back when the target changes.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,22 +42,18 @@ MIN_BLOCK_SHARE = 0.1  # the least share of a block in the running eigenvalue
 EIGENVALUE_ROWS = 2000  # rows of a block that enter the eigenvalue
 
 
+@dataclass(eq=False)
 class Stream:
     """A search along a stream; a penalty of None comes from the first block, and is adapted."""
 
-    def __init__(
-        self,
-        cost_model: CostModel,
-        params: SearchParams,
-        penalty: float | None,
-        n_wanted: int | None = None,
-        limits: Limits | None = None,
-    ) -> None:
-        self.cost_model = cost_model
-        self.params = params
-        self.penalty = penalty
-        self.n_wanted = n_wanted
-        self.limits = limits
+    cost_model: CostModel
+    params: SearchParams
+    penalty: float | None
+    n_wanted: int | None = None
+    limits: Limits | None = None
+
+    def __post_init__(self) -> None:
+        cost_model, params = self.cost_model, self.params
         self.units = Units(cost_model, np.arange(cost_model.n_features), params.group_mode)
         start = np.clip(self.units.initial_v(params.init), -BOUND, BOUND)
         start[self.units.kept] = np.inf

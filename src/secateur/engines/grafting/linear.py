@@ -248,15 +248,10 @@ class LinearEngine:
         folds: Sequence[Fold],
         on_round: Callable[[], None] = lambda: None,
     ) -> None:
-        self._data = data
+        self._data, self.metric = data, data.loss.metric
         self._whole = LinearGrafting(data, params, data.everything)
         self._runs = [LinearGrafting(data, params, fold) for fold in folds]
         self._on_round = on_round
-
-    @property
-    def metric(self) -> str:
-        """The name of the scores."""
-        return self._data.loss.metric
 
     def fit(self, penalty: float) -> Step:
         """The step of all rows at one L1 penalty; folds are fitted along with it."""
