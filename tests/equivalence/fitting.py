@@ -19,6 +19,7 @@ from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, can
 from secateur.engines.boosted.engine import BoostedData, trace_boosted
 from secateur.engines.boosted.groups import Groups, sum_groups
 from secateur.engines.boosted.trees import BoostingParams
+from secateur.engines.limits import FeatureUse
 from secateur.execution.blocks import (
     CodeBlock,
     FitRows,
@@ -103,7 +104,8 @@ def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=(), testi
             groups = sum_groups_of_blocks(task, columns, blocks, testing, threads)
         rows = (task.target, task.weight, task.loss)
         data = BoostedData(columns, *rows, cost_model, threads, groups=groups)
-        steps = list(trace_boosted(data, executor, params))
+        use = FeatureUse(cost_model, params.max_features, params.cost_budget)
+        steps = list(trace_boosted(data, executor, params, use))
     return Fit(steps, blocks, columns)
 
 

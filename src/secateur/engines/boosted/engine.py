@@ -168,6 +168,8 @@ class BoostedData:
         train, test = np.sort(fold.train), np.sort(fold.test)
         fit = (self.loss.n_outputs, self.category)
         executor = self.where.executor(FitRows(self.target, self.weight, train, test, *fit))
+        limits = params.max_features, params.cost_budget
+        feature_use = feature_use or FeatureUse(self.cost_model, *limits)
         steps = trace_boosted(self, executor, params, feature_use, done)
         weight, counts = self.weight[test], are_counts(self.weight)
 
@@ -184,7 +186,7 @@ def trace_boosted(
     data: BoostedData,
     executor: Executor,
     params: BoostingParams,
-    feature_use: FeatureUse | None = None,
+    feature_use: FeatureUse,
     done: Sequence[list[Tree]] = (),
 ) -> Iterator[Step]:
     """Boost round after round and yield a step after each; its ``model`` predicts at that round.
@@ -196,8 +198,6 @@ def trace_boosted(
     with closing(executor):
         ensemble, weights, n_rows = _begin(executor, loss)
         executor.apply(rows.set_baseline, ensemble.baseline, weights.scale)
-        limits = params.max_features, params.cost_budget
-        feature_use = feature_use or FeatureUse(data.cost_model, *limits)
         plan = data.groups.plan if data.groups and data.groups.plan.design.has_tests else None
         # With group tests most features are never evaluated: their weights are not counted.
         divisible = columns.varying if plan else _divisible(executor, columns, weights, params)
