@@ -54,6 +54,13 @@ def no_processes(monkeypatch):
     monkeypatch.setattr("secateur.model_selection.processes.PARALLEL_SECONDS", math.inf)
 
 
+@pytest.fixture(autouse=True)
+def short_grids(monkeypatch):
+    """Few penalties where a method chooses them itself; what it selects does not matter here."""
+    monkeypatch.setattr("secateur.engines.grafting.linear.GRID_POINTS", 8)
+    monkeypatch.setattr("secateur.engines.feature_gradients.search.GRID_POINTS", 6)
+
+
 @pytest.fixture
 def run(capsys, monkeypatch, tmp_path):
     """Give a function that runs a command in an empty folder."""

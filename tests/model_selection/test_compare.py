@@ -96,7 +96,7 @@ def test_noise_scores_like_chance_unless_columns_are_chosen_before_the_folds():
     found = compare(X, y, names, validators="logistic", cv=3, sizes=[5, 20], random_state=0)
     assert not found.failures
     assert_near_chance(found)
-    assert leaky_accuracy(X, y) > 0.9
+    assert leaky_accuracy(X, y) > 0.75
 
 
 @pytest.mark.slow

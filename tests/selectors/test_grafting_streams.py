@@ -15,6 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import secateur
 from secateur import FeatureGradientsSelector, GraftingClassifier, GraftingRegressor, StopReason
+from secateur.engines.grafting import linear
 from secateur.exceptions import InputError, InputTypeError, InterruptedWarning, ParameterError
 from secateur.execution import distributed_columns
 from secateur.execution.distributed_columns import FileBlock
@@ -25,7 +26,8 @@ N, P = 620, 14
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
-    """Many blocks of a small table, and many chunks of its columns."""
+    """Many blocks of a small table, many chunks of its columns, and few penalties."""
+    monkeypatch.setattr(linear, "GRID_POINTS", 10)
     monkeypatch.setattr(numbers, "BLOCK_CELLS", 70 * P)
     monkeypatch.setattr(numbers, "SPARSE_ROWS", 90)
     monkeypatch.setattr(distributed_columns, "CHUNK_CELLS", 500)
@@ -404,6 +406,7 @@ def test_columns_are_found_by_name_and_empty_blocks_are_no_blocks():
 
 
 def test_ctrl_c_leaves_the_steps_that_were_done(monkeypatch):
+    monkeypatch.setattr(linear, "GRID_POINTS", 40)  # more than come before it
     X, y = problem()
     n_asked = 0
     dots = distributed_columns.DistributedColumns.dots
