@@ -16,10 +16,7 @@ SECONDS = 10.0  # for a scheduler to answer
 
 @contextmanager
 def executor_of(options: ScalingOptions, console: Console) -> Iterator[Any]:
-    """The executor of a command: None for this process, or one on a cluster.
-
-    However the command ends, the connection is closed, and so is a cluster that was started here.
-    """
+    """The executor of a command: None for this process, or one on a cluster, closed at the end."""
     address, workers = options.dask, options.workers
     if address is None and workers is None:
         yield None
@@ -44,7 +41,9 @@ def _client(address: str | None, workers: int | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     with ExitStack() as stack:
-        stack.enter_context(_silent())
+        # without the logs of Dask on connections that are closed here
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(logging.ERROR)
         place: Any = address
         if address is None:
             cluster = LocalCluster(
@@ -65,17 +64,3 @@ def _client(address: str | None, workers: int | None) -> Iterator[Any]:
                 "Use the address that 'dask scheduler' prints, as tcp://10.0.0.1:8786."
             ) from error
         yield stack.enter_context(client)
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Without the logs of Dask on connections that are closed here."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado")]
-    before = {logger: logger.level for logger in loggers}
-    try:
-        for logger in before:
-            logger.setLevel(logging.CRITICAL)
-        yield
-    finally:
-        for logger, level in before.items():
-            logger.setLevel(level)

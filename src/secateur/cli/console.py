@@ -132,10 +132,7 @@ def _finite_only(value: Any) -> Any:
 
 
 def with_exit_codes(command: Command) -> Command:
-    """Turn expected errors of a command into a message and an exit code.
-
-    Other errors are bugs and keep their traceback.
-    """
+    """Turn expected errors into a message and an exit code; bugs keep their traceback."""
 
     @functools.wraps(command)
     def guarded(*args: Any, **options: Any) -> Any:
@@ -186,10 +183,7 @@ def _regular_file(file: Path) -> Iterator[Path]:
 
 @contextmanager
 def interrupts_end_the_command(*, wait: bool = False) -> Iterator[None]:
-    """Let Ctrl-C end the command, also where a fit would catch it and keep what it has.
-
-    With `wait` after the block; nothing in it is interrupted.
-    """
+    """Let Ctrl-C end the command, also where a fit would catch it; with `wait` after the block."""
     pressed: list[int] = []
 
     def note(number: int, frame: Any) -> None:

@@ -153,10 +153,7 @@ def _reason_for_disk(file: Path, limit: int, executor: Any) -> str | None:
 def read_feature_costs(
     dataset: Dataset, given: options.CostOptions, keep: tuple[str, ...]
 ) -> tuple[FeatureCosts | None, list[str]]:
-    """The costs of features, by position, and notes on them.
-
-    The files have two columns: the name of a feature, and its cost or its group.
-    """
+    """The costs of features, by position, and notes; of files with two columns, names first."""
     encoded = _encoded(dataset)
     if given.costs is None and given.feature_groups is None and not keep and not encoded:
         return None, []

@@ -29,11 +29,7 @@ _RENAME_EXCHANGE = 2
 def reserved_folder(
     given: Path | None, default: str, *, force: bool, data: Path | None = None
 ) -> Iterator[Path]:
-    """The output folder, which no other run can use until the end.
-
-    Without a name it is `default`, or ``default-2``, ``default-3``, ... if that is taken. The
-    folder is free again when the run ends, also by a crash. `data` must not be in it.
-    """
+    """The output folder, reserved for this run; ``default-2``, ... where `default` is taken."""
     names = (default if n == 1 else f"{default}-{n}" for n in count(1))
     for folder in [given] if given is not None else map(Path, names):
         if given is None and folder.exists():
@@ -54,10 +50,7 @@ def reserved_folder(
 
 
 def check_folder(folder: Path, *, force: bool, data: Path | None = None) -> None:
-    """Refuse a folder that results would overwrite, before any work.
-
-    With `force` results replace earlier results, but never other files, nor the `data`.
-    """
+    """Refuse a folder with results, unless `force`, and one with other files or the `data`."""
     if not folder.exists():
         if not folder.absolute().parent.is_dir():
             raise InputError(f"The folder {str(folder.parent)!r} must exist. Make it first.")
@@ -140,10 +133,7 @@ def write_selection(
     data: tuple[str, bytes] | None = None,
     columns: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Write selection, path, names, report and the reduced data; return the folder and files.
-
-    ``columns`` are those of the file that the selected features are made of.
-    """
+    """Write selection, path, names of columns, report and reduced data; return folder and files."""
     with new_folder(folder, force=force) as draft:
         saved = None if entry.evidence is None else entry.evidence.to_json()
         entry.path.save(draft / "path.json", evidence=saved, rule=entry.cut.chooser)

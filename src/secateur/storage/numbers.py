@@ -74,8 +74,6 @@ def encode_numbers(rows: list[Any]) -> list[AnyArray]:
 class StoredNumbers(DiskTable):
     """The numbers of a table in a file, or some rows of it."""
 
-    __slots__ = ()
-
     where = "rows on disk"
     advice = "Read the columns that are needed from their file."
 
@@ -129,10 +127,7 @@ class Piece(NamedTuple):
 def store_stream(
     X: Any, y: Any, sample_weight: Any, check: Check
 ) -> tuple[StoredNumbers, AnyArray, FloatArray | None]:
-    """Write the numbers of an iterator or a file to a folder; return them, target and weights.
-
-    Rows of weight 0 are left out. The folder goes with the table.
-    """
+    """Write the rows of positive weight of a stream to disk; return numbers, target and weights."""
     blocks = read_blocks(X, y, sample_weight, PART_CELLS)
     first = next(blocks)  # before a folder is made
     errors: list[OSError] = []

@@ -122,10 +122,7 @@ def _frame_source(
     target: Any,
     roles: Roles,
 ) -> Source:
-    """Rows of data frames: ``read`` gives an iterator of frames of so many rows.
-
-    ``origin`` is where they come from: files, a fingerprint, or None where a change is not seen.
-    """
+    """Rows of data frames, from files, a fingerprint, or None where a change is not seen."""
     targets = _target_names(target, columns, roles)
     others = list(dict.fromkeys([*targets, *roles.named]))
 

@@ -54,10 +54,6 @@ class DiskTable(Table):
     ``where`` says where they are, ``advice`` what to do instead.
     """
 
-    __slots__ = (
-        "__weakref__", "_header", "_keeper", "blocks", "executor", "folder", "is_sparse",
-        "n_stored", "rows", "schema",
-    )  # fmt: skip
     where: ClassVar[str]
     advice: ClassVar[str]
 
@@ -71,9 +67,13 @@ class DiskTable(Table):
         self.rows: IntArray | None = None  # of the file, sorted; None for all
         self.schema: TableSchema = schema_from_json(header)
         self.n_stored: int = header["n_rows"]
-        self.is_sparse: bool = header["is_sparse"]
         file, width = folder / kind[1], len(self.names)
         self.blocks = [StoredBlock(file, n_features=width, **each) for each in header["blocks"]]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only the cells that are not zero are stored."""
+        return bool(self._header["is_sparse"])
 
     @property
     def is_kept(self) -> bool:
@@ -113,8 +113,6 @@ class StoredTable(DiskTable):
     memory_limit : int
         What a fit may take, in bytes.
     """
-
-    __slots__ = ("bins", "fingerprint", "kept", "memory_limit", "source", "target_names")
 
     where = "a stored table, which has codes on disk"
     advice = "Use a boosted selector, or read the columns that are needed from their file."
@@ -235,10 +233,7 @@ def most_sampled(table: StoredTable) -> int:
 
 
 def sample_stored(table: StoredTable, seed: int, most: int = SAMPLE_ROWS) -> SampledRows:
-    """Read a seeded sample of the rows of a stored table, all of them if they are few.
-
-    Which rows these are follows from their numbers and the seed alone. The table keeps them.
-    """
+    """Read a sample of rows by seed, all of them if they are few; the table keeps them."""
     if (seed, most) not in table.kept:
         table.kept = {(seed, most): _read_sample(table, seed, min(most, most_sampled(table)))}
     return table.kept[seed, most]

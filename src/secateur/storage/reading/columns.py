@@ -40,10 +40,7 @@ MICROSECONDS_PER_DAY = 86_400_000_000
 def numbers_and_texts(
     frame: Any, texts: Collection[int], decimal: str = "."
 ) -> tuple[FloatArray, dict[int, Any]]:
-    """The columns of a frame (of numbers and text, named by position) as a matrix and as text.
-
-    As text come the columns with cells that are not numbers, NaN in the matrix, and ``texts``.
-    """
+    """All columns (named by position) as numbers; ``texts``, and what is no number, as text."""
     pl = library("polars")
     found = {}
     text = frame.select(pl.col(pl.String))

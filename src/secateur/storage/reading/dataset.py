@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -59,6 +59,12 @@ class RowValues:
     time: FloatArray | None = None
     group: AnyArray | None = None
     tasks: AnyArray | None = None
+
+    def take(self, rows: Any) -> Self:
+        """The values of some of the rows."""
+        names = ("rows", "y", "weight", "time", "group", "tasks")
+        known = {name: getattr(self, name) for name in names}
+        return replace(self, **{key: each[rows] for key, each in known.items() if each is not None})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -226,22 +232,18 @@ def row_values(
         notes.append(note)
     if target_type == "classification" and y.dtype.kind == "f":
         y = whole_labels(y)
-    time = None
-    if roles.time is not None:
-        time = _time(raw, roles.time, rows)
-        order = np.argsort(time, kind="stable")
-        rows, y, time = rows[order], y[order], time[order]
     values = RowValues(
         rows=rows,
         y=y,
         target=target,
         target_type=target_type,
         weight=None if roles.weight is None else _weight(raw, roles.weight, rows),
-        time=time,
+        time=None if roles.time is None else _time(raw, roles.time, rows),
         group=None if roles.group is None else column_values(raw, roles.group)[rows],
         tasks=None if roles.tasks is None else _tasks(raw, roles.tasks, rows),
     )
-    return values, notes
+    order = None if values.time is None else np.argsort(values.time, kind="stable")
+    return (values if order is None else values.take(order)), notes
 
 
 def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:

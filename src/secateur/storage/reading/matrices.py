@@ -37,10 +37,7 @@ _NAMES = "feature_names"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SvmlightFile:
-    """A LIBSVM file: the numbers of its columns, and a reader of its rows.
-
-    The first column is called ``x1``; ``x0`` in a file with index 0.
-    """
+    """A LIBSVM file and a reader of its rows; columns are ``x1``, ..., from ``x0`` with index 0."""
 
     file: Path
     kind: FileKind

@@ -163,10 +163,7 @@ def _text_or_numbers(series: Any) -> Any:
     dtype = series.dtype
     if _is_text(dtype):
         return series.cast(pl.String)
-    if dtype in (pl.Date, pl.Datetime):
-        return series.cast(pl.Datetime("us")).cast(pl.Int64) / MICROSECONDS_PER_DAY
-    if dtype == pl.Duration:
-        return series.dt.total_microseconds() / MICROSECONDS_PER_DAY
-    if dtype == pl.Time:
-        return series.cast(pl.Int64) / (1000 * MICROSECONDS_PER_DAY)
+    if dtype.is_temporal():
+        whole = pl.Datetime("us") if dtype in (pl.Date, pl.Datetime) else pl.Duration("us")
+        return series.cast(whole).cast(pl.Int64) / MICROSECONDS_PER_DAY
     return series.cast(pl.Float64, strict=False)

@@ -41,10 +41,7 @@ def store_dataset(
     indicators: bool = False,
     **storing: Any,
 ) -> Dataset:
-    """A data set as `make_dataset` makes it, without reading the file as a whole.
-
-    Rows of weight 0 are left out as well. ``storing`` is as in `open_table`.
-    """
+    """A data set on disk, without rows of weight 0; ``storing`` is as in `open_table`."""
     if roles.time is not None:
         raise ParameterError(
             "Rows that are ordered by time must fit into memory. Got --time-column for a table on "
@@ -68,21 +65,14 @@ def store_dataset(
         files,
     )
     table = open_table(source, **storing)
-    is_kept = slice(None) if values.weight is None else values.weight > 0
-    stored_values = replace(
-        values,
-        rows=np.arange(table.n_rows),
-        y=values.y[is_kept],
-        weight=table.weight,
-        group=None if values.group is None else values.group[is_kept],
-        tasks=None if values.tasks is None else values.tasks[is_kept],
-    )
+    kept = values if values.weight is None else values.take(values.weight > 0)
+    kept = replace(kept, rows=np.arange(table.n_rows), weight=table.weight)
     return Dataset(
         features=features._replace(X=table, notes=()),
         plan=plan,
         raw=first,
         notes=(*opened.kind.notes, *opened.notes, *plan.notes, *features.notes, *notes),
-        **vars(stored_values),
+        **vars(kept),
     )
 
 
@@ -90,16 +80,15 @@ def _scan(opened: TableFile, places: list[int | None]) -> tuple[TableSummary, se
     """Read all rows: a summary, the columns to be read as text, and all rows of some columns."""
     wanted = sorted({place for place in places if place is not None})
     n_rows = max(100, min(20_000, BLOCK_BYTES // (8 * len(opened.names))))
-    parts: list[RawTable] = []
+    names, parts = tuple([opened.names[place] for place in wanted]), list[RawTable]()
 
     def read(texts: set[int]) -> Iterator[RawTable]:
         parts.clear()
         for raw in opened.read(n_rows, texts):
             matrix = raw.matrix[:, wanted]
             found = {new: raw.texts[old] for new, old in enumerate(wanted) if old in raw.texts}
-            names = tuple([raw.names[place] for place in wanted])
             dense = matrix.toarray() if raw.is_sparse else matrix
-            parts.append(RawTable(dense, names, raw.kind, found, raw.extra, (), raw.decimal))
+            parts.append(replace(raw, matrix=dense, names=names, texts=found, notes=()))
             yield raw
 
     summary, texts = summarize(opened.names, read)
@@ -127,6 +116,5 @@ def _parts(
         first += raw.n_rows
         if start < stop:
             X = take_rows(make_features(plan, raw, indicators=indicators).X, rows, raw.n_rows)
-            weight = None if values.weight is None else values.weight[start:stop]
-            tasks = None if values.tasks is None else values.tasks[start:stop]
-            yield Part(X, (values.y[start:stop],), weight, tasks)
+            here = values.take(slice(start, stop))
+            yield Part(X, (here.y,), here.weight, here.tasks)
