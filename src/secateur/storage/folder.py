@@ -83,7 +83,7 @@ def schema_to_json(schema: TableSchema) -> dict[str, Any]:
         "categories": {
             str(j): {
                 "values": known.values.tolist(),
-                "dtype": "object" if known.values.dtype.kind == "O" else str(known.values.dtype),
+                "dtype": str(known.values.dtype),
                 "has_other": known.has_other,
             }
             for j, known in schema.encoders.items()

@@ -74,11 +74,9 @@ def encode_numbers(rows: list[Any]) -> list[AnyArray]:
 class StoredNumbers(DiskTable):
     """The numbers of a table in a file, or some rows of it."""
 
+    kind = NUMBERS
     where = "rows on disk"
     advice = "Read the columns that are needed from their file."
-
-    def __init__(self, folder: Path, executor: Any = None, keeper: Any = None) -> None:
-        super().__init__(folder, NUMBERS, executor, keeper)
 
     def pieces(self) -> list[Piece]:
         """The blocks with rows of this table, and which of theirs these are."""
@@ -131,19 +129,14 @@ def store_stream(
     blocks = read_blocks(X, y, sample_weight, PART_CELLS)
     first = next(blocks)  # before a folder is made
     errors: list[OSError] = []
-    keeper, found = TemporaryFolder(), []
-    folder = keeper.path / "numbers"
-
-    def write(part: Path) -> None:
-        found.append(_write(part, _parts(chain([first], blocks), errors), check))
-
+    keeper = TemporaryFolder()
+    folder, parts = keeper.path / "numbers", _parts(chain([first], blocks), errors)
     try:
-        write_folder(folder, write, keep=False)
+        rows = write_folder(folder, lambda draft: _write(draft, parts, check), keep=False)
     except StorageError:
         if errors:  # of the stream, not of the folder that is written to
             raise errors[0] from None
         raise
-    rows = found[0]
     target = label_values(*rows.targets[0].encoded())
     return StoredNumbers(folder, None, keeper), target, rows.weight
 

@@ -54,20 +54,19 @@ class DiskTable(Table):
     ``where`` says where they are, ``advice`` what to do instead.
     """
 
+    kind: ClassVar[tuple[str, str]]
     where: ClassVar[str]
     advice: ClassVar[str]
 
-    def __init__(
-        self, folder: Path, kind: tuple[str, str], executor: Any = None, keeper: Any = None
-    ) -> None:
-        header = self._header = read_header(folder, kind[0])
+    def __init__(self, folder: Path, executor: Any = None, keeper: Any = None) -> None:
+        header = self._header = read_header(folder, self.kind[0])
         self._keeper = keeper  # deletes the folder when it is garbage collected
         self.folder = folder
         self.executor = executor  # None is this process
         self.rows: IntArray | None = None  # of the file, sorted; None for all
         self.schema: TableSchema = schema_from_json(header)
         self.n_stored: int = header["n_rows"]
-        file, width = folder / kind[1], len(self.names)
+        file, width = folder / self.kind[1], len(self.names)
         self.blocks = [StoredBlock(file, n_features=width, **each) for each in header["blocks"]]
 
     @property
@@ -114,13 +113,14 @@ class StoredTable(DiskTable):
         What a fit may take, in bytes.
     """
 
+    kind = CODES
     where = "a stored table, which has codes on disk"
     advice = "Use a boosted selector, or read the columns that are needed from their file."
 
     def __init__(
         self, folder: Path, memory_limit: int, source: Source | None = None, *more: Any
     ) -> None:
-        super().__init__(folder, CODES, *more)
+        super().__init__(folder, *more)
         self.memory_limit = memory_limit
         self.source = source
         self.kept: dict[Any, SampledRows] = {}  # rows in memory: see `sample_stored`

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from glob import escape
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from secateur.exceptions import StorageError
@@ -36,13 +37,12 @@ class TemporaryFolder:
             weakref.finalize(self, stack.pop_all().close)
 
 
-def write_folder(folder: Path, write: Callable[[Path], object], *, keep: bool) -> None:
+def write_folder(folder: Path, write: Callable[[Path], Any], *, keep: bool) -> Any:
     """Have a folder written, unless it is there; ``keep`` one that others may use, or use later."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with lock_beside(folder, wait=True) if keep else nullcontext():
-            if not folder.exists():
-                _write(folder, write, keep=keep)
+            return None if folder.exists() else _write(folder, write, keep=keep)
     except OSError as error:
         fact = f"a folder that can be written to. Got {str(folder.parent)!r}: {error}"
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
@@ -53,19 +53,19 @@ def write_folder(folder: Path, write: Callable[[Path], object], *, keep: bool) -
         ) from error
 
 
-def _write(folder: Path, write: Callable[[Path], object], *, keep: bool) -> None:
+def _write(folder: Path, write: Callable[[Path], Any], *, keep: bool) -> Any:
     if keep:
         remove_left(folder.parent)
     with draft_beside(folder) as draft:
-        write(draft)
+        written = write(draft)
         if keep:
             for file in (*draft.iterdir(), draft):
                 _to_disk(file)
-        if folder.exists():  # where there are no locks another process may have written it
-            return
-        draft.rename(folder)
+        if not folder.exists():  # where there are no locks another process may have written it
+            draft.rename(folder)
         if keep:
             _to_disk(folder.parent)
+    return written
 
 
 @contextmanager
