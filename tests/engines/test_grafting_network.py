@@ -11,7 +11,7 @@ from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.data.standardize import standardize_table
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
-from secateur.engines.grafting.growing_network import GrowingNetwork
+from secateur.engines.grafting.greedy import GrowingNetwork
 from secateur.engines.grafting.models import NetworkWeights, hidden_values, outputs
 from secateur.engines.limits import Limits
 from secateur.losses import get_loss

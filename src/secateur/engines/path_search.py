@@ -227,9 +227,6 @@ def _trace(
     """A step for each penalty, with its score."""
     none: list[FoldLosses] = []  # of a step without features
 
-    def fit(penalty: float) -> Step:
-        return done[penalty] if penalty in done else engine.fit(penalty)
-
     def scored(step: Step) -> Step:
         return step if step.penalty in done else _scored(engine, step, losses, none)
 
@@ -237,7 +234,7 @@ def _trace(
         return is_too_large(step) or (size is not None and step.n_features > size)
 
     def nearer(before: Step, penalty: float) -> Iterator[Step]:
-        tried = _between(fit, before.penalty, penalty, is_beyond)
+        tried = _between(engine.fit, done, before.penalty, penalty, is_beyond)
         if size is None:
             tried = islice(tried, MAX_BISECTIONS)
         else:
@@ -246,7 +243,7 @@ def _trace(
 
     before: Step | None = None
     for penalty in penalties:
-        step = fit(penalty)
+        step = done[penalty] if penalty in done else engine.fit(penalty)
         if before is not None and is_too_large(step):
             yield from nearer(before, penalty)
             return StopReason.MAX_FEATURES
@@ -286,7 +283,7 @@ def trace_to_size(
         high, low = low, penalty
         if step.n_features > n_features:
             break
-    between = _between(engine.fit, high, low, lambda step: step.n_features > n_features)
+    between = _between(engine.fit, {}, high, low, lambda step: step.n_features > n_features)
     for step in islice(between, MAX_SIZE_TRIALS if high > 0.0 else 0):
         yield step
         if _is_near(step, n_features):
@@ -298,12 +295,16 @@ def _is_near(step: Step, n_features: int) -> bool:
 
 
 def _between(
-    fit: Callable[[float], Step], high: float, low: float, is_too_large: Callable[[Step], bool]
+    fit: Callable[[float], Step],
+    done: Mapping[float, Step],
+    high: float,
+    low: float,
+    is_too_large: Callable[[Step], bool],
 ) -> Iterator[Step]:
     """Bisect penalties between one with few enough features and one with too many."""
     while True:
         penalty = float(np.sqrt(high * low))
-        step = fit(penalty)
+        step = done[penalty] if penalty in done else fit(penalty)
         yield step
         high, low = (high, penalty) if is_too_large(step) else (penalty, low)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from secateur._kernels.small_trees import LOGISTIC, MULTINOMIAL, SQUARED, boost
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, Category, narrowed
 from secateur.data.costs import CostModel
@@ -286,6 +287,46 @@ def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:
         return 0
     sequence = np.random.SeedSequence([params.seed, n_rounds, k])
     return int(sequence.generate_state(1, np.uint64)[0])
+
+
+def boost_small(
+    columns: BinnedColumns,
+    target: FloatArray,
+    weight: FloatArray,
+    loss: Loss,
+    params: BoostingParams,
+    fold: Fold,
+) -> tuple[FloatArray, FloatArray]:
+    """A fit of small trees in one kernel call: raw predictions and total gains.
+
+    As by ``trace_boosted`` without penalties, for squared error and log loss. Rows outside the fold
+    keep the baseline.
+    """
+    train = np.sort(fold.train).astype(np.uint32)
+    train_weight = weight[train]
+    scale = rows.WeightScale.of(train_weight)
+    rounded = np.maximum(np.rint(weight * scale.scale), 1.0).astype(np.uint32)
+    raw = np.empty((loss.n_outputs, len(target)))
+    raw[:] = loss.baseline(target[train], train_weight)[:, None]
+    gains = np.zeros(columns.n_features)
+    if columns.n_features == 0:
+        return raw, gains
+    min_weight = scale.min_weight(params.min_samples_leaf)
+    rate, l2 = float(params.learning_rate), float(params.l2 * scale.mean)
+    log_loss = LOGISTIC if loss.n_outputs == 1 else MULTINOMIAL
+    boost(
+        columns.codes.codes,
+        (columns.offset, columns.n_bins, columns.is_categorical),
+        target,
+        (weight, rounded, float(scale.scale)),
+        train,
+        fold.test.astype(np.uint32),
+        SQUARED if loss.constant_hessian else log_loss,
+        (params.n_rounds, params.max_depth, min_weight, rate, l2),
+        raw,
+        gains,
+    )
+    return raw, gains
 
 
 class BoostedEngine:
