@@ -200,12 +200,12 @@ def test_a_rule_cannot_change_what_is_used():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ([1, 2], r"'wrong' must return one cost per feature, shape \(4,\). Got shape \(2,\)"),
-        ([1, -1, 1, 1], "'wrong' must return finite costs >= 0. Got -1.0"),
+        ([1, 2], r"'wrong' returns must have one value per feature, 4. Got shape \(2,\)"),
+        ([1, -1, 1, 1], "'wrong' returns must be finite and >= 0. Got -1.0 for 1"),
         ([1, np.nan, 1, 1], "Got nan"),
         ([1, np.inf, 1, 1], "Got inf"),
-        ("cheap", "'wrong' must return numbers"),
-        (None, "'wrong' must return"),
+        ("cheap", "'wrong' returns must hold numbers"),
+        (None, "'wrong' returns must have one value per feature"),
     ],
 )
 def test_a_wrong_rule_is_named(answer, message):

@@ -7,6 +7,8 @@ import signal
 
 from distributed import LocalCluster
 
+from secateur.execution.blocks import LocalExecutor
+
 
 def start(n_workers):
     """A cluster of this machine."""
@@ -25,3 +27,9 @@ def kill_one(client):
     victim, pid = next(iter(client.run(os.getpid).items()))
     os.kill(pid, signal.SIGKILL)
     return victim
+
+
+def blocks_here(source, threads):
+    """The executor over all blocks of a source in this process."""
+    recipes = map(source.recipe, range(len(source.n_rows)))
+    return LocalExecutor([source.make(recipe, source.shared, threads) for recipe in recipes])

@@ -13,6 +13,7 @@ import secateur
 from secateur.datasets import make_wide
 from secateur.engines.boosted import grower
 from secateur.exceptions import ClusterError, InputError, ParameterError
+from secateur.execution.worker import code_blocks
 from secateur.storage import open_table as opening
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -193,8 +194,8 @@ def test_a_worker_killed_in_the_middle_is_survived(client, folder, local, monkey
 def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
     client.wait_for_workers(4)
     executor = secateur.DaskExecutor(client)
-    store = executor.row_store(secateur.open_table(folder))
-    monkeypatch.setattr(executor, "row_store", lambda _: store)
+    store = executor.distribute(code_blocks(secateur.open_table(folder)))
+    monkeypatch.setattr(executor, "distribute", lambda _: store)
     table = secateur.open_table(folder, executor=executor)
 
     def interrupt():
@@ -204,7 +205,8 @@ def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
     with pytest.warns(secateur.exceptions.InterruptedWarning):
         selector = secateur.AGBMRegressor(**TOLD, on_interrupt="keep").fit(table)
     assert len(selector.path_[-1].model.ensemble.rounds) == 2
-    assert store.n_fits() == [0] * len(addresses(client))
+    n_fits = [store._ask(address, "n_fits") for address in store.actors]
+    assert n_fits == [0] * len(addresses(client))
 
 
 @pytest.mark.slow

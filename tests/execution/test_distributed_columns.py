@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from execution.clusters import blocks_here
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +36,7 @@ def both(X, weight, rows, monkeypatch, **parameters):
     table = read_table(sp.csr_matrix(X) if parameters.pop("sparse") else X)
     monkeypatch.setattr(holdings, "BLOCK_CELLS", rows * X.shape[1])
     source = number_blocks(table)
-    over = source.here(Threads(1))
+    over = blocks_here(source, Threads(1))
     spread = DistributedColumns(over, weight, **parameters)
     return standardize_table(table, weight, **parameters), spread
 
@@ -106,7 +107,7 @@ def in_blocks(selector, X, y, monkeypatch, rows=37):
         source = number_blocks(problem.table)
         assert len(source.n_rows) > 3
         parameters = {"centre": params.fit_intercept, "scale": params.standardize}
-        over = source.here(threads)
+        over = blocks_here(source, threads)
         return DistributedColumns(over, problem.weight, **parameters)
 
     monkeypatch.setattr(grafting_base, "_make_columns", columns)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from execution.clusters import blocks_here
 from sklearn.datasets import dump_svmlight_file
 
 import secateur
@@ -159,7 +160,7 @@ def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
         source = number_blocks(given.table)
         assert len(source.n_rows) > 5
         return distributed_columns.DistributedColumns(
-            source.here(threads),
+            blocks_here(source, threads),
             given.weight,
             centre=params.fit_intercept,
             scale=params.standardize,
@@ -277,7 +278,7 @@ def test_passes_over_the_file_are_few(monkeypatch):
 
     def counted(block):
         nonlocal n_read
-        n_read += block.first_row == 0
+        n_read += block.rows.start == 0
         return dense(block)
 
     monkeypatch.setattr(FileBlock, "_dense", counted)

@@ -55,7 +55,14 @@ def to_floats(array: AnyArray) -> FloatArray:
     try:
         return array.astype(np.float64)
     except TypeError as error:
-        return _floats_with_gaps(array, error)
+        missing = missing_in(array)  # numpy reads None as NaN, but neither pandas' NA nor NaT
+        if not missing.any():
+            raise InputTypeError(
+                f"X holds objects that are not numbers: {error}. Convert them to numbers."
+            ) from error
+        out = np.full(array.shape, np.nan)
+        out[~missing] = to_floats(array[~missing])
+        return out
     except (ValueError, OverflowError) as error:
         raise InputError(
             f"X holds values that are not numbers: {error}. Got dtype {array.dtype}. Convert "
@@ -71,7 +78,7 @@ def kind_of_objects(values: AnyArray) -> str:
     if values.dtype.kind == "c":
         return "complex"
     kinds = {type(value): value for value in values.tolist() if not is_missing(value)}
-    if any(isinstance(value, complex) for value in kinds.values()):
+    if any(isinstance(value, complex | np.complexfloating) for value in kinds.values()):
         return "complex"
     if any(isinstance(value, _TIMES) or hasattr(value, "start_time") for value in kinds.values()):
         return "time"  # a period of pandas has a start
@@ -79,31 +86,11 @@ def kind_of_objects(values: AnyArray) -> str:
     return "text" if has_text or not kinds else "other"
 
 
-def _floats_with_gaps(array: AnyArray, error: TypeError) -> FloatArray:
-    # numpy reads None as NaN, but neither pandas' NA nor NaT
-    missing = missing_in(array)
-    present = array[~missing]
-    if any(isinstance(value, complex | np.complexfloating) for value in present):
-        check_real(np.dtype(np.complex128))
-    out = np.full(array.shape, np.nan)
-    try:
-        out[~missing] = present.astype(np.float64)
-    except TypeError:
-        raise InputTypeError(
-            f"X holds objects that are not numbers: {error}. Convert them to numbers."
-        ) from error
-    except (ValueError, OverflowError):
-        return to_floats(present)
-    return out
-
-
 def refuse_infinite(table: Table, only: IntArray | None = None) -> None:
     """Raise if there are infinities in a table, or in some columns, naming the first few."""
     columns = np.arange(table.n_features) if only is None else only
     if table.is_sparse:
-        cells = table.csc.data
-        any_cell = _infinite_columns(cells.reshape(-1, 1))[0]
-        entries = np.flatnonzero(np.isinf(cells)) if any_cell else np.empty(0, np.int64)
+        entries = np.flatnonzero(np.isinf(table.csc.data))
         found = np.searchsorted(table.csc.indptr, entries, side="right") - 1
         infinite = np.intersect1d(found, columns)
     elif isinstance(table, DenseTable) and table.array.dtype.kind in "fiub":

@@ -114,26 +114,8 @@ def _row(matrix: Any, row: int) -> IntArray:
 
 
 def _apply_rule(rule: CostRule, used: BoolArray) -> FloatArray:
-    name = getattr(rule, "__name__", repr(rule))
-    answer = rule(used.copy())
-    try:
-        cost = np.array(answer, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"The rule {name!r} must return numbers, one cost per feature. Got "
-            f"{type(answer).__name__}: {error}. Return an array of {len(used)} costs."
-        ) from error
-    if cost.shape != used.shape:
-        raise InputError(
-            f"The rule {name!r} must return one cost per feature, shape {used.shape}. Got shape "
-            f"{cost.shape}. Return an array of {len(used)} costs."
-        )
-    wrong = cost[~(np.isfinite(cost) & (cost >= 0))]
-    if wrong.size:
-        raise InputError(
-            f"The rule {name!r} must return finite costs >= 0. Got {some_of(wrong)}. 0 is for free."
-        )
-    return cost
+    what = f"What the rule {getattr(rule, '__name__', repr(rule))!r} returns"
+    return _checked(_as_numbers(rule(used.copy()), what), range(len(used)), what)
 
 
 def _rule_of(rule: CostRule, features: IntArray, n_features: int) -> CostRule:
@@ -260,21 +242,26 @@ def _read_costs(costs: Any, index: FeatureIndex) -> FloatArray:
     if isinstance(costs, Mapping):
         cost = np.ones(n_features)
         found = index.find(list(costs), parameter="costs")
-        cost[found] = _as_numbers(list(costs.values()))
+        cost[found] = _as_numbers(list(costs.values()), "'costs'")
     else:
-        cost = _as_numbers(costs)
+        cost = _as_numbers(costs, "'costs'")
     if cost.ndim == 0:
         cost = np.full(n_features, float(cost))
-    if cost.shape != (n_features,):
+    return _checked(cost, index.names, "'costs'")
+
+
+def _checked(cost: FloatArray, names: Sequence[Any], what: str) -> FloatArray:
+    """The costs, if there is one >= 0 for each feature."""
+    if cost.shape != (len(names),):
         raise InputError(
-            f"'costs' must have one value per feature, {n_features}. Got shape {cost.shape}. Use a "
-            "dict by name for a few features."
+            f"{what} must have one value per feature, {len(names)}. Got shape {cost.shape}. Give "
+            "one for each feature; 'costs' may be a dict by name for a few of them."
         )
     wrong = np.flatnonzero(~(np.isfinite(cost) & (cost >= 0)))
     if wrong.size:
         raise InputError(
-            f"'costs' must be finite and >= 0. Got {some_of(cost[wrong])} for "
-            f"{some_of([index.names[j] for j in wrong.tolist()])}. Use 0 for free features."
+            f"{what} must be finite and >= 0. Got {some_of(cost[wrong])} for "
+            f"{some_of([names[j] for j in wrong.tolist()])}. Use 0 for free features."
         )
     return cost
 
@@ -290,10 +277,10 @@ def _by_name(costs: Any, index: FeatureIndex) -> Any:
     return costs
 
 
-def _as_numbers(costs: Any) -> FloatArray:
+def _as_numbers(costs: Any, what: str) -> FloatArray:
     try:
         return as_array(costs, "costs").astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"'costs' must hold numbers. Got others: {error}. Give one per feature, or a dict."
+            f"{what} must hold numbers. Got {type(costs).__name__}: {error}. Give one per feature."
         ) from error

@@ -3,68 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.data.categories import learn_categories, warn_of_unknown
-from secateur.data.checks import (
-    align,
-    check_real,
-    check_shape,
-    check_width,
-    choose_categories,
-    kind_of_objects,
-    to_floats,
-)
+from secateur.data.checks import check_real, kind_of_objects, to_floats
 from secateur.data.table import Order, Table, TableSchema
 from secateur.exceptions import InputError, SecateurError, some_of
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import narwhals as nw
-
-
-def read_frame(
-    frame: nw.DataFrame[Any],
-    schema: TableSchema,
-    categorical_features: Any,
-    like: TableSchema | None,
-    only: IntArray | None,
-) -> FrameTable:
-    """Check a data frame and give it as a table; as in `read_table`."""
-    check_shape(frame.shape)
-    if like is not None:
-        return _read_again(frame, schema, like, only)
-    kinds = kinds_of(frame, range(schema.n_features))
-    chosen = choose_categories(categorical_features, kinds, schema.names)
-    refuse_kinds(schema.names, kinds, chosen)
-    encoders = {}
-    for feature in chosen:
-        series = frame[:, feature]
-        encoders[feature] = learn_categories(
-            read_values(series),
-            name=schema.names[feature],
-            order=getattr(series.dtype, "categories", None),
-        )
-    return FrameTable(frame, replace(schema, encoders=encoders))
-
-
-def _read_again(
-    frame: nw.DataFrame[Any], schema: TableSchema, like: TableSchema, only: IntArray | None
-) -> FrameTable:
-    if schema.has_names and like.has_names:
-        order = align(schema.names, like.names)
-        frame = frame if order is None else frame[:, order]
-    else:
-        check_width(schema.n_features, like.names)
-    kinds = kinds_of(frame, range(like.n_features) if only is None else only.tolist())
-    refuse_kinds(like.names, kinds, like.encoders.keys())
-    for feature, known in like.encoders.items():
-        if feature in kinds:
-            warn_of_unknown(known, read_values(frame[:, feature]), like.names[feature])
-    return FrameTable(frame, like)
 
 
 def refuse_kinds(names: tuple[str, ...], kinds: dict[int, str], chosen: Collection[int]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
 
 from secateur.data.categories import learn_categories, warn_of_unknown
 from secateur.data.checks import (
+    align,
     check_real,
     check_shape,
     check_width,
@@ -20,7 +22,7 @@ from secateur.data.checks import (
     refuse_infinite,
     to_floats,
 )
-from secateur.data.frame_table import read_frame, read_values, refuse_kinds
+from secateur.data.frame_table import FrameTable, kinds_of, read_values, refuse_kinds
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
 from secateur.exceptions import InputError, InputTypeError, ParameterError, SecateurError, some_of
 from secateur.typing import AnyArray, IntArray
@@ -41,10 +43,7 @@ def read_table(
     """
     frame = as_frame(X)
     if frame is not None:
-        names, has_names = names_of(X)
-        labels = tuple(labels_of(X)) if has_names else names
-        schema = TableSchema(names, has_names, labels=None if labels == names else labels)
-        table: Table = read_frame(frame, schema, categorical_features, like, only)
+        table: Table = _read_frame(X, frame, categorical_features, like, only)
     elif is_sparse(X):
         table = _read_sparse(X, categorical_features, like)
     else:
@@ -121,6 +120,77 @@ def is_sparse(X: Any) -> bool:
     return bool(sp.issparse(X))
 
 
+def name_columns(
+    X: Any, categorical_features: Any, names: tuple[str, ...] | None = None
+) -> tuple[TableSchema, list[int]]:
+    """The names of the columns of X, and which are categories; those of other kinds are refused.
+
+    ``names`` are for columns that have none.
+    """
+    frame, kinds = as_frame(X), dict[int, str]()
+    if frame is None:  # the one type of an array says nothing of its columns: no kinds
+        check_shape(tuple(X.shape))
+        schema = TableSchema(names or made_up_names(int(X.shape[1])))
+    else:
+        names, has_names = names_of(X)
+        labels = tuple(labels_of(X)) if has_names else names
+        schema = TableSchema(names, has_names, labels=None if labels == names else labels)
+        kinds = kinds_of(frame, range(len(names)))
+    chosen = choose_categories(categorical_features, kinds, schema.names)
+    refuse_kinds(schema.names, kinds, chosen)
+    if chosen and is_sparse(X):
+        raise ParameterError(
+            "'categorical_features' must be None for a sparse X. Got columns of a "
+            f"{type(X).__name__}. Use a dense table for categories."
+        )
+    return schema, chosen
+
+
+def _with_categories(
+    X: Any,
+    categorical_features: Any,
+    like: TableSchema | None,
+    only: IntArray | None,
+    column: Callable[[int], tuple[AnyArray, Any]],
+) -> TableSchema:
+    """The schema of X with its categories; or ``like``, with a warning of unknown ones.
+
+    ``column`` gives the values of a column, and its categories in order where it has one.
+    """
+    if like is None:
+        schema, chosen = name_columns(X, categorical_features)
+    else:
+        schema, chosen = like, [j for j in like.encoders if only is None or j in only]
+    encoders = dict(schema.encoders)
+    for feature in chosen:
+        (values, order), name = column(feature), schema.names[feature]
+        if like is None:
+            encoders[feature] = learn_categories(values, name=name, order=order)
+        else:
+            warn_of_unknown(encoders[feature], values, name)
+    return replace(schema, encoders=encoders)
+
+
+def _read_frame(
+    X: Any, frame: Any, categorical_features: Any, like: TableSchema | None, only: IntArray | None
+) -> FrameTable:
+    check_shape(frame.shape)
+    if like is not None:
+        names, has_names = names_of(X)
+        if has_names and like.has_names:
+            order = align(names, like.names)
+            frame = frame if order is None else frame[:, order]
+        check_width(len(names), like.names)
+        kinds = kinds_of(frame, range(len(names)) if only is None else only.tolist())
+        refuse_kinds(like.names, kinds, like.encoders)
+
+    def column(feature: int) -> tuple[AnyArray, Any]:
+        series = frame[:, feature]
+        return read_values(series), getattr(series.dtype, "categories", None)
+
+    return FrameTable(frame, _with_categories(X, categorical_features, like, only, column))
+
+
 # ---- arrays -----------------------------------------------------------------------------------
 
 
@@ -156,31 +226,24 @@ def _read_array(
     array: AnyArray, categorical_features: Any, like: TableSchema | None, only: IntArray | None
 ) -> DenseTable:
     array = _native(array)
-    looked_at = range(array.shape[1]) if only is None else only.tolist()
-    if like is None:
-        names = made_up_names(array.shape[1])
-        encoders = {
-            feature: learn_categories(array[:, feature], name=names[feature])
-            # the one type of an array says nothing of its columns: no kinds
-            for feature in choose_categories(categorical_features, {}, names)
-        }
-        schema = TableSchema(names, has_names=False, encoders=encoders)
-    else:
-        schema = like
-        check_width(array.shape[1], schema.names)
-        for feature in schema.encoders.keys() & set(looked_at):
-            warn_of_unknown(schema.encoders[feature], array[:, feature], schema.names[feature])
+    if like is not None:
+        check_width(array.shape[1], like.names)
+    schema = _with_categories(
+        array, categorical_features, like, only, lambda feature: (array[:, feature], None)
+    )
     if array.dtype.kind in "fiub":
         return DenseTable(array, schema)
     # text and objects take a copy in any case, so categories are encoded on the way
     encoded = np.full(array.shape, np.nan)
-    numbers = [feature for feature in looked_at if feature not in schema.encoders]
+    read = np.arange(array.shape[1]) if only is None else only
+    numbers = [feature for feature in read.tolist() if feature not in schema.encoders]
     try:
         encoded[:, numbers] = to_floats(array[:, numbers])
     except SecateurError as error:
         _refuse_objects(array, numbers, schema.names, error)
-    for feature in schema.encoders.keys() & set(looked_at):
-        encoded[:, feature] = schema.encoders[feature].encode(array[:, feature])
+    for feature, known in schema.encoders.items():
+        if feature in read:
+            encoded[:, feature] = known.encode(array[:, feature])
     return DenseTable(encoded, schema, is_encoded=True)
 
 
@@ -202,13 +265,8 @@ def _refuse_objects(
 def _read_sparse(X: Any, categorical_features: Any, like: TableSchema | None) -> SparseTable:
     check_real(X.dtype)
     check_shape(X.shape)
-    schema = like or TableSchema(made_up_names(X.shape[1]))
+    schema = like or name_columns(X, categorical_features)[0]
     check_width(X.shape[1], schema.names)
-    if like is None and choose_categories(categorical_features, {}, schema.names):
-        raise ParameterError(
-            "'categorical_features' must be None for a sparse X. Got columns of a "
-            f"{type(X).__name__}. Use a dense table for categories."
-        )
     if schema.encoders:
         raise InputError(
             "X must be dense, as it was at fit time, for it has category columns. Got "
@@ -245,15 +303,9 @@ def _to_numpy(values: Any, demand: str, advice: str) -> AnyArray:
 def as_column(array: AnyArray) -> AnyArray:
     """Flatten a single column with scikit-learn's warning; refuse any other shape."""
     if array.ndim == 2 and array.shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
+        from sklearn.utils import column_or_1d
 
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. It is read as one value "
-            "per row. Use y.ravel() to say so.",
-            DataConversionWarning,
-            stacklevel=2,
-        )
-        return array.ravel()
+        return column_or_1d(array, warn=True)
     if array.ndim != 1:
         raise InputError(
             f"y should be a 1d array, got an array of shape {array.shape} instead. Use one column."

@@ -34,10 +34,9 @@ def sample_rows(n_rows: int, most: int, seed: int) -> IntArray:
     >>> sample_rows(1000, 3, seed=5)
     array([40, 64, 76])
     """
-    if n_rows <= most:
-        return np.arange(n_rows)
-    keys = keys_of(np.arange(n_rows), seed)
-    return np.sort(np.argpartition(keys, most)[:most])
+    sample = RowSample(most, seed)
+    sample.offer(n_rows)
+    return np.sort(sample.rows)
 
 
 class RowSample:

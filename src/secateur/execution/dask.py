@@ -7,15 +7,13 @@ import warnings
 import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from pickle import PicklingError, loads
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
-from secateur.exceptions import ClusterError, MissingDependencyError, ParameterError
+from secateur.exceptions import ClusterError, ParameterError, import_optional
 from secateur.execution.dask_rows import AGAIN, DaskRowStore, lost_scheduler
-from secateur.execution.worker import BlockSource, code_blocks
-from secateur.storage.stored_table import StoredTable
+from secateur.execution.worker import BlockSource
 from secateur.typing import Result
 
 FAN_IN = 8  # actors whose results one actor, or the client, adds up at the most
@@ -64,13 +62,7 @@ class DaskExecutor:
         workers: Sequence[str] | None = None,
         direct: bool = True,
     ) -> None:
-        try:
-            import distributed
-        except ImportError as error:
-            raise MissingDependencyError(
-                "DaskExecutor needs dask.distributed. Got no such package. Install it with 'pip "
-                "install secateur[dask]'."
-            ) from error
+        distributed = import_optional("distributed", "DaskExecutor", "secateur[dask]")
         if not isinstance(client, distributed.Client):
             raise ParameterError(
                 f"'client' must be a dask.distributed.Client. Got {type(client).__name__}. Use "
@@ -118,10 +110,6 @@ class DaskExecutor:
             time.sleep(PAUSE)
 
     # ---- rows in blocks -----------------------------------------------------------------------
-
-    def row_store(self, table: StoredTable) -> DaskRowStore:
-        """Spread the blocks of a table over the workers."""
-        return self.distribute(code_blocks(table))
 
     def distribute(self, source: BlockSource) -> DaskRowStore:
         """Spread blocks of any kind over the workers."""
@@ -196,8 +184,11 @@ class DaskExecutor:
     ) -> list[Result]:
         """``function(shared, task)`` of every task, or ``function(task)``, in their order."""
         given = list(tasks)
-        found = dict(self.done(function, given, shared, [name] * len(given)))
-        return [found[number].value() for number in range(len(given))]
+        found = sorted(self.done(function, given, shared, [name] * len(given)))
+        for _, (_, error) in found:
+            if error is not None:
+                raise error
+        return [result for _, (result, _) in found]
 
     def _submit_options(self, name: str) -> dict[str, Any]:
         """The name for dask's dashboard, which shows the part before the dash, and the workers."""
@@ -262,18 +253,11 @@ def is_executor(value: Any) -> bool:
     return value is None or isinstance(value, DaskExecutor)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class Outcome(NamedTuple):
     """The result of a task, or its error."""
 
     result: Any = None
     error: BaseException | None = None
-
-    def value(self) -> Any:
-        """The result; the error is raised."""
-        if self.error is not None:
-            raise self.error
-        return self.result
 
 
 def _outcome(future: Any) -> Outcome:

@@ -113,10 +113,6 @@ class DaskRowStore:
             with suppress(OSError, RuntimeError):  # who is lost has forgotten it
                 self._ask(address, "end", fit.number)
 
-    def n_fits(self) -> list[int]:
-        """How many fits each actor has blocks of."""
-        return [self._ask(address, "n_fits") for address in self.actors]
-
     # ---- giving out blocks --------------------------------------------------------------------
 
     def _give_out(self, numbers: Iterable[int]) -> None:

@@ -26,6 +26,7 @@ from secateur.execution.blocks import (
     RowStore,
     release_pages,
 )
+from secateur.execution.worker import code_blocks
 from secateur.storage.folder import StoredBlock
 from secateur.storage.stored_table import StoredTable, read_together
 from secateur.typing import AnyArray, IntArray
@@ -146,7 +147,7 @@ def row_store_of(table: StoredTable, threads: Threads, n_outputs: int, n_fits: i
     """Where the rows of a stored table are."""
     table.check_source()
     if table.executor is not None:
-        store: RowStore = table.executor.row_store(table)
+        store: RowStore = table.executor.distribute(code_blocks(table))
     else:
         store = disk_row_store(table, threads, n_outputs, max(1, n_fits))
     return store if table.rows is None else SubsetRowStore(store, table.rows, table.n_stored)

@@ -60,14 +60,9 @@ def _as_stored(columns: DenseColumns | SparseColumns, n_rows: int, n_features: i
 class NumberBlock:
     """Some rows of a table, feature-major or as stored cells."""
 
-    first_row: int
+    rows: slice  # in a vector over all rows
     columns: StandardColumns
     threads: Threads
-
-    @property
-    def rows(self) -> slice:
-        """Where its rows are in a vector over all rows."""
-        return slice(self.first_row, self.first_row + self.columns.n_rows)
 
     def set_scale(self, scale: Scale) -> None:
         """Fill, centre and scale the numbers in place."""
@@ -93,7 +88,8 @@ def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
         columns = DenseColumns(np.empty((n_features, n_rows)))
         cells = np.ascontiguousarray(cells)
         threads.run(lambda a, b: transpose_block(cells, a, b, *columns), n_features, GRAIN)
-    return NumberBlock(numbers.first_row, _as_stored(columns, n_rows, n_features), threads)
+    rows = slice(numbers.first_row, numbers.first_row + n_rows)
+    return NumberBlock(rows, _as_stored(columns, n_rows, n_features), threads)
 
 
 def raw_moments(block: AnyBlock, weight: FloatArray) -> Moments:
@@ -138,15 +134,10 @@ class FileBlock:
     """Some rows of a table in a file; they are scaled whenever they are read."""
 
     piece: Piece
-    first_row: int  # the number of the first of them among all that count
+    rows: slice  # in a vector over all rows that count
     threads: Threads
     buffer: ReadBuffer
     scale: Scale | None = None
-
-    @property
-    def rows(self) -> slice:
-        """Where its rows are in a vector over all rows."""
-        return slice(self.first_row, self.first_row + self.piece.n_rows)
 
     @property
     def columns(self) -> StandardColumns:
@@ -200,7 +191,8 @@ def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor:
     """All blocks of a table in a file, one after the other."""
     buffer, first, blocks = ReadBuffer(), 0, []
     for piece in table.pieces():
-        blocks.append(FileBlock(piece, first, threads, buffer))
+        rows = slice(first, first + piece.n_rows)
+        blocks.append(FileBlock(piece, rows, threads, buffer))
         first += piece.n_rows
     return LocalExecutor(blocks)
 
@@ -258,10 +250,6 @@ class DistributedColumns:
     def n_stored(self, features: IntArray) -> int:
         """The number of cells of some columns."""
         return len(features) * self.n_rows
-
-    def are_alike(self, a: int, b: int) -> bool | None:  # noqa: ARG002 - one must look
-        """Unknown without looking."""
-        return None
 
     # ---- sums over all rows -------------------------------------------------------------------
 

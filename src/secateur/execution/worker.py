@@ -23,7 +23,6 @@ from secateur.execution.blocks import (
     FitRows,
     HeapAllocator,
     HistogramBuffers,
-    LocalExecutor,
     RowBlock,
     added,
 )
@@ -71,10 +70,9 @@ class WorkerActor:
     def __init__(self, n_threads: int) -> None:
         self._threads = Threads(n_threads)
         self._buffers = HistogramBuffers()
-        self._held: dict[int, Any] = {}
         self._make: Any = None
         self._shared: Any = None
-        self._fits: dict[int, _Fit] = {CODES: _Fit()}
+        self._fits: dict[int, _Fit] = {CODES: _Fit()}  # those of CODES are held for all
 
     # ---- coming and going ---------------------------------------------------------------------
 
@@ -84,16 +82,13 @@ class WorkerActor:
 
     def hold(self, number: int, recipe: Any) -> None:
         """Make a block, for good."""
-        self._held[number] = self._make(recipe, self._shared, self._threads)
-        self._fits[CODES].blocks[number] = self._held[number]
+        self._fits[CODES].blocks[number] = self._make(recipe, self._shared, self._threads)
 
     def begin(self, fit: int, asked: dict[int, FitRows]) -> None:
         """Make the blocks of a fit; ``asked`` are the parts of these blocks."""
-        found = self._fits.setdefault(fit, _Fit())
+        found, held = self._fits.setdefault(fit, _Fit()), self._fits[CODES].blocks
         for number, part in asked.items():
-            found.blocks[number] = RowBlock(
-                self._held[number], part, HeapAllocator(), self._buffers
-            )
+            found.blocks[number] = RowBlock(held[number], part, HeapAllocator(), self._buffers)
 
     def catch_up(
         self, fit: int, numbers: Sequence[int], done: Sequence[Call], pending: Order | None
@@ -183,11 +178,6 @@ class BlockSource:
     def first_row(self) -> Sequence[int]:
         """The number of the first row of each block."""
         return list(accumulate(self.n_rows, initial=0))[:-1]
-
-    def here(self, threads: Threads) -> LocalExecutor:
-        """All blocks in this process."""
-        recipes = map(self.recipe, range(len(self.n_rows)))
-        return LocalExecutor([self.make(recipe, self.shared, threads) for recipe in recipes])
 
 
 def code_blocks(table: StoredTable) -> BlockSource:

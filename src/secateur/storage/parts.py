@@ -11,20 +11,19 @@ from typing import Any
 import numpy as np
 
 from secateur.data.categories import categories_of, count_values, is_missing
-from secateur.data.checks import check_shape, choose_categories, made_up_names, names_of
-from secateur.data.frame_table import FrameTable, kinds_of, read_values, refuse_kinds
+from secateur.data.frame_table import FrameTable, read_values
 from secateur.data.frames import (
     as_array,
     as_column,
-    as_frame,
     check_length,
     is_sparse,
+    name_columns,
     read_table,
     select_rows,
 )
-from secateur.data.table import Table, TableSchema
+from secateur.data.table import Table
 from secateur.data.target import read_weights
-from secateur.exceptions import InputError, ParameterError
+from secateur.exceptions import InputError
 from secateur.storage.sources import Part
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -43,7 +42,8 @@ class RowReader:
             raise _no_rows()
         self._parts = chain([first], rest)
         self.is_sparse = is_sparse(first.X)
-        self.schema, chosen = self._schema(first.X, categorical_features, names)
+        schema, chosen = name_columns(first.X, categorical_features, names)
+        self.schema = replace(schema, labels=None)
         self.categorical = tuple(chosen)
         self.numbers = np.setdiff1d(np.arange(self.schema.n_features), self.categorical)
         self.targets = [LabelColumn() for _ in first.targets]
@@ -51,27 +51,6 @@ class RowReader:
         self.weight: FloatArray | None = None  # None where none were given
         self.n_rows = 0
         self._counts: dict[int, Counter[Any]] = {feature: Counter() for feature in chosen}
-
-    def _schema(
-        self, X: Any, categorical_features: Any, given: tuple[str, ...] | None
-    ) -> tuple[TableSchema, list[int]]:
-        """The names, and which columns are categories."""
-        frame = as_frame(X)
-        if frame is not None:
-            names, has_names = names_of(X)
-            kinds = kinds_of(frame, range(len(names)))
-            chosen = choose_categories(categorical_features, kinds, names)
-            refuse_kinds(names, kinds, chosen)
-            return TableSchema(names, has_names), chosen
-        check_shape(tuple(X.shape))
-        names = made_up_names(int(X.shape[1])) if given is None else given
-        chosen = choose_categories(categorical_features, {}, names)
-        if self.is_sparse and chosen:
-            raise ParameterError(
-                "'categorical_features' must be None for a sparse table. Got columns. Use a dense "
-                "table for categories."
-            )
-        return TableSchema(names), chosen
 
     def tables(self) -> Iterator[Table]:
         """The rows of positive weight, part after part; their numbers are checked."""

@@ -126,9 +126,10 @@ class View:
 
     def are_equal(self, a: int, b: int) -> bool:
         """Whether two columns are equal, or one is the negative of the other."""
-        known = self.columns.are_alike(a, b) if self.is_whole else None
-        if known is not None:
-            return known
+        if self.is_whole and isinstance(self.columns, StandardColumns):
+            known = self.columns.are_alike(a, b)
+            if known is not None:
+                return known
         one, other = self.gather(np.array([a, b], np.int64))
         return bool(np.array_equal(one, other) or np.array_equal(one, -other))
 
