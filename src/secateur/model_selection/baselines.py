@@ -82,11 +82,7 @@ class Columns(NamedTuple):
 
 
 def as_matrix(X: Any, *, dense: bool = False) -> tuple[Any, BoolArray]:
-    """Standardised columns, or codes of categories, and which of them are categories.
-
-    Missing cells get the mean, missing categories -1. Sparse tables stay sparse, and are then not
-    centred, unless ``dense``.
-    """
+    """Standardised columns (sparse ones are not centred) or codes, and which are categories."""
     table = read_table(X, categorical_features="from_dtype")
     is_category = np.zeros(table.n_features, np.bool_)
     is_category[list(table.categories)] = True

@@ -58,7 +58,7 @@ def selector_classes(target_type: TargetType) -> dict[str, type]:
         if stem and its_type in {target_type, None}:
             kind = getattr(package, name)
             if inspect.isclass(kind) and hasattr(kind, "with_cut"):
-                found[NICKNAMES.get(stem, stem)] = kind
+                found[stem] = kind
     return found
 
 
@@ -106,14 +106,14 @@ def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
 def _stem(name: str) -> tuple[str, str | None]:
     for ending, target_type in ENDINGS.items():
         if name.endswith(ending):
-            return name.removesuffix(ending).lower(), target_type
+            stem = name.removesuffix(ending).lower()
+            return NICKNAMES.get(stem, stem), target_type
     return "", None
 
 
 def _label(estimator: Any) -> str:
     kind = type(estimator).__name__
-    stem, _ = _stem(kind)
-    return NICKNAMES.get(stem, stem or kind.lower())
+    return _stem(kind)[0] or kind.lower()
 
 
 def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:

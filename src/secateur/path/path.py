@@ -360,10 +360,10 @@ RULES: dict[str, type[Any]] = {
 
 def rule_to_document(rule: CuttingRule | None) -> dict[str, Any] | None:
     """Return a rule as plain JSON values; None for None and for rules of the user's own."""
-    kind = next((name for name, each in RULES.items() if type(rule) is each), None)
-    if kind is None:
-        return None
-    return {"version": RULE_VERSION, "kind": kind, **codec.to_document(rule)}
+    for kind, its_class in RULES.items():
+        if type(rule) is its_class:
+            return {"version": RULE_VERSION, "kind": kind, **codec.to_document(rule)}
+    return None
 
 
 def rule_from_document(document: Any) -> CuttingRule | None:

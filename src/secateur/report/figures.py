@@ -1,7 +1,4 @@
-"""Figures as data: plotly's as plain dicts, histograms as SVG paths.
-
-Colours are names of CSS variables, for light and dark themes; the page has the script of plotly.
-"""
+"""Figures as data, coloured by CSS variables: plotly's as plain dicts, histograms as SVG paths."""
 
 from __future__ import annotations
 
