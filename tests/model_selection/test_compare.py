@@ -91,7 +91,7 @@ def assert_near_chance(found):
 
 
 def test_noise_scores_like_chance_unless_columns_are_chosen_before_the_folds():
-    X, y = noise(600)
+    X, y = noise(1200)
     names = "grafting,featboost,f_classif,mrmr,random,all"
     found = compare(X, y, names, validators="logistic", cv=3, sizes=[5, 20], random_state=0)
     assert not found.failures
