@@ -9,5 +9,5 @@ from execution.clusters import start
 
 @pytest.fixture(scope="session")
 def client():
-    with start(4) as cluster, Client(cluster) as found:
+    with start(3) as cluster, Client(cluster) as found:
         yield found

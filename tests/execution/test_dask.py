@@ -51,7 +51,7 @@ SLOW = pytest.mark.slow
 
 @pytest.mark.parametrize(
     ("n_workers", "fan_in"),
-    [(2, 8), *(pytest.param(*params, marks=SLOW) for params in [(1, 8), (4, 8), (4, 2)])],
+    [(2, 8), *(pytest.param(*params, marks=SLOW) for params in [(1, 8), (3, 8), (3, 2)])],
 )
 def test_any_number_of_workers_gives_the_same_bits(client, folder, rows, local, n_workers, fan_in):
     workers = addresses(client)[:n_workers]
@@ -114,7 +114,7 @@ def stacked(rows, tmp_path_factory):
 TASKS = {"group_penalty": 0.002, "common_trees": True, "max_iter": 8, "random_state": 0}
 
 
-@pytest.mark.parametrize("n_workers", [2, *(pytest.param(n, marks=SLOW) for n in (1, 4))])
+@pytest.mark.parametrize("n_workers", [2, *(pytest.param(n, marks=SLOW) for n in (1, 3))])
 def test_common_trees_of_several_tasks(client, stacked, n_workers):
     folder, one = stacked
     executor = secateur.DaskExecutor(client, workers=addresses(client)[:n_workers])
@@ -124,7 +124,7 @@ def test_common_trees_of_several_tasks(client, stacked, n_workers):
 
 @pytest.mark.slow
 def test_a_worker_killed_while_common_trees_grow_is_survived(client, stacked, monkeypatch):
-    client.wait_for_workers(4)
+    client.wait_for_workers(3)
     folder, one = stacked
     table = secateur.open_table(folder, executor=secateur.DaskExecutor(client, fan_in=2))
     victims = []
@@ -179,7 +179,7 @@ class _At:
 
 @pytest.mark.parametrize("fan_in", [2, pytest.param(8, marks=SLOW)])
 def test_a_worker_killed_in_the_middle_is_survived(client, folder, local, monkeypatch, fan_in):
-    client.wait_for_workers(4)
+    client.wait_for_workers(3)
     executor = secateur.DaskExecutor(client, fan_in=fan_in)
     table = secateur.open_table(folder, executor=executor)
     victims = []
@@ -192,7 +192,7 @@ def test_a_worker_killed_in_the_middle_is_survived(client, folder, local, monkey
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
-    client.wait_for_workers(4)
+    client.wait_for_workers(3)
     executor = secateur.DaskExecutor(client)
     store = executor.distribute(code_blocks(secateur.open_table(folder)))
     monkeypatch.setattr(executor, "distribute", lambda _: store)

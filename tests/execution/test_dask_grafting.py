@@ -55,9 +55,9 @@ def with_one(client, rows):
         return GraftingRegressor(executor=executor, **TOLD).fit(*rows)
 
 
-@pytest.mark.parametrize("n_workers", [2, pytest.param(4, marks=SLOW)])
+@pytest.mark.parametrize("n_workers", [2, pytest.param(3, marks=SLOW)])
 def test_any_number_of_workers_gives_the_same_bits(client, rows, with_one, n_workers):
-    client.wait_for_workers(4)
+    client.wait_for_workers(3)
     executor = DaskExecutor(client, workers=addresses(client)[:n_workers], fan_in=2)
     found = GraftingRegressor(executor=executor, **TOLD).fit(*rows)
     assert steps_of(found) == steps_of(with_one)
@@ -70,7 +70,7 @@ def test_any_number_of_workers_gives_the_same_bits(client, rows, with_one, n_wor
 @SLOW
 @pytest.mark.parametrize("params", [{"model": "mlp", "max_iter": 4}, {"l0": 0.01, "l1": 0.01}, {}])
 def test_classes_networks_prices_and_sparse_tables(client, rows, params):
-    client.wait_for_workers(4)
+    client.wait_for_workers(3)
     X, y = np.nan_to_num(rows[0]), np.digitize(rows[1], [-2.0, 2.0])
     X = sp.csr_matrix(np.where(np.abs(X) > 2.0, X, 0.0)) if not params else X
     one, many = (
@@ -101,7 +101,7 @@ class _At:
 @SLOW
 @pytest.mark.parametrize("number", [2, 40])
 def test_a_worker_killed_in_the_middle_is_survived(client, rows, with_one, monkeypatch, number):
-    client.wait_for_workers(4)
+    client.wait_for_workers(3)
     victims = []
     when = _At(monkeypatch, number, lambda: victims.append(kill_one(client)))
     found = GraftingRegressor(executor=DaskExecutor(client), **TOLD).fit(*rows)
@@ -115,7 +115,7 @@ def test_dask_collections_are_fitted_where_the_client_is(client, rows):
     import dask.array as da
     import dask.dataframe as dd
 
-    client.wait_for_workers(4)
+    client.wait_for_workers(3)
     X, y = rows
     local = GraftingRegressor(**TOLD).fit(X, y)
     lazy = da.from_array(X, chunks=(150, 7)), da.from_array(y, chunks=200)
@@ -158,7 +158,7 @@ def test_categories_of_a_dask_frame_are_refused():
 
 @SLOW
 def test_ctrl_c_keeps_the_path(client, rows, monkeypatch):
-    client.wait_for_workers(4)
+    client.wait_for_workers(3)
 
     def interrupt():
         raise KeyboardInterrupt

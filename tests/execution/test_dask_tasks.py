@@ -32,7 +32,7 @@ OPTIONS = {"validators": "logistic", "cv": 2, "sizes": [1, 3], "random_state": 0
 @pytest.fixture(autouse=True)
 def _ready(client):
     """All workers are there."""
-    client.wait_for_workers(4)
+    client.wait_for_workers(3)
 
 
 def problem(n_rows=120, n_features=10):
@@ -68,7 +68,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("n_workers", [2, *(pytest.param(n, marks=SLOW) for n in (1, 4))])
+@pytest.mark.parametrize("n_workers", [2, *(pytest.param(n, marks=SLOW) for n in (1, 3))])
 def test_a_race_on_a_cluster_is_the_race_at_home(client, n_workers):
     X, y, _ = problem()
     executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
@@ -216,7 +216,7 @@ EVALUATORS = ["nearest", "knn", "trees", DecisionTreeClassifier(max_depth=3)]
     [
         ("nearest", 2),
         *(pytest.param(each, 2, marks=SLOW) for each in EVALUATORS[1:]),
-        *(pytest.param("knn", n, marks=SLOW) for n in (1, 4)),
+        *(pytest.param("knn", n, marks=SLOW) for n in (1, 3)),
     ],
 )
 def test_candidates_tried_on_a_cluster_have_the_same_scores(client, evaluator, n_workers):
@@ -323,7 +323,7 @@ def test_batches_of_sparse_rows_give_the_same_bits_for_any_number_of_workers(cli
         secateur.FeatureGradientsSelector(
             max_epochs=3, executor=DaskExecutor(client, workers=addresses(client)[:n]), **params
         ).fit(X, y)
-        for n in (1, 2, 4)
+        for n in (1, 2, 3)
     ]
     local = secateur.FeatureGradientsSelector(max_epochs=3, **params).fit(X, y)
     for each in found:
