@@ -31,9 +31,8 @@ from secateur.engines.featboost.neighbours import (
     ScaledTable,
 )
 from secateur.model_selection.scorers import read_scoring
-from secateur.selectors.featboost_base import MAX_BINS
-from secateur.selectors.featboost_evaluators import SklearnFoldScorer
-from secateur.selectors.featboost_trees import BoostedTrees
+from secateur.selectors.featboost import MAX_BINS
+from secateur.selectors.featboost_evaluators import BoostedTrees, SklearnFoldScorer
 
 M, K, P = 50, 3, 5
 """Candidates, folds and features, as in the paper but for the number of features."""

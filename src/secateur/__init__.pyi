@@ -27,11 +27,12 @@ from .selectors.boosted import (
     AGBMRegressor,
     GBFSClassifier,
     GBFSRegressor,
+    GTGBMClassifier,
+    GTGBMRegressor,
 )
 from .selectors.featboost import FeatBoostClassifier, FeatBoostRegressor, IISRegressor
 from .selectors.feature_gradients import FeatureGradientsSelector
 from .selectors.grafting import GraftingClassifier, GraftingRegressor
-from .selectors.group_testing import GTGBMClassifier, GTGBMRegressor
 from .selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
 from .selectors.warm_up import warm_up
 from .storage.open_table import open_table

@@ -17,7 +17,7 @@ from secateur.data.standardize import standardize_table
 from secateur.execution import worker as holdings
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.execution.worker import number_blocks
-from secateur.selectors import grafting_base
+from secateur.selectors import grafting
 
 
 def draw(seed, *, sparse):
@@ -110,7 +110,7 @@ def in_blocks(selector, X, y, monkeypatch, rows=37):
         over = blocks_here(source, threads)
         return DistributedColumns(over, problem.weight, **parameters)
 
-    monkeypatch.setattr(grafting_base, "_make_columns", columns)
+    monkeypatch.setattr(grafting, "_make_columns", columns)
     found = selector.fit(X, y)
     monkeypatch.undo()
     return found

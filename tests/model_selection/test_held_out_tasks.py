@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression
 
 from secateur import AGBMClassifier, MultitaskAGBMClassifier, MultitaskAGBMRegressor
 from secateur.data.target import read_target
+from secateur.data.tasks import read_stacked
 from secateur.exceptions import InputError, ParameterError
 from secateur.model_selection.folds import strata_of_tasks
 from secateur.model_selection.held_out import held_out
@@ -84,10 +85,10 @@ def test_drawn_folds_have_their_share_of_every_task_and_class():
 
 def test_strata_are_tasks_and_classes():
     target = read_target(["a", "b", "b", "c"], target_type="classification")
-    mixed = strata_of_tasks(target, np.array(["x", "x", "y", "y"], object))
+    mixed = strata_of_tasks(read_stacked(target, ["x", "x", "y", "y"], 4), 4)
     assert mixed.values.tolist() == [0, 1, 2, 3]
     numbers = read_target([1.0, 2.0, 3.0], target_type="regression")
-    assert strata_of_tasks(numbers, np.array([7, 8, 7], object)).values.tolist() == [0, 1, 0]
+    assert strata_of_tasks(read_stacked(numbers, [7, 8, 7], 3), 3).values.tolist() == [0, 1, 0]
 
 
 ONE_OF_A_CLASS = {"y": [0, 1] * 45 + [0] * 29 + [1], "task": ["a"] * 90 + ["b"] * 30}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from secateur.exceptions import ParameterError
-from secateur.selectors.parameters import Constraint, check_parameters, number, one_of
+from secateur.selectors.parameters import Constraint, number, one_of
 
 
 @pytest.mark.parametrize("value", [0, 0.5, 1, np.float32(0.3), np.int64(1), np.float64(0.0)])
@@ -58,8 +58,15 @@ def test_one_of_goes_by_type():
             choice.check("early", value)
 
 
-def test_only_what_has_a_constraint_is_checked():
-    constraints = {"a": one_of(1, advice=""), "b": Constraint(bool, "true", "Say yes.")}
-    check_parameters(constraints, {"a": 1, "c": object()})
+def test_a_constraint_of_a_selector():
     with pytest.raises(ParameterError, match=r"'b' must be true. Got 0. Say yes."):
-        check_parameters(constraints, {"b": 0})
+        Constraint(bool, "true", "Say yes.").check("b", 0)
+
+
+def test_the_default_is_the_advice_where_there_is_no_other():
+    rate = number(0, above=True).default(0.25)
+    assert rate.value == 0.25
+    with pytest.raises(ParameterError, match=r"'rate' must be a number > 0. Got -1. Use 0.25 "):
+        rate.check("rate", -1)
+    with pytest.raises(ParameterError, match="Say yes"):
+        number(0, advice="Say yes.").default(0.25).check("rate", -1)

@@ -278,7 +278,7 @@ def test_trees_predict_from_the_features_of_each_step():
 def test_an_interruption_leaves_a_path(cls, monkeypatch):
     X, y = xor()
     y = y if cls is FeatBoostClassifier else X[:, 0] + X[:, 1] + 0.1 * X[:, 2]
-    from secateur.selectors.featboost_trees import BoostedTrees
+    from secateur.selectors.featboost_evaluators import BoostedTrees
 
     original, calls = BoostedTrees.rank, []
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from secateur.data.frames import as_array, check_length
 from secateur.data.table import Fold
 from secateur.data.target import Target
-from secateur.data.tasks import read_stacked, rows_by_key
+from secateur.data.tasks import TaskRows, read_stacked, rows_by_key
 from secateur.exceptions import InputError, ParameterError
 from secateur.typing import AnyArray, IntArray
 
@@ -222,7 +222,10 @@ def outer_folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
         )
     if is_drawn(cv):
         groups = None if rows.groups is None else rows.groups[kept]
-        target = rows.target if rows.tasks is None else strata_of_tasks(rows.target, rows.tasks)
+        target, n_rows = rows.target, len(rows.weight)
+        if rows.tasks is not None:
+            tasks = read_stacked(target, rows.tasks.tolist(), n_rows)
+            target = strata_of_tasks(tasks, n_rows)
         target, default = target.take(kept), default_outer_folds(len(kept))
         folds = draw_folds(target, cv, random_state=seed, groups=groups, default=default)
     else:
@@ -286,11 +289,11 @@ def _group_folds(
 # ---- several tasks ----------------------------------------------------------------------------
 
 
-def strata_of_tasks(target: Target, tasks: AnyArray) -> Target:
+def strata_of_tasks(tasks: Iterable[TaskRows], n_rows: int) -> Target:
     """A class for each task and class, so that folds are stratified by both."""
-    strata = np.zeros(len(tasks))
+    strata = np.zeros(n_rows)
     n_known = 0
-    for each in read_stacked(target, tasks.tolist(), len(tasks)):
+    for each in tasks:
         strata[each.rows] = n_known
         if each.target.classes is not None:
             strata[each.rows] += each.target.values

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, ClassVar
@@ -38,8 +37,8 @@ from secateur.path import Selection, SelectionPath, StopReason, TimeLimit, as_ru
 from secateur.path.cutting import CuttingRule
 from secateur.path.step import count_of
 from secateur.selectors.inputs import FitInput
-from secateur.selectors.parameters import SelectorParameters, check_parameters, read_stopping
-from secateur.selectors.progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
+from secateur.selectors.parameters import SelectorParameters, read_stopping
+from secateur.selectors.progress import CallbackSupportMixin, progress_of, with_callbacks
 from secateur.typing import AnyArray, BoolArray, IntArray
 
 
@@ -51,8 +50,8 @@ class PathSelector(
 ):
     """A transformer that keeps the columns of one step of its path; the base of all selectors.
 
-    ``fit`` is here, and only here. A family of selectors supplies two methods, and a ``fit`` of
-    its own only to name and document more arguments, which it passes on to this one:
+    ``_fit`` is here, and only here. A family of selectors supplies two methods, and a ``fit`` of
+    its own only to name and document more arguments, which it passes on to ``_fit``:
 
     ``_problem(X, y, sample_weight, **more) -> FitInput``
         Read and check the input. Most families call `read_input` and return a subclass of
@@ -84,35 +83,40 @@ class PathSelector(
     """
 
     classes_: AnyArray
+    _problem: Callable[..., FitInput]
+    _engine: Callable[..., list[PathSearch]]
+    # where it fits on tables on disk: "here", in this process, or on a "cluster"
     _fits_on_disk: ClassVar[frozenset[str]] = frozenset()
-    """Where it fits on tables on disk: "here", in this process, or on a "cluster"."""
+    # what to do with the steps that were found before a cluster was lost
     _after_lost_cluster: ClassVar[str] = "path_.cut(...) chooses one of them."
-    """What to do with the steps that were found before a cluster was lost."""
     _schema: TableSchema
     path_: SelectionPath
-    cut: Any
-    cv: Any = 0
+    _other_columns: str = ""  # what columns some methods take as well
+    cv: Any = 0  # of selectors with a constructor of their own
 
-    @with_callbacks
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **more: Any
-    ) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
         """Search the path of selections and choose a step.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
+            Missing values are NaN or None; category columns are used as such.
         y : array or series of shape (n_rows,)
         sample_weight : array of shape (n_rows,), optional
+            Weights of the rows, also in scores: whole weights count rows, other weights are
+            relative. Rows of weight 0 are left out.
         groups : array of shape (n_rows,), optional
-            Which rows belong together: they are in the same part of every fold.
-        **more
-            Arguments of some families only.
+            Which rows belong together, as those of one patient: folds, and rows that are held out
+            for early stopping, keep them together. Given to the splitter in ``cv``.
 
         Returns
         -------
         self
         """
+        return self._fit(X, y, sample_weight, groups)
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, **more: Any) -> Any:
         started = perf_counter()
         self._check_parameters()
         given = self._problem(X, y, sample_weight, **more)
@@ -120,15 +124,20 @@ class PathSelector(
             given = replace(given, groups=check_groups(groups, len(given.target.values)))
         folds = self._folds(given)
         _warn_of_single_rows(given.problem.target, folds)
-        with (
-            self._keeping_steps(),
-            Threads(resolve_n_jobs(self.n_jobs)) as threads,
-            progress_of(self, X, y) as progress,
-        ):
-            searches = self._engine(given, folds, threads, progress)
-            metadata = self._metadata(given.problem.table.schema, given.problem.cost_model)
-            path = search_path(searches, started=started, **self._limits(), **metadata)
-            progress.finish(path)
+        metadata = self._metadata(given.problem.table.schema, given.problem.cost_model)
+        n_threads = resolve_n_jobs(self.n_jobs)
+        try:
+            with Threads(n_threads) as threads, progress_of(self, X, y) as progress:
+                searches = self._engine(given, folds, threads, progress)
+                path = search_path(searches, started=started, **self._limits(), **metadata)
+                progress.finish(path)
+        except ClusterError as error:
+            if error.path is not None:  # the steps before the cluster was lost
+                self.path_ = error.path
+                self.__dict__.pop("selection_", None)
+                found = f"What was done, {count_of(len(error.path), 'step')}, is kept in 'path_': "
+                error.add_note(found + self._after_lost_cluster)
+            raise
         self._remember(given)
         self._set_path(path, is_asked=progress.is_asked_to_stop)
         return self
@@ -140,16 +149,10 @@ class PathSelector(
             rules.append(TimeLimit(self.time_limit))
         return {"rules": rules, "on_step": self.on_step}
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> FitInput:
-        raise NotImplementedError
-
-    def _engine(
-        self, given: Any, folds: list[Fold], threads: Threads, progress: Progress
-    ) -> list[PathSearch]:
-        raise NotImplementedError
-
     def _check_parameters(self) -> None:
-        check_parameters(self._constraints, self.get_params(deep=False))
+        for name, constraint in self._constraints.items():
+            if hasattr(self, name):
+                constraint.check(name, getattr(self, name))
         as_rule(self.cut)
         resolve_n_jobs(self.n_jobs)
 
@@ -164,19 +167,6 @@ class PathSelector(
                 default=given.default_folds,
             )
         return read_folds(self.cv, given.target, given.kept, given.groups)
-
-    @contextmanager
-    def _keeping_steps(self) -> Iterator[None]:
-        """Keep the path so far where a cluster is lost."""
-        try:
-            yield
-        except ClusterError as error:
-            if error.path is not None:
-                self.path_ = error.path
-                self.__dict__.pop("selection_", None)
-                found = f"What was done, {count_of(len(error.path), 'step')}, is kept in 'path_': "
-                error.add_note(found + self._after_lost_cluster)
-            raise
 
     def _metadata(self, schema: TableSchema, cost_model: CostModel) -> dict[str, Any]:
         """What a path keeps of the fit: plain parameters, and the types of estimators."""
@@ -194,18 +184,18 @@ class PathSelector(
         }
 
     def _remember(self, given: Any) -> None:
-        """Keep the columns and the classes of the input, as scikit-learn does."""
-        self._remember_columns(given.problem.table.schema)
-        if given.problem.target.classes is not None:
-            self.classes_ = given.problem.target.classes
+        self._remember_input(given.problem.table.schema, given.classes)
 
-    def _remember_columns(self, schema: TableSchema) -> None:
+    def _remember_input(self, schema: TableSchema, classes: AnyArray | None) -> None:
+        """Keep the columns and the classes of the input, as scikit-learn does."""
         self._schema = schema
         self.n_features_in_ = schema.n_features
+        for name in ("feature_names_in_", "classes_"):
+            self.__dict__.pop(name, None)
         if schema.has_names and schema.labels is None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        if classes is not None:
+            self.classes_ = classes
 
     def _read_again(self, X: Any, only: IntArray) -> Table:
         """Some columns of the X of a later call, held against that of the fit."""
@@ -229,13 +219,8 @@ class PathSelector(
             raise InputError(
                 f"{str(error).strip()}\nGot columns that are not those of fit time, in that order: "
                 f"{some_of(self._schema.names)}. Give "
-                "X[list(selector.feature_names_in_)] where names are text"
-                f"{self._other_columns()}."
+                f"X[list(selector.feature_names_in_)] where names are text{self._other_columns}."
             ) from error
-
-    def _other_columns(self) -> str:
-        """What columns some methods take as well."""
-        return ""
 
     def _set_path(self, path: SelectionPath, *, is_asked: bool = False) -> None:
         """Keep the path and choose a step; raise an interruption that no callback asked for."""

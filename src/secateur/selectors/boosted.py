@@ -1,43 +1,98 @@
-"""Boosted trees with feature costs: GBFS and A-GBM, for classification and regression."""
+"""Boosted trees with feature costs: GBFS, A-GBM and GT-GBM, for classification and regression."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from sklearn.base import ClassifierMixin, RegressorMixin
-
-from secateur.data.target import TargetType
-from secateur.selectors.boosted_base import BoostedSelector
+from secateur._kernels.threads import Threads
+from secateur.data.binning import BinnedColumns
+from secateur.data.memory import require_memory
+from secateur.data.target import are_counts
+from secateur.engines.boosted.groups import (
+    GroupDesign,
+    Groups,
+    GroupTesting,
+    largest_group,
+    sum_groups,
+    sum_groups_in_blocks,
+)
+from secateur.exceptions import GroupTestingWarning
+from secateur.execution.blocks import RowStore
+from secateur.selectors.base import warn_caller
+from secateur.selectors.boosted_base import BoostedInput, BoostedSelector
 from secateur.selectors.boosted_parameters import (
     AGBMPenalty,
     ClassificationParameters,
     GBFSPenalty,
+    GroupTestingParameters,
     RegressionParameters,
 )
 from secateur.selectors.parameters import with_constructor
 from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
+from secateur.typing import FloatArray
+
+EXPECTED_FEATURES = 20  # what "auto" expects where ``max_features`` says nothing
 
 
-class BoostedClassifier(
-    PredictsClasses,
-    ClassifierMixin,  # type: ignore[misc]  # untyped
-    BoostedSelector,
-    ClassificationParameters,
-):
+class GroupTestedSelector(BoostedSelector):
+    """A boosted selector whose trees look for new features by group tests."""
+
+    _exact: ClassVar[str]
+    """What searches exactly instead."""
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> BoostedInput:
+        given = super()._problem(X, y, sample_weight, **more)
+        self._check_design(given, given.problem.weight, given.problem.n_rows)
+        return given
+
+    def _check_design(self, given: BoostedInput, weight: FloatArray, n_rows: int) -> None:
+        """Refuse what does not fit into memory; warn where an exact search is cheaper."""
+        table = given.problem.table
+        n_features = table.n_features - len(table.categories)
+        design = GroupDesign.of(n_features, self._group_testing(weight, given.seed))
+        require_memory(
+            design.n_groups * n_rows,
+            f"The sums of {design.n_groups:,} groups of features",
+            "Raise 'leaf_size', lower 'expected_features', or raise 'delta'.",
+        )
+        if not design.is_faster:
+            warn_caller(
+                f"Group testing is not faster here (Eq. 3 of its paper). Got {design.n_columns:,} "
+                f"columns to look at in each node, where an exact search has {n_features:,} "
+                f"features. Use {self._exact}, which is exact, or lower 'expected_features'.",
+                GroupTestingWarning,
+            )
+
+    def _group_testing(self, weight: FloatArray, seed: int) -> GroupTesting:
+        """The settings of group tests, with "auto" replaced."""
+        expected, group_size = self.expected_features, self.group_size
+        if expected == "auto":
+            expected = self.max_features or EXPECTED_FEATURES
+        if group_size == "auto":
+            group_size = largest_group(weight.sum() if are_counts(weight) else len(weight))
+        return GroupTesting(int(expected), float(self.delta), int(self.leaf_size), group_size, seed)
+
+    def _groups(
+        self,
+        columns: BinnedColumns,
+        weight: FloatArray,
+        seed: int,
+        threads: Threads,
+        row_store: RowStore | None,
+    ) -> Groups | None:
+        """Groups of features and their sums, made where the rows are."""
+        settings = self._group_testing(weight, seed)
+        if row_store is None:
+            return sum_groups(columns, weight, settings, threads)
+        return sum_groups_in_blocks(row_store, columns, weight, settings)
+
+
+class BoostedClassifier(PredictsClasses, BoostedSelector, ClassificationParameters):
     """Boosted trees with feature costs, for classification: one tree per round, or per class."""
 
-    _target_type: ClassVar[TargetType] = "classification"
 
-
-class BoostedRegressor(
-    PredictsNumbers,
-    RegressorMixin,  # type: ignore[misc]  # untyped
-    BoostedSelector,
-    RegressionParameters,
-):
+class BoostedRegressor(PredictsNumbers, BoostedSelector, RegressionParameters):
     """Boosted trees with feature costs, for regression."""
-
-    _target_type: ClassVar[TargetType] = "regression"
 
 
 @with_constructor
@@ -106,3 +161,44 @@ class AGBMRegressor(BoostedRegressor, AGBMPenalty):
     >>> bool(selector.score(X, y) > 0.4)
     True
     """
+
+
+@with_constructor
+class GTGBMClassifier(GroupTestedSelector, BoostedClassifier, GroupTestingParameters, AGBMPenalty):
+    """A-GBM with group tests, for classification and tables with very many features.
+
+    As AGBMClassifier, but a node does not look at every feature. Features are put into random
+    groups; the sum of a group stands for its features, the groups whose sums split best
+    are halved on, and only the features of the last ones are searched one by one (Algorithm 2
+    of Han, Rao, Sorokina and Subbian, AISTATS 2020). Features in use are always searched.
+
+    Examples
+    --------
+    >>> from secateur.datasets import make_wide
+    >>> made = make_wide(2_000, 1_000, 5, 0)
+    >>> selector = GTGBMClassifier(penalty=0.02, expected_features=5, random_state=0)
+    >>> selector = selector.fit(made.X, made.y)
+    >>> bool(selector.support_[made.relevant].sum() >= 3)
+    True
+    """
+
+    _exact: ClassVar[str] = "AGBMClassifier"
+
+
+@with_constructor
+class GTGBMRegressor(GroupTestedSelector, BoostedRegressor, GroupTestingParameters, AGBMPenalty):
+    """A-GBM with group tests, for regression and tables with very many features.
+
+    As AGBMRegressor, with the group tests of GTGBMClassifier.
+
+    Examples
+    --------
+    >>> from secateur.datasets import make_wide
+    >>> made = make_wide(2_000, 1_000, 5, 0, target_type="regression")
+    >>> selector = GTGBMRegressor(penalty=0.02, expected_features=5, random_state=0)
+    >>> selector = selector.fit(made.X, made.y)
+    >>> bool(selector.support_[made.relevant].sum() >= 3)
+    True
+    """
+
+    _exact: ClassVar[str] = "AGBMRegressor"

@@ -10,7 +10,7 @@ import numpy as np
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.table import Fold, Table, all_rows
-from secateur.data.target import Target, TargetType, are_counts
+from secateur.data.target import Target, are_counts
 from secateur.engines.boosted.engine import (
     BoostedData,
     BoostedEngine,
@@ -36,35 +36,21 @@ from secateur.path import (
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
+from secateur.selectors.base import PathSelector
 from secateur.selectors.boosted_parameters import BoostedParameters
-from secateur.selectors.inputs import (
-    FitInput,
-    read_input,
-    read_resume,
-    read_validation,
-    store_lazy,
-)
-from secateur.selectors.parameters import read_penalty
-from secateur.selectors.prediction import PathPredictor
+from secateur.selectors.inputs import FitInput, read_input, read_resume, read_validation, store_lazy
+from secateur.selectors.parameters import read_penalty, with_parameters_of
+from secateur.selectors.prediction import StepPredictor
 from secateur.selectors.progress import Progress
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray
 
-GRID_PATIENCE = 2
-"""Penalties without progress after which "auto" tries no lower ones."""
-
-STOPPING_ROWS = 10_000
-"""The number of rows above which early_stopping="auto" holds some out."""
-
-FALLBACK = 2
-"""The penalty of the grid that "auto" takes where there are too few rows for folds."""
-
-
+GRID_PATIENCE = 2  # penalties without progress after which "auto" tries no lower ones
+STOPPING_ROWS = 10_000  # the number of rows above which early_stopping="auto" holds some out
+FALLBACK = 2  # the penalty of the grid that "auto" takes where there are too few rows for folds
+# The penalty of the step without features, by one that is higher than the grid already.
 FAR_ABOVE = 8.0
-"""The penalty of the step without features, by one that is higher than the grid already."""
-
-HUBER_LEVEL = 0.9
-"""Residuals from the median beyond this quantile count as outliers by default."""
+HUBER_LEVEL = 0.9  # residuals from the median beyond this quantile count as outliers by default
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -81,21 +67,19 @@ class BoostedInput(FitInput):
     resume: SelectionPath | None = None
 
 
-class BoostedSelector(PathPredictor, BoostedParameters):
+class BoostedSelector(StepPredictor, BoostedParameters):
     """Fits boosted trees with feature costs and keeps the features of one step.
 
-    Subclasses set the gain (``_criterion``) and the type of target (``_target_type``).
+    Subclasses set the gain (``_criterion``) and say whether classes or numbers are predicted.
     """
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]]
     _max_penalty: ClassVar[float]
-    _target_type: ClassVar[TargetType]
     _fits_on_disk = frozenset({"here", "cluster"})
     _after_lost_cluster = "fit(..., resume=selector.path_) goes on from them."
 
-    @property
-    def _penalty(self) -> Any:
-        return self.penalty
+    def _read_penalty(self) -> float | list[float] | None:
+        return read_penalty("penalty", self.penalty, self._max_penalty)
 
     @property
     def n_iter_(self) -> int:
@@ -105,13 +89,17 @@ class BoostedSelector(PathPredictor, BoostedParameters):
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
         """The log loss of classes, or the loss that is a parameter of regressors."""
         if target.classes is not None:
-            return get_loss("log_loss", n_classes=target.n_classes)
-        delta = self.huber_delta
-        if self.loss == "huber" and delta is None:
-            residuals = np.abs(target.values - weighted_quantile(target.values, weight, 0.5))
-            delta = weighted_quantile(residuals, weight, HUBER_LEVEL)
-        return get_loss(self.loss, quantile=self.quantile, delta=delta or 1.0)
+            loss = get_loss("log_loss", n_classes=target.n_classes)
+        else:
+            delta = self.huber_delta
+            if self.loss == "huber" and delta is None:
+                residuals = np.abs(target.values - weighted_quantile(target.values, weight, 0.5))
+                delta = weighted_quantile(residuals, weight, HUBER_LEVEL)
+            loss = get_loss(self.loss, quantile=self.quantile, delta=delta or 1.0)
+        loss.baseline(target.values, weight)  # raises for targets that have none
+        return loss
 
+    @with_parameters_of(PathSelector.fit)
     def fit(  # type: ignore[override]  # explicit arguments
         self,
         X: Any,
@@ -134,37 +122,26 @@ class BoostedSelector(PathPredictor, BoostedParameters):
             frame becomes such a table, on the cluster of the current client.
         y : array or series of shape (n_rows,)
             Left out for a stored table, which has its own.
-        sample_weight : array of shape (n_rows,), optional
-            Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as above, optional
             Validation rows, instead of rows that are held out.
-        groups : array of shape (n_rows,), optional
-            Which rows belong together, as those of one patient: folds and rows that are held out
-            for early stopping keep them together. Given to the splitter in ``cv``.
         resume : SelectionPath, optional
             The path of an interrupted fit on the same rows, which is continued; the result is that
             of a fit without interruption. ``random_state`` must be a number.
-
-        Returns
-        -------
-        self
         """
         validation = (X_val, y_val, sample_weight_val)
-        return super().fit(X, y, sample_weight, groups, validation=validation, resume=resume)
+        return self._fit(X, y, sample_weight, groups, validation=validation, resume=resume)
 
-    def _problem(  # type: ignore[override]  # explicit arguments
+    def _problem(
         self, X: Any, y: Any, sample_weight: Any, *, validation: Any, resume: Any
     ) -> BoostedInput:
         X, y = store_lazy(self, X, y, sample_weight, *validation[:2])
-        penalty = read_penalty("penalty", self.penalty, self._max_penalty)
+        penalty = self._read_penalty()
         given = read_input(self, self._target_type, X, y, sample_weight)
         problem = given.problem
         metadata = self._metadata(problem.table.schema, problem.cost_model)
-        loss = self._loss(problem.target, problem.weight)
-        loss.baseline(problem.target.values, problem.weight)  # not every target has one
         return given.extended(
             BoostedInput,
-            loss=loss,
+            loss=self._loss(problem.target, problem.weight),
             penalty=penalty,
             validation=read_validation(given, *validation),
             resume=read_resume(resume, metadata),
@@ -276,8 +253,8 @@ class BoostedSelector(PathPredictor, BoostedParameters):
 
     def _params(self, given: BoostedInput) -> BoostingParams:
         return BoostingParams(
-            criterion=self._criterion,
-            penalty=given.penalty if isinstance(given.penalty, float) else 0.0,
+            self._criterion,
+            given.penalty if isinstance(given.penalty, float) else 0.0,
             learning_rate=self.learning_rate,
             n_rounds=self.max_iter,
             max_depth=self.max_depth,
@@ -292,9 +269,7 @@ class BoostedSelector(PathPredictor, BoostedParameters):
 
     def _default_rule(self) -> CuttingRule:
         """The best of one fit; along a grid the fewest features within one standard error."""
-        given = self._penalty
-        is_grid = given is None or isinstance(given, str) or np.iterable(given)
-        return OneStandardError() if is_grid else Best()
+        return Best() if isinstance(self._read_penalty(), float) else OneStandardError()
 
 
 def min_leaf_rows(min_samples_leaf: Any, weight: FloatArray) -> float:

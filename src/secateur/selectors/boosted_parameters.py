@@ -6,13 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from secateur.selectors.parameters import (
-    Constraint,
-    SelectorParameters,
-    number,
-    one_of,
-    with_constructor,
-)
+from secateur.selectors.parameters import SelectorParameters, number, one_of, with_constructor
 
 
 @with_constructor
@@ -85,17 +79,15 @@ class TaskParameters:
 
     group_penalty: Any = "auto"
     task_penalty: Any = "auto"
-    common_trees: Any = "auto"
-    search: str = "exact"
+    common_trees: Any = one_of(
+        True, False, "auto", advice="Use True to begin rounds with a tree for all."
+    ).default("auto")
+    search: str = one_of(
+        "exact", "group_testing", advice="Use 'exact' to look at every feature."
+    ).default("exact")
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
     _max_penalty: ClassVar[float] = 1.0
-    _constraints: ClassVar[dict[str, Constraint]] = {
-        "common_trees": one_of(
-            True, False, "auto", advice="Use True to begin rounds with a tree for all."
-        ),
-        "search": one_of("exact", "group_testing", advice="Use 'exact' to look at every feature."),
-    }
 
 
 @with_constructor
@@ -120,25 +112,20 @@ class GroupTestingParameters:
         None is the paper's: half a subset.
     """
 
-    expected_features: Any = "auto"
-    delta: float = 0.1
-    leaf_size: int = 32
-    group_size: Any = "auto"
-
-    _constraints: ClassVar[dict[str, Constraint]] = {
-        "expected_features": number(
-            1, whole=True, words=("auto",), advice="Use 'auto' for max_features, or 20."
-        ),
-        "delta": number(0, 1, above=True, below=True, advice="Use 0.1 for a start."),
-        "leaf_size": number(1, whole=True, advice="Use 32 for a start, 1 to search to the end."),
-        "group_size": number(
-            1,
-            whole=True,
-            or_none=True,
-            words=("auto",),
-            advice="Use 'auto' to have it chosen by the rows, None for the paper's.",
-        ),
-    }
+    expected_features: Any = number(
+        1, whole=True, words=("auto",), advice="Use 'auto' for max_features, or 20."
+    ).default("auto")
+    delta: float = number(0, 1, above=True, below=True).default(0.1)
+    leaf_size: int = number(
+        1, whole=True, advice="Use 32 for a start, 1 to search to the end."
+    ).default(32)
+    group_size: Any = number(
+        1,
+        whole=True,
+        or_none=True,
+        words=("auto",),
+        advice="Use 'auto' to have it chosen by the rows, None for the paper's.",
+    ).default("auto")
 
 
 @with_constructor
@@ -169,47 +156,20 @@ class RegressionParameters:
         median.
     """
 
-    loss: str = "squared_error"
-    quantile: float | None = None
-    huber_delta: float | None = None
-
-    _constraints: ClassVar[dict[str, Constraint]] = {
-        "loss": one_of(
-            "squared_error",
-            "absolute_error",
-            "huber",
-            "poisson",
-            "quantile",
-            advice="Use 'squared_error' for the mean.",
-        ),
-        "quantile": number(
-            0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
-        ),
-        "huber_delta": number(
-            0, above=True, below=True, or_none=True, advice="Use None to have it chosen from y."
-        ),
-    }
-
-
-CONSTRAINTS: dict[str, Constraint] = {
-    "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
-    "max_iter": number(1, whole=True, advice="Use 200 for a start."),
-    "max_depth": number(1, 16, whole=True, advice="Use 4 for a start."),
-    "max_bins": number(2, 255, whole=True, advice="Use 255 for the finest bins."),
-    "min_samples_leaf": number(
-        1, below=True, words=("auto",), advice="Use 'auto' for 1 to 20, by number of rows."
-    ),
-    "l2_regularization": number(0, below=True, advice="Use 0 for none."),
-    "early_stopping": one_of(
-        True, False, "auto", advice="Use 'auto' to stop early on long tables."
-    ),
-    "validation_fraction": number(
-        0, 1, above=True, below=True, advice="Use 0.1 for one row in ten."
-    ),
-    "n_iter_no_change": number(1, whole=True, advice="Use 10 for a start."),
-    "subsample": number(0, 1, above=True, advice="Use 1 for all rows."),
-    "leaf": one_of("newton", "mean", advice="Use 'newton' for a Newton step."),
-}
+    loss: str = one_of(
+        "squared_error",
+        "absolute_error",
+        "huber",
+        "poisson",
+        "quantile",
+        advice="Use 'squared_error' for the mean.",
+    ).default("squared_error")
+    quantile: float | None = number(
+        0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
+    ).default(None)
+    huber_delta: float | None = number(
+        0, above=True, below=True, or_none=True, advice="Use None to have it chosen from y."
+    ).default(None)
 
 
 @with_constructor
@@ -234,12 +194,6 @@ class BoostedParameters(SelectorParameters):
         The value of a leaf: a Newton step, or the mean gradient as in the papers.
     subsample : float, default=1.0
         The share of rows that each tree sees.
-    cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
-        Which step of the path is chosen. None is the fewest features within one standard error of
-        the best along a grid, and the best step of a single fit.
-    cv : None, int, splitter or list of (train, test), default=None
-        The folds that score a grid. None is five up to 2,000 rows, three up to 5,000, and one
-        held-out fifth above; none below 40 rows.
     early_stopping : bool or "auto", default="auto"
         With a single penalty: hold rows out and stop when their loss no longer falls; "auto" does
         so above 10,000 rows.
@@ -260,19 +214,23 @@ class BoostedParameters(SelectorParameters):
         Rounds of the chosen model.
     """
 
-    learning_rate: float = 0.1
-    max_iter: int = 200
-    max_depth: int = 4
-    max_bins: int = 255
-    min_samples_leaf: Any = "auto"
-    l2_regularization: float = 0.0
-    leaf: Literal["newton", "mean"] = "newton"
-    subsample: float = 1.0
-    cut: Any = None
-    cv: Any = None
-    early_stopping: Any = "auto"
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 10
+    learning_rate: float = number(0, above=True, below=True).default(0.1)
+    max_iter: int = number(1, whole=True).default(200)
+    max_depth: int = number(1, 16, whole=True).default(4)
+    max_bins: int = number(2, 255, whole=True, advice="Use 255 for the finest bins.").default(255)
+    min_samples_leaf: Any = number(
+        1, below=True, words=("auto",), advice="Use 'auto' for 1 to 20, by number of rows."
+    ).default("auto")
+    l2_regularization: float = number(0, below=True, advice="Use 0 for none.").default(0.0)
+    leaf: Literal["newton", "mean"] = one_of(
+        "newton", "mean", advice="Use 'newton' for a Newton step."
+    ).default("newton")
+    subsample: float = number(0, 1, above=True, advice="Use 1 for all rows.").default(1.0)
+    early_stopping: Any = one_of(
+        True, False, "auto", advice="Use 'auto' to stop early on long tables."
+    ).default("auto")
+    validation_fraction: float = number(
+        0, 1, above=True, below=True, advice="Use 0.1 for one row in ten."
+    ).default(0.1)
+    n_iter_no_change: int = number(1, whole=True).default(10)
     categorical_features: Any = None
-
-    _constraints: ClassVar[dict[str, Constraint]] = CONSTRAINTS

@@ -2,27 +2,87 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from sklearn.base import ClassifierMixin, RegressorMixin
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from secateur.data.table import Problem
-from secateur.data.target import TargetType
+from secateur._kernels.threads import Threads, resolve_n_jobs
+from secateur.data.binning import bin_table
+from secateur.data.table import Fold, Problem
+from secateur.engines.boosted.trees import BoostingParams
+from secateur.engines.featboost.evaluator import Evaluator
 from secateur.engines.featboost.forward import (
     IIS,
     AdaBoostWeighting,
     FeatBoost,
+    ForwardParams,
+    ForwardSelection,
     LossWeighting,
     Weighting,
 )
-from secateur.selectors.featboost_base import CLASSIFIER, CONSTRAINTS, REGRESSOR, ForwardSelector
-from secateur.selectors.parameters import SelectorParameters, with_constructor
-from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities
+from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourTargets, ScaledTable
+from secateur.engines.path_search import PathSearch
+from secateur.model_selection.rows import check_target_type
+from secateur.model_selection.scorers import Scorer, read_scoring
+from secateur.path import Best, StopReason
+from secateur.path.cutting import CuttingRule
+from secateur.selectors.boosted_base import min_leaf_rows
+from secateur.selectors.featboost_evaluators import (
+    BoostedTrees,
+    EstimatorEvaluator,
+    SklearnFoldScorer,
+    check_ranker,
+)
+from secateur.selectors.inputs import FitInput, read_input
+from secateur.selectors.parameters import (
+    EXECUTOR,
+    Constraint,
+    cv_from,
+    flag,
+    number,
+    one_of,
+    with_constructor,
+)
+from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities, StepPredictor
+from secateur.selectors.progress import Progress
+from secateur.typing import FloatArray, IntArray
+
+MAX_BINS = 64  # bins per column of the built-in trees; enough for a ranking
+N_FOLDS = 3  # folds of cv=None, k of the paper
+
+
+def _estimator_or(*words: str, must: str, advice: str) -> Constraint:
+    """A word, or an estimator by its methods; a class is none."""
+
+    def accepts(value: Any) -> bool:
+        if isinstance(value, str):
+            return value in words
+        wanted = ("fit", "predict", "get_params", "set_params")
+        return not isinstance(value, type) and all(hasattr(value, each) for each in wanted)
+
+    return Constraint(accepts, must, advice)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ForwardInput(FitInput):
+    """The input of a forward selection: the scorer, and its name."""
+
+    scorer: Scorer
+    metric: str
+
+    @property
+    def default_folds(self) -> int:
+        """Three, fewer if there are fewer rows."""
+        return min(N_FOLDS, self.problem.n_rows)
 
 
 @with_constructor
-class ForwardParameters(SelectorParameters):
-    """Ranker, evaluator and the built-in trees.
+class ForwardSelector(StepPredictor):
+    """Accepts feature after feature: a ranker ranks, an evaluator scores the best ranked.
 
     Parameters
     ----------
@@ -81,31 +141,152 @@ class ForwardParameters(SelectorParameters):
         Rounds of the built-in trees: ``max_iter``.
     """
 
-    ranker: Any = "trees"
-    evaluator: Any = "nearest"
-    n_neighbors: int = 5
-    standardize: bool = True
-    n_candidates: int = 50
-    cv: Any = None
+    ranker: Any = _estimator_or(
+        "trees",
+        must="'trees' or an estimator with feature_importances_",
+        advice="Use 'trees' for the built-in boosted trees.",
+    ).default("trees")
+    evaluator: Any = _estimator_or(
+        "nearest",
+        "knn",
+        "trees",
+        must="'nearest', 'knn', 'trees' or an estimator",
+        advice="Use 'nearest' for the nearest neighbour.",
+    ).default("nearest")
+    n_neighbors: int = number(1, whole=True).default(5)
+    standardize: bool = flag("Use True where columns have different units.").default(True)
+    n_candidates: int = number(1, whole=True, advice="Use 50 as the paper does.").default(50)
+    cv: Any = cv_from(1, "Use 3 for three folds.").default(None)
     scoring: Any = None
     max_features: int | None = 100
-    epsilon: float = 1e-9
-    cut: Any = None
-    max_iter: int = 20
-    learning_rate: float = 0.3
-    max_depth: int = 4
+    epsilon: float = number(
+        -math.inf, below=True, advice="Use 1e-9 to accept any improvement."
+    ).default(1e-9)
+    max_iter: int = number(1, whole=True).default(20)
+    learning_rate: float = number(0, above=True, below=True).default(0.3)
+    max_depth: int = number(1, 16, whole=True).default(4)
     categorical_features: Any = None
-    executor: Any = None
+    executor: Any = EXECUTOR.default(None)
+
+    _search: ClassVar[Callable[..., ForwardSelection]]
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> ForwardInput:
+        for name in ("ranker", "evaluator"):
+            check_target_type(name, getattr(self, name), self._target_type)
+        check_ranker(self.ranker, getattr(self, "weighting", None))
+        scorer, metric = read_scoring(self.scoring, self._target_type)
+        given = read_input(self, self._target_type, X, y, sample_weight)
+        return given.extended(ForwardInput, scorer=scorer, metric=metric)
+
+    def _engine(
+        self, given: ForwardInput, folds: list[Fold], threads: Threads, progress: Progress
+    ) -> list[PathSearch]:
+        problem = given.problem
+        scorer = SklearnFoldScorer(problem, folds, given.scorer, given.metric)
+        uses_trees = "trees" in (self.ranker, self.evaluator)
+        trees: Any = self._trees(given, folds, scorer, threads) if uses_trees else None
+        ranker: Any = trees
+        if self.ranker != "trees":
+            ranker = EstimatorEvaluator(self.ranker, problem, folds, scorer, given.seed, 1)
+        evaluator: Evaluator = trees
+        if self.evaluator != "trees":
+            evaluator = self._evaluator(given, folds, scorer, threads)
+        progress.expect(1, min(self.max_features or problem.n_features, problem.n_features))
+        fixed = (problem.target.values, problem.cost_model, self._params(given), self.executor)
+        steps = self._search(problem, ranker, evaluator, *fixed).trace()
+        return [PathSearch(steps, on_step=progress.round_or_stop, penalty_name="rank")]
+
+    def _params(self, given: ForwardInput) -> ForwardParams:
+        most, budget = self.max_features, self.cost_budget
+        return ForwardParams(
+            self.n_candidates, most, self.epsilon, budget=budget, metric=given.metric
+        )
+
+    def _trees(
+        self, given: ForwardInput, folds: list[Fold], scorer: SklearnFoldScorer, threads: Threads
+    ) -> BoostedTrees:
+        """Trees that rank or evaluate."""
+        table, weight, seed = given.problem.table, given.problem.weight, given.seed
+        columns = bin_table(table, weight, max_bins=MAX_BINS, threads=threads, random_state=seed)
+        params = BoostingParams(
+            learning_rate=self.learning_rate,
+            n_rounds=self.max_iter,
+            max_depth=self.max_depth,
+            min_samples_leaf=min_leaf_rows("auto", weight),
+            seed=seed,
+        )
+        return BoostedTrees(given.problem, columns, params, threads, folds, scorer)
+
+    def _evaluator(
+        self, given: ForwardInput, folds: list[Fold], scorer: SklearnFoldScorer, threads: Threads
+    ) -> Evaluator:
+        problem = given.problem
+        if not isinstance(self.evaluator, str):
+            # on a cluster there are as many fits at a time as there are threads
+            n_jobs = resolve_n_jobs(self.n_jobs) if self.executor is None else 1
+            return EstimatorEvaluator(self.evaluator, problem, folds, scorer, given.seed, n_jobs)
+        table = ScaledTable(problem.table, problem.weight, standardize=self.standardize)
+        k = self.n_neighbors if self.evaluator == "knn" else 1
+        target = problem.target
+        targets = NeighbourTargets(target.values, problem.weight, target.n_classes, k)
+        return NeighbourEvaluator(table, targets, folds, scorer, threads)
+
+    def _default_rule(self) -> CuttingRule:
+        """Every accepted feature improved the score: the best step is the last one."""
+        return Best()
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Shares of the ranker's importances, averaged over the steps up to the chosen one."""
+        check_is_fitted(self)
+        shares = np.zeros(self.n_features_in_)
+        for step in self.path_.steps[: self.selection_.index + 1]:
+            shares[step.support] += step.weight / (step.weight.sum() or 1.0)
+        if not shares.any():  # features that are kept, before the ranker was asked
+            shares = self.support_.astype(np.float64)
+        return shares / (shares.sum() or 1.0)
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds of the built-in trees: they are never stopped early."""
+        check_is_fitted(self)
+        return int(self.max_iter)
+
+    @property
+    def stop_reason_(self) -> StopReason:
+        """Why no more features were accepted."""
+        check_is_fitted(self, "path_")
+        return self.path_.stop_reason
+
+    def candidates_of(self, step: int) -> tuple[IntArray, FloatArray]:
+        """The candidates of a step of the path, best ranked first, and their scores.
+
+        Parameters
+        ----------
+        step : int
+            The number of a step of ``path_``.
+
+        Returns
+        -------
+        features : array of int
+        scores : array of float
+            Cross-validated, to six digits.
+        """
+        check_is_fitted(self, "path_")
+        details = self.path_[step].details
+        features = np.array(str(details.get("tried", "")).split(), dtype=np.int64)
+        return features, np.array(str(details.get("tried_scores", "")).split(), dtype=np.float64)
 
 
 @with_constructor
-class FeatBoostParameters:
-    """How rows are weighted and candidates compared.
+class _FeatBoost(ForwardSelector):
+    """Algorithm 1, for both types of target.
 
     Parameters
     ----------
     weighting : {"softmax", "adaboost"} for classes, {"residual"} for regression, or None
-        How rows are re-weighted, by default "softmax" or "residual"; None leaves them.
+        How rows are re-weighted in each round, beginning with ``sample_weight``; by default
+        "softmax" or "residual". None leaves the weights as they are.
     reset : bool, default=True
         Try once more with the initial weights before stopping.
     gain_per_cost : bool, default=False
@@ -113,13 +294,14 @@ class FeatBoostParameters:
         feature is taken by its score.
     """
 
-    weighting: str | None = "softmax"
-    reset: bool = True
-    gain_per_cost: bool = False
+    weighting: str | None = one_of(
+        "softmax", "adaboost", None, advice="Use 'softmax' to weight rows by their log loss."
+    ).default("softmax")
+    reset: bool = flag("Use True to try again with equal weights.").default(True)
+    gain_per_cost: bool = flag("Use False to let costs decide ties only.").default(False)
 
-
-class _FeatBoost(ForwardSelector):
-    """Algorithm 1, for both types of target."""
+    def _params(self, given: ForwardInput) -> ForwardParams:
+        return replace(super()._params(given), reset=self.reset, per_cost=self.gain_per_cost)
 
     def _search(self, problem: Problem, *args: Any) -> FeatBoost:
         weighting: Weighting = LossWeighting(problem.weight)
@@ -131,13 +313,7 @@ class _FeatBoost(ForwardSelector):
 
 
 @with_constructor
-class FeatBoostClassifier(
-    PredictsProbabilities,
-    ClassifierMixin,  # type: ignore[misc]  # untyped
-    _FeatBoost,
-    ForwardParameters,
-    FeatBoostParameters,
-):
+class FeatBoostClassifier(PredictsProbabilities, _FeatBoost):
     """Forward selection that re-weights the rows, for classification (FeatBoost).
 
     In each round a ranker is fitted to weighted rows; the best ranked features are scored, each
@@ -157,18 +333,9 @@ class FeatBoostClassifier(
     True
     """
 
-    _target_type: ClassVar[TargetType] = "classification"
-    _constraints = CLASSIFIER
-
 
 @with_constructor
-class FeatBoostRegressor(
-    PredictsNumbers,
-    RegressorMixin,  # type: ignore[misc]  # untyped
-    _FeatBoost,
-    ForwardParameters,
-    FeatBoostParameters,
-):
+class FeatBoostRegressor(PredictsNumbers, _FeatBoost):
     """Forward selection that re-weights the rows, for regression.
 
     FeatBoost as in ``FeatBoostClassifier``, with rows weighted by how far the ranker's prediction
@@ -183,20 +350,14 @@ class FeatBoostRegressor(
     True
     """
 
-    _target_type: ClassVar[TargetType] = "regression"
-    _constraints = REGRESSOR
-
     evaluator: Any = "knn"
-    weighting: str | None = "residual"
+    weighting: str | None = one_of(
+        "residual", None, advice="Use 'residual' to weight rows by their residual."
+    ).default("residual")
 
 
 @with_constructor
-class IISRegressor(
-    PredictsNumbers,
-    RegressorMixin,  # type: ignore[misc]  # untyped
-    ForwardSelector,
-    ForwardParameters,
-):
+class IISRegressor(PredictsNumbers, ForwardSelector):
     """Iterative Input Selection: each feature for what the ones before it leave unexplained.
 
     In each round the features are ranked for the current target, the best ranked are scored
@@ -213,9 +374,6 @@ class IISRegressor(
     >>> bool(selector.support_[[2, 8]].any())
     True
     """
-
-    _target_type: ClassVar[TargetType] = "regression"
-    _constraints = CONSTRAINTS
 
     evaluator: Any = "trees"
 

@@ -24,17 +24,11 @@ from secateur.engines.feature_gradients.search import (
     trace_size,
 )
 from secateur.engines.limits import Limits
-from secateur.engines.path_search import (
-    MAX_SIZE_TRIALS,
-    PathSearch,
-    search_path,
-    search_penalties,
-)
+from secateur.engines.path_search import MAX_SIZE_TRIALS, PathSearch, search_path, search_penalties
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
 from secateur.selectors.feature_gradients_input import (
-    CONSTRAINTS,
     GradientsInput,
     Learnability,
     check_executor,
@@ -49,13 +43,27 @@ from secateur.selectors.feature_gradients_stream import (
     save_session,
 )
 from secateur.selectors.inputs import is_stream
-from secateur.selectors.parameters import with_constructor
+from secateur.selectors.parameters import (
+    EXECUTOR,
+    Constraint,
+    flag,
+    number,
+    one_of,
+    with_constructor,
+    with_parameters_of,
+)
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
 from secateur.storage.sources import read_blocks
 from secateur.typing import FloatArray
 
-GRID_PATIENCE = 3
-"""Penalties without progress after which "auto" tries no lower ones."""
+GRID_PATIENCE = 3  # penalties without progress after which "auto" tries no lower ones
+
+
+def _may_be_init(value: Any) -> bool:
+    try:
+        return bool(np.isfinite(np.asarray(value, np.float64)).all())
+    except (TypeError, ValueError):
+        return False
 
 
 @with_constructor
@@ -108,9 +116,6 @@ class FeatureGradientsSelector(PathSelector):
         the best along a scored grid; an automatic grid then ends before a subset with more than
         one feature for two rows (for five, if there are no scores), times the number of classes
         if there are more than two.
-    cv : None, int, splitter or list of (train, test), default=None
-        The folds that score a grid. None is five up to 2,000 rows, three up to 5,000, and
-        one held-out fifth above; none below 40 rows.
     executor : DaskExecutor, default=None
         Computes the ``accumulate`` batches of an update on the workers of a cluster, each of which
         gets all rows; None computes them in this process.
@@ -136,30 +141,42 @@ class FeatureGradientsSelector(PathSelector):
     (569, 5)
     """
 
-    _constraints = CONSTRAINTS
     _fits_on_disk = frozenset({"here"})
     _max_unscored: int | None
     _session: StreamSession
 
     penalty: Any = "auto"
-    n_features: int | None = None
-    target_type: str = "auto"
-    order: int = 4
-    group_mode: str = "hard"
-    batch_size: int = 1000
-    accumulate: int = 1
-    max_epochs: Any = "auto"
-    learning_rate: float = 0.1
-    standardize: bool = True
-    init: Any = 0.0
-    tol: float = 1e-5
-    cut: Any = None
-    cv: Any = None
-    executor: Any = None
+    n_features: int | None = number(
+        1, whole=True, or_none=True, advice="Use None to have the number chosen."
+    ).default(None)
+    target_type: str = one_of(
+        "auto",
+        "classification",
+        "ordinal",
+        "regression",
+        advice="Use 'auto' to have it read from y.",
+    ).default("auto")
+    order: int = number(1, 12, whole=True).default(4)
+    group_mode: str = one_of(
+        "hard", "soft", advice="Use 'hard' to select groups as a whole."
+    ).default("hard")
+    batch_size: int = number(4, whole=True).default(1000)
+    accumulate: int = number(
+        1, whole=True, advice="Use 1 for an update after every batch."
+    ).default(1)
+    max_epochs: Any = number(
+        1, whole=True, words=("auto",), advice="Use 'auto' for about a hundred updates."
+    ).default("auto")
+    learning_rate: float = number(0, above=True, below=True).default(0.1)
+    standardize: bool = flag("Use True unless columns share a unit.").default(True)
+    init: Any = Constraint(
+        _may_be_init, "a finite number or one per feature", "Use 0 to start all at inclusion 0.5."
+    ).default(0.0)
+    tol: float = number(0, below=True, advice="Use 0 to go through all epochs.").default(1e-5)
+    executor: Any = EXECUTOR.default(None)
 
-    def fit(  # type: ignore[override]  # explicit arguments
-        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
-    ) -> Any:
+    @with_parameters_of(PathSelector.fit)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
         """Search the path of selections and choose a step.
 
         Parameters
@@ -168,19 +185,10 @@ class FeatureGradientsSelector(PathSelector):
             Missing values are NaN or None, and count as the mean of their column. Or a stream,
             which is read once: an iterator of (X, y) or (X, y, weight), a table of
             `secateur.open_table`, a dask array or data frame, part after part, or the name of a
-            Parquet, CSV, Feather or LIBSVM file.
+            Parquet, CSV, Feather or LIBSVM file. A stream has no folds, and no ``groups``.
         y : array or series of shape (n_rows,)
             The name of the target's column for a file that names columns (the last by default),
             None for other streams.
-        sample_weight : array of shape (n_rows,), optional
-            Whole weights count rows, other weights are relative. Rows of weight 0 are left out.
-        groups : array of shape (n_rows,), optional
-            Which rows belong together, as those of one patient: folds keep them together. Given to
-            the splitter in ``cv``. A stream has no folds, and does not look at them.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         if is_lazy(X):
@@ -188,9 +196,9 @@ class FeatureGradientsSelector(PathSelector):
         check_executor(self.executor, self.accumulate, is_stream=is_stream(X))
         if is_stream(X):
             return self._fit_stream(X, y, sample_weight)
-        return super().fit(X, y, sample_weight, groups)
+        return self._fit(X, y, sample_weight, groups)
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> GradientsInput:  # noqa: ARG002
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> GradientsInput:
         return read_gradients_input(self, X, y, sample_weight)
 
     def _folds(self, given: GradientsInput) -> list[Fold]:
@@ -236,8 +244,8 @@ class FeatureGradientsSelector(PathSelector):
 
     def _remember(self, given: GradientsInput) -> None:
         self.__dict__.pop("_session", None)
-        self._remember_columns(given.problem.table.schema)
-        self._remember_target(given.params.target_type, given.problem.target.classes)
+        super()._remember(given)
+        self.target_type_ = given.params.target_type
         self._max_unscored = given.max_features(self.cut, is_scored=False)
 
     def _default_rule(self) -> CuttingRule:
@@ -276,8 +284,8 @@ class FeatureGradientsSelector(PathSelector):
     ) -> Any:
         """Keep a stream and its path: by default the present subset, if there is one yet."""
         self._session = session
-        self._remember_columns(session.schema)
-        self._remember_target(session.stream.params.target_type, session.like.classes)
+        self._remember_input(session.schema, session.like.classes)
+        self.target_type_ = session.stream.params.target_type
         if path is None and session.stream.n_rows:
             metadata = self._metadata(session.schema, session.stream.cost_model)
             path = drive(iter([session.stream.step()]), **metadata)
@@ -285,7 +293,7 @@ class FeatureGradientsSelector(PathSelector):
             self._set_path(path, is_asked=is_asked)
         return self
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_stream(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """One pass over the blocks; each that changes the subset is a step of the path."""
         started = perf_counter()
@@ -330,12 +338,6 @@ class FeatureGradientsSelector(PathSelector):
         """
         self._check_parameters()
         return self._set_session(load_session(self, file))
-
-    def _remember_target(self, target_type: str, classes: Any) -> None:
-        self.target_type_ = target_type
-        self.__dict__.pop("classes_", None)
-        if classes is not None:
-            self.classes_ = classes
 
     @property
     def _inclusion(self) -> Inclusion:

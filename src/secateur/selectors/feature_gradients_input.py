@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,7 @@ from secateur.engines.limits import Limits
 from secateur.exceptions import InputError, ParameterError
 from secateur.path.step import Step
 from secateur.selectors.inputs import FitInput, read_problem, refuse_categories
-from secateur.selectors.parameters import (
-    Constraint,
-    number,
-    one_of,
-    read_penalty,
-)
+from secateur.selectors.parameters import read_penalty
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,37 +51,7 @@ class Learnability:
         return f"estimated {self.kind} {self.value:.3f}{around}"
 
 
-def _may_be_init(value: Any) -> bool:
-    try:
-        return bool(np.isfinite(np.asarray(value, np.float64)).all())
-    except (TypeError, ValueError):
-        return False
-
-
 METHOD = "Feature Gradients"
-CONSTRAINTS: dict[str, Constraint] = {
-    "target_type": one_of(
-        "auto",
-        "classification",
-        "ordinal",
-        "regression",
-        advice="Use 'auto' to have it read from y.",
-    ),
-    "order": number(1, 12, whole=True, advice="Use 4 for a start."),
-    "n_features": number(1, whole=True, or_none=True, advice="Use None to have the number chosen."),
-    "group_mode": one_of("hard", "soft", advice="Use 'hard' to select groups as a whole."),
-    "batch_size": number(4, whole=True, advice="Use 1000 for a start."),
-    "accumulate": number(1, whole=True, advice="Use 1 for an update after every batch."),
-    "max_epochs": number(
-        1, whole=True, words=("auto",), advice="Use 'auto' for about a hundred updates."
-    ),
-    "learning_rate": number(0, above=True, below=True, advice="Use 0.1 for a start."),
-    "standardize": one_of(True, False, advice="Use True unless columns share a unit."),
-    "init": Constraint(
-        _may_be_init, "a finite number or one per feature", "Use 0 to start all at inclusion 0.5."
-    ),
-    "tol": number(0, below=True, advice="Use 0 to go through all epochs."),
-}
 
 
 def check_executor(executor: Any, accumulate: int, *, is_stream: bool) -> None:
@@ -141,12 +106,10 @@ def plain_type(target_type: TargetType) -> Any:
     return "regression" if target_type == "regression" else "classification"
 
 
+# An automatic penalty leaves at least so many rows per selected feature: with more features a
+# linear model can fit any target, and held-out scores no longer compare subsets.
 ROWS_PER_FEATURE = 2
-"""An automatic penalty leaves at least so many rows per selected feature: with more features a
-linear model can fit any target, and held-out scores no longer compare subsets."""
-
-ROWS_PER_FEATURE_UNSCORED = 5
-"""The same without held-out scores."""
+ROWS_PER_FEATURE_UNSCORED = 5  # the same without held-out scores
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -200,19 +163,12 @@ def read_gradients_input(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
 
 def read_params(estimator: Any, target_type: TargetType, seed: int) -> SearchParams:
     """The parameters of the search."""
-    return SearchParams(
-        target_type,
-        order=estimator.order,
-        batch_size=max(estimator.batch_size, estimator.order + 2),
-        accumulate=estimator.accumulate,
-        n_epochs=None if estimator.max_epochs == "auto" else estimator.max_epochs,
-        learning_rate=estimator.learning_rate,
-        tol=estimator.tol,
-        init=estimator.init,
-        group_mode=estimator.group_mode,
-        standardize=estimator.standardize,
-        seed=seed,
-    )
+    known = {field.name for field in fields(SearchParams)} - {"target_type"}
+    given = estimator.get_params(deep=False)
+    same = {name: value for name, value in given.items() if name in known}
+    same["batch_size"] = max(estimator.batch_size, estimator.order + 2)
+    n_epochs = None if estimator.max_epochs == "auto" else estimator.max_epochs
+    return SearchParams(target_type, n_epochs=n_epochs, seed=seed, **same)
 
 
 def check_varies(target: Target) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.checks import made_up_names
-from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.data.standardize import Moments
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
@@ -21,7 +20,7 @@ from secateur.data.target import Target, read_target, read_target_like, read_wei
 from secateur.engines.feature_gradients.batches import TargetType
 from secateur.engines.feature_gradients.stream import Stream
 from secateur.engines.limits import Limits
-from secateur.exceptions import InputError, ParameterError, StorageError
+from secateur.exceptions import ParameterError, StorageError
 from secateur.model_selection.folds import read_seed
 from secateur.path.codec import write_whole
 from secateur.path.step import Step
@@ -32,7 +31,7 @@ from secateur.selectors.feature_gradients_input import (
     read_params,
     target_type_of,
 )
-from secateur.selectors.inputs import refuse_categories
+from secateur.selectors.inputs import read_costs, refuse_categories
 from secateur.selectors.parameters import read_penalty
 from secateur.selectors.progress import Progress
 from secateur.storage.sources import Block
@@ -41,9 +40,8 @@ from secateur.typing import FloatArray
 
 FORMAT = "secateur.feature_gradients.stream"
 VERSION = 2
+# Parameters that must be the same when a stream is resumed.
 SAVED_PARAMETERS = ("order", "standardize", "group_mode", "n_features")
-"""Parameters that must be the same when a stream is resumed."""
-
 SAVED_STATE = ("penalty", "scale", "n_rows", "objective", "estimate")
 MOMENTS, SAVED_MOMENTS = ("moments", "target_moments"), ("weight", "mean", "square")
 
@@ -101,14 +99,11 @@ class StreamSession:
 
     def flush(self, threads: Threads) -> None:
         """Use the buffered rows at the end of a stream."""
-        order = self.stream.params.order
-        if self.n_buffered >= order + 2:
+        params = self.stream.params
+        if self.stream.n_rows == 0:
+            params.check_rows(self.n_buffered)
+        if self.n_buffered >= params.order + 2:
             self.stream.update(*self._empty_buffer(), threads)
-        elif self.stream.n_rows == 0:
-            raise InputError(
-                f"A stream needs at least {order + 2} rows for order {order}. Got "
-                f"{self.n_buffered}. Lower 'order', or give more rows."
-            )
 
     def trace(
         self, blocks: Iterator[Block], threads: Threads, progress: Progress
@@ -152,8 +147,7 @@ def open_session(estimator: Any, X: Any, y: Any, classes: Any) -> StreamSession:
 def _make_stream(
     estimator: Any, names: tuple[str, ...], target_type: TargetType, penalty: float | None
 ) -> Stream:
-    cost_model = as_costs(estimator.costs, estimator.feature_groups, estimator.keep).bind(names)
-    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
+    cost_model = read_costs(estimator.get_params(deep=False), names)
     params = read_params(estimator, target_type, read_seed(estimator.random_state))
     limits = Limits(cost_model, estimator.max_features, estimator.cost_budget)
     return Stream(cost_model, params, penalty, estimator.n_features, limits)

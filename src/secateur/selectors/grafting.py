@@ -2,20 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
 
-from sklearn.base import ClassifierMixin, RegressorMixin
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from secateur.data.target import TargetType
+from secateur._kernels.threads import Threads
+from secateur.data.frames import is_lazy
+from secateur.data.standardize import standardize_table
+from secateur.data.table import Fold, Problem
+from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
+from secateur.engines.grafting.greedy import GREEDY_SHARE, GraftRun, trace_grafts
+from secateur.engines.grafting.linear import LinearEngine
+from secateur.engines.grafting.models import LinearModel, Network
+from secateur.engines.path_search import PathSearch, search_penalties
+from secateur.exceptions import ParameterError
+from secateur.execution.disk import FileAllocator
+from secateur.execution.distributed_columns import DistributedColumns, file_number_blocks
+from secateur.execution.worker import number_blocks
+from secateur.losses import Loss, get_loss
+from secateur.path import Best, OneStandardError, Patience, Selection
+from secateur.path.cutting import CuttingRule
+from secateur.selectors.base import PathSelector, warn_caller
 from secateur.selectors.boosted_parameters import ClassificationParameters
-from secateur.selectors.grafting_base import GraftingSelector
-from secateur.selectors.parameters import SelectorParameters, with_constructor
-from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
+from secateur.selectors.inputs import (
+    FitInput,
+    current_executor,
+    is_stream,
+    read_costs,
+    read_input,
+    read_stored,
+    refuse_categories,
+)
+from secateur.selectors.parameters import (
+    EXECUTOR,
+    NO_LIMIT,
+    flag,
+    number,
+    one_of,
+    read_penalty,
+    with_constructor,
+    with_parameters_of,
+)
+from secateur.selectors.prediction import PredictsClasses, PredictsNumbers, StepPredictor
+from secateur.selectors.progress import Progress
+from secateur.storage.numbers import StoredNumbers, numbers_of, store_stream
+from secateur.storage.sources import lazy_blocks
+from secateur.storage.stored_table import StoredTable
+from secateur.typing import FloatArray
+
+# Steps without progress after which "auto" tries no lower penalties; twice that for networks,
+# which need a few grafts for one more feature.
+PATIENCE = 5
+FALLBACK = 1 / 3  # position in the grid of the automatic penalty without folds
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GraftingInput(FitInput):
+    """The input of a grafting fit; ``l1`` is one number, a falling grid, or None for "auto"."""
+
+    loss: Loss
+    l1: float | list[float] | None
 
 
 @with_constructor
-class GraftingParameters(SelectorParameters):
-    """Penalties, the model and folds.
+class GraftingSelector(StepPredictor):
+    """Fits linear models or networks by grafting and keeps the features of one step.
 
     Parameters
     ----------
@@ -52,9 +107,6 @@ class GraftingParameters(SelectorParameters):
     cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
         Which step of the path is chosen. None is the fewest features within one standard error of
         the best; of a single penalty the only step.
-    cv : None, int, splitter or list of (train, test), default=None
-        The folds that score the steps. None is five up to 2,000 rows, three up to 5,000, and one
-        held-out fifth above; none below 40 rows.
     random_state : int, RandomState or None, default=None
         Draws the folds; grafting itself is deterministic.
     executor : DaskExecutor, default=None
@@ -85,30 +137,234 @@ class GraftingParameters(SelectorParameters):
         Grafting rounds.
     """
 
-    model: str = "linear"
+    model: str = one_of("linear", "mlp", advice="Use 'linear' for coefficients.").default("linear")
     l1: Any = "auto"
-    l0: float = 0.0
-    l2: float = 0.0
-    max_hidden: int | None = None
-    adjust: str = "all"
-    retries: int = 0
-    standardize: bool = True
-    fit_intercept: bool = True
-    tol: float = 1e-6
-    max_iter: int = 200
-    cut: Any = None
-    cv: Any = None
-    executor: Any = None
+    l0: float = number(0, below=True, advice="Use 0 for no penalty per feature.").default(0.0)
+    l2: float = number(0, below=True, advice="Use 0 for no ridge.").default(0.0)
+    max_hidden: int | None = number(1, whole=True, or_none=True, advice=NO_LIMIT).default(None)
+    adjust: str = one_of(
+        "all", "newest", advice="Use 'all' to fit every free weight again."
+    ).default("all")
+    retries: int = number(0, whole=True, advice="Use 0 to stop where the criterion rises.").default(
+        0
+    )
+    standardize: bool = flag("Use True unless columns share a scale.").default(True)
+    fit_intercept: bool = flag("Use True for a bias.").default(True)
+    tol: float = number(0, 1, above=True, below=True).default(1e-6)
+    max_iter: int = number(1, whole=True).default(200)
+    executor: Any = EXECUTOR.default(None)
+
+    _fits_on_disk = frozenset({"here", "cluster"})
+
+    @with_parameters_of(PathSelector.fit)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Search the path of selections and choose a step.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+            Numbers; missing values (NaN or None) count as the mean of their column. Or a stream,
+            which is copied to a file and read from there by blocks of rows: an iterator of (X, y)
+            or (X, y, weight), a table of `secateur.open_table`, the name of a Parquet, CSV, Feather
+            or LIBSVM file, or a dask array or data frame, whose rows go to the workers of
+            ``executor``, or of the current client.
+        y : array or series of shape (n_rows,)
+            The name of the target's column for a file that names columns (the last by default),
+            None for other streams.
+        """
+        super().fit(X, y, sample_weight, groups)
+        error = max(self.kkt_violation_, self.dual_gap_)
+        is_cut_short = self.n_iter_ >= self.max_iter and error > self.tol
+        if is_cut_short and not self._params().one_by_one:
+            warn_caller(
+                f"Grafting stopped after 'max_iter' rounds, before the optimum was reached. Got an "
+                f"error of {error:.1e} with tol={self.tol:.1e}. Raise max_iter={self.max_iter}, or "
+                "'tol'.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> GraftingInput:
+        l1 = read_penalty("l1", self.l1)
+        if isinstance(l1, list) and self._params().one_by_one:
+            if len(l1) > 1:
+                raise ParameterError(
+                    "'l1' must be one number or 'auto' if weights are grafted one by one. Got "
+                    f"{len(l1)} values with an L0 penalty, model='mlp' or adjust='newest'. Fit "
+                    "once for each."
+                )
+            l1 = l1[0]
+        given = read_input(self, self._target_type, *_read_rows(self, X, y, sample_weight))
+        problem, table = given.problem, given.problem.table
+        refuse_categories(table.names, table.categories, "grafting")
+        n_classes = problem.target.n_classes
+        loss = get_loss("log_loss" if n_classes else "squared_error", n_classes=n_classes)
+        loss.baseline(problem.target.values, problem.weight)  # not every target has one
+        return given.extended(GraftingInput, loss=loss, l1=l1)
+
+    def _folds(self, given: GraftingInput) -> list[Fold]:
+        """The folds of ``cv`` if there is a choice to make; none for a single step."""
+        if isinstance(given.l1, float) and not self._params().one_by_one:
+            return []
+        return super()._folds(given)
+
+    def _engine(
+        self, given: GraftingInput, folds: list[Fold], threads: Threads, progress: Progress
+    ) -> list[PathSearch]:
+        problem, params = given.problem, self._params()
+        data = GraftingData(
+            _make_columns(problem, self.executor, threads, params),
+            problem.target.values,
+            problem.weight,
+            given.loss,
+            problem.cost_model,
+            threads,
+            self._target_unit(problem),
+        )
+        if params.one_by_one:
+            return [self._search_grafts(data, given.l1, folds, progress)]
+        engine = LinearEngine(data, params, folds, progress.round)
+        penalties, before = self._penalties(engine, given.l1, folds)
+        progress.expect(len(penalties), len(folds) + 1)
+        engine.follow(before)
+        size = self._wanted_size if given.l1 is None else None
+        return [
+            search_penalties(
+                engine,
+                penalties,
+                size=size,
+                rules=[Patience(PATIENCE)] if folds and given.l1 is None else [],
+                on_step=progress.part,
+                penalty_name="l1",
+            )
+        ]
+
+    def _penalties(
+        self, engine: LinearEngine, l1: float | list[float] | None, folds: list[Fold]
+    ) -> tuple[list[float], list[float]]:
+        """The L1 penalties that are steps, and those that are fitted before them."""
+        if isinstance(l1, list):
+            return l1, []
+        if isinstance(l1, float):
+            has_limits = self.max_features is not None or self.cost_budget is not None
+            return [l1], engine.approach(l1) if has_limits else []
+        penalties = engine.grid()
+        if folds or self._wanted_size is not None:
+            return penalties, []
+        last = int(FALLBACK * (len(penalties) - 1))
+        return penalties[last : last + 1], penalties[:last]
+
+    def _search_grafts(
+        self, data: GraftingData, l1: Any, folds: list[Fold], progress: Progress
+    ) -> PathSearch:
+        """One step per graft; ``l1`` is a number, or None for a small one."""
+        params = replace(self._params(), l1=l1 or 0.0)
+        if l1 is None:
+            largest = GraftRun(data, params, data.everything).growing.largest_l1()
+            params = replace(params, l1=GREEDY_SHARE[params.model] * largest)
+        progress.expect(1, (params.max_iter + 1) * (len(folds) + 1))
+        patience = Patience(2 * PATIENCE if self.model == "mlp" else PATIENCE)
+        return PathSearch(
+            trace_grafts(data, params, folds, progress.round),
+            rules=[patience] if folds and l1 is None else [],
+            on_step=progress.stop_if_asked,
+            penalty_name="l1",
+        )
+
+    def _params(self) -> GraftingParams:
+        names = [field.name for field in fields(GraftingParams) if field.name != "l1"]
+        return GraftingParams(**{name: getattr(self, name) for name in names})
+
+    def _target_unit(self, problem: Problem) -> tuple[float, float]:
+        """Offset and scale of the target inside the fit."""
+        if self.model == "linear" or problem.target.classes is not None:
+            return 0.0, 1.0
+        values, weight = problem.target.values, problem.weight
+        centre = float(np.average(values, weights=weight))
+        scale = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
+        return centre, scale or 1.0
+
+    def _default_rule(self) -> CuttingRule:
+        """The only step of a single penalty; else the fewest features within one standard error."""
+        is_single = isinstance(read_penalty("l1", self.l1), float) and not self._params().one_by_one
+        return Best() if is_single else OneStandardError()
+
+    def _set_selection(self, selection: Selection) -> None:
+        super()._set_selection(selection)
+        details = self.path_[selection.index].details
+        self.n_iter_ = int(details["rounds"])
+        self.n_grafts_ = int(details["grafts"])
+        self.kkt_violation_ = float(details["violation"])
+        self.dual_gap_ = float(details.get("gap", np.nan))
+
+    def _model_for(self, kind: str, attribute: str) -> Any:
+        if isinstance(self._model, LinearModel) != (kind == "linear"):
+            raise AttributeError(
+                f"{type(self).__name__} has {attribute!r} for model={kind!r} only."
+            )
+        return self._model
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Coefficients in the units of X, 0 for features that are not selected."""
+        model: LinearModel = self._model_for("linear", "coef_")
+        coef = np.zeros((len(model.coef), self.n_features_in_))
+        coef[:, model.features] = model.coef
+        return coef if self._target_type == "classification" else coef[0]
+
+    @property
+    def intercept_(self) -> Any:
+        """The prediction if all features are 0, on the scale of ``decision_function``."""
+        found = self._model_for("linear", "intercept_").intercept
+        return found if self._target_type == "classification" else float(found[0])
+
+    @property
+    def network_(self) -> Network:
+        """The connections of the chosen network, in the units of X."""
+        model = self._model_for("mlp", "network_")
+        names = [str(label) for label in getattr(self, "classes_", ["y"])]
+        outputs = names[1:] if len(names) == 2 else names
+        return model.readable(self._schema.names, outputs)
+
+
+def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """X, y and weights; a stream or a stored table is checked and copied to a file of numbers."""
+
+    def check(names: tuple[str, ...], categorical: Sequence[int]) -> None:
+        refuse_categories(names, categorical, "grafting")
+        read_costs(estimator.get_params(deep=False), names)
+
+    if isinstance(X, StoredTable):
+        y, weight = read_stored(X, y, sample_weight, None)
+        return numbers_of(X, check), y, weight
+    if is_stream(X):
+        return store_stream(X, y, sample_weight, check)
+    if is_lazy(X):
+        table, y, sample_weight = store_stream(lazy_blocks(X, y, sample_weight), None, None, check)
+        table.executor = current_executor()
+        X = table
+    return X, y, sample_weight
+
+
+def _make_columns(
+    problem: Problem, executor: Any, threads: Threads, params: GraftingParams
+) -> TableColumns:
+    """Standardised columns: in memory, in a file, or in blocks of an executor."""
+    table, weight = problem.table, problem.weight
+    centre, scale = params.fit_intercept, params.standardize
+    if executor is None and isinstance(table, StoredNumbers):
+        executor = table.executor
+    distributed = partial(DistributedColumns, weight=weight, centre=centre, scale=scale)
+    if executor is not None:
+        return distributed(executor.distribute(number_blocks(table)).code_executor())
+    if isinstance(table, StoredNumbers):
+        blocks, folder = file_number_blocks(table, threads), table.folder
+        return distributed(blocks, space=lambda: FileAllocator(folder))
+    return standardize_table(table, weight, centre=centre, scale=scale, threads=threads)
 
 
 @with_constructor
-class GraftingClassifier(
-    PredictsClasses,
-    ClassifierMixin,  # type: ignore[misc]  # untyped
-    GraftingSelector,
-    GraftingParameters,
-    ClassificationParameters,
-):
+class GraftingClassifier(PredictsClasses, GraftingSelector, ClassificationParameters):
     """Grafting for classification: frees the weights with the largest gradients of the log loss.
 
     Minimises the mean log loss plus ``l2 sum alpha w^2 + l1 sum alpha |w| + l0 sum alpha [used]``
@@ -124,16 +380,9 @@ class GraftingClassifier(
     (True, True)
     """
 
-    _target_type: ClassVar[TargetType] = "classification"
-
 
 @with_constructor
-class GraftingRegressor(
-    PredictsNumbers,
-    RegressorMixin,  # type: ignore[misc]  # untyped
-    GraftingSelector,
-    GraftingParameters,
-):
+class GraftingRegressor(PredictsNumbers, GraftingSelector):
     """Grafting for regression: frees the weights with the largest gradients of the squared error.
 
     Minimises half the mean squared error plus
@@ -149,5 +398,3 @@ class GraftingRegressor(
     >>> bool(selector.support_.sum() < 10), bool(selector.score(X, y) > 0.4)
     (True, True)
     """
-
-    _target_type: ClassVar[TargetType] = "regression"

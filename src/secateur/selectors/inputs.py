@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from secateur.data.costs import as_costs
+from secateur.data.costs import CostModel, as_costs
 from secateur.data.frames import is_lazy, read_table
 from secateur.data.table import Problem, Table
 from secateur.data.target import (
@@ -24,11 +24,10 @@ from secateur.data.target import (
     read_weights,
 )
 from secateur.engines.boosted.engine import ValidationRows
-from secateur.exceptions import InputError, SecateurError, some_of
+from secateur.exceptions import InputError, ParameterError, SecateurError, some_of
 from secateur.execution.dask import DaskExecutor
 from secateur.model_selection.folds import default_folds, group_numbers, read_seed
 from secateur.path import SelectionPath
-from secateur.selectors.parameters import check_kept
 from secateur.storage.numbers import StoredNumbers
 from secateur.storage.open_table import open_table
 from secateur.storage.stored_table import StoredTable
@@ -62,6 +61,11 @@ class FitInput:
     def default_folds(self) -> int:
         """The number of folds where ``cv`` is None."""
         return default_folds(self.problem.n_rows)
+
+    @property
+    def classes(self) -> AnyArray | None:
+        """The classes of the target; None for numbers."""
+        return self.problem.target.classes
 
     @property
     def strata(self) -> Target:
@@ -103,10 +107,7 @@ def read_problem(
         read_y(y, target_type=target_type)
     seed = read_seed(parameters.get("random_state"))
     table = read_rows(X, parameters.get("categorical_features"))
-    costs = as_costs(*(parameters.get(name) for name in ("costs", "feature_groups", "keep")))
-    cost_model = costs.bind(table.names)
-    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
-    check_kept(cost_model.keep, parameters.get("max_features"))
+    cost_model = read_costs(parameters, table.names)
     target = read_y(y, target_type=target_type, n_rows=table.n_rows)
     plain = in_range(read_weights(sample_weight, table.n_rows))
     weight = in_range(combine_weights(target, plain, class_weight))
@@ -126,6 +127,20 @@ def read_problem(
             )
     factors = class_weights(target, class_weight, plain)
     return FitInput(problem, target, kept, factors, seed)
+
+
+def read_costs(parameters: Mapping[str, Any], names: Sequence[str]) -> CostModel:
+    """What features cost; those that are kept must be allowed to be."""
+    costs = as_costs(*(parameters.get(name) for name in ("costs", "feature_groups", "keep")))
+    cost_model = costs.bind(names)
+    cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
+    most, n_kept = parameters.get("max_features"), cost_model.keep.sum()
+    if most is not None and n_kept > most:
+        raise ParameterError(
+            f"'max_features' must be at least the number of kept features, {n_kept}. Got {most}. "
+            "Keep fewer, or raise it."
+        )
+    return cost_model
 
 
 def is_stream(X: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from secateur.data.frames import as_array
 from secateur.data.table import Table
-from secateur.data.target import TargetType, read_weights
+from secateur.data.target import read_weights
 from secateur.data.tasks import is_wide, labelled_rows, read_keys, rows_by_key
 from secateur.engines.boosted.trees import BoostedModel
 from secateur.selectors.boosted_parameters import (
@@ -24,18 +24,6 @@ from secateur.selectors.boosted_parameters import (
 from secateur.selectors.multitask_base import MultitaskSelector
 from secateur.selectors.parameters import with_constructor
 from secateur.typing import AnyArray, FloatArray
-
-
-def has_one_target(estimator: Any) -> bool:
-    """Whether y had one column, as long as it is known."""
-    return not getattr(estimator, "_is_wide", False)
-
-
-def log_odds(shares: FloatArray) -> FloatArray:
-    """Log odds where there are two classes, else log probabilities."""
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(shares)
-    return logs[:, 1] - logs[:, 0] if shares.shape[1] == 2 else logs
 
 
 def mean_score(
@@ -93,8 +81,6 @@ class MultitaskAGBMClassifier(
     [True, True, False]
     """
 
-    _target_type: ClassVar[TargetType] = "classification"
-
     def _shares(self, model: BoostedModel, table: Table, t: int) -> FloatArray:
         """Probabilities of all classes; 0 for those that the task has not."""
         out = np.zeros((table.n_rows, len(self.classes_)))
@@ -110,13 +96,15 @@ class MultitaskAGBMClassifier(
         """The probability of each of ``classes_``; a list of such arrays where y had columns."""
         return self._predicted(X, task, self._shares)
 
-    @available_if(has_one_target)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: not getattr(self, "_is_wide", False))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, task: Any = None) -> FloatArray:
         """Log odds of the second of two classes, or the log probability of each class.
 
         Not there where y had columns: see ``predict_proba``.
         """
-        return log_odds(self.predict_proba(X, task))
+        with np.errstate(divide="ignore"):
+            logs: FloatArray = np.log(self.predict_proba(X, task))
+        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     def staged_predict_proba(self, X: Any, task: Any = None) -> Iterator[Any]:
         """The probabilities predicted at each step of the path."""
@@ -150,8 +138,6 @@ class MultitaskAGBMRegressor(
     >>> model.task_support_.loc["north", ["x0", "x1", "x2"]].tolist()
     [True, True, False]
     """
-
-    _target_type: ClassVar[TargetType] = "regression"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The R2 of each task, and of these the mean, tasks by their rows."""

@@ -26,8 +26,8 @@ from secateur.exceptions import InputError, ParameterError, import_optional, som
 from secateur.execution.disk import row_store_of
 from secateur.model_selection.folds import is_drawn, with_classes_trained
 from secateur.selectors.base import PathSelector
+from secateur.selectors.boosted import GroupTestedSelector
 from secateur.selectors.boosted_base import min_leaf_rows
-from secateur.selectors.group_testing import GroupTestedSelector
 from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
     MultitaskInput,
@@ -38,12 +38,11 @@ from secateur.selectors.multitask_input import (
     task_weight,
     why_not_common,
 )
-from secateur.selectors.parameters import read_penalty
+from secateur.selectors.parameters import read_penalty, with_parameters_of
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-TASK_SHARE = 1.0
-"""What a task's own penalty is of the group penalty, by default."""
+TASK_SHARE = 1.0  # what a task's own penalty is of the group penalty, by default
 
 
 class MultitaskSelector(GroupTestedSelector):
@@ -52,10 +51,10 @@ class MultitaskSelector(GroupTestedSelector):
     _exact = "search='exact'"
     _after_lost_cluster = "a fit of several tasks cannot go on from them."
 
-    @property
-    def _penalty(self) -> Any:
-        return self.group_penalty
+    def _read_penalty(self) -> float | list[float] | None:
+        return read_penalty("group_penalty", self.group_penalty, self._max_penalty)
 
+    @with_parameters_of(PathSelector.fit)
     def fit(  # type: ignore[override]  # explicit arguments
         self,
         X: Any,
@@ -73,34 +72,24 @@ class MultitaskSelector(GroupTestedSelector):
             The rows of all tasks. A stored table has y and task of its own.
         y : array or series of shape (n_rows,), or array or frame of shape (n_rows, n_tasks)
             With a column for each task, missing labels are NaN or None.
-        sample_weight : array of shape (n_rows,), optional
         task : array or series of shape (n_rows,), optional
             The task of each row, any hashable values, where y has one column. None is one task.
-        groups : array of shape (n_rows,), optional
-            Which rows belong together, as those of one patient: folds and rows that are held out
-            for early stopping keep them together. Given to the splitter in ``cv``.
-
-        Returns
-        -------
-        self
         """
-        return PathSelector.fit(self, X, y, sample_weight, groups, task=task)
+        return self._fit(X, y, sample_weight, groups, task=task)
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, *, task: Any) -> MultitaskInput:  # type: ignore[override]
         X, y = store_lazy(self, X, y, sample_weight, task)
-        penalty = read_penalty("group_penalty", self.group_penalty, self._max_penalty)
+        penalty = self._read_penalty()
         given, tasks, is_wide, has_names = read_multitask(
             self, self._target_type, X, y, sample_weight, task
         )
         own = read_task_penalties(self.task_penalty, tasks, penalty)
         classes = all_classes(tasks)
+        class_weight = getattr(self, "class_weight", None)
         fits = []
         for each, its_penalty in zip(tasks, own, strict=True):
-            class_weight = getattr(self, "class_weight", None)
             weight = task_weight(given.problem.weight, each, classes, class_weight)
-            loss = self._loss(each.target, weight)
-            loss.baseline(each.target.values, weight)  # not every target has one
-            fits.append(TaskFit(each, weight, loss, its_penalty))
+            fits.append(TaskFit(each, weight, self._loss(each.target, weight), its_penalty))
         found = given.extended(
             MultitaskInput,
             loss=fits[0].loss,
@@ -108,7 +97,6 @@ class MultitaskSelector(GroupTestedSelector):
             fits=fits,
             is_wide=is_wide,
             has_names=has_names,
-            classes=classes,
         )
         if self.common_trees is True and (reason := why_not_common(found)):
             raise ParameterError(f"'common_trees' must be False or 'auto' {reason}")
@@ -128,9 +116,7 @@ class MultitaskSelector(GroupTestedSelector):
         return folds
 
     def _remember(self, given: MultitaskInput) -> None:
-        self._remember_columns(given.problem.table.schema)
-        if given.classes is not None:
-            self.classes_ = given.classes
+        super()._remember(given)
         self.tasks_ = [each.key for each in given.tasks]
         self._task_classes: list[Any] = [each.target.classes for each in given.tasks]
         self._is_wide, self._has_names = given.is_wide, given.has_names

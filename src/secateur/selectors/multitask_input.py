@@ -10,9 +10,10 @@ import numpy as np
 
 from secateur.data.table import Fold
 from secateur.data.target import Target, TargetType, combine_weights
-from secateur.data.tasks import TaskRows, check_tasks, is_wide, read_stacked, read_wide
+from secateur.data.tasks import TaskRows, all_classes, check_tasks, is_wide, read_stacked, read_wide
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.losses import Loss
+from secateur.model_selection.folds import strata_of_tasks
 from secateur.selectors.boosted_base import BoostedInput
 from secateur.selectors.inputs import FitInput, read_problem, read_stored
 from secateur.selectors.parameters import number
@@ -49,7 +50,6 @@ class MultitaskInput(BoostedInput):
     fits: Sequence[TaskFit]
     is_wide: bool
     has_names: bool
-    classes: AnyArray | None
     has_common: bool = False
 
     @property
@@ -58,18 +58,14 @@ class MultitaskInput(BoostedInput):
         return [each.task for each in self.fits]
 
     @property
+    def classes(self) -> AnyArray | None:
+        """The classes of all tasks."""
+        return all_classes(self.tasks)
+
+    @property
     def strata(self) -> Target:
         """A class for each task and class, by which folds are drawn; none where rows are shared."""
-        mixed: AnyArray = np.zeros(self.problem.n_rows)
-        if self.is_wide:
-            return Target(mixed)
-        n_known = 0
-        for task in self.tasks:
-            mixed[task.rows] = n_known
-            if task.target.classes is not None:
-                mixed[task.rows] += task.target.values
-            n_known += max(1, task.target.n_classes)
-        return Target(mixed, np.arange(n_known)) if n_known > 1 else Target(mixed)
+        return strata_of_tasks(() if self.is_wide else self.tasks, self.problem.n_rows)
 
 
 def read_multitask(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
-from itertools import chain
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -20,27 +20,31 @@ from secateur.exceptions import ParameterError, similar_to
 from secateur.execution.dask import is_executor
 from secateur.model_selection.folds import is_drawn
 from secateur.path.stopping import StoppingRule
-from secateur.typing import BoolArray
 
 
 class Constraint(NamedTuple):
-    """A test of a value, its condition in words, and advice."""
+    """A test of a value, its condition in words, and advice; for a parameter also its default."""
 
     accepts: Callable[[Any], bool]
     must: str
     advice: str
+    value: Any = None
 
     def check(self, name: str, value: Any) -> None:
         """Raise ParameterError unless the value passes."""
         if not self.accepts(value):
             raise ParameterError(f"'{name}' must be {self.must}. Got {value!r}. {self.advice}")
 
+    def default(self, value: Any) -> Any:
+        """A default with this constraint, for `with_constructor`; it is the advice if none is."""
+        return self._replace(value=value, advice=self.advice or f"Use {value!r} for a start.")
+
 
 def number(
     least: float,
     most: float = math.inf,
     *,
-    advice: str,
+    advice: str = "",
     above: bool = False,
     below: bool = False,
     or_none: bool = False,
@@ -70,7 +74,7 @@ def number(
     return Constraint(accepts, _join([span, *map(repr, words)], or_none), advice)
 
 
-def one_of(*options: Any, advice: str) -> Constraint:
+def one_of(*options: Any, advice: str = "") -> Constraint:
     """One of a few values."""
 
     def accepts(value: Any) -> bool:
@@ -81,16 +85,14 @@ def one_of(*options: Any, advice: str) -> Constraint:
     return Constraint(accepts, _join([repr(option) for option in options]), advice)
 
 
+def flag(advice: str) -> Constraint:
+    """True or False."""
+    return one_of(True, False, advice=advice)
+
+
 def _join(parts: list[str], or_none: bool = False) -> str:
     options = [*parts, "None"] if or_none else parts
     return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
-
-
-def check_parameters(constraints: Mapping[str, Constraint], values: Mapping[str, Any]) -> None:
-    """Check each value that has a constraint."""
-    for name, constraint in constraints.items():
-        if name in values:
-            constraint.check(name, values[name])
 
 
 def cv_from(least: int, advice: str) -> Constraint:
@@ -118,28 +120,7 @@ def _are_rules(stopping: Any) -> bool:
     return all(hasattr(rule, "reason") and not isinstance(rule, type) for rule in rules)
 
 
-SHARED_CONSTRAINTS: dict[str, Constraint] = {
-    "cv": cv_from(0, "Use 5 for five folds."),
-    "max_features": number(1, whole=True, or_none=True, advice="Use None for no limit."),
-    "cost_budget": number(0, or_none=True, advice="Use None for no limit."),
-    "time_limit": number(0, above=True, or_none=True, advice="Use None for no limit."),
-    "stopping": Constraint(
-        _are_rules,
-        "None, a stopping rule or a list of them",
-        "Use for instance secateur.Patience(3), or an object with the method 'reason'.",
-    ),
-    "on_step": Constraint(
-        lambda value: value is None or callable(value),
-        "None or a function of a step",
-        "Use for instance on_step=print.",
-    ),
-    "on_interrupt": one_of("raise", "keep", advice="Use 'keep' to end the fit as usual."),
-    "verbose": number(0, whole=True, advice="Use 1 for a progress bar."),
-    "n_jobs": number(-np.inf, whole=True, or_none=True, advice="Use None for all cores."),
-    "executor": Constraint(
-        is_executor, "None or a DaskExecutor", "Use secateur.DaskExecutor(client)."
-    ),
-}
+EXECUTOR = Constraint(is_executor, "None or a DaskExecutor", "Use secateur.DaskExecutor(client).")
 
 
 def read_penalty(name: str, given: Any, most: float = math.inf) -> float | list[float] | None:
@@ -163,19 +144,11 @@ def read_penalty(name: str, given: Any, most: float = math.inf) -> float | list[
     return sorted({float(value) for value in values}, reverse=True)
 
 
-def check_kept(keep: BoolArray, max_features: int | None) -> None:
-    """Features that are always in must be allowed to be."""
-    if max_features is not None and keep.sum() > max_features:
-        raise ParameterError(
-            f"'max_features' must be at least the number of kept features, {keep.sum()}. Got "
-            f"{max_features}. Keep fewer, or raise it."
-        )
-
-
 Class = TypeVar("Class", bound=type)
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-COMMON = "SelectorParameters"
-"""The class of the parameters that all selectors have."""
+NO_LIMIT = "Use None for no limit."
+COMMON = "SelectorParameters"  # the class of the parameters that all selectors have
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -185,22 +158,24 @@ def with_constructor(cls: Class) -> Class:
     Constraints are collected alike. The docstring of a class with examples gets the parameters and
     attributes of its bases, those of `SelectorParameters` last.
     """
-    types = {name: kind for name, kind in inspect.get_annotations(cls).items() if name[0] != "_"}
-    cls._own = [  # type: ignore[attr-defined]
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=vars(cls)[name], annotation=kind
+    own = {name: kind for name, kind in inspect.get_annotations(cls).items() if name[0] != "_"}
+    constraints = {name: vars(cls)[name] for name in own if isinstance(vars(cls)[name], Constraint)}
+    for name, kind in own.items():
+        value = constraints[name].value if name in constraints else vars(cls)[name]
+        own[name] = inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=kind
         )
-        for name, kind in types.items()
-    ]
-    if cls.__name__ != COMMON:  # whose defaults are for selectors with a constructor of their own
-        for name in types:
+        if cls.__name__ == COMMON:  # for selectors with a constructor of their own
+            setattr(cls, name, value)
+        else:
             delattr(cls, name)  # instances have it, as those of scikit-learn
+    cls._own, cls._constraints = own, constraints  # type: ignore[attr-defined]
+    cls._constraints = dict(_of_bases(cls, "_constraints"))  # type: ignore[attr-defined]
     bases = cls.__mro__[::-1]
     common_last = sorted(bases, key=lambda base: base.__name__ == COMMON)
-    names = [each.name for base in common_last for each in vars(base).get("_own", ())]
-    found = {each.name: each for base in bases for each in vars(base).get("_own", ())}
-    own = {name: found[name] for name in names}
-    defaults = {name: each.default for name, each in own.items()}
+    known = _of_bases(cls, "_own")
+    parameters = {name: known[name] for base in common_last for name in vars(base).get("_own", ())}
+    defaults = {name: each.default for name, each in parameters.items()}
 
     def __init__(self: Any, *values: Any, **given: Any) -> None:  # noqa: N807
         if values or not given.keys() <= defaults.keys():
@@ -208,23 +183,32 @@ def with_constructor(cls: Class) -> Class:
         vars(self).update(defaults | given)
 
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    signature = inspect.Signature([itself, *own.values()])
+    signature = inspect.Signature([itself, *parameters.values()])
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     cls.__init__ = __init__  # type: ignore[misc]
-    constraints = (vars(base).get("_constraints", {}).items() for base in bases)
-    cls._constraints = dict(chain.from_iterable(constraints))  # type: ignore[attr-defined]
-    head, title, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
-    if title:
-        sections = [head.partition("Parameters\n----------\n")[0].rstrip()]
-        for name in ("Parameters", "Attributes"):
-            entries: dict[str, str] = {}
-            for base in common_last:
-                entries = {**entries, **_entries(base, name), **entries}
-            ordered = {each: entries[each] for each in own if each in entries} | entries
-            sections.append(f"{name}\n----------\n" + "\n".join(ordered.values()))
-        cls.__doc__ = "\n\n".join([*sections, title + examples])
+    cls.__doc__ = _documented(cls, common_last, parameters)
     return cls
+
+
+def _of_bases(cls: type, name: str) -> ChainMap[str, Any]:
+    """The entries of a dict that classes have: those of a subclass before those of its bases."""
+    return ChainMap(*(vars(base).get(name, {}) for base in cls.__mro__))
+
+
+def _documented(cls: type, bases: list[type], parameters: Iterable[str]) -> str:
+    """The docstring of a class with examples, with the parameters and attributes of its bases."""
+    head, title, examples = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n--------\n")
+    if not title:
+        return head
+    sections = [head.partition("Parameters\n----------\n")[0].rstrip()]
+    for name in ("Parameters", "Attributes"):
+        entries: dict[str, str] = {}
+        for base in bases:
+            entries = {**entries, **_entries(base, name), **entries}
+        ordered = {each: entries[each] for each in parameters if each in entries} | entries
+        sections.append(f"{name}\n----------\n" + "\n".join(ordered.values()))
+    return "\n\n".join([*sections, title + examples])
 
 
 def _wrong_arguments(
@@ -244,14 +228,27 @@ def _wrong_arguments(
     )
 
 
-def _entries(cls: type, title: str) -> dict[str, str]:
-    """The entries of a section of the docstring of a class of this library, by name."""
-    if not cls.__module__.startswith("secateur."):
+def _entries(documented: Any, title: str) -> dict[str, str]:
+    """The entries of a section of the docstring of a class or function of this library, by name."""
+    if not documented.__module__.startswith("secateur."):
         return {}
-    text = inspect.cleandoc(vars(cls).get("__doc__") or "")
+    text = inspect.cleandoc(documented.__doc__ or "")
     section = text.partition(f"{title}\n{'-' * len(title)}\n")[2].partition("\n\n")[0]
     entries = re.split(r"\n(?=\S)", section) if section else []
     return {entry.partition(" :")[0]: entry for entry in entries}
+
+
+def with_parameters_of(other: Callable[..., Any]) -> Callable[[Method], Method]:
+    """Document a method that returns ``self`` with the parameters of another, beside its own."""
+
+    def complete(method: Method) -> Method:
+        entries = _entries(other, "Parameters") | _entries(method, "Parameters")
+        head = inspect.cleandoc(method.__doc__ or "").partition("\n\nParameters\n")[0]
+        sections = ["", "Parameters", "----------", *entries.values(), "", "Returns", "-------"]
+        method.__doc__ = "\n".join([head, *sections, "self"])
+        return method
+
+    return complete
 
 
 @with_constructor
@@ -260,6 +257,12 @@ class SelectorParameters:
 
     Parameters
     ----------
+    cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
+        Which step of the path is chosen. None is the fewest features within one standard error of
+        the best along a grid, and the best step of a single fit.
+    cv : None, int, splitter or list of (train, test), default=None
+        The folds that score the steps of a path. None is five up to 2,000 rows, three up to 5,000,
+        and one held-out fifth above; none below 40 rows.
     costs : None, number, sequence, dict or FeatureCosts, default=None
         What features cost to acquire, 1 each by default; a dict goes by name or position.
     feature_groups : None, sequence, dict or matrix, default=None
@@ -291,17 +294,29 @@ class SelectorParameters:
         1 shows a progress bar.
     """
 
+    cut: Any = None
+    cv: Any = cv_from(0, "Use 5 for five folds.").default(None)
     costs: Any = None
     feature_groups: Any = None
     keep: Any = None
-    max_features: int | None = None
-    cost_budget: float | None = None
-    time_limit: float | None = None
-    stopping: Any = None
-    on_step: Any = None
-    on_interrupt: str = "raise"
+    max_features: int | None = number(1, whole=True, or_none=True, advice=NO_LIMIT).default(None)
+    cost_budget: float | None = number(0, or_none=True, advice=NO_LIMIT).default(None)
+    time_limit: float | None = number(0, above=True, or_none=True, advice=NO_LIMIT).default(None)
+    stopping: Any = Constraint(
+        _are_rules,
+        "None, a stopping rule or a list of them",
+        "Use for instance secateur.Patience(3), or an object with the method 'reason'.",
+    ).default(None)
+    on_step: Any = Constraint(
+        lambda value: value is None or callable(value),
+        "None or a function of a step",
+        "Use for instance on_step=print.",
+    ).default(None)
+    on_interrupt: str = one_of(
+        "raise", "keep", advice="Use 'keep' to end the fit as usual."
+    ).default("raise")
     random_state: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
-
-    _constraints: ClassVar[dict[str, Constraint]] = SHARED_CONSTRAINTS
+    n_jobs: int | None = number(
+        -np.inf, whole=True, or_none=True, advice="Use None for all cores."
+    ).default(None)
+    verbose: int = number(0, whole=True, advice="Use 1 for a progress bar.").default(0)

@@ -8,15 +8,95 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.checks import names_of
 from secateur.data.frames import read_table
 from secateur.data.table import DenseTable, SelectedTable, Table
+from secateur.data.target import TargetType
 from secateur.selectors.base import PathSelector
-from secateur.selectors.reduced import ReducedModel
 from secateur.typing import AnyArray, FloatArray, IntArray
+
+
+def _selector_has(method: str) -> Callable[[Any], bool]:
+    return lambda reduced: hasattr(reduced.selector, method)
+
+
+class ReducedModel(BaseEstimator):  # type: ignore[misc]  # untyped
+    """A fitted model that takes the selected columns, as ``transform`` of its selector gives them.
+
+    ``fit`` does nothing, and ``clone`` gives the model itself. Arguments beside X, as ``task``, are
+    those of the selector.
+
+    Parameters
+    ----------
+    selector : estimator
+        A fitted selector that predicts.
+    """
+
+    def __init__(self, selector: Any) -> None:
+        self.selector = selector
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of selected features."""
+        return int(self.selector.support_.sum())
+
+    @property
+    def feature_names_in_(self) -> AnyArray:
+        """Names of the selected features, if the selector knows names."""
+        return self.selector.feature_names_in_[self.selector.support_]
+
+    @property
+    def classes_(self) -> AnyArray:
+        """The classes, of a classifier."""
+        return self.selector.classes_
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Those of the selected features."""
+        return self.selector.feature_importances_[self.selector.support_]
+
+    def fit(self, X: Any = None, y: Any = None, **_: Any) -> ReducedModel:  # noqa: ARG002
+        """Do nothing: the model is fitted."""
+        return self
+
+    def _ask(self, method: str, X: Any, *more: Any, **named: Any) -> Any:
+        if hasattr(X, "shape"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return getattr(self.selector, method)(X, *more, **named)
+
+    def predict(self, X: Any, **more: Any) -> Any:
+        """The predictions of the selector's model."""
+        return self._ask("predict", X, **more)
+
+    @available_if(_selector_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, **more: Any) -> Any:
+        """The probability of each class."""
+        return self._ask("predict_proba", X, **more)
+
+    @available_if(_selector_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any, **more: Any) -> Any:
+        """Log odds or raw scores."""
+        return self._ask("decision_function", X, **more)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> float:
+        """The score of the predictions, as of the selector."""
+        return float(self._ask("score", X, y, sample_weight, **more))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_clone__(self) -> ReducedModel:
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = self.selector.__sklearn_tags__()
+        tags.transformer_tags = None
+        return tags
 
 
 class StepPredictor(PathSelector):
@@ -28,6 +108,10 @@ class StepPredictor(PathSelector):
 
     _is_reduced: bool = False
     """Whether X always has the selected columns alone."""
+
+    @property
+    def _target_type(self) -> TargetType:
+        return "classification" if is_classifier(self) else "regression"
 
     @property
     def _model(self) -> Any:
@@ -80,7 +164,8 @@ class StepPredictor(PathSelector):
             return n_selected != 1
         return names == self._schema.take(np.flatnonzero(self.support_)).names
 
-    def _other_columns(self) -> str:
+    @property
+    def _other_columns(self) -> str:  # type: ignore[override]  # once it is fitted
         if self.support_.sum() == 1:
             return ", or to predict from the selected one alone, use reduced()"
         return f", or to predict the {self.support_.sum()} selected ones that transform gives"
@@ -94,10 +179,10 @@ class StepPredictor(PathSelector):
             predicted: FloatArray = getattr(model, kind)(table, threads)
         return predicted
 
-    def _staged(self, X: Any, finish: Callable[[FloatArray], Any]) -> Iterator[Any]:
+    def _staged(self, X: Any) -> Iterator[FloatArray]:
         """Predictions of every step; X is read and checked once, before the first."""
         models, table = self._models_and_rows(X)
-        return (finish(self._predict(model, table)) for model in models)
+        return (self._predict(model, table) for model in models)
 
     def _models_and_rows(self, X: Any) -> tuple[list[Any], Table]:
         """The models of all steps, and X with the columns that any of them asks for."""
@@ -117,20 +202,8 @@ class StepPredictor(PathSelector):
         return shares / total if total > 0 else shares
 
 
-class PathPredictor(StepPredictor):
-    """One whose model also gives raw scores."""
-
-    def _raw(self, X: Any) -> FloatArray:
-        """Raw predictions of the chosen model, shape (n_outputs, n_rows)."""
-        return self._predict(self._model, self._read_for_model(X), "raw")
-
-
-class PredictsProbabilities:
+class PredictsProbabilities(ClassifierMixin, StepPredictor):  # type: ignore[misc]  # untyped
     """The predictions of a classifier, from the probabilities of its model."""
-
-    classes_: AnyArray
-    _response: Callable[[Any], FloatArray]
-    _staged: Callable[[Any, Callable[[FloatArray], Any]], Iterator[Any]]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class, in the order of ``classes_``."""
@@ -142,11 +215,11 @@ class PredictsProbabilities:
 
     def staged_predict(self, X: Any) -> Iterator[AnyArray]:
         """The classes predicted at each step of the path."""
-        return self._staged(X, self._labels)
+        return map(self._labels, self._staged(X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """The probabilities predicted at each step of the path."""
-        return self._staged(X, lambda probabilities: probabilities)
+        return self._staged(X)
 
     def _labels(self, probabilities: FloatArray) -> AnyArray:
         return self.classes_[probabilities.argmax(axis=1)]
@@ -155,19 +228,14 @@ class PredictsProbabilities:
 class PredictsClasses(PredictsProbabilities):
     """The same of a model that gives raw scores as well."""
 
-    _raw: Callable[[Any], FloatArray]
-
     def decision_function(self, X: Any) -> FloatArray:
         """Log odds of the second of two classes, or a raw score per class."""
-        raw = self._raw(X)
+        raw = self._predict(self._model, self._read_for_model(X), "raw")
         return raw[0] if len(raw) == 1 else raw.T
 
 
-class PredictsNumbers:
+class PredictsNumbers(RegressorMixin, StepPredictor):  # type: ignore[misc]  # untyped
     """The predictions of a regressor."""
-
-    _response: Callable[[Any], FloatArray]
-    _staged: Callable[[Any, Callable[[FloatArray], Any]], Iterator[Any]]
 
     def predict(self, X: Any) -> FloatArray:
         """The predicted number of each row."""
@@ -175,4 +243,4 @@ class PredictsNumbers:
 
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """The numbers predicted at each step of the path."""
-        return self._staged(X, lambda values: values)
+        return self._staged(X)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any
 
 from secateur.path import SelectionPath, StopReason
 
 try:
-    from sklearn.callback import CallbackSupportMixin
-    from sklearn.callback import with_callbacks as _with_callbacks
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]  # one or the other
         """Stands in where scikit-learn has no callbacks."""
 
-    def _with_callbacks(method: Any) -> Any:
+    def with_callbacks(method: Any) -> Any:
+        """Leave a method as it is."""
         return method
 
 
@@ -27,14 +27,8 @@ __all__ = ["CallbackSupportMixin", "Progress", "listened", "progress_of", "with_
 # between.
 _LISTENER: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
 
-Method = TypeVar("Method", bound=Callable[..., Any])
 Show = Callable[[int, int], None]
 """Shows how many rounds are done, and of how many."""
-
-
-def with_callbacks(method: Method) -> Method:
-    """Let scikit-learn end the callbacks of an estimator however its fit ends."""
-    return _with_callbacks(method)
 
 
 class Progress:

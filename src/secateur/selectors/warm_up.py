@@ -7,29 +7,20 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from inspect import signature
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from secateur.exceptions import StorageError
-from secateur.selectors.boosted import AGBMClassifier, AGBMRegressor, GBFSClassifier, GBFSRegressor
-from secateur.selectors.featboost import FeatBoostClassifier, FeatBoostRegressor, IISRegressor
-from secateur.selectors.feature_gradients import FeatureGradientsSelector
-from secateur.selectors.grafting import GraftingClassifier, GraftingRegressor
-from secateur.selectors.group_testing import GTGBMClassifier, GTGBMRegressor
-from secateur.selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
-
-SELECTORS: tuple[type[Any], ...] = (
-    *(AGBMClassifier, AGBMRegressor, GBFSClassifier, GBFSRegressor),
-    *(GTGBMClassifier, GTGBMRegressor, MultitaskAGBMClassifier, MultitaskAGBMRegressor),
-    *(FeatBoostClassifier, FeatBoostRegressor, IISRegressor),
-    *(FeatureGradientsSelector, GraftingClassifier, GraftingRegressor),
-)
+from secateur.model_selection.methods import selector_classes
+from secateur.model_selection.rows import knows_tasks
+from secateur.selectors.boosted_base import BoostedSelector
 
 # Fits of a few rounds; results do not matter.
 QUICK = {"max_iter": 2, "max_epochs": 2, "cv": 2, "random_state": 0}
-TREES = ("AGBM", "GBFS", "GTGBM", "MultitaskAGBM")
 
 
 def warm_up(folder: str | os.PathLike[str] | None = None) -> None:
@@ -87,27 +78,27 @@ def _fits() -> Iterator[tuple[Any, Any, Any]]:
     gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     tables = (X, gaps, sp.csr_array(np.where(np.abs(X) < 1.0, 0.0, X)))
     classes = np.digitize(signal, [-1.0, 1.0])
-    for kind in SELECTORS:
-        name = kind.__name__
-        targets: list[Any] = [signal] if name.endswith("Regressor") else [classes > 0, classes]
-        targets += [signal] if name.endswith("Selector") else []
-        for y in targets:
-            for table in tables:
-                for more in _parameters(name, is_sparse=sp.issparse(table)):
-                    yield _make(kind, more), table, y
-                if name.startswith("Multitask"):
-                    yield _make(kind, {}), table, np.column_stack([y, y[::-1]])
+    kinds: list[tuple[type, Any]] = [
+        (kind, signal) for kind in selector_classes("regression").values()
+    ]
+    for kind in selector_classes("classification").values():
+        kinds += [(kind, classes > 0), (kind, classes)]
+    for (kind, y), table in product(kinds, tables):
+        for more in _parameters(kind, is_sparse=sp.issparse(table)):
+            yield _make(kind, more), table, y
+        if knows_tasks(kind):
+            yield _make(kind, {}), table, np.column_stack([y, y[::-1]])
     long = rng.integers(0, 3, size=(60_000, 6)).astype(float)  # rows whose columns are bundled
-    yield _make(AGBMRegressor, {"penalty": 0.01}), long, long[:, 0]
+    yield _make(selector_classes("regression")["agbm"], {"penalty": 0.01}), long, long[:, 0]
 
 
-def _parameters(name: str, *, is_sparse: bool) -> list[dict[str, Any]]:
-    """By default, and trees that are grown level by level."""
+def _parameters(kind: type, *, is_sparse: bool) -> list[dict[str, Any]]:
+    """By default, and for boosted selectors also trees that are grown level by level."""
     deep: dict[str, Any] = {"max_depth": 9, "feature_groups": {"pair": [0, 1]}}
     deep |= {} if is_sparse else {"categorical_features": [5]}
-    return [{}, deep, {"subsample": 0.5}] if name.startswith(TREES) else [{}]
+    return [{}, deep, {"subsample": 0.5}] if issubclass(kind, BoostedSelector) else [{}]
 
 
 def _make(kind: type, more: dict[str, Any]) -> Any:
-    known = kind().get_params()
+    known = signature(kind).parameters
     return kind(**{name: value for name, value in {**QUICK, **more}.items() if name in known})
