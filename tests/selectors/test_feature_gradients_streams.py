@@ -189,7 +189,7 @@ def test_bad_streams_are_refused(tmp_path):
         selector.fit(iter([(X, y)]), sample_weight=np.ones(300))
     with pytest.raises(ParameterError, match="one number or 'auto' for a stream"):
         FeatureGradientsSelector(penalty=[1.0, 2.0]).fit(iter([(X, y)]))
-    with pytest.raises(ParameterError, match="'max_features' must be at least .* 3. Got 2"):
+    with pytest.raises(ParameterError, match=r"'max_features' must be at least .* 3. Got 2"):
         FeatureGradientsSelector(keep=[0, 1, 2], max_features=2).fit(iter([(X, y)]))
     with pytest.raises(InputError, match="needs at least 6 rows"):
         selector.fit(iter([(X[:4], y[:4])]))

@@ -230,13 +230,13 @@ class FeatureGradientsSelector(PathSelector):
         n_penalties = GRID_POINTS if given.penalty is None else len(given.penalty)
         progress.expect(n_penalties, (len(folds) + (len(folds) != 1)) * n_epochs + 1)
         engine = GradientsEngine(context, folds)
-        size = self._wanted_size if given.penalty is None else None
+        most = given.max_features(self.cut, is_scored=bool(folds)) or np.inf
         return [
             search_penalties(
                 engine,
                 engine.grid() if given.penalty is None else given.penalty,
-                is_too_large=given.is_too_large(limits, self.cut, is_scored=bool(folds)),
-                size=size,
+                is_too_large=lambda step: step.n_features > most or not limits.allow(step.order),
+                size=self._wanted_size if given.penalty is None else None,
                 rules=[Patience(GRID_PATIENCE)] if given.penalty is None and folds else [],
                 on_step=progress.part,
             )

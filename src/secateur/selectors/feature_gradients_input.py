@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from secateur.data.costs import CostModel
 from secateur.data.target import Target, guess_target_type
 from secateur.engines.feature_gradients.batches import SearchParams, TargetType
 from secateur.engines.feature_gradients.estimator import ObjectiveKind
 from secateur.engines.feature_gradients.units import Units
-from secateur.engines.limits import Limits
 from secateur.exceptions import InputError, ParameterError
-from secateur.path.step import Step
 from secateur.selectors.inputs import FitInput, read_problem, refuse_categories
 from secateur.selectors.parameters import read_penalty
 
@@ -70,8 +68,9 @@ def check_executor(executor: Any, accumulate: int, *, is_stream: bool) -> None:
         )
 
 
-def check_against(n_features: int, estimator: Any, n_kept: int) -> None:
-    """Check parameters against the number of features."""
+def check_against(cost_model: CostModel, estimator: Any) -> None:
+    """Check parameters against the number of features, and of those that are kept."""
+    n_features, n_kept = cost_model.n_features, int(cost_model.keep.sum())
     wanted, most = estimator.n_features, estimator.max_features
     if wanted is not None and not max(1, n_kept) <= wanted <= n_features:
         least = f"{n_kept}, the number of kept features," if n_kept else "1"
@@ -119,13 +118,6 @@ class GradientsInput(FitInput):
     params: SearchParams
     penalty: float | list[float] | None
 
-    def is_too_large(self, limits: Limits, cut: Any, *, is_scored: bool) -> Callable[[Step], bool]:
-        """Whether a step is beyond the limits, or that of an automatic penalty."""
-        most = self.max_features(cut, is_scored=is_scored)
-        return lambda step: (
-            (most is not None and step.n_features > most) or not limits.allow(step.order)
-        )
-
     def max_features(self, cut: Any, *, is_scored: bool) -> int | None:
         """The largest subset of an automatic penalty, without features that cost nothing.
 
@@ -154,8 +146,7 @@ def read_gradients_input(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
     refuse_categories(table.names, table.categories, METHOD)
     params = read_params(estimator, target_type, given.seed)
     Units(cost_model, np.arange(table.n_features), params.group_mode)
-    n_kept = int(cost_model.keep.sum())
-    check_against(table.n_features, estimator, n_kept)
+    check_against(cost_model, estimator)
     check_varies(given.problem.target)
     params.check_rows(given.problem.n_rows)
     return given.extended(GradientsInput, params=params, penalty=penalty)

@@ -139,8 +139,7 @@ def open_session(estimator: Any, X: Any, y: Any, classes: Any) -> StreamSession:
         y if y is None else given, target_type=plain_type(target_type), n_rows=n_rows
     )
     stream = _make_stream(estimator, table.names, target_type, penalty)
-    n_kept = int(stream.cost_model.keep.sum())
-    check_against(table.n_features, estimator, n_kept)
+    check_against(stream.cost_model, estimator)
     return StreamSession(table.schema, Target(like.values[:0], like.classes), stream)
 
 

@@ -227,12 +227,11 @@ class GraftingSelector(StepPredictor):
         penalties, before = self._penalties(engine, given.l1, folds)
         progress.expect(len(penalties), len(folds) + 1)
         engine.follow(before)
-        size = self._wanted_size if given.l1 is None else None
         return [
             search_penalties(
                 engine,
                 penalties,
-                size=size,
+                size=self._wanted_size if given.l1 is None else None,
                 rules=[Patience(PATIENCE)] if folds and given.l1 is None else [],
                 on_step=progress.part,
                 penalty_name="l1",

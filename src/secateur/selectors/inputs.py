@@ -106,7 +106,9 @@ def read_problem(
     if y is None:  # before X, as scikit-learn does
         read_y(y, target_type=target_type)
     seed = read_seed(parameters.get("random_state"))
-    table = read_rows(X, parameters.get("categorical_features"))
+    table: Table = X
+    if not isinstance(X, StoredTable | StoredNumbers):  # which are tables on disk, or on a cluster
+        table = read_table(X, categorical_features=parameters.get("categorical_features"))
     cost_model = read_costs(parameters, table.names)
     target = read_y(y, target_type=target_type, n_rows=table.n_rows)
     plain = in_range(read_weights(sample_weight, table.n_rows))
@@ -178,13 +180,6 @@ def current_executor() -> DaskExecutor | None:
         return DaskExecutor(get_client())
     except (ImportError, ValueError):
         return None
-
-
-def read_rows(X: Any, categorical_features: Any) -> Table:
-    """X as a table; one on disk, or on a cluster, is one already."""
-    if isinstance(X, StoredTable | StoredNumbers):
-        return X
-    return read_table(X, categorical_features=categorical_features)
 
 
 def read_stored(
