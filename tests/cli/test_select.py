@@ -10,7 +10,11 @@ import threading
 import numpy as np
 import pytest
 
+from secateur.cli.console import Console
+from secateur.cli.data import DataRequest, load
 from secateur.path import SelectionPath
+from secateur.storage.reading.dataset import Roles
+from secateur.storage.reading.dialect import ReadOptions
 
 from .conftest import QUICK  # noqa: TID252 - beside this file
 
@@ -409,18 +413,61 @@ def test_columns_of_short_and_wide_files_get_fewer_bins_and_that_is_said(run, tm
     assert any(said in note for note in done.document["notes"]) is (bins == 32)
 
 
-@pytest.mark.parametrize("method", ["grafting", "feature-gradients"])
-def test_a_column_of_text_has_its_cost_once_and_its_own_name(run, tmp_path, method):
+@pytest.fixture
+def towns(tmp_path):
+    """Two columns of text and two of numbers, all but the last of which matter."""
     rng = np.random.default_rng(0)
-    town, x = rng.integers(0, 6, 120), rng.normal(size=120)
-    y = np.array([3.0, -2.0, 1.5, 0.0, 0.0, -1.0])[town] + 0.1 * x + 0.1 * rng.normal(size=120)
-    lines = [f"t{a},{b:.3f},{c:.3f}" for a, b, c in zip(town, x, y, strict=True)]
-    (tmp_path / "towns.csv").write_text("\n".join(["town,x,y", *lines]) + "\n")
-    (tmp_path / "costs.csv").write_text("town,13\nx,2\n")
-    given = ["--target", "y", "--method", method, "--costs", tmp_path / "costs.csv", "--cv", "2"]
-    run("select", tmp_path / "towns.csv", *given, "--out", tmp_path / "out")
-    names = (tmp_path / "out" / "features.txt").read_text().split()
-    assert "town" in names
-    assert set(names) <= {"town", "x"}
+    town, pet = rng.integers(0, 6, 120), rng.integers(0, 3, 120)
+    x, z = rng.normal(size=(2, 120))
+    y = np.array([3.0, -2.0, 1.5, 0.0, 0.0, -1.0])[town] + np.array([1.0, -1.0, 0.5])[pet]
+    y += 0.4 * x + 0.1 * rng.normal(size=120)
+    cells = zip(town, x, pet, z, y, strict=True)
+    lines = [f"t{a},{b:.3f},p{c},{d:.3f},{e:.3f}" for a, b, c, d, e in cells]
+    file = tmp_path / "towns.csv"
+    file.write_text("\n".join(["town,x,pet,z,y", *lines]) + "\n")
+    (tmp_path / "costs.csv").write_text("town,13\nx,2\npet,5\nz,1\n")
+    return file
+
+
+@pytest.mark.parametrize("method", ["grafting", "feature-gradients", "agbm"])
+def test_columns_of_text_are_chosen_counted_and_priced_as_one(run, towns, tmp_path, method):
+    quick = ("--set", "max_iter=5", "--set", "penalty=[0.01]") if method == "agbm" else ()
+    given = ("--target", "y", "--method", method, "--costs", "costs.csv", "--cv", "2", *quick)
+    run("select", towns, *given, "--out", "out", "--write-data", "--test", towns)
     document = json.loads((tmp_path / "out" / "selection.json").read_text())
-    assert document["cost"] == 13.0 + 2.0 * ("x" in names)
+    prices = {"town": 13.0, "x": 2.0, "pet": 5.0, "z": 1.0}
+    names = [row["name"] for row in document["features"]]
+    assert {"town", "pet"} <= set(names) <= set(prices)
+    assert document["n_features"] == len(names) == len(set(names))
+    assert (document["n_features_in"], document["data"]["features"]) == (4, 4)
+    assert document["cost"] == sum(prices[name] for name in names)
+    assert sorted((tmp_path / "out" / "features.txt").read_text().split()) == sorted(names)
+    header = (tmp_path / "out" / "towns.selected.csv").read_text().split("\n")[0]
+    assert header == ",".join(name for name in [*prices, "y"] if name in {*names, "y"})
+    path = json.loads((tmp_path / "out" / "path.json").read_text())
+    assert path["feature_names"] == list(prices)
+    assert "town=" not in (tmp_path / "out" / "report.html").read_text()
+    again = run("cut", "out", "--at-most", "4", "--json").document
+    assert {row["name"] for row in again["features"]} <= set(prices)
+
+
+@pytest.mark.parametrize("method", ["grafting", "feature-gradients"])
+@pytest.mark.parametrize(
+    "limit", [("--max-features", "2"), ("--cut", "2"), ("--keep", "town", "--max-features", "2")]
+)
+def test_limits_count_columns_of_text_once(run, towns, tmp_path, method, limit):
+    run("select", towns, "-y", "y", "--method", method, "--cv", "2", *limit, "--out", "out")
+    document = json.loads((tmp_path / "out" / "selection.json").read_text())
+    assert {row["name"] for row in document["features"]} == {"town", "pet"}
+
+
+def test_a_wide_file_keeps_its_columns_of_text(tmp_path):
+    cells = ",".join("1" * 2100)
+    lines = [f"{'ab'[row % 2]},{cells},{row % 2}" for row in range(40)]
+    names = ",".join(f"x{j}" for j in range(2100))
+    (tmp_path / "wide.csv").write_text("\n".join([f"town,{names},y", *lines]))
+    request = DataRequest(tmp_path / "wide.csv", Roles("y"), ReadOptions(), None)
+    assert (
+        load(request, Console(force=False, as_json=False, quiet=True), "agbm").features.X["town"][1]
+        == "b"
+    )

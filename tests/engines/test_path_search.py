@@ -20,9 +20,9 @@ class Thresholds:
     def __init__(self, *entries):
         self.entries, self.fitted = np.array(entries), []
 
-    def fit(self, penalty):
+    def fit(self, penalty, max_features=None):
         self.fitted.append(penalty)
-        return Step.of(np.flatnonzero(self.entries > penalty), penalty=penalty)
+        return Step.of(np.flatnonzero(self.entries > penalty)[:max_features], penalty=penalty)
 
     def fold_losses(self, step):
         assert step.penalty == self.fitted[-1]
@@ -58,10 +58,37 @@ def test_one_feature_is_searched_for_longer():
     assert 8 < len(engine.fitted) <= 26
 
 
-def test_a_size_that_no_penalty_has_is_given_up():
-    engine = Thresholds(0.9, 0.5, 0.5, 0.4)
-    assert path_of(engine, [1.0, 0.1], size=2).cut(AtMost(2)).n_features == 1
-    assert len(engine.fitted) <= 26
+@pytest.mark.parametrize("entries", [(0.9, 0.5, 0.5, 0.4), (0.5, 0.5, 0.5, 0.4)])
+def test_a_size_that_no_penalty_has_is_a_limit_of_one_fit(entries):
+    engine = Thresholds(*entries)
+    path = path_of(engine, [1.0, 0.1], size=2)
+    assert path.cut(AtMost(2)).n_features == 2
+    assert all(one.penalty > other.penalty for one, other in pairwise(path))
+    assert len(engine.fitted) <= 27
+
+
+def test_features_are_counted_as_the_search_is_told():
+    engine = Thresholds(0.9, 0.8, 0.5, 0.4)
+    column = np.array([0, 0, 1, 2])
+    path = path_of(
+        engine, [1.0, 0.7, 0.01], size=2, count=lambda each: len(np.unique(column[each]))
+    )
+    assert 3 in path.n_features
+
+
+class Noise(Thresholds):
+    """The same, but features gain nothing."""
+
+    def fold_losses(self, step):
+        rows = np.random.default_rng(step.n_features).normal(size=10)
+        return [FoldLosses(rows * (step.n_features > 0) + 1.0, np.ones(10))]
+
+
+@pytest.mark.parametrize("kind", [Noise, Thresholds])
+def test_penalties_that_all_have_features_are_compared_with_none(kind):
+    path = path_of(kind(0.9, 0.5), [0.8, 0.1], none=2.0)
+    assert path.n_features.tolist() == ([1, 2, 0] if kind is Noise else [1, 2])
+    assert path.cut().n_features == (0 if kind is Noise else 2)
 
 
 def test_a_size_of_the_grid_is_not_searched():

@@ -22,12 +22,14 @@ from secateur import (
     compare,
     held_out,
 )
+from secateur.engines.limits import Limits
 from secateur.exceptions import InputError
 from secateur.model_selection.baselines import Baseline, as_matrix
 from secateur.model_selection.encoding import (
     AsNumbers,
     _with_costs,
     on_numbers,
+    over_columns,
     takes_categories,
 )
 from secateur.model_selection.methods import read_methods
@@ -292,10 +294,32 @@ def test_costs_groups_and_kept_features_are_given_to_columns():
     assert short.costs(np.arange(7) == 0).tolist() == [0.0, 3.0, 0.0, 0.0, 4.0, 4.0, 4.0]
 
 
-def test_columns_of_a_category_are_no_group_where_groups_are_switched_as_a_whole():
-    assert costs_of(FeatureGradientsSelector()).feature_groups is None
+def test_columns_of_a_category_are_one_group_unless_the_user_has_put_it_into_one():
+    groups = costs_of(FeatureGradientsSelector()).feature_groups.toarray().T.tolist()
+    assert groups == [[0, 0, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1]]
     of_the_user = costs_of(FeatureGradientsSelector(feature_groups=[None, "walk", "walk", None]))
-    assert of_the_user.feature_groups.toarray().ravel().tolist() == [0, 1, 1, 1, 0, 0, 0]
+    groups = of_the_user.feature_groups.toarray().T.tolist()
+    assert groups == [[0, 1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1]]
+
+
+def test_limits_count_the_columns_of_a_category_once():
+    cost_model = costs_of(GraftingClassifier())
+    limits = Limits(cost_model, max_features=2)
+    assert limits.allow(np.array([0, 2, 3]))
+    assert not limits.allow(np.array([0, 2, 1]))
+    assert limits.open(np.array([0, 2])).tolist() == [True, False, True, True, *[False] * 3]
+    found = limits.filled(np.array([0]), np.array([4, 1, 5, 2]))
+    assert found.tolist() == [0, 4, 5]
+
+
+def test_a_whole_path_becomes_one_of_features():
+    steps = [Step.of([]), Step.of([3, 0], np.arange(7.0)), Step.of([3, 0, 5, 2], np.arange(7.0))]
+    path = SelectionPath(steps, StopReason.FINISHED, [f"x{k}" for k in range(7)], "demo")
+    found = over_columns(path, *SOURCES)
+    assert [step.order.tolist() for step in found] == [[], [1, 0], [1, 0, 3]]
+    assert [step.weight.tolist() for step in found] == [[], [0.0, 3.0], [0.0, 3.0, 5.0]]
+    assert found.feature_names == SOURCES[1]
+    assert over_columns(path, None, "abcdefg").n_features.tolist() == [0, 2, 4]
 
 
 def test_costs_that_columns_cannot_have_are_refused():

@@ -10,6 +10,7 @@ import pytest
 from secateur.exceptions import InputError
 from secateur.storage.reading.dataset import Roles, make_dataset, read_test
 from secateur.storage.reading.dialect import ReadOptions
+from secateur.storage.reading.plan import without_indicators
 from secateur.storage.reading.read_file import read_file
 
 pl = pytest.importorskip("polars")
@@ -61,6 +62,18 @@ def test_categories_become_columns_of_0_and_1_where_numbers_are_needed(tmp_path)
     assert dataset.features.names == ("x", "z", "colour=red", "colour=blue")
     np.testing.assert_array_equal(dataset.features.X[:, 2], colours == "red")
     np.testing.assert_array_equal(dataset.features.sources, [0, 2, 1, 1])
+
+
+def test_a_table_with_indicators_gives_its_columns_back(tmp_path):
+    colours = np.array(["red", "blue", "?"] * 20)
+    columns = {"colour": colours, "z": np.ones(N)}
+    encoded = dataset_of(tmp_path, columns, indicators=True)
+    assert encoded.is_encoded
+    found = without_indicators(encoded.plan, encoded.features.X, encoded.features.sources)
+    plain = dataset_of(tmp_path, columns)
+    assert not plain.is_encoded
+    assert found.columns == plain.features.X.columns
+    assert found["colour"].cast(str).equals(plain.features.X["colour"].cast(str))
 
 
 def test_an_indicator_never_takes_the_name_of_a_column(tmp_path):

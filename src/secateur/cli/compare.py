@@ -154,7 +154,7 @@ def _compared(
         if trials.exists():
             console.message(f"Finished trials are in {trials.name}: continue with --resume.")
         raise
-    return replace(comparison, feature_names=dataset.features.names)
+    return replace(comparison, feature_names=dataset.plan.names)
 
 
 def _finish(

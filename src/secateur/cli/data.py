@@ -20,7 +20,6 @@ from secateur.storage.reading.csv import CsvFile
 from secateur.storage.reading.dataset import Dataset, Roles, make_dataset
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import kind_of_file, kind_of_name
-from secateur.storage.reading.plan import MAX_FRAME_COLUMNS
 from secateur.storage.reading.read_file import needed_memory, read_file
 from secateur.typing import FloatArray
 
@@ -66,9 +65,8 @@ def load(request: DataRequest, console: Console, method: str | None = None) -> D
     """Read the file into memory; categories are one-hot encoded where the method needs it."""
     with console.reading():
         raw = read_file(request.file, request.reading)
-    # data frames with many columns are slow, and they are needed for categories only
-    indicators = len(raw.names) > MAX_FRAME_COLUMNS
-    if method is not None and not indicators:
+    indicators = False
+    if method is not None:
         from secateur.cli.methods import has_parameter  # slow: after errors in the file
 
         indicators = not has_parameter(method, "categorical_features")
@@ -80,7 +78,7 @@ def load(request: DataRequest, console: Console, method: str | None = None) -> D
 
 
 def _describe(dataset: Dataset, request: DataRequest, console: Console) -> None:
-    size = f"{len(dataset.rows)} rows, {count_of(len(dataset.features.names))}"
+    size = f"{len(dataset.rows)} rows, {count_of(len(dataset.plan.names))}"
     console.message(f"{request.file.name}: {size}, target {dataset.target!r}.", *dataset.notes)
 
 
@@ -154,26 +152,16 @@ def read_feature_costs(
     dataset: Dataset, given: options.CostOptions, keep: tuple[str, ...]
 ) -> tuple[FeatureCosts | None, list[str]]:
     """The costs of features, by position, and notes; of files with two columns, names first."""
-    encoded = _encoded(dataset)
-    if given.costs is None and given.feature_groups is None and not keep and not encoded:
+    if given.costs is None and given.feature_groups is None and not keep:
         return None, []
     cost, notes = (None, []) if given.costs is None else _read_costs(dataset, given.costs)
-    groups = _read_groups(dataset, given.feature_groups) if given.feature_groups else {}
-    grouped = {place for places in groups.values() for place in places}
-    groups |= {name: at for name, at in encoded.items() if grouped.isdisjoint(at)}
+    groups = _read_groups(dataset, given.feature_groups) if given.feature_groups else None
     kept = [place for name in keep for place in _places(dataset, name, "--keep")]
     return FeatureCosts(cost, feature_groups=groups or None, keep=kept, unit=given.cost_unit), notes
 
 
-def _encoded(dataset: Dataset) -> dict[str, list[int]]:
-    """The features of each column that was one-hot encoded, which has its cost once."""
-    sources = dataset.features.sources
-    repeated = np.flatnonzero(np.bincount(sources) > 1).tolist()
-    return {dataset.plan.names[at]: np.flatnonzero(sources == at).tolist() for at in repeated}
-
-
 def _read_costs(dataset: Dataset, file: Path) -> tuple[FloatArray, list[str]]:
-    names = dataset.features.names
+    names = dataset.plan.names
     cost: FloatArray = np.full(len(names), np.nan)
     for number, (name, text) in enumerate(_pairs(file)):
         value = np.nan
@@ -191,26 +179,22 @@ def _read_costs(dataset: Dataset, file: Path) -> tuple[FloatArray, list[str]]:
     left = np.flatnonzero(np.isnan(cost))
     cost[left] = 1.0
     listed = some_of([names[place] for place in left[:6]])
-    notes = [f"{len(left)} features have no cost in {file.name} and cost 1: {listed}."]
+    notes = [f"Features without a cost in {file.name} cost 1: {listed}."]
     return cost, notes if len(left) else []
 
 
 def _read_groups(dataset: Dataset, file: Path) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = {}
-    known = {*dataset.raw.names, *dataset.features.names}
     for number, (name, group) in enumerate(_pairs(file)):
-        if group and (number or name in known):  # the first line may be a header
+        if group and (number or name in dataset.raw.names):  # the first line may be a header
             groups.setdefault(group, []).extend(_places(dataset, name, str(file)))
     return {group: places for group, places in groups.items() if places}
 
 
 def _places(dataset: Dataset, name: str, where: str) -> list[int]:
-    """The features of a column: several if it was one-hot encoded, none if it was left out."""
-    names, raw = dataset.features.names, dataset.raw
+    """The feature of a column; none if it was left out."""
+    names, raw = dataset.plan.names, dataset.raw
     found = [place for place, known in enumerate(names) if known == name]
-    if not found and name in dataset.plan.names:
-        source = dataset.plan.names.index(name)
-        found = np.flatnonzero(dataset.features.sources == source).tolist()
     if not found and name not in raw.names and name not in raw.extra:
         similar = similar_to(name, names)
         raise InputError(f"{where} must name features of the table. Got {name!r}.{similar}")

@@ -10,8 +10,10 @@ from typing import Any
 from sklearn.model_selection import TimeSeriesSplit
 
 from secateur.cli.options import MethodOptions, ValidationOptions
+from secateur.data.costs import FeatureCosts
 from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError, similar_to
+from secateur.model_selection.encoding import costs_of_encoded
 from secateur.model_selection.methods import plain_name, selector_classes
 from secateur.model_selection.rows import knows_tasks
 from secateur.storage.reading.dataset import Dataset
@@ -32,6 +34,10 @@ def build_selector(
     kind = selector_class(options.method, dataset.target_type)
     _check_tasks(options.method, kind, dataset)
     known = _parameters(kind)
+    if dataset.is_encoded:
+        costs = costs_of_encoded(
+            costs or FeatureCosts(), dataset.features.sources, dataset.plan.names
+        )
     given = {"costs": costs, "cut": read_cut(options.cut), "target_type": dataset.target_type}
     given |= {"random_state": validation.seed, "n_jobs": validation.jobs}
     if dataset.time is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
@@ -131,15 +131,13 @@ def write_selection(
     *,
     force: bool,
     data: tuple[str, bytes] | None = None,
-    columns: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Write selection, path, names of columns, report and reduced data; return folder and files."""
     with new_folder(folder, force=force) as draft:
         saved = None if entry.evidence is None else entry.evidence.to_json()
         entry.path.save(draft / "path.json", evidence=saved, rule=entry.cut.chooser)
         (draft / "selection.json").write_text(json_text(document), encoding="utf-8")
-        chosen = entry.cut.names if columns is None else columns
-        names = (" ".join(name.splitlines()) for name in chosen)  # one line each
+        names = (" ".join(name.splitlines()) for name in entry.cut.names)  # one line each
         (draft / "features.txt").write_text("".join(f"{n}\n" for n in names), encoding="utf-8")
         write_page(draft / "report.html", [entry], about=about_page(document))
         if data is not None:

@@ -90,6 +90,6 @@ def _reduced_file(request: DataRequest, dataset: Dataset, result: Result) -> tup
     from secateur.storage.reading.read_file import reduced_file
 
     others = [find_column(dataset.raw, name) for name in (dataset.target, *request.roles.named)]
-    selected = dataset.plan.kept[dataset.features.sources[result.entry.cut.support]].tolist()
+    selected = dataset.plan.kept[result.entry.cut.support].tolist()
     columns = [*selected, *(place for place in others if place is not None)]
     return reduced_file(request.file, dataset.raw, columns, request.reading)

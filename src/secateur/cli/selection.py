@@ -18,6 +18,7 @@ from secateur.cli.options import ValidationOptions
 from secateur.cli.output import write_selection
 from secateur.data.costs import FeatureCosts
 from secateur.data.frames import select_columns
+from secateur.model_selection.encoding import over_columns
 from secateur.model_selection.folds import default_outer_folds
 from secateur.model_selection.held_out import HeldOut, held_out
 from secateur.model_selection.rows import TEST_SAMPLE_SEED, TaskModel, read_rows
@@ -26,6 +27,7 @@ from secateur.model_selection.validators import StepScorer, linear_model
 from secateur.report import Entry, gather_evidence
 from secateur.selectors.progress import listened
 from secateur.storage.reading.dataset import Dataset, TestRows
+from secateur.storage.reading.plan import without_indicators
 from secateur.storage.stored_table import sample_stored
 
 FITS = {
@@ -92,14 +94,17 @@ def select_features(
     """Fit the selector to all rows and in each fold, and gather what the report needs."""
     start = perf_counter()
     held = _held_out(selector, dataset, validation, console)
-    # a matrix does not have the names of the file
-    names, chosen = dataset.features.names, held.selector.selection_
-    path = replace(held.path, feature_names=names)
-    selection = replace(chosen, names=tuple(names[at] for at in chosen.support.tolist()))
+    sources = dataset.features.sources if dataset.is_encoded else None
+    path, *fold_paths = (
+        over_columns(each, sources, dataset.plan.names) for each in (held.path, *held.fold_paths)
+    )
+    selection = path.cut(held.selector.selection_.chooser)
     X, y = dataset.features.X, dataset.y
     if dataset.is_stored:
         sample = sample_stored(X, TEST_SAMPLE_SEED)
         X, y = sample.X, y[sample.rows]
+    if sources is not None:
+        X = without_indicators(dataset.plan, X, sources)
     with console.warnings_as_messages():
         evidence = gather_evidence(
             X,
@@ -107,7 +112,7 @@ def select_features(
             path,
             target_type=dataset.target_type,
             costs=costs,
-            fold_paths=held.fold_paths,
+            fold_paths=fold_paths,
             all_features=held.all_features,
             all_features_model=held.all_features_model,
             selection=selection,
@@ -157,7 +162,7 @@ def write_results(
     data: tuple[str, bytes] | None = None,
 ) -> None:
     """Write the output folder and show the selection; `facts` have file, method, notes, seed."""
-    rows, n_features = len(dataset.rows), len(dataset.features.names)
+    rows, n_features = len(dataset.rows), len(dataset.plan.names)
     more = {
         "method": facts["method"],
         "target_type": dataset.target_type,
@@ -171,11 +176,7 @@ def write_results(
         "command": command_line(),
     }
     document = selection_document(result.entry, more)
-    sources = dataset.features.sources[result.entry.cut.support].tolist()
-    columns = [dataset.plan.names[at] for at in dict.fromkeys(sources)]
-    document |= write_selection(
-        folder, result.entry, document, force=console.force, data=data, columns=columns
-    )
+    document |= write_selection(folder, result.entry, document, force=console.force, data=data)
     console.result(document, *selection_shown(document))
 
 
@@ -190,7 +191,7 @@ def score_test_rows(
     y, weight, tasks = dataset.fit_arguments
     kind = dataset.target_type
     train = read_rows(dataset.features.X, y, target_type=kind, sample_weight=weight, tasks=tasks)
-    selector, selection = result.selector, result.entry.cut
+    selector, selection = result.selector, result.selector.selection_
     name = None if selection.score is None else selection.score.metric
     metric = metric_for(None if name is None or name.startswith(RELATIVE) else name, train, name)
 

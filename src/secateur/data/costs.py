@@ -30,11 +30,20 @@ class CostModel:
     neighbours: Any = None  # CSR, (n_features, n_features)
     discount: float = 1.0  # a feature with a used neighbour costs this times its cost
     rule: CostRule | None = None  # costs from the mask of used features; replaces all but keep
+    sources: IntArray | None = None  # the column of each feature, where some were one-hot encoded
 
     @property
     def n_features(self) -> int:
         """The number of features."""
         return len(self.cost)
+
+    def count(self, features: IntArray) -> int:
+        """Return how many features these are; those of one column of `sources` count once."""
+        return len(features if self.sources is None else np.unique(self.sources[features]))
+
+    def with_siblings(self, used: BoolArray) -> BoolArray:
+        """Add to a mask the other features of the columns that it has features of."""
+        return used if self.sources is None else np.isin(self.sources, self.sources[used])
 
     @property
     def is_plain(self) -> bool:
@@ -96,6 +105,7 @@ class CostModel:
             keep=self.keep[features],
             feature_groups=None if groups is None else groups[features],
             neighbours=None if neighbours is None else neighbours[features][:, features],
+            sources=None if self.sources is None else self.sources[features],
             rule=None if self.rule is None else _rule_of(self.rule, features, self.n_features),
         )
 
@@ -162,6 +172,9 @@ class FeatureCosts:
         Features that are always selected, at no cost.
     unit : str, default=""
         The unit of the costs, for reports.
+    sources : None or array of int, default=None
+        The column that each feature was made of, where columns were one-hot encoded: features of
+        one column count as one for ``max_features``, ``n_features`` and ``cut``.
 
     Examples
     --------
@@ -182,6 +195,7 @@ class FeatureCosts:
     rule: CostRule | None = None
     keep: Any = ()
     unit: str = ""
+    sources: IntArray | None = None
 
     def bind(self, names: Sequence[str]) -> CostModel:
         """Return the costs as arrays, for the features of one table.
@@ -211,7 +225,8 @@ class FeatureCosts:
             groups, labels = read_feature_groups(self.feature_groups, index)
         if neighbours is not None:
             neighbours = read_neighbours(neighbours, len(names))
-        return CostModel(cost, keep, groups, labels, neighbours, float(self.discount), self.rule)
+        shared = (neighbours, float(self.discount), self.rule, self.sources)
+        return CostModel(cost, keep, groups, labels, *shared)
 
 
 def as_costs(value: Any = None, feature_groups: Any = None, keep: Any = None) -> FeatureCosts:

@@ -33,7 +33,7 @@ class Limits:
 
     def allow(self, order: IntArray) -> bool:
         """Whether a support is within the limits."""
-        if self.max_features is not None and len(order) > self.max_features:
+        if self.max_features is not None and self.cost_model.count(order) > self.max_features:
             return False
         return self.cost_budget is None or bool(
             within_budget(self.cost_model.total(order), self.cost_budget)
@@ -43,7 +43,9 @@ class Limits:
         """Which features are in the support, or may be the next one."""
         used = self.cost_model.keep.copy()
         used[order] = True
-        if self.max_features is not None and used.sum() >= self.max_features:
+        n_used = self.cost_model.count(np.flatnonzero(used))
+        used = self.cost_model.with_siblings(used)
+        if self.max_features is not None and n_used >= self.max_features:
             return used
         if self.cost_budget is None:
             return np.ones_like(used)
@@ -53,15 +55,20 @@ class Limits:
     def filled(
         self, order: IntArray, candidates: IntArray, together: IntArray | None = None
     ) -> IntArray:
-        """The support with those candidates that fit, in turn; those of a number ``together``."""
+        """The support with those candidates that fit, in turn; those of a number ``together``.
+
+        By default those of one column are together.
+        """
         if self.are_none:
             return np.concatenate([order, candidates])
-        number = np.arange(len(candidates)) if together is None else together
-        _, first = np.unique(number, return_index=True)
+        sources = self.cost_model.sources
+        if together is None:
+            together = np.arange(len(candidates)) if sources is None else sources[candidates]
+        _, first = np.unique(together, return_index=True)
         for place in np.sort(first):
-            if len(order) == self.max_features:
+            if sources is None and len(order) == self.max_features:
                 break
-            larger = np.concatenate([order, candidates[number == number[place]]])
+            larger = np.concatenate([order, candidates[together == together[place]]])
             if self.allow(larger):
                 order = larger
         return order

@@ -17,11 +17,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from secateur.engines.drive import drive
-from secateur.path.cutting import Best
+from secateur.path.cutting import Best, is_chance
 from secateur.path.path import SelectionPath
 from secateur.path.step import Origin, Score, Step
 from secateur.path.stopping import StoppingRule, StopReason
-from secateur.typing import FloatArray
+from secateur.typing import FloatArray, IntArray
 
 # Penalties tried between the last with few enough features and the first with too many.
 MAX_BISECTIONS = 3
@@ -119,10 +119,11 @@ class PenaltyEngine(Protocol):
     def metric(self) -> str:
         """The name of the loss."""
 
-    def fit(self, penalty: float) -> Step:
+    def fit(self, penalty: float, max_features: int | None = None) -> Step:
         """The step of a fit at one penalty: of all rows, or the training rows of a single fold.
 
         Penalties fall from call to call, so an engine may start from its previous solution.
+        ``max_features`` is a limit for this step alone.
         """
 
     def fold_losses(self, step: Step) -> Sequence[FoldLosses]:
@@ -199,6 +200,8 @@ def search_penalties(
     done: Mapping[float, Step] | None = None,
     is_too_large: Callable[[Step], bool] = lambda _: False,
     size: int | None = None,
+    count: Callable[[IntArray], int] = len,
+    none: float | None = None,
     rules: Sequence[StoppingRule] = (),
     on_step: Callable[[Step], None] | None = None,
     penalty_name: str = "penalty",
@@ -208,11 +211,14 @@ def search_penalties(
 
     It ends before a step that ``is_too_large``, except for the first; a few penalties between the
     last two are then tried for a support nearer to the limit. More are tried for a wanted ``size``,
-    after which the search goes on. ``keep_losses`` if variants are to be compared.
+    the last with it as a limit, after which the search goes on; ``count`` gives the size of a
+    support. ``none`` is a penalty without features, for penalties that may not have one: where
+    nothing clearly beats a constant, its step is the last one. ``keep_losses`` if variants are to
+    be compared.
     """
     losses: dict[float, Sequence[FoldLosses]] = {}
     kept = losses if keep_losses else None
-    steps = _trace(engine, penalties, done or {}, is_too_large, size, kept)
+    steps = _trace(engine, penalties, done or {}, is_too_large, size, count, none, kept)
     return PathSearch(steps, None, rules, on_step, penalty_name, losses)
 
 
@@ -222,52 +228,79 @@ def _trace(
     done: Mapping[float, Step],
     is_too_large: Callable[[Step], bool],
     size: int | None,
+    count: Callable[[IntArray], int],
+    constant: float | None,
     losses: dict[float, Sequence[FoldLosses]] | None,
 ) -> Generator[Step, None, StopReason]:
     """A step for each penalty, with its score."""
     none: list[FoldLosses] = []  # of a step without features
+    seen: list[Step] = []
 
     def scored(step: Step) -> Step:
-        return step if step.penalty in done else _scored(engine, step, losses, none)
-
-    def is_beyond(step: Step) -> bool:
-        return is_too_large(step) or (size is not None and step.n_features > size)
+        seen.append(step if step.penalty in done else _scored(engine, step, losses, none))
+        return seen[-1]
 
     def nearer(before: Step, penalty: float) -> Iterator[Step]:
-        tried = _between(engine.fit, done, before.penalty, penalty, is_beyond)
-        if size is None:
-            tried = islice(tried, MAX_BISECTIONS)
-        else:
-            tried = _until_size(tried, size, has_features=before.n_features > 0)
-        return (scored(step) for step in tried if not is_beyond(step))
+        return map(scored, _nearer(engine, done, before, penalty, is_too_large, size, count))
 
+    empty = None if constant is None else scored(engine.fit(constant))
     before: Step | None = None
     for penalty in penalties:
         step = done[penalty] if penalty in done else engine.fit(penalty)
         if before is not None and is_too_large(step):
             yield from nearer(before, penalty)
+            yield from _none_instead(empty, seen)
             return StopReason.MAX_FEATURES
         step = scored(step)
-        if before is not None and size is not None and step.n_features > size:
-            yield from nearer(before, penalty) if before.n_features < size else ()
+        if before is not None and size is not None and count(step.support) > size:
+            yield from nearer(before, penalty) if count(before.support) < size else ()
             size = None
         yield step
         before = step
+    yield from _none_instead(empty, seen)
     return StopReason.FINISHED
 
 
-def _until_size(steps: Iterator[Step], size: int, *, has_features: bool) -> Iterator[Step]:
-    """Steps until one has the wanted size; more where none has any feature yet."""
-    for number, step in enumerate(steps, start=1):
-        yield step
-        has_features |= 0 < step.n_features <= size
-        most = MAX_SIZE_TRIALS if has_features else 3 * MAX_SIZE_TRIALS
-        if step.n_features == size or number >= most:
-            return
+def _none_instead(empty: Step | None, seen: Sequence[Step]) -> Iterator[Step]:
+    """The step without features, where the best that was seen may be chance."""
+    means = [step.score.mean if step.score else math.inf for step in seen]
+    if empty is not None and not empty.n_features and is_chance(seen[int(np.argmin(means))]):
+        yield empty
+
+
+def _nearer(
+    engine: PenaltyEngine,
+    done: Mapping[float, Step],
+    before: Step,
+    penalty: float,
+    is_too_large: Callable[[Step], bool],
+    size: int | None,
+    count: Callable[[IntArray], int],
+) -> Iterator[Step]:
+    """Steps between one with few enough features and a penalty with too many."""
+
+    def is_beyond(step: Step) -> bool:
+        return is_too_large(step) or (size is not None and count(step.support) > size)
+
+    largest = count(before.support)
+    tried = _between(engine.fit, done, before.penalty, penalty, is_beyond)
+    for number, step in enumerate(tried, start=1):
+        if not is_beyond(step):
+            largest = max(largest, count(step.support))
+            yield step
+        trials = MAX_SIZE_TRIALS if largest else 3 * MAX_SIZE_TRIALS
+        if largest == size or number >= (MAX_BISECTIONS if size is None else trials):
+            break
+    if size is not None and largest < size:
+        above = float(np.nextafter(penalty, np.inf))  # not the same penalty twice
+        yield done[above] if above in done else engine.fit(above, size)
 
 
 def trace_to_size(
-    engine: PenaltyEngine, penalties: Sequence[float], n_features: int
+    engine: PenaltyEngine,
+    penalties: Sequence[float],
+    n_features: int,
+    count: Callable[[IntArray], int] = len,
 ) -> Iterator[Step]:
     """Falling penalties until the wanted size is passed, then penalties between the last two.
 
@@ -278,20 +311,20 @@ def trace_to_size(
     for penalty in penalties:
         step = engine.fit(penalty)
         yield step
-        if _is_near(step, n_features):
+        if _is_near(count(step.support), n_features):
             return
         high, low = low, penalty
-        if step.n_features > n_features:
+        if count(step.support) > n_features:
             break
-    between = _between(engine.fit, {}, high, low, lambda step: step.n_features > n_features)
+    between = _between(engine.fit, {}, high, low, lambda step: count(step.support) > n_features)
     for step in islice(between, MAX_SIZE_TRIALS if high > 0.0 else 0):
         yield step
-        if _is_near(step, n_features):
+        if _is_near(count(step.support), n_features):
             return
 
 
-def _is_near(step: Step, n_features: int) -> bool:
-    return abs(step.n_features - n_features) <= int(SIZE_TOLERANCE * n_features)
+def _is_near(size: int, n_features: int) -> bool:
+    return abs(size - n_features) <= int(SIZE_TOLERANCE * n_features)
 
 
 def _between(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,8 @@ from secateur.data.costs import CostModel, FeatureCosts, as_costs
 from secateur.data.frames import read_table
 from secateur.exceptions import InputError, UnknownCategoryWarning
 from secateur.model_selection.rows import Rows, fit_clone
+from secateur.path import Selection, SelectionPath
+from secateur.path.cutting import CuttingRule
 from secateur.typing import AnyArray, IntArray
 
 
@@ -115,14 +118,42 @@ def as_features(columns: Any, sources: IntArray | None) -> Any:
     return features[np.sort(first)]
 
 
+def over_columns(
+    path: SelectionPath, sources: IntArray | None, names: Sequence[Any]
+) -> SelectionPath:
+    """A path over one-hot columns as one over the columns that they were made of.
+
+    The weight of a column is the largest of its values; without ``sources`` only names are set.
+    """
+    if sources is None:
+        return replace(path, feature_names=tuple(names))
+    steps = []
+    for step in path:
+        order = as_features(step.order, sources)
+        weight = np.zeros(len(names))
+        np.maximum.at(weight, sources[step.support], step.weight)
+        support = np.sort(order)
+        steps.append(replace(step, support=support, order=order, weight=weight[support]))
+    return replace(path, steps=tuple(steps), feature_names=tuple(names))
+
+
+def cut_by_columns(path: SelectionPath, rule: CuttingRule, sources: IntArray | None) -> Selection:
+    """Cut a path by a rule that counts the columns that features were made of."""
+    if sources is None:
+        return path.cut(rule)
+    chosen = over_columns(path, sources, range(int(sources.max()) + 1)).cut(rule)
+    step = path[chosen.index]
+    names = path.names_of(step)
+    return replace(chosen, support=step.support, names=names, n_features_in=path.n_features_in)
+
+
 def fit_method(
     method: Any, rows: Rows, seed: int, n_jobs: int | None
 ) -> tuple[Any, IntArray | None]:
     """Fit a method to some rows, encoded if it takes numbers only.
 
-    The columns of one category then have one cost, as a feature group. Feature Gradients selects
-    groups as a whole, so there each column stands alone. Returns the fitted method and the feature
-    of each of its columns, None if they are the features.
+    The columns of one category then are one feature group, with one cost. Returns the fitted method
+    and the feature of each of its columns, None if they are the features.
     """
     if not rows.has_categories:
         return fit_clone(method, rows, seed, n_jobs), None
@@ -141,25 +172,32 @@ def _with_costs(method: Any, of_columns: IntArray, names: tuple[str, ...]) -> An
     if "costs" not in known:
         return method
     costs = as_costs(known["costs"], known.get("feature_groups"), known.get("keep"))
+    free = {name: None for name in ("feature_groups", "keep") if name in known}
+    return clone(method).set_params(costs=costs_of_encoded(costs, of_columns, names), **free)
+
+
+def costs_of_encoded(
+    costs: FeatureCosts, of_columns: IntArray, names: Sequence[str]
+) -> FeatureCosts:
+    """The costs of features given to the columns that were made of them, as one group each."""
     if costs.neighbours is not None or costs.rule is not None:
         raise InputError(
             "Costs of tables with categories must be costs and feature groups for a method that "
             "takes numbers only. Got neighbours, or a rule. Encode the categories beforehand."
         )
     cost_model = costs.bind(names)
-    column_costs = FeatureCosts(
+    return FeatureCosts(
         cost_model.cost[of_columns],
-        feature_groups=_feature_groups(cost_model, of_columns, are_costs="group_mode" not in known),
+        feature_groups=_feature_groups(cost_model, of_columns),
         keep=cost_model.keep[of_columns],
         unit=costs.unit,
+        sources=of_columns,
     )
-    free = {name: None for name in ("feature_groups", "keep") if name in known}
-    return clone(method).set_params(costs=column_costs, **free)
 
 
-def _feature_groups(cost_model: CostModel, of_columns: IntArray, *, are_costs: bool) -> Any:
+def _feature_groups(cost_model: CostModel, of_columns: IntArray) -> Any:
     """The groups of columns: those of their features, or one for a category that is in none."""
-    alone = (np.bincount(of_columns, minlength=cost_model.n_features) > 1) & are_costs
+    alone = np.bincount(of_columns, minlength=cost_model.n_features) > 1
     groups = [] if cost_model.feature_groups is None else [cost_model.feature_groups]
     if groups:
         alone &= np.diff(groups[0].indptr) == 0

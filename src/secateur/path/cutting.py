@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from secateur.exceptions import ParameterError
-from secateur.path.step import count_of, format_amount, format_score, set_fields
+from secateur.path.step import Step, count_of, format_amount, format_score, set_fields
 from secateur.path.stopping import real_number, whole_number, within_budget
 from secateur.typing import FloatArray, IntArray
 
@@ -91,7 +91,7 @@ class OneStandardError:
             return best
         near = usable(path)
         none = near[path.n_features[near] == 0]
-        if len(none) and _is_chance(path, best):
+        if len(none) and is_chance(path[best]):
             return best_among(path, none)
         gain = _gain_over_none(path, best)
         if 0.0 < gain <= slack:
@@ -105,12 +105,11 @@ class OneStandardError:
         plain = Best().sentence(path, index)
         if top is None or score is None:
             return plain
-        if not path[index].n_features and (index == best or _is_chance(path, best)):
+        if not path[index].n_features and (index == best or is_chance(path[best])):
             return f"{format_share(path, index)}: {_why_none(path, best)}"
         if math.isnan(slack):
-            return (
-                f"{plain[:-1]}; its standard error is unknown, so no smaller step was considered."
-            )
+            why = "its standard error is unknown, so no smaller step was considered"
+            return f"{plain[:-1]}; {why}."
         errors = (
             "one standard error" if self.multiple == 1 else f"{self.multiple:g} standard errors"
         )
@@ -224,10 +223,8 @@ def as_rule(value: Any) -> CuttingRule:
 
 _NO_LIMIT = "Use 'best' for no limit."
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
-
 _CHANCE = 2.0  # standard errors that the best must gain over no features
-_HALF = 0.5
-"""Of what the best gains over no features, so much is kept where all of it may be chance."""
+_HALF = 0.5  # of what the best gains over none, so much is kept where all of it may be chance
 
 
 def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | IntArray) -> int:
@@ -242,18 +239,18 @@ def _limited(path: SelectionPath, index: int, limit: str) -> str:
     return f"{format_share(path, index)}: {why}."
 
 
-def _is_chance(path: SelectionPath, best: int) -> bool:
-    return float(path[best].details.get("gain_over_none", math.nan)) <= _CHANCE
+def is_chance(best: Step) -> bool:
+    """Whether the best step has no features, or is known to gain too little over none."""
+    return not best.n_features or float(best.details.get("gain_over_none", math.nan)) <= _CHANCE
 
 
 def _why_none(path: SelectionPath, best: int) -> str:
-    top, size = path[best].score, count_of(path[best].n_features)
+    top, gain = path[best].score, path[best].details.get("gain_over_none", 0.0)
     if path[best].n_features == 0:
         return f"no step with features predicts better than a constant, whose {top} is the best."
-    gain = f"{max(0.0, path[best].details['gain_over_none']):.1f} standard errors"
-    better = f"better by {gain} on the same rows, not by {_CHANCE:g}"
-    none = "no step with features clearly beats a constant"
-    return f"{none}. The best {top}, at {size}, is {better}."
+    of_best = f"The best {top}, at {count_of(path[best].n_features)}"
+    by = f"{max(0.0, gain):.1f} standard errors on the same rows, not by {_CHANCE:g}"
+    return f"no step with features clearly beats a constant. {of_best}, is better by {by}."
 
 
 def _gain_over_none(path: SelectionPath, best: int) -> float:

@@ -32,6 +32,7 @@ from secateur.exceptions import (
     SecateurWarning,
     some_of,
 )
+from secateur.model_selection.encoding import cut_by_columns
 from secateur.model_selection.folds import check_groups, draw_folds, is_drawn, read_folds
 from secateur.path import Selection, SelectionPath, StopReason, TimeLimit, as_rule
 from secateur.path.cutting import CuttingRule
@@ -263,7 +264,8 @@ class PathSelector(
     def _choose(self) -> None:
         """Cut the path by the rule, and keep what it chose."""
         rule = self._default_rule() if self.cut is None else as_rule(self.cut)
-        self._set_selection(self.path_.cut(rule))
+        sources = getattr(self.costs, "sources", None)
+        self._set_selection(cut_by_columns(self.path_, rule, sources))
 
     def _default_rule(self) -> CuttingRule:
         return as_rule(None)

@@ -9,6 +9,7 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
+from secateur.data.costs import CostModel
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import Target, are_counts
 from secateur.engines.boosted.engine import (
@@ -176,6 +177,7 @@ class BoostedSelector(StepPredictor, BoostedParameters):
                 grid,
                 done={step.penalty: step for step in given.resume or ()},
                 size=size,
+                none=self._none(data, params, given, folds),
                 rules=[Patience(GRID_PATIENCE)] if folds and given.penalty is None else [],
                 on_step=progress.part,
                 keep_losses=len(variants) > 1,
@@ -245,11 +247,26 @@ class BoostedSelector(StepPredictor, BoostedParameters):
         if isinstance(given.penalty, list):
             return given.penalty
         grid = penalty_grid(data, params)
-        high, few = higher_penalties(grid[0], data.cost_model)
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
-            return [high, few, *grid]
-        none = min(FAR_ABOVE * high, 0.999 * self._max_penalty)
-        return [none, *grid] if folds else grid[FALLBACK : FALLBACK + 1] or grid[-1:]
+            return [*higher_penalties(grid[0], data.cost_model), *grid]
+        if not folds:
+            return grid[FALLBACK : FALLBACK + 1] or grid[-1:]
+        return [self._without_features(grid[0], data.cost_model), *grid]
+
+    def _none(
+        self, data: Any, params: BoostingParams, given: BoostedInput, folds: list[Fold]
+    ) -> float | None:
+        """A penalty without features for penalties of the user, if one of them is above 0."""
+        if not isinstance(given.penalty, list) or not folds or max(given.penalty) == 0.0:
+            return None
+        return self._without_features(penalty_grid(data, params)[0], data.cost_model)
+
+    def _without_features(self, penalty: float, cost_model: CostModel) -> float:
+        """A penalty far above the first of a grid, but allowed for features of the lowest cost."""
+        cost = cost_model.costs(cost_model.keep)
+        least = min(1.0, float(cost[cost > 0.0].min(initial=1.0)))
+        high, _ = higher_penalties(penalty, cost_model)
+        return min(FAR_ABOVE * high, 0.999 * self._max_penalty / least)
 
     def _params(self, given: BoostedInput) -> BoostingParams:
         return BoostingParams(

@@ -237,6 +237,7 @@ class FeatureGradientsSelector(PathSelector):
                 engine.grid() if given.penalty is None else given.penalty,
                 is_too_large=lambda step: step.n_features > most or not limits.allow(step.order),
                 size=self._wanted_size if given.penalty is None else None,
+                count=given.problem.cost_model.count,
                 rules=[Patience(GRID_PATIENCE)] if given.penalty is None and folds else [],
                 on_step=progress.part,
             )

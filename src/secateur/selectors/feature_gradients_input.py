@@ -70,12 +70,13 @@ def check_executor(executor: Any, accumulate: int, *, is_stream: bool) -> None:
 
 def check_against(cost_model: CostModel, estimator: Any) -> None:
     """Check parameters against the number of features, and of those that are kept."""
-    n_features, n_kept = cost_model.n_features, int(cost_model.keep.sum())
     wanted, most = estimator.n_features, estimator.max_features
-    if wanted is not None and not max(1, n_kept) <= wanted <= n_features:
+    n_features, n_kept = cost_model.n_features, cost_model.count(np.flatnonzero(cost_model.keep))
+    n_all = cost_model.count(np.arange(n_features))
+    if wanted is not None and not max(1, n_kept) <= wanted <= n_all:
         least = f"{n_kept}, the number of kept features," if n_kept else "1"
         raise ParameterError(
-            f"'n_features' must be from {least} to {n_features}, the number of all features. Got "
+            f"'n_features' must be from {least} to {n_all}, the number of all features. Got "
             f"{wanted}. Use None to have it chosen."
         )
     if wanted is not None and most is not None and wanted > most:

@@ -232,6 +232,8 @@ class GraftingSelector(StepPredictor):
                 engine,
                 penalties,
                 size=self._wanted_size if given.l1 is None else None,
+                count=problem.cost_model.count,
+                none=engine.grid()[0] if isinstance(given.l1, list) and folds else None,
                 rules=[Patience(PATIENCE)] if folds and given.l1 is None else [],
                 on_step=progress.part,
                 penalty_name="l1",

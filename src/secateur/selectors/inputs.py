@@ -136,7 +136,7 @@ def read_costs(parameters: Mapping[str, Any], names: Sequence[str]) -> CostModel
     costs = as_costs(*(parameters.get(name) for name in ("costs", "feature_groups", "keep")))
     cost_model = costs.bind(names)
     cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
-    most, n_kept = parameters.get("max_features"), cost_model.keep.sum()
+    most, n_kept = parameters.get("max_features"), cost_model.count(np.flatnonzero(cost_model.keep))
     if most is not None and n_kept > most:
         raise ParameterError(
             f"'max_features' must be at least the number of kept features, {n_kept}. Got {most}. "

@@ -350,9 +350,10 @@ class BoostedEngine:
         self._losses: Sequence[FoldLosses] = ()
         self.metric = data.metric
 
-    def fit(self, penalty: float) -> Step:
+    def fit(self, penalty: float, max_features: int | None = None) -> Step:
         """The step of one penalty: the folds find the number of rounds, then all rows train."""
-        params = replace(self._params, penalty=penalty)
+        limit = self._params.max_features if max_features is None else max_features
+        params = replace(self._params, penalty=penalty, max_features=limit)
         runs = [self._data.run(fold, params) for fold in self._folds]
         least, best_round = np.inf, 0
         best: Step | None = None

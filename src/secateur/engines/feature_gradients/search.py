@@ -206,11 +206,12 @@ def trace_size(context: SearchContext, n_features: int) -> Iterator[Step]:
     Only the last few are added or removed by v: the first of a much larger support are a poor one.
     """
     engine, tried = GradientsEngine(context, ()), []
-    for step in trace_to_size(engine, engine.grid(), n_features):
+    count = context.problem.cost_model.count
+    for step in trace_to_size(engine, engine.grid(), n_features, count):
         yield engine.limited(step)
         tried.append(step)
-    best = min(tried, key=lambda step: abs(step.n_features - n_features))
-    if best.n_features != n_features:
+    best = min(tried, key=lambda step: abs(count(step.support) - n_features))
+    if count(best.support) != n_features:
         yield engine.limited(engine.with_exact_size(best, n_features))
 
 
@@ -250,10 +251,13 @@ class GradientsEngine:
         first = bisect_right(grid[:-1], n_kept, key=size)
         return grid[max(0, first - 1) :]
 
-    def fit(self, penalty: float) -> Step:
+    def fit(self, penalty: float, max_features: int | None = None) -> Step:
         """The step of a search at one penalty."""
         limits = self._context.limits if self._is_first else None
         self._is_first = False
+        if max_features is not None:
+            limits = replace(self._context.limits, max_features=max_features)
+        self._fold_limits = limits or self._context.limits
         step = self._context.fit(self._batches, penalty, limits)
         return with_estimate(self._batches, self._context.params, step)
 
@@ -282,8 +286,7 @@ class GradientsEngine:
         if len(scorers) == 1 or step.n_features == 0:  # no features: a constant in every fold
             steps = [step] * len(scorers)
         else:
-            limits = self._context.limits
-            parts = self._batches_of_folds
+            limits, parts = self._fold_limits, self._batches_of_folds
             steps = [self._context.fit(each, step.penalty, limits) for each in parts]
         pairs = zip(scorers, steps, strict=True)
         losses = [scorer.losses_by_shrinkage(each.support, SHRINKAGES) for scorer, each in pairs]

@@ -124,7 +124,7 @@ class Stream:
         for signals, _ in steps:
             values += signals
             if self.n_wanted is not None and self.penalty:
-                size = int(units.to_columns(units.selected(self.adam.v)).sum())
+                size = units.count(self.adam.v)
                 error = np.clip(np.log((size + 0.5) / (self.n_wanted + 0.5)), -1.0, 1.0)
                 self.penalty = float(self.penalty * np.exp(SIZE_CONTROL * error))
         mean = np.mean(values, axis=0)

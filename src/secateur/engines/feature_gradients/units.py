@@ -119,7 +119,7 @@ class Units:
     def with_size(self, by_column: FloatArray, n_features: int) -> FloatArray:
         """V of units, changed to select the first ``n_features`` columns, of groups what fits."""
         v = self._max_by_unit(by_column)
-        sizes = np.ones(self.n_units) if self.unit is None else np.bincount(self.unit)
+        sizes = self._sizes()
         by_rank = np.argsort(-v, kind="stable")
         fits = np.cumsum(sizes[by_rank]) <= n_features
         n_selected = max(int(fits.sum()), int(self.kept.sum()))
@@ -127,6 +127,18 @@ class Units:
         changed[by_rank[:n_selected]] = np.arange(n_selected, 0, -1.0)
         changed[self.kept] = np.inf
         return changed
+
+    def _sizes(self) -> FloatArray:
+        """The number of features of each unit; those of one column of the table count once."""
+        unit = np.arange(self.n_units) if self.unit is None else self.unit
+        sources = self._cost_model.sources
+        column = self.features if sources is None else sources[self.features]
+        pairs = np.unique(np.stack([unit, column]), axis=1)
+        return np.bincount(pairs[0], minlength=self.n_units).astype(np.float64)
+
+    def count(self, v: FloatArray) -> int:
+        """How many features are selected."""
+        return self._cost_model.count(self.features[self.to_columns(self.selected(v))])
 
     def selected(self, v: FloatArray) -> BoolArray:
         """Which units are selected: s above 1/2, or above 2/3 of the largest s if that is less.

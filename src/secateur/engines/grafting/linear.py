@@ -8,6 +8,7 @@ grid of L1 penalties with warm starts, in all folds at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -132,7 +133,8 @@ class LinearGrafting:
         if not limits.allow(after if chosen is None else np.concatenate([used, new])):
             self.state = before
             self._chosen = limits.filled(used, self._by_gradient(new))
-            self.allowed = np.isin(np.arange(len(self.alpha)), self._chosen)
+            is_chosen = np.isin(np.arange(len(self.alpha)), self._chosen)
+            self.allowed = data.cost_model.with_siblings(is_chosen)
             certificate = yield from self._solving(l1)
         return certificate
 
@@ -248,30 +250,34 @@ class LinearEngine:
         folds: Sequence[Fold],
         on_round: Callable[[], None] = lambda: None,
     ) -> None:
-        self._data, self.metric = data, data.loss.metric
+        self._data, self._params, self.metric = data, params, data.loss.metric
         self._whole = LinearGrafting(data, params, data.everything)
-        self._runs = [LinearGrafting(data, params, fold) for fold in folds]
+        self._runs = self._latest = [LinearGrafting(data, params, fold) for fold in folds]
         self._on_round = on_round
 
-    def fit(self, penalty: float) -> Step:
+    def fit(self, penalty: float, max_features: int | None = None) -> Step:
         """The step of all rows at one L1 penalty; folds are fitted along with it."""
         runs = [*self._runs, self._whole]
+        if max_features is not None:  # fits of their own: these may have more features already
+            params = replace(self._params, max_features=max_features)
+            runs = [LinearGrafting(self._data, params, run.fold) for run in runs]
         *_, certificate = solve_together([run.solving(penalty) for run in runs])
         for _ in runs:
             self._on_round()
+        *self._latest, whole = runs
         return self._data.step(
-            self._whole,
+            whole,
             penalty,
-            self._whole.value(penalty),
+            whole.value(penalty),
             rounds=certificate.n_rounds,
-            grafts=self._whole.n_grafts,
+            grafts=whole.n_grafts,
             violation=certificate.violation,
             gap=certificate.gap,
         )
 
     def fold_losses(self, step: Step) -> list[FoldLosses]:  # noqa: ARG002  # the last one
         """Losses of the test rows of each fold."""
-        return [self._data.fold_losses(run.fold, run.state.raw) for run in self._runs]
+        return [self._data.fold_losses(run.fold, run.state.raw) for run in self._latest]
 
     def grid(self) -> list[float]:
         """Falling penalties, from the smallest that keeps everything out."""

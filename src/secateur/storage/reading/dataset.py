@@ -77,6 +77,11 @@ class Dataset(RowValues):
     notes: tuple[str, ...]
 
     @property
+    def is_encoded(self) -> bool:
+        """Whether each value of a category has a feature of its own."""
+        return self.features.names != self.plan.names
+
+    @property
     def is_stored(self) -> bool:
         """Whether the features are in a table on disk."""
         from secateur.storage.stored_table import StoredTable  # takes seconds to load
@@ -133,8 +138,7 @@ def read_test(
                 f"{file} must have tasks of the first file. Got {some_of(unknown)}. Leave these "
                 "rows out: no model was fitted for them."
             )
-    indicators = len(dataset.features.names) != len(dataset.plan.names)
-    features = make_features(dataset.plan, raw, indicators=indicators)
+    features = make_features(dataset.plan, raw, indicators=dataset.is_encoded)
     X = take_rows(features.X, values.rows, raw.n_rows)
     return TestRows(file.name, X, values.y, values.tasks)
 

@@ -20,8 +20,6 @@ from secateur.typing import FloatArray, IntArray
 
 OTHER = "(other)"
 
-# Wider tables get indicators for categories: data frames are slow with many columns.
-MAX_FRAME_COLUMNS = 2_000
 MAX_INDICATORS = 50  # the most frequent values of a category that get an indicator each
 
 
@@ -157,3 +155,21 @@ def _with_indicators(plan: Plan, matrix: FloatArray, texts: dict[int, Any]) -> F
     )
     unique, _ = unique_names(names)  # a column may be called "colour=red" already
     return Features(np.hstack(blocks), unique, np.array(sources, np.int64), (note,))
+
+
+def without_indicators(plan: Plan, X: FloatArray, sources: IntArray) -> Any:
+    """A table with indicators as a data frame with the columns of the plan."""
+    pl, columns, categories = library("polars"), {}, plan.categories
+    for place, name in enumerate(plan.names):
+        cells = X[:, sources == place]
+        if place not in categories:
+            columns[name] = cells[:, 0]
+            continue
+        conversion = categories[place]
+        values, n_all = conversion.values[:MAX_INDICATORS], len(conversion.values)
+        codes = pl.Series(np.where(cells.any(axis=1), cells.argmax(axis=1), len(values)))
+        if not conversion.has_other and n_all == len(values):
+            codes = codes.set(codes == len(values), None)
+        labels = [*values, OTHER]
+        columns[name] = pl.Series(labels, dtype=pl.Enum(labels)).gather(codes)
+    return pl.DataFrame(columns)
