@@ -12,6 +12,7 @@ from model_selection.odd_methods import Odd, Spy
 from scipy.sparse import csr_matrix
 from sklearn.feature_selection import SelectFromModel, SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from secateur import (
@@ -145,6 +146,27 @@ def test_groups_stay_together():
     compare(X, y, Spy(), groups=groups, **QUICK)
     for rows in Spy.seen:
         assert not set(groups[rows]) & set(np.delete(groups, rows))
+
+
+class SeenGroups(GroupKFold):
+    """Writes down the groups that it gets, and refuses to go without."""
+
+    seen: list = []  # noqa: RUF012 - of the class, since it is cloned
+
+    def split(self, X, y=None, groups=None):
+        SeenGroups.seen.append(np.unique(groups).tolist())
+        return super().split(X, y, groups)
+
+
+def test_groups_reach_the_folds_of_a_selector():
+    X, y = problem()
+    groups = np.repeat(np.arange(18), 5)
+    SeenGroups.seen.clear()
+    selector = GraftingClassifier(l1=[0.1, 0.05], cv=SeenGroups(2))
+    found = compare(X, y, selector, groups=groups, **QUICK)
+    assert not found.failures
+    assert len(SeenGroups.seen) == len(found.fold_sizes)
+    assert all(1 < len(each) < 18 for each in SeenGroups.seen)
 
 
 # ---- methods and validators --------------------------------------------------------------------

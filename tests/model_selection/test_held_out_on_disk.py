@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GroupKFold
 
 import secateur
 from secateur.exceptions import InputError, InputTypeError
@@ -114,6 +115,30 @@ def test_groups_stay_together(problem):
     held = secateur.held_out(selector(), table, None, groups=groups, cv=3, random_state=0)
     for fold in held.folds:
         assert not set(groups[fold.train]) & set(groups[fold.test])
+
+
+def test_groups_reach_the_folds_of_a_selector(problem):
+    table = secateur.open_table(*problem)
+    groups = np.arange(N_ROWS) // 20
+    inner = {"penalty": [0.02, 0.005], "max_iter": 3}
+    with pytest.raises(ValueError, match="groups"):
+        selector(cv=GroupKFold(2), **inner).fit(table)
+    fitted = selector(cv=GroupKFold(2), **inner).fit(table, groups=groups)
+    held = secateur.held_out(
+        selector(cv=GroupKFold(2), **inner), table, None, groups=groups, cv=2, random_state=0
+    )
+    assert fitted.path_.has_scores
+    assert all(path.has_scores for path in held.fold_paths)
+
+
+def test_a_stream_without_folds_refuses_groups_but_takes_part_in_grouped_folds(problem):
+    table = secateur.open_table(*problem)
+    groups = np.arange(N_ROWS) // 20
+    stream = secateur.FeatureGradientsSelector(n_features=2, batch_size=100, random_state=0)
+    with pytest.raises(InputError, match=r"'groups'.*stream"):
+        stream.fit(table, groups=groups)
+    held = secateur.held_out(stream, table, None, groups=groups, cv=2, random_state=0)
+    assert [path[-1].n_features for path in held.fold_paths] == [2, 2]
 
 
 def test_what_cannot_be_is_said(problem, tmp_path):

@@ -76,7 +76,9 @@ class Rows:
         """Fit an estimator to some of the columns, all by default."""
         if isinstance(self.X, StoredTable):
             if support is None and getattr(estimator, "_fits_on_disk", None):
-                return estimator.fit(self.X, groups=self.groups)  # it has target and weights
+                # it has target and weights; groups are for the folds of the estimator
+                has_folds = getattr(estimator, "_folds_on_disk", True)
+                return estimator.fit(self.X, groups=self.groups if has_folds else None)
             return self._in_memory().fit(estimator, support)
         X = self.X if support is None else select_columns(self.X, support)
         more: dict[str, Any] = {}

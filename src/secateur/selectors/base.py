@@ -88,6 +88,7 @@ class PathSelector(
     _engine: Callable[..., list[PathSearch]]
     # where it fits on tables on disk: "here", in this process, or on a "cluster"
     _fits_on_disk: ClassVar[frozenset[str]] = frozenset()
+    _folds_on_disk: ClassVar[bool] = True
     # what to do with the steps that were found before a cluster was lost
     _after_lost_cluster: ClassVar[str] = "path_.cut(...) chooses one of them."
     _schema: TableSchema

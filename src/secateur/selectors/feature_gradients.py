@@ -25,6 +25,7 @@ from secateur.engines.feature_gradients.search import (
 )
 from secateur.engines.limits import Limits
 from secateur.engines.path_search import MAX_SIZE_TRIALS, PathSearch, search_path, search_penalties
+from secateur.exceptions import InputError
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
@@ -142,6 +143,7 @@ class FeatureGradientsSelector(PathSelector):
     """
 
     _fits_on_disk = frozenset({"here"})
+    _folds_on_disk = False
     _max_unscored: int | None
     _session: StreamSession
 
@@ -195,6 +197,11 @@ class FeatureGradientsSelector(PathSelector):
             X, y = read_blocks(X, y), None
         check_executor(self.executor, self.accumulate, is_stream=is_stream(X))
         if is_stream(X):
+            if groups is not None:
+                raise InputError(
+                    "'groups' keep rows together in folds. Got them for a stream, which has none. "
+                    "Leave them out, or give X as an array or data frame."
+                )
             return self._fit_stream(X, y, sample_weight)
         return self._fit(X, y, sample_weight, groups)
 
