@@ -54,8 +54,7 @@ from secateur.storage.sources import lazy_blocks
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray
 
-# Steps without progress after which "auto" tries no lower penalties; twice that for networks,
-# which need a few grafts for one more feature.
+# Steps without progress that end "auto"; twice that for networks: a feature takes some grafts.
 PATIENCE = 5
 FALLBACK = 1 / 3  # position in the grid of the automatic penalty without folds
 
