@@ -36,6 +36,13 @@ def made(n_rows: int, n_test: int, n_features: int, n_informative: int, **more: 
     return Split(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
 
 
+def array_of(name: str, key: str, default: Any) -> Any:
+    """An optional array of a real data set."""
+    folder = Path(os.environ.get("SECATEUR_DATA") or ROOT.parent / "shared" / "data")
+    with np.load(folder / f"{name}.npz") as stored:
+        return stored.get(key, default)
+
+
 def whole(name: str) -> tuple[Any, Any] | None:
     """X and y of a real data set, or None where it is not there."""
     folder = Path(os.environ.get("SECATEUR_DATA") or ROOT.parent / "shared" / "data")

@@ -19,6 +19,7 @@ from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, can
 from secateur.engines.boosted.engine import BoostedData, trace_boosted
 from secateur.engines.boosted.groups import Groups, sum_groups
 from secateur.engines.boosted.trees import BoostingParams
+from secateur.engines.boosted.whole_fit import WholeFit, suits
 from secateur.engines.limits import FeatureUse
 from secateur.execution.blocks import (
     CodeBlock,
@@ -107,6 +108,18 @@ def fit_engine(task: Task, *, sparse=False, n_threads=1, cuts=(), held=(), testi
         use = FeatureUse(cost_model, params.max_features, params.cost_budget)
         steps = list(trace_boosted(data, executor, params, use))
     return Fit(steps, blocks, columns)
+
+
+def fit_whole(task: Task, *, sparse=False, held=()) -> tuple[Fit, WholeFit]:
+    """The same fit, all rounds in one call; with a step for every round."""
+    columns = bin_table(make_table(task, sparse=sparse), task.weight)
+    blocks = make_blocks(task, columns, Threads(1), held=held)
+    given = (columns, task.loss, task.costs.bind(task.names), BoostingParams(**task.params))
+    assert suits(LocalExecutor(blocks), *given)
+    fit = WholeFit(LocalExecutor(blocks), *given)
+    n_rounds = given[-1].n_rounds
+    fit.advance(n_rounds, fit.buffers())
+    return Fit([fit.step(n) for n in range(1, n_rounds + 1)], blocks, columns), fit
 
 
 def sum_groups_of_blocks(task, columns, blocks, testing, threads) -> Groups:

@@ -1,10 +1,12 @@
-"""Trees grown in one call are those grown level by level, bit for bit."""
+"""Trees and rounds grown in one call are those grown step by step, bit for bit."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from equivalence.fitting import assert_same_fit, fit_engine
+from equivalence.fitting import assert_same_fit, fit_engine, fit_whole
 from equivalence.problems import tasks
 from equivalence.synthetic_tasks import make_task
 from examples_of_hypothesis import examples
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted import grower
 from secateur.engines.boosted.grower import WholeTrees
+from secateur.engines.boosted.trees import BoostingParams
 
 
 class Counted(WholeTrees):
@@ -73,3 +76,45 @@ def test_other_prices_are_left_to_levels(monkeypatch):
     costs = FeatureCosts(feature_groups=list("abcd" * 5))
     task = make_task(n_rows=400, n_features=20, costs=costs)
     assert fit_both(task, monkeypatch, sparse=False)[2] == 0
+
+
+@given(tasks(losses=("squared_error", "log_loss", "multinomial")), st.booleans(), st.integers(0, 6))
+def test_rounds_in_one_call_are_rounds_one_by_one(task, sparse, n_held):
+    task, n_held = task.with_params(subsample=1.0, whole=True), min(n_held, len(task.X) // 3)
+    if not task.costs.bind(task.names).is_plain:
+        task = replace(task, costs=FeatureCosts())
+    held, sparse = range(n_held), sparse and not task.categories
+    stepwise = fit_engine(task, sparse=sparse, held=held)
+    whole, fit = fit_whole(task, sparse=sparse, held=held)
+    assert_same_fit(whole, stepwise)
+    for one, other in zip(whole.steps, stepwise.steps, strict=True):
+        assert one.order.tolist() == other.order.tolist()
+        assert (one.objective, one.cost) == (other.objective, other.cost)
+    if n_held:
+        block = stepwise.blocks[0]
+        losses = task.loss.scores(task.target[:n_held], block.raw[:, :n_held])
+        assert fit.losses_after(len(whole.steps)).losses.tolist() == losses.tolist()
+
+
+@pytest.mark.parametrize("limit", [{"max_features": 3}, {"cost_budget": 2.6}])
+@pytest.mark.parametrize("loss", ["log_loss", "multinomial", "squared_error"])
+def test_limits_hold_in_rounds_of_one_call(limit, loss):
+    costs = FeatureCosts(np.linspace(0.2, 3.0, 20))
+    task = make_task(loss, n_rows=300, n_features=20, penalty=0.001, n_rounds=8, costs=costs)
+    task = task.with_params(**limit)
+    whole, fit = fit_whole(task, held=range(0, 300, 7))
+    assert_same_fit(whole, fit_engine(task, held=range(0, 300, 7)))
+    supports = [step.n_features for step in fit.steps()]
+    assert supports == sorted(set(supports))
+    assert supports[-1] == len(whole.order) > 1
+
+
+def test_a_fit_can_be_begun_again_at_another_penalty():
+    task = make_task("log_loss", n_rows=300, n_features=20, penalty=0.05, n_rounds=6)
+    _, fit = fit_whole(task)
+    fit.begin(BoostingParams(**{**task.params, "penalty": 0.001}))
+    fit.advance(2, fit.buffers())
+    fit.advance(6, fit.buffers())
+    other = fit_engine(task.with_params(penalty=0.001)).steps[-1]
+    assert fit.step(6).order.tolist() == other.order.tolist()
+    assert fit.step(6).objective == other.objective

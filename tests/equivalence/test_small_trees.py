@@ -12,8 +12,9 @@ from secateur.data.binning import bin_table, take_columns
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
 from secateur.data.table import Fold
-from secateur.engines.boosted.engine import BoostedData, boost_small
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.trees import BoostingParams
+from secateur.engines.boosted.whole_fit import boost_small
 from secateur.losses import get_loss
 
 

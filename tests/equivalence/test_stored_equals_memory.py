@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import secateur
 from secateur.datasets import make_wide
-from secateur.engines.boosted.grower import WholeTrees
+from secateur.engines.boosted.whole_fit import WholeFit
 from secateur.exceptions import ParameterError
 from secateur.execution import disk as places
 from secateur.storage import open_table as opening
@@ -308,15 +308,15 @@ def test_common_trees_need_stacked_rows_of_one_kind(frame, tmp_path):
         secateur.MultitaskAGBMRegressor(**COMMON).fit(table)
 
 
-def test_trees_are_grown_whole_where_all_rows_are_in_one_block_in_memory(
+def test_trees_are_boosted_whole_where_all_rows_are_in_one_block_in_memory(
     frame, tmp_path, memory, monkeypatch
 ):
     n_whole = []
-    plain = WholeTrees.grow
-    monkeypatch.setattr(WholeTrees, "grow", lambda *kwargs: n_whole.append(1) or plain(*kwargs))
+    plain = WholeFit.advance
+    monkeypatch.setattr(WholeFit, "advance", lambda *args: n_whole.append(args[1]) or plain(*args))
     kwargs = {"penalty": 0.002, **ONE}
     many = secateur.AGBMRegressor(**kwargs).fit(store(frame, tmp_path, "number"))
-    assert len(n_whole) == (ONE["max_iter"] if memory == "in memory" else 0)
+    assert sum(n_whole) == (ONE["max_iter"] if memory == "in memory" else 0)
     n_whole.clear()
     monkeypatch.setattr(opening, "LEAST_BLOCK", 10**6)
     monkeypatch.setattr(opening, "BLOCK_ROWS", 10**6)
@@ -324,10 +324,10 @@ def test_trees_are_grown_whole_where_all_rows_are_in_one_block_in_memory(
     table = secateur.open_table(frame, "number", drop=left_out)
     assert len(table.blocks) == 1
     one = secateur.AGBMRegressor(**kwargs).fit(table)
-    assert len(n_whole) == (ONE["max_iter"] if memory in {"in memory", "in blocks"} else 0)
+    assert sum(n_whole) == (ONE["max_iter"] if memory in {"in memory", "in blocks"} else 0)
     assert_same_selector(many, one)
     n_whole.clear()
     assert_same_selector(
         one, secateur.AGBMRegressor(**kwargs).fit(features(frame), frame["number"])
     )
-    assert len(n_whole) == ONE["max_iter"]
+    assert sum(n_whole) == ONE["max_iter"]

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from secateur._kernels.binning import bins_by_row
+from secateur._kernels.boosting import LOGISTIC, MULTINOMIAL, SQUARED, boost_rounds
 from secateur._kernels.partition import add_trees_binned, add_trees_raw, goes_left
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
-from secateur._kernels.small_trees import LOGISTIC, MULTINOMIAL, SQUARED, boost
 from secateur._kernels.whole_tree import grow_whole
 from secateur.engines.boosted.trees import left_words
+from secateur.engines.boosted.whole_fit import inner_nodes, room_for_trees
 
 N_ROWS, N_BINS, DEPTH = 60, 4, 3
 
@@ -65,8 +66,8 @@ def grow(codes, gradient, *, min_weight=5, penalty=0.0, max_new=np.inf, categori
     used = np.zeros(d, np.bool_)
     n_nodes, _ = grow_whole(
         codes, (offset, n_bins, is_categorical), packed, order, packed.sum(), (1.0, 1.0),
-        np.int64(min_weight), np.arange(d), used, np.ones(d),
-        (penalty, 1.0, 1e-9, max_new, 0.0, np.inf), DEPTH, buffers, tuple(tree.values()),
+        np.int64(min_weight), np.arange(d), (used, np.ones(d), np.array([max_new, 0.0, np.inf])),
+        (penalty, 1.0, 1e-9), DEPTH, buffers, tuple(tree.values()),
     )  # fmt: skip
     tree = {name: array[:n_nodes] for name, array in tree.items()}
     return tree | {"order": order, "used": used}
@@ -161,13 +162,26 @@ def test_sums_of_trees():
 def fit_small(codes, target, loss, n_outputs, n_rounds, *, train=None, rate=0.5):
     train = np.arange(N_ROWS) if train is None else train
     held = np.setdiff1d(np.arange(N_ROWS), train)
-    raw, gains = np.zeros((n_outputs, N_ROWS)), np.zeros(len(codes))
-    weight = np.ones(N_ROWS)
-    boost(
-        codes, shape_of(len(codes)), target, (weight, weight.astype(np.uint32), 1.0),
-        train.astype(np.uint32), held.astype(np.uint32), loss, (n_rounds, DEPTH, 5, rate, 0.0), raw,
-        gains,
+    d, weight = len(codes), np.ones(N_ROWS)
+    raw, trees = np.zeros((n_outputs, N_ROWS)), room_for_trees(n_rounds * n_outputs, DEPTH)
+    columns = shape_of(d)
+    n_bins = int(columns[0][-1])
+    buffers = (
+        np.empty((2 ** (DEPTH - 1), n_bins), np.int64), np.empty((2 ** (DEPTH - 1), d)),
+        np.empty((2 ** (DEPTH - 1), d, 3), np.int64), np.empty((2 ** (DEPTH - 1), d), np.bool_),
+        np.empty(N_ROWS, np.uint8), np.empty(N_ROWS, np.uint32), np.empty(N_ROWS, np.int64),
     )  # fmt: skip
+    rows = (train.astype(np.uint32), held.astype(np.uint32), train.astype(np.uint32))
+    boost_rounds(
+        DenseCodes(codes), (*columns, np.arange(d)), target,
+        (weight, weight.astype(np.uint32), 1.0, 1.0, float(len(train)), 1.0), rows, loss,
+        (DEPTH, 5, rate, 0.0, False, 0.0, True),
+        (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])), buffers, trees,
+        (np.empty(n_rounds), np.empty((n_rounds, len(held)))),
+    )  # fmt: skip
+    gains = np.zeros(d)
+    inner = inner_nodes(trees)
+    np.add.at(gains, trees[2][inner], trees[4][inner])
     return raw, gains
 
 

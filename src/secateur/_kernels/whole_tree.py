@@ -120,11 +120,11 @@ def divisible_of(features, divisible):
 
 
 @njit(cache=True, nogil=True)
-def forbid(features, used, n_left, spent, budget, costs):
+def forbid(features, used, room, costs):
     """Give features beyond the limits an infinite cost."""
     for f in range(features.shape[0]):
         j = features[f]
-        if not used[j] and (n_left <= 0 or not spent + costs[j] <= budget):
+        if not used[j] and (room[0] <= 0 or not room[1] + costs[j] <= room[2]):
             costs[j] = np.inf
 
 
@@ -175,17 +175,18 @@ def add_children(q, child, middle, left_sum, new_slot, bounds, sums, slot, left)
 
 
 @njit(cache=True, nogil=True)
-def grow_whole(codes, columns, packed, order, total, steps, min_weight, features, used, costs,
-               limits, max_depth, buffers, tree_out):  # fmt: skip
+def grow_whole(codes, columns, packed, order, total, steps, min_weight, features, use, units,
+               max_depth, buffers, tree_out):  # fmt: skip
     """Grow a tree; returns the number of its nodes and the number of cells added up.
 
-    ``limits`` = (penalty, unit of gain, floor, features that may still be added, total cost,
-    budget); ``used`` and ``costs`` (by feature) change with each first use. ``buffers`` =
+    ``use`` = (used, costs by feature; room = features that may still be added, total cost, budget)
+    changes with each first use; ``units`` = (penalty, unit of gain, floor). ``buffers`` =
     (histograms (slots, bins); gain, split, divisible (nodes of a level, features); column, scratch,
     ordered (rows,)). ``tree`` = (bounds, left, feature, split, gain, words), by node.
     """
     offset, n_bins, is_categorical = columns
-    penalty, gain_unit, floor, n_left, spent, budget = limits
+    used, costs, room = use
+    penalty, gain_unit, floor = units
     histograms, gain, split, divisible, column, scratch, _ = buffers
     bounds, left, split_on, split_of, gain_of, words = tree_out
     sums, slot = np.empty(bounds.shape[0], np.int64), np.zeros(bounds.shape[0], np.int64)
@@ -206,10 +207,10 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
             if j < 0:
                 continue
             if not used[j]:
-                n_left, spent = n_left - 1, spent + costs[j]
+                room[0], room[1] = room[0] - 1.0, room[1] + costs[j]
                 used[j], costs[j] = True, 0.0
-                if n_left <= 0 or budget < np.inf:
-                    forbid(features, used, n_left, spent, budget, costs)
+                if room[0] <= 0 or room[2] < np.inf:
+                    forbid(features, used, room, costs)
             bins, chosen = histograms[slot[q]], split[here, j]
             fill_words(bins, offset[j], n_bins[j], is_categorical[j], chosen, steps, words[q])
             middle = partition_rows(

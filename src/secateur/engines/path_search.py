@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Protocol
 
@@ -39,15 +39,21 @@ class FoldLosses:
     2.0
     """
 
-    __slots__ = ("losses", "mean", "moments", "squared_weights", "weight", "weights")
-
     def __init__(self, losses: FloatArray, weight: FloatArray, *, counts: bool = False) -> None:
-        self.losses, self.weights = losses, weight
+        self.losses, self.weights, self._counts = losses, weight, counts
         self.weight = float(weight.sum())
         self.mean = float(weight @ losses) / self.weight
-        # For the sum of w^2 (loss - m)^2 at a mean m that is known only later; w of counted rows.
-        squared = self.squared_weights = weight if counts else weight * weight
-        self.moments = np.array([squared @ (losses * losses), squared @ losses, squared.sum()])
+
+    @cached_property
+    def squared_weights(self) -> FloatArray:
+        """The squares of the weights; of rows that are counted, the weights."""
+        return self.weights if self._counts else self.weights * self.weights
+
+    @cached_property
+    def moments(self) -> FloatArray:
+        """For the sum of w^2 (loss - m)^2 at a mean m that is known only later."""
+        squared, losses = self.squared_weights, self.losses
+        return np.array([squared @ (losses * losses), squared @ losses, squared.sum()])
 
     @classmethod
     def joined(cls, parts: Sequence[FoldLosses], units: Sequence[float]) -> FoldLosses:
@@ -69,10 +75,14 @@ class FoldLosses:
         return whole
 
 
+def mean_of(folds: Sequence[FoldLosses]) -> float:
+    """The mean loss over all folds."""
+    return sum(fold.mean * fold.weight for fold in folds) / sum(fold.weight for fold in folds)
+
+
 def pool(folds: Sequence[FoldLosses], *, origin: Origin, metric: str) -> Score:
     """The mean loss over all folds, with its standard error over rows: folds are too few."""
-    total = sum(fold.weight for fold in folds)
-    mean = sum(fold.mean * fold.weight for fold in folds) / total
+    total, mean = sum(fold.weight for fold in folds), mean_of(folds)
     squares, firsts, weights = np.sum([fold.moments for fold in folds], axis=0)
     variance = max(0.0, squares - 2.0 * mean * firsts + mean * mean * weights)
     means = tuple(fold.mean for fold in folds)

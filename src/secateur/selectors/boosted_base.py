@@ -189,10 +189,15 @@ class BoostedSelector(StepPredictor, BoostedParameters):
         self, data: Any, params: BoostingParams, given: BoostedInput, fold: Fold, progress: Progress
     ) -> PathSearch:
         """One fit at one penalty; each support that it has is a step."""
+        progress.expect(1, params.n_rounds)
+        is_scored = len(fold.test) > 0 or given.validation is not None
+        fit = None
+        if isinstance(data, BoostedData) and not is_scored and given.resume is None:
+            fit = data.whole_fit(fold, params)
+        if fit is not None:
+            return PathSearch(fit.steps(), on_step=progress.round_or_stop)
         more = {} if given.resume is None else {"done": rounds_to_resume(given, fold)}
         run = data.run(fold, params, **more)
-        is_scored = len(fold.test) > 0 or given.validation is not None
-        progress.expect(1, params.n_rounds)
         return PathSearch(
             run.steps,
             score=run.score if is_scored else None,

@@ -18,8 +18,9 @@ from secateur.data.binning import BinnedColumns, take_columns
 from secateur.data.costs import as_costs
 from secateur.data.table import Fold, Problem, Table, all_rows
 from secateur.data.target import are_counts
-from secateur.engines.boosted.engine import BoostedData, boost_small
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
+from secateur.engines.boosted.whole_fit import boost_small
 from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
 from secateur.engines.featboost.neighbours import NeighbourModel, NeighbourTargets, Scaling
 from secateur.exceptions import ParameterError

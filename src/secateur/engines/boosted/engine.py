@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from secateur._kernels.small_trees import LOGISTIC, MULTINOMIAL, SQUARED, boost
 from secateur._kernels.threads import Threads
-from secateur.data.binning import BinnedColumns, Category, narrowed
+from secateur.data.binning import BinnedColumns, Category
 from secateur.data.costs import CostModel
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import are_counts, weight_of_a_row
@@ -21,8 +21,9 @@ from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.grower import TreeGrower
 from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
+from secateur.engines.boosted.whole_fit import Buffers, WholeFit, suits
 from secateur.engines.limits import FeatureUse
-from secateur.engines.path_search import FoldLosses, pool
+from secateur.engines.path_search import FoldLosses, mean_of, pool
 from secateur.execution.blocks import CodeBlock, Executor, FitRows, LocalRowStore, RowStore
 from secateur.losses import Loss, fixed_point_sum
 from secateur.path.step import Score, Step
@@ -35,8 +36,6 @@ GRID_POINTS = 8  # penalties that "auto" tries
 # The largest of them, as a share of the best gain that any single split has at the start.
 GRID_TOP = 0.25
 GRID_BOTTOM = 0.002  # the smallest, likewise
-# The training loss of a step is the mean over at most this many rows, evenly spaced.
-OBJECTIVE_ROWS = 10_000
 
 
 def penalty_grid(data: BoostedData | TasksData, params: BoostingParams) -> list[float]:
@@ -182,6 +181,37 @@ class BoostedData:
 
         return Run(steps, fold_losses, self.metric)
 
+    def whole_fit(self, fold: Fold, params: BoostingParams) -> WholeFit | None:
+        """A fit on one fold that grows many rounds in one call, where that is possible."""
+        if self.given is not None or self.groups is not None or self.category is not None:
+            return None
+        train, test = np.sort(fold.train), np.sort(fold.test)
+        given = (self.columns, self.loss, self.cost_model, params)
+        executor = self.where.executor(
+            FitRows(self.target, self.weight, train, test, self.loss.n_outputs)
+        )
+        return WholeFit(executor, *given) if suits(executor, *given) else None
+
+
+class BestRound:
+    """The round with the least mean loss."""
+
+    def __init__(self, patience: int) -> None:
+        self._patience, self._least = patience, np.inf
+        self.n_rounds = 0
+
+    def note(self, n_rounds: int, mean: float) -> bool:
+        """Note the loss after so many rounds; returns whether it is the best so far."""
+        if self.n_rounds and not mean < self._least:
+            return False
+        self._least = mean if np.isfinite(mean) else np.inf
+        self.n_rounds = n_rounds
+        return True
+
+    def is_past(self, n_rounds: int) -> bool:
+        """Whether the best was too many rounds ago."""
+        return self.n_rounds > 0 and n_rounds - self.n_rounds >= self._patience
+
 
 def trace_boosted(
     data: BoostedData,
@@ -197,24 +227,20 @@ def trace_boosted(
     """
     columns, loss, threads = data.columns, data.loss, data.threads
     with closing(executor):
-        ensemble, weights, n_rows = _begin(executor, loss)
-        executor.apply(rows.set_baseline, ensemble.baseline, weights.scale)
         plan = data.groups.plan if data.groups and data.groups.plan.design.has_tests else None
-        # With group tests most features are never evaluated: their weights are not counted.
-        divisible = columns.varying if plan else _divisible(executor, columns, weights, params)
-        executor.apply(rows.narrow, divisible)
-        columns = narrowed(columns, divisible)
+        begun = rows.begin(executor, columns, loss, params.min_samples_leaf, has_tests=bool(plan))
+        columns, weights, divisible = begun.columns, begun.weights, begun.divisible
+        ensemble = Ensemble(loss, begun.baseline)
         histograms = NodeHistograms(executor, columns, params.max_depth, threads)
         search = ExactSearch(histograms, feature_use, divisible)
         if plan is not None:
             search = GroupSearch(histograms, feature_use, divisible, executor, plan, threads)
             params = replace(params, lazy=False)
         grower = TreeGrower(executor, columns, params, search, threads, weights)
-        stride = -(-n_rows // OBJECTIVE_ROWS)
-        objective = _objective(executor, loss, stride)
+        objective = _objective(executor, loss, begun.stride)
         importances = np.zeros(columns.n_features)
         for n_rounds in range(1, params.n_rounds + 1):
-            state = (ensemble.baseline, weights.scale, divisible, stride)
+            state = (ensemble.baseline, weights.scale, divisible, begun.stride)
             executor.checkpoint(rows.restore, *state, tuple(ensemble.rounds))
             if n_rounds <= len(done):
                 trees = _take_over(executor, search, done[n_rounds - 1])
@@ -247,28 +273,6 @@ def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> li
     return trees
 
 
-def _divisible(
-    executor: Executor, columns: BinnedColumns, scale: rows.WeightScale, params: BoostingParams
-) -> IntArray:
-    """The features that any split can use: all bins but the heaviest must weigh enough."""
-    weights = executor.sum(rows.bin_weights)
-    first = columns.offset[:-1]
-    rest = np.add.reduceat(weights, first) - np.maximum.reduceat(weights, first)
-    return np.flatnonzero(rest >= scale.min_weight(params.min_samples_leaf))
-
-
-def _begin(executor: Executor, loss: Loss) -> tuple[Ensemble, rows.WeightScale, int]:
-    """The best constant as a model, the scale of the weights, and the number of training rows."""
-    parts = executor.each(rows.training_rows)
-    targets, weights = map(list, zip(*parts, strict=True))
-    del parts  # memory is short for long tables: pieces are freed once they are concatenated
-    target = np.concatenate(targets)
-    del targets
-    weight = np.concatenate(weights)
-    del weights
-    return Ensemble(loss, loss.baseline(target, weight)), rows.WeightScale.of(weight), len(target)
-
-
 def _objective(executor: Executor, loss: Loss, stride: int) -> Callable[[], float]:
     """The mean training loss, at the moment of the call, over every ``stride``-th row; exact."""
     weight = np.concatenate(executor.each(rows.choose_objective_rows, stride))
@@ -287,46 +291,6 @@ def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:
         return 0
     sequence = np.random.SeedSequence([params.seed, n_rounds, k])
     return int(sequence.generate_state(1, np.uint64)[0])
-
-
-def boost_small(
-    columns: BinnedColumns,
-    target: FloatArray,
-    weight: FloatArray,
-    loss: Loss,
-    params: BoostingParams,
-    fold: Fold,
-) -> tuple[FloatArray, FloatArray]:
-    """A fit of small trees in one kernel call: raw predictions and total gains.
-
-    As by ``trace_boosted`` without penalties, for squared error and log loss. Rows outside the fold
-    keep the baseline.
-    """
-    train = np.sort(fold.train).astype(np.uint32)
-    train_weight = weight[train]
-    scale = rows.WeightScale.of(train_weight)
-    rounded = np.maximum(np.rint(weight * scale.scale), 1.0).astype(np.uint32)
-    raw = np.empty((loss.n_outputs, len(target)))
-    raw[:] = loss.baseline(target[train], train_weight)[:, None]
-    gains = np.zeros(columns.n_features)
-    if columns.n_features == 0:
-        return raw, gains
-    min_weight = scale.min_weight(params.min_samples_leaf)
-    rate, l2 = float(params.learning_rate), float(params.l2 * scale.mean)
-    log_loss = LOGISTIC if loss.n_outputs == 1 else MULTINOMIAL
-    boost(
-        columns.codes.codes,
-        (columns.offset, columns.n_bins, columns.is_categorical),
-        target,
-        (weight, rounded, float(scale.scale)),
-        train,
-        fold.test.astype(np.uint32),
-        SQUARED if loss.constant_hessian else log_loss,
-        (params.n_rounds, params.max_depth, min_weight, rate, l2),
-        raw,
-        gains,
-    )
-    return raw, gains
 
 
 class BoostedEngine:
@@ -348,29 +312,73 @@ class BoostedEngine:
         self._data, self._params, self._folds = data, params, folds
         self._patience, self._on_round = patience, on_round
         self._losses: Sequence[FoldLosses] = ()
+        self._whole: list[WholeFit] | None = None
         self.metric = data.metric
 
     def fit(self, penalty: float, max_features: int | None = None) -> Step:
         """The step of one penalty: the folds find the number of rounds, then all rows train."""
         limit = self._params.max_features if max_features is None else max_features
         params = replace(self._params, penalty=penalty, max_features=limit)
+        if self._whole is None:
+            self._whole = self._whole_fits()
+        if self._whole and isinstance(self._data, BoostedData):
+            return self._fit_whole(self._whole, self._data.threads, params)
+        return self._fit_by_rounds(params)
+
+    def _whole_fits(self) -> list[WholeFit]:
+        """A fit for each fold, and one of all rows unless there is a single fold."""
+        if not isinstance(self._data, BoostedData):
+            return []
+        folds = [*self._folds]
+        if len(folds) != 1:
+            folds.append(self._data.everything)
+        fits = []
+        for fold in folds:
+            fit = self._data.whole_fit(fold, self._params)
+            if fit is None:
+                return []
+            fits.append(fit)
+        return fits
+
+    def _fit_whole(self, fits: list[WholeFit], threads: Threads, params: BoostingParams) -> Step:
+        """All fits advance side by side, a thread for each, ``patience`` rounds at a time."""
+        folds = fits[: len(self._folds)]
+        buffers = [fits[0].buffers() for _ in range(min(threads.n_threads, len(fits)))]
+        for fit in fits:
+            fit.begin(params)
+        best, n_done, n_rounds = BestRound(self._patience), 0, self._params.n_rounds
+        while n_done < n_rounds and not best.is_past(n_done):
+            last = min(n_done + self._patience, n_rounds) if folds else n_rounds
+            advance = partial(_advance, fits, last, buffers)
+            threads.share(advance, len(fits))
+            for n in range(n_done + 1, last + 1):
+                if folds and not best.is_past(n - 1):
+                    best.note(n, mean_of([fit.losses_after(n) for fit in folds]))
+                    for _ in folds:
+                        self._on_round()
+            n_done = last
+        n_best = best.n_rounds if folds else n_rounds
+        self._losses = [fit.losses_after(n_best) for fit in folds]
+        if len(fits) > len(folds):
+            for _ in range(n_best):
+                self._on_round()
+        return fits[-1].step(n_best)
+
+    def _fit_by_rounds(self, params: BoostingParams) -> Step:
         runs = [self._data.run(fold, params) for fold in self._folds]
-        least, best_round = np.inf, 0
-        best: Step | None = None
+        best, kept = BestRound(self._patience), None
         for n_rounds, steps in enumerate(zip(*(run.steps for run in runs), strict=True), start=1):
             losses = [run.fold_losses(step) for run, step in zip(runs, steps, strict=True)]
-            score = pool(losses, origin="held_out", metric=self.metric)
             for _ in runs:
                 self._on_round()
-            if best is None or (score.is_usable and score.mean < least):
-                least = score.mean if score.is_usable else np.inf
-                best, best_round, self._losses = steps[0], n_rounds, losses
-            elif n_rounds - best_round >= self._patience:
+            if best.note(n_rounds, mean_of(losses)):
+                kept, self._losses = steps[0], losses
+            if best.is_past(n_rounds):
                 break  # more rounds would fit noise
-        if best is not None and len(runs) == 1:
-            return best
-        if best is not None:
-            params = replace(params, n_rounds=best_round)
+        if kept is not None and len(runs) == 1:
+            return kept
+        if kept is not None:
+            params = replace(params, n_rounds=best.n_rounds)
         for last in self._data.run(self._data.everything, params).steps:  # noqa: B007
             self._on_round()
         return last
@@ -379,3 +387,9 @@ class BoostedEngine:
         """Validation losses at the best number of rounds."""
         del step  # the last one
         return self._losses
+
+
+def _advance(
+    fits: Sequence[WholeFit], n_rounds: int, buffers: Sequence[Buffers], worker: int, number: int
+) -> None:
+    fits[number].advance(n_rounds, buffers[worker])

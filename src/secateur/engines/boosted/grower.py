@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from secateur._kernels.boosting import NOISE, ROUNDING
+from secateur._kernels.records import DenseCodes
 from secateur._kernels.splitting import LOW, order_categories
 from secateur._kernels.threads import Threads
 from secateur._kernels.whole_tree import grow_whole
@@ -14,11 +16,8 @@ from secateur.engines.boosted.nodes import ExactSearch, Node, Siblings, TreeScal
 from secateur.engines.boosted.trees import BoostingParams, Tree, WordArray, left_words
 from secateur.execution.blocks import Executor, RowBlock, only_block
 from secateur.losses import Loss, weighted_quantile
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-NOISE = 1e-9  # reductions below this share of the root's squared error are rounding, not signal
-# Reductions below this share of the sum of squared gradients are lost in its last digits.
-ROUNDING = 1e-13
 # Stored cells up to which one thread is as fast as several that wait for each other.
 MAX_STORED = 2_000_000
 # The same for dense tables, which can also be drafted on few features where features cost.
@@ -27,20 +26,34 @@ MAX_BINS = 2_000_000  # bins of all nodes of a level: their histograms are kept 
 MAX_DEPTH = 8  # deeper trees have too many nodes for that
 
 
+def is_small(columns: BinnedColumns, params: BoostingParams) -> bool:
+    """Whether one thread and one kernel call are as fast as several."""
+    if not params.whole or params.max_depth > MAX_DEPTH:
+        return False
+    n_cells = columns.codes.codes.size  # all cells, or those that are stored
+    n_bins = max(int(columns.offset[-1]), columns.n_features) * 2 ** (params.max_depth - 1)
+    max_cells = MAX_DENSE if isinstance(columns.codes, DenseCodes) else MAX_STORED
+    return n_cells <= max_cells and n_bins <= MAX_BINS
+
+
+def tree_buffers(columns: BinnedColumns, depth: int) -> tuple[AnyArray, ...]:
+    """The buffers of ``grow_whole``."""
+    n_level, d = 2 ** (depth - 1), columns.n_features
+    return (
+        np.empty((n_level, int(columns.offset[-1])), np.int64),
+        np.empty((n_level, d)),
+        np.empty((n_level, d, 3), np.int64),
+        np.empty((n_level, d), np.bool_),
+        *(np.empty(columns.n_rows, dtype) for dtype in (np.uint8, np.uint32, np.int64)),
+    )
+
+
 class WholeTrees:
     """Grows trees where all rows are in one block and features have separate costs."""
 
     def __init__(self, block: RowBlock, columns: BinnedColumns, depth: int) -> None:
         self._block, self._columns, self._depth = block, columns, depth
-        n_level, d = 2 ** (depth - 1), columns.n_features
-        by_row = [np.empty(columns.n_rows, dtype) for dtype in (np.uint8, np.uint32, np.int64)]
-        self._buffers = (
-            np.empty((n_level, int(columns.offset[-1])), np.int64),
-            np.empty((n_level, d)),
-            np.empty((n_level, d, 3), np.int64),
-            np.empty((n_level, d), np.bool_),
-            *by_row,
-        )
+        self._buffers = tree_buffers(columns, depth)
 
     @classmethod
     def where_faster(
@@ -50,12 +63,7 @@ class WholeTrees:
         if type(search) is not ExactSearch or not search.feature_use.has_separate_costs:
             return None
         block: RowBlock | None = only_block(executor)
-        if block is None or not params.whole or params.max_depth > MAX_DEPTH:
-            return None
-        n_cells = block.columns.codes.codes.size  # all cells, or those that are stored
-        n_bins = max(int(columns.offset[-1]), columns.n_features) * 2 ** (params.max_depth - 1)
-        max_cells = MAX_STORED if block.is_sparse else MAX_DENSE
-        if n_cells > max_cells or n_bins > MAX_BINS:
+        if block is None or not is_small(columns, params):
             return None
         return cls(block, columns, params.max_depth)
 
@@ -75,9 +83,8 @@ class WholeTrees:
             scale.steps,
             np.int64(min_weight),
             np.flatnonzero(feature_use.allowed & search.is_divisible),
-            feature_use.used.copy(),
-            feature_use.costs.copy(),
-            (scale.penalty, scale.unit, scale.floor, *feature_use.limits),
+            (feature_use.used.copy(), feature_use.costs.copy(), np.array(feature_use.limits)),
+            (scale.penalty, scale.unit, scale.floor),
             self._depth,
             self._buffers,
             (bounds, tree.left, tree.feature, split, tree.gain, tree.words),
@@ -87,7 +94,7 @@ class WholeTrees:
         search.histograms.n_cells += n_cells
         for j in tree.feature[tree.left >= 0].tolist():
             feature_use.add(j)
-        return _with_thresholds(tree, split, self._columns)
+        return with_thresholds(tree, split, self._columns)
 
 
 class TreeGrower:
@@ -269,10 +276,10 @@ def _tree_of(splits: list[tuple[Node, WordArray]], columns: BinnedColumns) -> Tr
         q, j = node.number, node.feature
         tree.feature[q], tree.left[q], tree.gain[q] = j, node.left, node.gain[j]
         tree.words[q], split[q] = words, node.split[j, :2]
-    return _with_thresholds(tree, split, columns)
+    return with_thresholds(tree, split, columns)
 
 
-def _with_thresholds(tree: Tree, split: IntArray, columns: BinnedColumns) -> Tree:
+def with_thresholds(tree: Tree, split: IntArray, columns: BinnedColumns) -> Tree:
     """Complete a tree, given the (last position left, missing left) of each split."""
     inner = np.flatnonzero(tree.left >= 0)
     features = tree.feature[inner]

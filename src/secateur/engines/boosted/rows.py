@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from secateur._kernels.boosting import GRADIENT_STEPS
 from secateur._kernels.histogram import (
     add_leaf_values,
     largest_terms,
@@ -22,19 +23,18 @@ from secateur._kernels.histogram import (
 )
 from secateur._kernels.partition import add_trees_binned, split_dense, split_run
 from secateur._kernels.records import DenseCodes
-from secateur.data.binning import narrowed
+from secateur.data.binning import BinnedColumns, narrowed
 from secateur.data.sampling import shares_of
 from secateur.data.target import are_counts
 from secateur.engines.boosted.block_histograms import histograms_of
 from secateur.engines.boosted.trees import Tree, WordArray
-from secateur.execution.blocks import ROWS_PER_THREAD, RowArray, RowBlock
+from secateur.execution.blocks import ROWS_PER_THREAD, Executor, RowArray, RowBlock
 from secateur.losses import Loss, fixed_point_sum
 from secateur.typing import FloatArray, IntArray, Result
 
 # The rows of a node with at least this many are partitioned by all threads together.
 MANY_ROWS = 1 << 17
-# Weighted gradients are rounded to at most this many steps on either side of zero.
-GRADIENT_STEPS = 32767
+OBJECTIVE_ROWS = 10_000  # of which the training loss is the mean, at most
 WEIGHT_STEPS = 65535.0  # weights that are not whole numbers are rounded to at most this many steps
 
 
@@ -87,6 +87,48 @@ class WeightScale:
 
 
 # ---- a fit ----------------------------------------------------------------------------------
+
+
+class Beginning(NamedTuple):
+    """What a fit has before its first tree; ``divisible`` are the features that splits can use.
+
+    The training loss of a step is the mean over every ``stride``-th row.
+    """
+
+    columns: BinnedColumns
+    baseline: FloatArray
+    weights: WeightScale
+    divisible: IntArray
+    stride: int
+
+
+def begin(
+    executor: Executor,
+    columns: BinnedColumns,
+    loss: Loss,
+    min_samples_leaf: float,
+    *,
+    has_tests: bool = False,
+) -> Beginning:
+    """Begin at the best constant; histograms have room for the divisible features alone."""
+    parts = executor.each(training_rows)
+    targets, weights = map(list, zip(*parts, strict=True))
+    del parts  # memory is short for long tables: pieces are freed once they are concatenated
+    target = np.concatenate(targets)
+    del targets
+    weight = np.concatenate(weights)
+    del weights
+    baseline, scale = loss.baseline(target, weight), WeightScale.of(weight)
+    executor.apply(set_baseline, baseline, scale.scale)
+    divisible = columns.varying
+    if not has_tests:  # with group tests most features are never evaluated, nor are these sums
+        sums, first = executor.sum(bin_weights), columns.offset[:-1]
+        # all bins but the heaviest must weigh enough
+        rest = np.add.reduceat(sums, first) - np.maximum.reduceat(sums, first)
+        divisible = np.flatnonzero(rest >= scale.min_weight(min_samples_leaf))
+    executor.apply(narrow, divisible)
+    stride = -(-len(target) // OBJECTIVE_ROWS)
+    return Beginning(narrowed(columns, divisible), baseline, scale, divisible, stride)
 
 
 def training_rows(block: RowBlock) -> tuple[FloatArray, FloatArray]:

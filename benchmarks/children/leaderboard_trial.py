@@ -1,0 +1,63 @@
+"""One method on one fold of a set, in a process that can be ended.
+
+``leaderboard_trial set fold method limit``
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from common.measure import PeakMemory
+from leaderboard_sections.judges import scores
+from leaderboard_sections.methods import METHODS
+from leaderboard_sections.sets import load
+
+
+def main() -> None:
+    name, fold, method, limit = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    part = load(name, int(fold))
+    if part is None:
+        tell({"error": "no data"})
+        return
+    found: dict[str, dict[str, Any]] = {}
+    choices = METHODS[method](part)
+    try:
+        while True:
+            watch = threading.Timer(float(limit), tell, [{**found, "timeout": True}])
+            watch.start()
+            start = time.perf_counter()
+            with PeakMemory() as memory:
+                label, chosen = next(choices, (None, None))
+            seconds = time.perf_counter() - start
+            watch.cancel()
+            if label is None:
+                break
+            found[label] = {
+                "features": np.asarray(chosen).tolist(),
+                "seconds": seconds,
+                "memory": memory.beyond,
+                **scores(part, chosen),
+            }
+    except Exception as error:  # noqa: BLE001  # a rival's failure is a result
+        tell({**found, "error": f"{type(error).__name__}: {error}"[:200]})
+    tell(found)
+
+
+def tell(found: dict[str, Any]) -> None:
+    """Say what was found and go, whatever other threads are at."""
+    sys.__stdout__.write(json.dumps(found) + "\n")  # type: ignore[union-attr]  # it has a console
+    sys.__stdout__.flush()  # type: ignore[union-attr]  # as above
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.stdout = sys.stderr  # what rivals print is no result
+    main()

@@ -1,0 +1,27 @@
+"""All methods on many real data sets: test scores of fresh models on what they choose.
+
+    ./dev bench leaderboard                 everything that is not done yet, as tables
+    ./dev bench leaderboard --quick         two small sets and the quickest methods
+    ./dev bench leaderboard --fresh         from the beginning
+    ./dev bench leaderboard --write         put tables and pictures into docs/benchmarks
+
+Three outer folds, selection inside of them. A method that fails, or takes more than five minutes
+for a choice, is shown as such and has the last rank.
+"""
+
+from __future__ import annotations
+
+from common import page
+from common.command import Sections, benchmark
+from leaderboard_sections import ranks
+
+SECTIONS: Sections = {"own": ranks.own, "sizes": ranks.sizes}
+
+
+if __name__ == "__main__":
+    benchmark(
+        "leaderboard",
+        SECTIONS,
+        "Compare all methods on many real data sets.",
+        page.DOCS / "benchmarks" / "leaderboard.md",
+    )

@@ -1,0 +1,240 @@
+"""Rounds of boosting on a small table in one call: the same trees as the engine grows one by one.
+
+Only for features whose costs do not depend on each other, and for three losses. All sums are of
+integers, as in ``histogram``: they do not depend on the order of the rows.
+
+Notation
+--------
+t        tree: output k of round r is tree r * n_outputs + k
+q        node
+g, h, w  negative gradient, hessian, weight
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from secateur._kernels.histogram import largest_terms, pack_rows, sum_leaves, sum_terms
+from secateur._kernels.losses import (
+    logistic_gradients,
+    logistic_losses,
+    multinomial_gradients,
+    multinomial_values,
+    squared_gradients,
+)
+from secateur._kernels.whole_tree import forbid, grow_whole, partition_rows
+
+SQUARED, LOGISTIC, MULTINOMIAL = 0, 1, 2
+"""The losses that can be boosted here."""
+
+GRADIENT_STEPS = 32767
+"""Weighted gradients are rounded to at most this many steps on either side of zero."""
+
+NOISE = 1e-9
+"""Reductions below this share of the root's squared error are rounding, not signal."""
+
+ROUNDING = 1e-13
+"""Reductions below this share of the sum of squared gradients are lost in its last digits."""
+
+
+@njit(cache=True, nogil=True)
+def fixed_point_scale(largest, n_bits):
+    """The power of two by which 2^n_bits terms up to ``largest`` can be summed in int64."""
+    return math.ldexp(1.0, min(61 - math.frexp(largest)[1] - n_bits, 1000))
+
+
+@njit(cache=True, nogil=True)
+def n_bits_of(n):
+    """The bits of a whole number."""
+    bits = 0
+    while n > 0:
+        bits += 1
+        n >>= 1
+    return bits
+
+
+@njit(cache=True, nogil=True)
+def fill_gradients(loss, target, raw, gradient_out, hessian_out):
+    """Negative gradients and hessians of all rows and outputs."""
+    if loss == SQUARED:
+        squared_gradients(target, raw, gradient_out, hessian_out)
+    elif loss == LOGISTIC:
+        logistic_gradients(target, raw, gradient_out, hessian_out)
+    else:
+        multinomial_gradients(target, raw, gradient_out, hessian_out)
+
+
+@njit(cache=True, nogil=True)
+def fill_losses(loss, target, raw, rows, losses_out):
+    """The losses of some rows."""
+    y, some = np.empty(rows.shape[0]), np.empty((raw.shape[0], rows.shape[0]))
+    for i in range(rows.shape[0]):
+        y[i] = target[rows[i]]
+        for k in range(raw.shape[0]):
+            some[k, i] = raw[k, rows[i]]
+    if loss == SQUARED:
+        for i in range(rows.shape[0]):
+            residual = y[i] - some[0, i]
+            losses_out[i] = 0.5 * (residual * residual)
+    elif loss == LOGISTIC:
+        logistic_losses(y, some, losses_out)
+    else:
+        multinomial_values(y, some, losses_out)
+
+
+@njit(cache=True, nogil=True)
+def weighted_sum(values, weight, rows):
+    """The sum of weight times value over some rows, as ``fixed_point_sum`` makes it."""
+    largest = 0.0
+    for i in range(rows.shape[0]):
+        largest = max(largest, abs(weight[rows[i]] * values[i]))
+    power = 61 - math.frexp(largest)[1] - n_bits_of(rows.shape[0])
+    total = np.int64(0)
+    for i in range(rows.shape[0]):
+        total += np.int64(np.rint(math.ldexp(weight[rows[i]] * values[i], power)))
+    return math.ldexp(float(total), -power)
+
+
+@njit(cache=True, nogil=True)
+def pack_tree(g, h, weights, rows, packed_out):
+    """Round and pack the rows of a tree.
+
+    Returns (steps per unit of gradient, 0 where they are constant; packed sum; squared error of the
+    root; sum of squares; the scales of sums of w g and w h).
+    """
+    w, quantised_weight, weight_total = weights[0], weights[1], weights[4]
+    n, n_bits = rows.shape[0], n_bits_of(rows.shape[0])
+    max_g, max_gg, max_h = largest_terms(g, h, w, rows, 0, n)
+    scale_g, scale_h = fixed_point_scale(max_g, n_bits), fixed_point_scale(max_h, n_bits)
+    if not max_gg > 0.0:
+        return 0.0, np.int64(0), 0.0, 0.0, scale_g, scale_h
+    scale_gg = fixed_point_scale(max_gg, n_bits)
+    sums = sum_terms(g, w, rows, scale_g, scale_gg, 0, n)
+    sum_absolute, sum_g, sum_squares = sums[0] / scale_g, sums[1] / scale_g, sums[2] / scale_gg
+    max_steps = (2.0**31 - 1.0 - n) * max_g / sum_absolute
+    per_unit = min(float(GRADIENT_STEPS), math.floor(max_steps)) / max_g
+    total = pack_rows(g, w, quantised_weight, rows, per_unit, 0, n, packed_out)
+    sse = sum_squares - sum_g * sum_g / weight_total
+    if not sse > NOISE * sum_squares:
+        per_unit = 0.0
+    return per_unit, total, sse, sum_squares, scale_g, scale_h
+
+
+@njit(cache=True, nogil=True)
+def fill_leaves(bounds, left, n_nodes, order, g, h, weights, scales, params, value_out, raw_out):
+    """The value of each leaf, from unrounded gradients, added to the predictions of its rows."""
+    w, largest_weight = weights[0], weights[5]
+    rate, l2, is_mean = params[2], params[3], params[4]
+    scale_w = fixed_point_scale(largest_weight, n_bits_of(order.shape[0]))
+    sums = np.empty((1, 3), np.int64)
+    for q in range(n_nodes):
+        if left[q] >= 0:
+            continue
+        sum_leaves(g, h, w, order, bounds[q : q + 1], (scales[0], scales[1], scale_w), 0, 1, sums)
+        below = sums[0, 2] / scale_w if is_mean else sums[0, 1] / scales[1] + l2
+        value = sums[0, 0] / scales[0] / below if below > 1e-300 else 0.0
+        value_out[q] = rate * value
+        for i in range(bounds[q, 0], bounds[q, 1]):
+            raw_out[order[i]] += value_out[q]
+
+
+@njit(cache=True, nogil=True)
+def add_to_held(codes, tree, n_nodes, held, bounds, column, scratch, raw_out):
+    """Add a tree to the predictions of the rows ``held``, which are left in its order."""
+    left, split_on, words, value = tree
+    bounds[0, 0], bounds[0, 1] = 0, held.shape[0]
+    for q in range(n_nodes):
+        start, stop = bounds[q, 0], bounds[q, 1]
+        if left[q] < 0:
+            for i in range(start, stop):
+                raw_out[held[i]] += value[q]
+            continue
+        middle = start
+        if stop > start:
+            middle = partition_rows(
+                codes, split_on[q], words[q], held, start, stop, column, scratch
+            )
+        child = left[q]
+        bounds[child, 0], bounds[child, 1] = start, middle
+        bounds[child + 1, 0], bounds[child + 1, 1] = middle, stop
+
+
+@njit(cache=True, nogil=True)
+def allowed_features(features, used, costs, room):
+    """Those of the listed features that may be split on: used, or within the limits."""
+    if room[0] > 0 and room[2] == np.inf:
+        return features
+    forbid(features, used, room, costs)
+    kept = np.empty(features.shape[0], np.int64)
+    n = 0
+    for f in range(features.shape[0]):
+        if costs[features[f]] < np.inf:
+            kept[n] = features[f]
+            n += 1
+    return kept[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def boost_rounds(
+    codes, columns, target, weights, rows, loss, params, state, buffers, trees_out, found_out
+):
+    """Add rounds to a fit; as many as ``found_out`` has room for.
+
+    ``columns`` = (offset, n_bins, is_categorical, features that can be split on); ``weights`` =
+    (weight, the same as integers, their scale, mean, total, largest); ``rows`` = (train, held, for
+    the objective); ``params`` = (max_depth, smallest integer weight of a leaf, learning rate, l2,
+    whether leaves are means, penalty, whether gains are shares of the root's squared error);
+    ``state`` = (raw predictions, used, costs, room = (features that may be added, cost, budget)),
+    which changes; ``buffers`` are those of ``grow_whole``. ``trees_out``, by tree, =
+    (number of nodes; left, feature, split, gain, words, value by node); ``found_out``, by round, =
+    (mean training loss, losses of the held rows); returns the number of cells added up.
+    """
+    offset, n_bins, is_categorical, features = columns
+    w, _, weight_scale, weight_mean, _, _ = weights
+    train, held, objective_rows = rows
+    max_depth, min_weight, _, _, _, penalty, is_scaled = params
+    raw, used, costs, room = state
+    n_nodes_out, left, split_on, split, gain, words, value = trees_out
+    objective, held_losses = found_out
+    n_outputs, n_rows = raw.shape
+    gradient, hessian = np.empty((n_outputs, n_rows)), np.empty((n_outputs, n_rows))
+    bounds = np.zeros((left.shape[1], 2), np.int64)
+    held_bounds = np.zeros((left.shape[1], 2), np.int64)
+    packed, order, held = np.zeros(n_rows, np.int64), train.copy(), held.copy()
+    column, scratch = buffers[4], buffers[5]
+    losses = np.empty(objective_rows.shape[0])
+    weight_of_objective = weighted_sum(np.ones(objective_rows.shape[0]), w, objective_rows)
+    n_cells = 0
+    for r in range(objective.shape[0]):
+        fill_gradients(loss, target, raw, gradient, hessian)
+        for k in range(n_outputs):
+            t, g, h = r * n_outputs + k, gradient[k], hessian[k]
+            order[:] = train
+            per_unit, total, sse, squares, scale_g, scale_h = pack_tree(
+                g, h, weights, train, packed
+            )
+            n_nodes = 1
+            left[t, 0], bounds[0, 0], bounds[0, 1] = -1, 0, order.shape[0]
+            if per_unit > 0.0:
+                steps = (1.0 / per_unit, 1.0 / weight_scale)
+                unit = sse if is_scaled else 2.0 * weight_mean
+                floor = max(NOISE * sse, ROUNDING * squares)
+                n_nodes, n = grow_whole(
+                    codes, (offset, n_bins, is_categorical), packed, order, total, steps,
+                    min_weight, allowed_features(features, used, costs, room),
+                    (used, costs, room), (penalty, unit, floor), max_depth, buffers,
+                    (bounds, left[t], split_on[t], split[t], gain[t], words[t]),
+                )  # fmt: skip
+                n_cells += n
+            n_nodes_out[t] = n_nodes
+            scales = (scale_g, scale_h)
+            fill_leaves(
+                bounds, left[t], n_nodes, order, g, h, weights, scales, params, value[t], raw[k]
+            )
+            tree = (left[t], split_on[t], words[t], value[t])
+            add_to_held(codes, tree, n_nodes, held, held_bounds, column, scratch, raw[k])
+        fill_losses(loss, target, raw, objective_rows, losses)
+        objective[r] = weighted_sum(losses, w, objective_rows) / weight_of_objective
+        fill_losses(loss, target, raw, rows[1], held_losses[r])
+    return n_cells

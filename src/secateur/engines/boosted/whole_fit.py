@@ -1,0 +1,269 @@
+"""Fits of small tables, many rounds in one kernel call; with the trees of ``trace_boosted``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from secateur._kernels.boosting import LOGISTIC, MULTINOMIAL, SQUARED, boost_rounds
+from secateur.data.binning import BinnedColumns
+from secateur.data.costs import CostModel
+from secateur.data.table import Fold
+from secateur.data.target import are_counts
+from secateur.engines.boosted import rows
+from secateur.engines.boosted.grower import is_small, tree_buffers
+from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
+from secateur.engines.limits import FeatureUse
+from secateur.engines.path_search import FoldLosses
+from secateur.execution.blocks import Executor, RowBlock, only_block
+from secateur.losses import Loss
+from secateur.path.step import Step
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+LOSSES = {"squared_error": SQUARED, "log_loss": LOGISTIC}
+MAX_NODES = 1 << 18  # of all trees that are grown in one call
+STEP_ROUNDS = 50  # rounds after which a fit can be interrupted
+
+Buffers = tuple[AnyArray, ...]
+
+
+def suits(
+    executor: Executor,
+    columns: BinnedColumns,
+    loss: Loss,
+    cost_model: CostModel,
+    params: BoostingParams,
+) -> bool:
+    """Whether several rounds can be grown in one call, by one thread as fast as by several."""
+    return (
+        loss.name in LOSSES
+        and cost_model.is_plain
+        and params.subsample == 1.0
+        and only_block(executor) is not None
+        and is_small(columns, params)
+    )
+
+
+def boosting_numbers(
+    loss: Loss, params: BoostingParams, weights: rows.WeightScale
+) -> tuple[int, tuple[float, ...]]:
+    """The loss and the parameters as the kernel takes them."""
+    return (
+        LOSSES[loss.name] if loss.n_outputs == 1 else MULTINOMIAL,
+        (
+            params.max_depth,
+            weights.min_weight(params.min_samples_leaf),
+            float(params.learning_rate),
+            float(params.l2 * weights.mean),
+            params.leaf == "mean",
+            float(params.penalty),
+            params.criterion == "agbm",
+        ),
+    )
+
+
+def room_for_trees(n_trees: int, depth: int) -> Buffers:
+    """Room for some trees: numbers of nodes; left, feature, split, gain, words, value by node."""
+    shape = (n_trees, 2 ** (depth + 1))
+    return (
+        np.ones(n_trees, np.int64),
+        np.empty(shape, np.int64),
+        np.empty(shape, np.int64),
+        np.empty((*shape, 2), np.int64),
+        np.zeros(shape),
+        np.zeros((*shape, 4), np.uint64),
+        np.zeros(shape),
+    )
+
+
+class WholeFit:
+    """A fit on some rows, which can be begun again with another penalty."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        columns: BinnedColumns,
+        loss: Loss,
+        cost_model: CostModel,
+        params: BoostingParams,
+    ) -> None:
+        self._block: RowBlock = only_block(executor)  # type: ignore[assignment]  # it suits
+        self._begun = rows.begin(executor, columns, loss, params.min_samples_leaf)
+        rows.choose_objective_rows(self._block, self._begun.stride)
+        self._loss, self._cost_model, self._params = loss, cost_model, params
+        self._held_weight = self._block.weight[self._block.held]
+        self._counts = are_counts(self._block.weight)
+        self.begin(params)
+
+    def begin(self, params: BoostingParams) -> None:
+        """Begin again, without trees; penalty and limits may be others."""
+        p = self._params = params
+        use = FeatureUse(self._cost_model, p.max_features, p.cost_budget)
+        self._block.raw[:] = self._begun.baseline[:, None]
+        self._state = (self._block.raw, use.used.copy(), use.costs.copy(), np.array(use.limits))
+        self._ensemble = Ensemble(self._loss, self._begun.baseline)
+        self._grown: list[Buffers] = []
+        self._objective: list[float] = []
+        # of all splits so far: feature, gain, round
+        self._splits: list[tuple[IntArray, FloatArray, IntArray]] = []
+        self._held_losses: list[FloatArray] = []
+
+    def losses_after(self, n_rounds: int) -> FoldLosses:
+        """The losses of the rows that are held out after so many rounds."""
+        return FoldLosses(self._held_losses[n_rounds - 1], self._held_weight, counts=self._counts)
+
+    def buffers(self) -> Buffers:
+        """What a fit of this table needs while it advances."""
+        return tree_buffers(self._begun.columns, self._params.max_depth)
+
+    def advance(self, n_rounds: int, buffers: Buffers) -> None:
+        """Add rounds until there are so many."""
+        outputs, depth = self._loss.n_outputs, self._params.max_depth
+        at_once = max(1, (MAX_NODES >> (depth + 1)) // outputs)
+        while (n_done := len(self._objective)) < n_rounds:
+            n = min(at_once, n_rounds - n_done)
+            trees = room_for_trees(n * outputs, depth)
+            found = (np.empty(n), np.empty((n, len(self._block.held))))
+            self._boost(buffers, trees, found)
+            self._grown.append(trees)
+            self._objective.extend(found[0].tolist())
+            self._held_losses.extend(self._loss.score_factor * found[1])
+
+    def _boost(self, buffers: Buffers, trees: Buffers, found: Buffers) -> None:
+        block, begun = self._block, self._begun
+        columns, weights = begun.columns, begun.weights
+        scales = (weights.scale, weights.mean, weights.total, weights.largest)
+        self._ensemble.n_cells += boost_rounds(
+            block.columns.codes,
+            (columns.offset, columns.n_bins, columns.is_categorical, begun.divisible),
+            block.target,
+            (block.weight, block.quantised_weight, *map(float, scales)),
+            (block.rows, block.held, block.objective_rows),
+            *boosting_numbers(self._loss, self._params, weights),
+            self._state,
+            buffers,
+            trees,
+            found,
+        )
+
+    def steps(self) -> Iterator[Step]:
+        """The last step of each support, and a few between at which the fit can be ended."""
+        buffers, n_rounds = self.buffers(), self._params.n_rounds
+        for first in range(0, n_rounds, STEP_ROUNDS):
+            last = min(first + STEP_ROUNDS, n_rounds)
+            self.advance(last, buffers)
+            self._make_trees()
+            entered_at = self._entries()[1]
+            changes = np.unique(entered_at[(entered_at > first) & (entered_at < last)])
+            for n in (*changes.tolist(), last):
+                yield self.step(n)
+
+    def step(self, n_rounds: int) -> Step:
+        """The step after so many rounds."""
+        self._make_trees()
+        use = FeatureUse(self._cost_model)
+        features, entered_at = self._entries()
+        for j in features[entered_at < n_rounds].tolist():
+            use.add(j)
+        n_features = self._begun.columns.n_features
+        parts = [(f[r < n_rounds], g[r < n_rounds]) for f, g, r in self._splits]
+        feature, gain = map(np.concatenate, zip(*parts, strict=True))
+        return Step.of(
+            use.entered,
+            np.bincount(feature, gain, minlength=n_features),
+            penalty=self._params.penalty,
+            objective=self._objective[n_rounds - 1],
+            cost=use.total_cost,
+            model=BoostedModel(self._ensemble, n_rounds),
+            details={"round": n_rounds},
+        )
+
+    def _entries(self) -> tuple[IntArray, IntArray]:
+        """The features in the order of their first use, and the rounds before that."""
+        feature, _, round_ = map(np.concatenate, zip(*self._splits, strict=True))
+        features, first = np.unique(feature, return_index=True)
+        order = np.argsort(first)
+        return features[order], round_[first[order]]
+
+    def _make_trees(self) -> None:
+        """Make trees of what the kernel wrote; those of fits that only score are never made."""
+        outputs, columns = self._loss.n_outputs, self._begun.columns
+        for grown in self._grown:
+            n_before = len(self._ensemble.rounds)
+            trees = _trees_of(grown, columns)
+            firsts = range(0, len(trees), outputs)
+            self._ensemble.rounds.extend(trees[first : first + outputs] for first in firsts)
+            of_tree, node = np.nonzero(inner_nodes(grown))
+            on, gain = grown[2][of_tree, node], grown[4][of_tree, node]
+            self._splits.append((on, gain, n_before + of_tree // outputs))
+        self._grown.clear()
+
+
+def inner_nodes(grown: Buffers) -> BoolArray:
+    """Which of the nodes that the kernel wrote are splits, by tree and node."""
+    n_nodes, left = grown[:2]
+    return (np.arange(left.shape[1]) < n_nodes[:, None]) & (left >= 0)
+
+
+def _trees_of(grown: Buffers, columns: BinnedColumns) -> list[Tree]:
+    """The trees of what the kernel wrote; leaves have no feature and an infinite threshold."""
+    n_nodes, left, feature, split, gain, words, value = grown
+    inner = inner_nodes(grown)
+    on, last = feature[inner], split[inner, 0].tolist()
+    threshold = np.full(inner.shape, np.inf)
+    threshold[inner] = [columns.threshold(j, b) for j, b in zip(on.tolist(), last, strict=True)]
+    is_set = inner & columns.is_categorical[np.where(inner, feature, 0)]
+    by_node = (
+        np.where(inner, feature, -1),
+        threshold,
+        inner & (split[..., 1] > 0),
+        is_set,
+        np.where(inner[..., None], words, np.uint64(0)),
+        np.where(inner, left, -1),
+        np.where(inner, 0.0, value),
+        np.where(inner, gain, 0.0),
+    )
+    numbers = enumerate(n_nodes.tolist())
+    return [Tree(*(array[t, :n] for array in by_node)) for t, n in numbers]  # type: ignore[arg-type]  # in their order
+
+
+def boost_small(
+    columns: BinnedColumns,
+    target: FloatArray,
+    weight: FloatArray,
+    loss: Loss,
+    params: BoostingParams,
+    fold: Fold,
+) -> tuple[FloatArray, FloatArray]:
+    """Raw predictions, of the rows of a fold (others keep the baseline), and total gains.
+
+    The trees are those of ``trace_boosted`` without penalties; squared error and log loss only.
+    """
+    train = np.sort(fold.train).astype(np.uint32)
+    train_weight = weight[train]
+    scale = rows.WeightScale.of(train_weight)
+    rounded = np.maximum(np.rint(weight * scale.scale), 1.0).astype(np.uint32)
+    raw = np.empty((loss.n_outputs, len(target)))
+    raw[:] = loss.baseline(target[train], train_weight)[:, None]
+    d, n_rounds, depth = columns.n_features, params.n_rounds, params.max_depth
+    gains = np.zeros(d)
+    if d == 0:
+        return raw, gains
+    scales = (scale.scale, scale.mean, scale.total, scale.largest)
+    trees = room_for_trees(n_rounds * loss.n_outputs, depth)
+    boost_rounds(
+        columns.codes,
+        (columns.offset, columns.n_bins, columns.is_categorical, np.arange(d)),
+        target,
+        (weight, rounded, *map(float, scales)),
+        (train, fold.test.astype(np.uint32), train[:1]),
+        *boosting_numbers(loss, params, scale),
+        (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])),
+        tree_buffers(columns, depth),
+        trees,
+        (np.empty(n_rounds), np.empty((n_rounds, len(fold.test)))),
+    )
+    inner = inner_nodes(trees)
+    np.add.at(gains, trees[2][inner], trees[4][inner])
+    return raw, gains
