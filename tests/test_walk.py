@@ -65,8 +65,8 @@ def problem() -> tuple[Any, Any]:
 
 def test_the_walk_of_a_boosted_fit(problem):
     model = AGBMClassifier(max_iter=3, random_state=0).fit(*problem)  # kernels are compiled
-    walk = Walk(lambda: model.fit(*problem), kernel="_kernels/whole_tree.py")
-    assert len(walk.modules) <= 38, sorted(walk.modules)
+    walk = Walk(lambda: model.fit(*problem), kernel="_kernels/boosting.py")
+    assert len(walk.modules) <= 40, sorted(walk.modules)
     assert not any(name.startswith("storage/") for name in walk.modules), sorted(walk.modules)
     assert 1 < walk.depth <= 10
 
