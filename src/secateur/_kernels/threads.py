@@ -56,9 +56,11 @@ class Threads:
             return
         size = -(-n_items // (n_parts * grain)) * grain
         starts = range(0, n_items, size)
-        self._together(
+        done = self._begin(
             lambda worker: part(starts[worker], min(starts[worker] + size, n_items)), len(starts)
         )
+        part(0, size)
+        _wait(done, len(starts))
 
     def share(self, task: Callable[[int, int], object], n_tasks: int) -> None:
         """Call ``task(worker, number)`` for all numbers; a worker that is free takes the next one.
@@ -74,22 +76,21 @@ class Threads:
             while (number := next(numbers)) < n_tasks:
                 task(worker, number)
 
-        self._together(work, min(self.n_threads, n_tasks))
+        n_workers = min(self.n_threads, n_tasks)
+        done = self._begin(work, n_workers)
+        while (number := next(numbers)) < n_tasks:
+            task(0, number)
+        _wait(done, n_workers)
 
-    def _together(self, work: Callable[[int], object], n_workers: int) -> None:
-        """Call ``work(worker)`` in so many threads and wait for all; the first error is raised."""
+    def _begin(self, work: Callable[[int], object], n_workers: int) -> Done:
+        """Call ``work(worker)`` in threads for all workers but the first, which is the caller."""
         # A queue of its own for every call: what an interrupted one leaves behind confuses nobody.
-        done: SimpleQueue[BaseException | None] = SimpleQueue()
+        done: Done = SimpleQueue()
         while len(self._inboxes) < n_workers - 1:
             self._start_one()
         for worker in range(1, n_workers):
             self._inboxes[worker - 1].put((work, worker, done))
-        if n_workers:
-            work(0)
-        errors = [done.get() for _ in range(1, n_workers)]
-        for error in errors:
-            if error is not None:
-                raise error
+        return done
 
     def _start_one(self) -> None:
         """One more thread: small fits never ask for a second, and starting one takes its time."""
@@ -115,7 +116,16 @@ class Threads:
         self.close()
 
 
-_Call = tuple[Callable[[int], object], int, "SimpleQueue[BaseException | None]"]
+Done = SimpleQueue[BaseException | None]
+_Call = tuple[Callable[[int], object], int, Done]
+
+
+def _wait(done: Done, n_workers: int) -> None:
+    """Wait for all workers but the first; the first error is raised."""
+    errors = [done.get() for _ in range(1, n_workers)]
+    for error in errors:
+        if error is not None:
+            raise error
 
 
 def _work(inbox: SimpleQueue[_Call | None]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +20,7 @@ from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.grower import TreeGrower
 from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
-from secateur.engines.boosted.whole_fit import Buffers, WholeFit, suits
+from secateur.engines.boosted.whole_fit import WholeFit, suits
 from secateur.engines.limits import FeatureUse
 from secateur.engines.path_search import FoldLosses, mean_of, pool
 from secateur.execution.blocks import CodeBlock, Executor, FitRows, LocalRowStore, RowStore
@@ -349,8 +348,7 @@ class BoostedEngine:
         best, n_done, n_rounds = BestRound(self._patience), 0, self._params.n_rounds
         while n_done < n_rounds and not best.is_past(n_done):
             last = min(n_done + self._patience, n_rounds) if folds else n_rounds
-            advance = partial(_advance, fits, last, buffers)
-            threads.share(advance, len(fits))
+            threads.share(lambda worker, i, n=last: fits[i].advance(n, buffers[worker]), len(fits))
             for n in range(n_done + 1, last + 1):
                 if folds and not best.is_past(n - 1):
                     best.note(n, mean_of([fit.losses_after(n) for fit in folds]))
@@ -387,9 +385,3 @@ class BoostedEngine:
         """Validation losses at the best number of rounds."""
         del step  # the last one
         return self._losses
-
-
-def _advance(
-    fits: Sequence[WholeFit], n_rounds: int, buffers: Sequence[Buffers], worker: int, number: int
-) -> None:
-    fits[number].advance(n_rounds, buffers[worker])

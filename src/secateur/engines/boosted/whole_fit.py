@@ -119,33 +119,29 @@ class WholeFit:
 
     def advance(self, n_rounds: int, buffers: Buffers) -> None:
         """Add rounds until there are so many."""
-        outputs, depth = self._loss.n_outputs, self._params.max_depth
-        at_once = max(1, (MAX_NODES >> (depth + 1)) // outputs)
-        while (n_done := len(self._objective)) < n_rounds:
-            n = min(at_once, n_rounds - n_done)
-            trees = room_for_trees(n * outputs, depth)
-            found = (np.empty(n), np.empty((n, len(self._block.held))))
-            self._boost(buffers, trees, found)
-            self._grown.append(trees)
-            self._objective.extend(found[0].tolist())
-            self._held_losses.extend(self._loss.score_factor * found[1])
-
-    def _boost(self, buffers: Buffers, trees: Buffers, found: Buffers) -> None:
-        block, begun = self._block, self._begun
+        block, begun, outputs = self._block, self._begun, self._loss.n_outputs
         columns, weights = begun.columns, begun.weights
         scales = (weights.scale, weights.mean, weights.total, weights.largest)
-        self._ensemble.n_cells += boost_rounds(
-            block.columns.codes,
-            (columns.offset, columns.n_bins, columns.is_categorical, begun.divisible),
-            block.target,
-            (block.weight, block.quantised_weight, *map(float, scales)),
-            (block.rows, block.held, block.objective_rows),
-            *boosting_numbers(self._loss, self._params, weights),
-            self._state,
-            buffers,
-            trees,
-            found,
-        )
+        at_once = max(1, (MAX_NODES >> (self._params.max_depth + 1)) // outputs)
+        while (n_done := len(self._objective)) < n_rounds:
+            n = min(at_once, n_rounds - n_done)
+            trees = room_for_trees(n * outputs, self._params.max_depth)
+            objective, losses = np.empty(n), np.empty((n, len(block.held)))
+            self._ensemble.n_cells += boost_rounds(
+                block.columns.codes,
+                (columns.offset, columns.n_bins, columns.is_categorical, begun.divisible),
+                block.target,
+                (block.weight, block.quantised_weight, *map(float, scales)),
+                (block.rows, block.held, block.objective_rows),
+                *boosting_numbers(self._loss, self._params, weights),
+                self._state,
+                buffers,
+                trees,
+                (objective, losses),
+            )
+            self._grown.append(trees)
+            self._objective.extend(objective.tolist())
+            self._held_losses.extend(self._loss.score_factor * losses)
 
     def steps(self) -> Iterator[Step]:
         """The last step of each support, and a few between at which the fit can be ended."""
