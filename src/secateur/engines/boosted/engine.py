@@ -348,7 +348,10 @@ class BoostedEngine:
         best, n_done, n_rounds = BestRound(self._patience), 0, self._params.n_rounds
         while n_done < n_rounds and not best.is_past(n_done):
             last = min(n_done + self._patience, n_rounds) if folds else n_rounds
-            threads.share(lambda worker, i, n=last: fits[i].advance(n, buffers[worker]), len(fits))
+            threads.share(
+                lambda worker, i: fits[i].advance(last, buffers[worker]),  # noqa: B023  # at once
+                len(fits),
+            )
             for n in range(n_done + 1, last + 1):
                 if folds and not best.is_past(n - 1):
                     best.note(n, mean_of([fit.losses_after(n) for fit in folds]))
