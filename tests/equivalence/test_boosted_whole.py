@@ -13,8 +13,9 @@ from examples_of_hypothesis import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from secateur import AGBMClassifier
 from secateur.data.costs import FeatureCosts
-from secateur.engines.boosted import grower
+from secateur.engines.boosted import engine, grower
 from secateur.engines.boosted.grower import WholeTrees
 from secateur.engines.boosted.trees import BoostingParams
 
@@ -118,3 +119,20 @@ def test_a_fit_can_be_begun_again_at_another_penalty():
     other = fit_engine(task.with_params(penalty=0.001)).steps[-1]
     assert fit.step(6).order.tolist() == other.order.tolist()
     assert fit.step(6).objective == other.objective
+
+
+def test_folds_with_different_bins_share_buffers():
+    """A column that only some folds can split on makes their histograms wider."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    X[:100, 1:] = 0.0  # the last rows alone differ
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    folds = [(np.arange(100), np.arange(100, 120)), (np.arange(20, 120), np.arange(20))]
+    told = {"cv": folds, "max_iter": 8, "n_jobs": 1, "min_samples_leaf": 5, "random_state": 0}
+    whole = AGBMClassifier(**told).fit(X, y)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(engine, "suits", lambda *_: False)
+        stepwise = AGBMClassifier(**told).fit(X, y)
+    for one, other in zip(whole.path_, stepwise.path_, strict=True):
+        assert one.support.tolist() == other.support.tolist()
+        assert (one.objective, one.score.mean) == (other.objective, other.score.mean)

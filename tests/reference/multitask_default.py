@@ -84,7 +84,7 @@ def raws(rounds, baseline, codes, is_categorical, rate):
 
 def own_penalty(group):
     """A task's own penalty is that of the group; together they are at most 0.999."""
-    return min(group, 0.999 - group)
+    return min(group, max(0.0, 0.999 - group))
 
 
 def own_trees(tasks, penalty, n_rounds):
@@ -174,7 +174,7 @@ def penalties(tasks, top):
         return [0.0]
     asked = tasks.prices(tasks.keep)
     asked = asked[asked > 0] if (asked > 0).any() else np.ones(1)
-    none = min(40 * asked.mean() / asked.min() * TOP * top, 0.999)
+    none = min(40 * asked.mean() / asked.min() * TOP * top, 0.999 / min(1.0, asked.min()))
     return [none, *np.geomspace(TOP * top, BOTTOM * top, N_PENALTIES)]
 
 

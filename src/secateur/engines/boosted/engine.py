@@ -342,7 +342,8 @@ class BoostedEngine:
     def _fit_whole(self, fits: list[WholeFit], threads: Threads, params: BoostingParams) -> Step:
         """All fits advance side by side, a thread for each, ``patience`` rounds at a time."""
         folds = fits[: len(self._folds)]
-        buffers = [fits[0].buffers() for _ in range(min(threads.n_threads, len(fits)))]
+        widest = max(fits, key=lambda fit: fit.n_bins)
+        buffers = [widest.buffers() for _ in range(min(threads.n_threads, len(fits)))]
         for fit in fits:
             fit.begin(params)
         best, n_done, n_rounds = BestRound(self._patience), 0, self._params.n_rounds

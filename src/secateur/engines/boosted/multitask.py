@@ -55,7 +55,7 @@ class TaskData:
         """The penalty of a feature that is new to the task: as given, or a share of the group's."""
         if self.task_penalty is not None:
             return self.task_penalty
-        return min(share * group, BELOW_ONE - group)
+        return min(share * group, max(0.0, BELOW_ONE - group))
 
     def fold(self, is_train: BoolArray, is_test: BoolArray) -> Fold:
         """The task's part of a fold; without training rows, its validation rows train instead."""

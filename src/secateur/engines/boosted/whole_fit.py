@@ -113,8 +113,13 @@ class WholeFit:
         """The losses of the rows that are held out after so many rounds."""
         return FoldLosses(self._held_losses[n_rounds - 1], self._held_weight, counts=self._counts)
 
+    @property
+    def n_bins(self) -> int:
+        """The bins of its histograms, which differ between the folds of a table."""
+        return int(self._begun.columns.offset[-1])
+
     def buffers(self) -> Buffers:
-        """What a fit of this table needs while it advances."""
+        """What a fit needs while it advances; enough for others of the table with fewer bins."""
         return tree_buffers(self._begun.columns, self._params.max_depth)
 
     def advance(self, n_rounds: int, buffers: Buffers) -> None:
