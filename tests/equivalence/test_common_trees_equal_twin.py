@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.common_trees import boost_common, categories
 from reference.multitask import boost_tasks
-from reference.multitask_default import Tasks, choose, default
+from reference.multitask_default import Tasks, best_gain, choose, default, penalties
 from scipy.sparse import csr_array
 
 from secateur import MultitaskAGBMClassifier, MultitaskAGBMRegressor
@@ -291,10 +291,10 @@ def test_missing_labels_equal_twin(seed, sparse, costs):
     rng = np.random.default_rng(seed)
     Y = np.column_stack([y, np.nan_to_num(X) @ [1.0, 0.0, -1.0, 0.0] + 0.1 * rng.normal(size=60)])
     Y[rng.random(Y.shape) < 0.3] = np.nan
-    penalties = {"a": 0.02, "b": 0.05}
+    own = {"a": 0.02, "b": 0.05}
     all_params = {"max_depth": 2, "min_samples_leaf": 2}
     model = MultitaskAGBMRegressor(
-        group_penalty=0.03, task_penalty=penalties, max_iter=N_ROUNDS, learning_rate=RATE,
+        group_penalty=0.03, task_penalty=own, max_iter=N_ROUNDS, learning_rate=RATE,
         cut=None, **all_params, **costs,
     )  # fmt: skip
     model.fit(csr_array(X) if sparse else X, pd.DataFrame(Y, columns=["a", "b"]))
@@ -308,7 +308,7 @@ def test_missing_labels_equal_twin(seed, sparse, costs):
         cost_model.costs,
         cost_model.keep,
         0.03,
-        list(penalties.values()),
+        list(own.values()),
         n_rounds=N_ROUNDS,
         learning_rate=RATE,
         tree_params={
@@ -318,9 +318,33 @@ def test_missing_labels_equal_twin(seed, sparse, costs):
     last = model.path_[len(model.path_) - 1]
     kept = set(np.flatnonzero(cost_model.keep).tolist())
     assert set(last.support.tolist()) == kept | set(common)
-    for t, name in enumerate(penalties):
+    for t, name in enumerate(own):
         assert set(last.supports[name].tolist()) == kept | set(each[t])
         ours = last.model.models[t].ensemble.rounds
         for trees, its_trees in zip(ours, rounds, strict=True):
             for tree, nodes in zip(trees, its_trees[t], strict=True):
                 assert describe(tree) == describe_twin(nodes, numbers)
+
+
+@examples(10)
+@given(st.integers(0, 10_000), st.booleans(), st.sampled_from(COSTS))
+def test_the_grid_with_missing_labels_equals_twin(seed, sparse, costs):
+    X, y, number, weight = stacked(seed, is_classes=False, whole_weights=seed % 2 == 0)
+    X = np.nan_to_num(X) if sparse else X
+    Y = np.where(number[:, None] == np.arange(3), np.nan, y[:, None] + [0.0, 50.0, -3.0])
+    all_params = {"max_depth": 2, "min_samples_leaf": 2}
+    model = MultitaskAGBMRegressor(cv=1, cut=None, max_iter=1, **all_params, **costs)
+    model.fit(csr_array(X) if sparse else X, Y, sample_weight=weight)
+    codes, n_bins = naive_codes(Task(X, y, weight))
+    cost_model = FeatureCosts(**costs).bind([f"x{j}" for j in range(4)])
+    tables = []
+    for t in range(3):
+        rows = np.flatnonzero(number != t)
+        tables.append((codes[rows], n_bins, np.zeros(4, bool), Y[rows, t], weight[rows]))
+    tasks = Tasks(
+        tables, (), [], make_loss("squared_error"), [], cost_model.costs, cost_model.keep, (), (),
+        1, RATE, 1, params={**all_params, "l2": 0.0, "leaf": "newton"}, limits={},
+    )  # fmt: skip
+    expected = penalties(tasks, np.median([best_gain(table, tasks) for table in tables]))
+    found = [step.penalty for step in model.path_]
+    np.testing.assert_allclose(found, expected[: len(found)])

@@ -160,6 +160,37 @@ def test_missing_labels_leave_rows_out():
     np.testing.assert_array_equal(named.predict(X), model.predict(X))
 
 
+def gaps():
+    X, Y = wide()
+    Y[np.random.default_rng(2).random(Y.shape) < 0.4] = np.nan
+    return X, Y
+
+
+def assert_same_path(one, other):
+    np.testing.assert_allclose([s.penalty for s in one], [s.penalty for s in other], rtol=1e-9)
+    assert [s.support.tolist() for s in one] == [s.support.tolist() for s in other]
+    means = [[step.score.mean for step in path] for path in (one, other)]
+    np.testing.assert_allclose(*means, rtol=1e-9)
+
+
+@pytest.mark.parametrize("more", [{}, {"max_features": 2}, {"search": "group_testing"}])
+@pytest.mark.filterwarnings("ignore::secateur.exceptions.GroupTestingWarning")
+def test_a_constant_added_to_y_with_missing_labels_changes_nothing(more):
+    X, Y = gaps()
+    path = MultitaskAGBMRegressor(cv=2, **more, **QUICK).fit(X, Y).path_
+    assert len(path) > 2
+    assert_same_path(MultitaskAGBMRegressor(cv=2, **more, **QUICK).fit(X, Y + 1024.0).path_, path)
+
+
+def test_names_of_classes_do_not_matter_where_labels_are_missing():
+    X, Y = gaps()
+    paths = []
+    for names in ("ab", "ba"):
+        labels = np.where(np.isnan(Y), None, np.where(Y - [0.8, 80.0] > 0, *names))
+        paths.append(MultitaskAGBMClassifier(cv=2, **QUICK).fit(X, labels).path_)
+    np.testing.assert_allclose([s.penalty for s in paths[0]], [s.penalty for s in paths[1]])
+
+
 def test_columns_of_labels_of_different_kinds():
     X, Y = wide()
     labels = pd.DataFrame(

@@ -189,8 +189,7 @@ class MultitaskSelector(GroupTestedSelector):
         else:
             target, weight = stacked or (np.zeros(table.n_rows), np.ones(table.n_rows))
             target[task.rows], weight[task.rows] = task.target.values, each.weight
-            rows = None if given.is_wide else task.rows
-            data = replace(shared, target=target, weight=weight, loss=each.loss, rows=rows)
+            data = replace(shared, target=target, weight=weight, loss=each.loss, rows=task.rows)
             place = task.rows
         min_leaf = min_leaf_rows(self.min_samples_leaf, each.weight)
         unit = each.unit if len(given.fits) > 1 else 1.0
