@@ -297,6 +297,7 @@ def test_a_validator_that_fails_leaves_gaps_and_a_message():
     assert not found.failures
 
 
+@pytest.mark.slow
 def test_limits_of_time_hold_whatever_a_method_does(capfd):
     X, y = problem()
     methods = {"slow": Odd(seconds=600), "dies": Odd("dies"), "bad": Odd("raises"), "well": Odd()}

@@ -146,7 +146,9 @@ class BoostedData:
         """The best gain of a single split at the start, divided by the mean cost of a feature."""
         stump = replace(params, max_depth=1, n_rounds=1, subsample=1.0, penalty=0.0)
         stump = replace(stump, max_features=None, cost_budget=None)
-        step = next(self.run(self.everything, stump).steps)
+        fit = self.whole_fit(self.everything, stump)
+        steps = self.run(self.everything, stump).steps if fit is None else fit.steps()
+        step = next(steps)
         gains = [float(tree.gain[0]) for tree in step.model.ensemble.rounds[0]]
         units = _root_errors(self, step.model.ensemble.baseline)
         if params.criterion == "gbfs":
