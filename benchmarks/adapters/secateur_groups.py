@@ -9,7 +9,8 @@ from common.measure import Run, Stopwatch
 
 from adapters.secateur_boosted import AGBM
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.groups import GroupTesting, largest_group, sum_groups
+from secateur.engines.boosted.group_design import GroupTesting, largest_group
+from secateur.engines.boosted.groups import sum_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,12 @@ class GTGBM:
     boosting: AGBM
     expected_features: int
     delta: float = 0.1
-    leaf_size: int = 32
+    leaf_size: int | None = None
     paper: bool = False
 
     def result(self, n_rows: int) -> GroupTesting:
-        size = None if self.paper else largest_group(n_rows)
-        return GroupTesting(self.expected_features, self.delta, self.leaf_size, size, seed=0)
+        largest = None if self.paper else largest_group(n_rows)
+        return GroupTesting(self.expected_features, self.delta, self.leaf_size, largest=largest)
 
     def train(self, data: BoostedData) -> Run:
         """Add up the groups of a table that is binned already, then train."""
@@ -32,6 +33,8 @@ class GTGBM:
         with watch("grouping"):
             result = self.result(data.columns.n_rows)
             groups = sum_groups(data.columns, data.weight, result, data.threads)
+        if groups is None:
+            raise ValueError("Group testing does not pay on this table. Take a wider one.")
         run = self.boosting.train(replace(data, groups=groups))
         design = groups.plan.design
         facts: dict[str, Any] = {**run.facts, "design": design, "bytes": groups.codes.nbytes}

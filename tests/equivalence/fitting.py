@@ -122,10 +122,10 @@ def fit_whole(task: Task, *, sparse=False, held=()) -> tuple[Fit, WholeFit]:
     return Fit([fit.step(n) for n in range(1, n_rounds + 1)], blocks, columns), fit
 
 
-def sum_groups_of_blocks(task, columns, blocks, testing, threads) -> Groups:
-    """Give each block the sums of its rows; the groups."""
+def sum_groups_of_blocks(task, columns, blocks, testing, threads) -> Groups | None:
+    """Give each block the sums of its rows; the groups, None without tests."""
     groups = sum_groups(columns, task.weight, testing, threads)
-    for block in blocks:
+    for block in blocks if groups is not None else ():
         rows = slice(block.first_row, block.first_row + block.columns.n_rows)
         block.group_sums = np.ascontiguousarray(groups.codes[:, rows])
     return groups

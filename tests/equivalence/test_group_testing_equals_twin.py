@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.group_testing import GroupTestedTree, Subsets
 
-from secateur.engines.boosted.groups import GroupTesting, make_plan
+from secateur.engines.boosted.group_design import GroupTesting
+from secateur.engines.boosted.groups import make_plan
 
 TESTING = st.builds(
     GroupTesting,

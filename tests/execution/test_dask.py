@@ -74,7 +74,8 @@ def test_folds_classes_samples_and_group_tests(client, tmp_path, rows, monkeypat
     assert_same_selector(
         grid.fit(X, labels), secateur.AGBMClassifier(**grid.get_params()).fit(table)
     )
-    groups = secateur.GTGBMClassifier(penalty=0.002, expected_features=2, leaf_size=4, **params)
+    sizes = {"expected_features": 2, "leaf_size": 4, "group_size": 8}
+    groups = secateur.GTGBMClassifier(penalty=0.002, **sizes, **params)
     one = groups.fit(X, labels)
     assert_same_selector(one, secateur.GTGBMClassifier(**groups.get_params()).fit(table))
 

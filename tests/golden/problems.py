@@ -90,7 +90,7 @@ def _boosted_regressor(penalty: float) -> dict[str, Problem]:
     }
 
 
-TESTED = {**FAST, "expected_features": 3, "leaf_size": 8, "cv": 2}
+TESTED = {**FAST, "expected_features": 3, "leaf_size": 8, "group_size": 2, "cv": 2}
 
 
 def _group_tested(target: Callable[[Any], Any], more: dict[str, Any]) -> dict[str, Problem]:
@@ -99,7 +99,7 @@ def _group_tested(target: Callable[[Any], Any], more: dict[str, Any]) -> dict[st
     gaps[::7, ::3] = float("nan")
     grouped = {"costs": tables.costs(tables.N_WIDE), names.FEATURE_GROUPS: tables.feature_groups()}
     return {
-        "numeric": Problem(X, target(X), TESTED),
+        "numeric": Problem(X, target(X), {**TESTED, "leaf_size": "auto", "group_size": "auto"}),
         "missing": Problem(gaps, target(gaps), {**TESTED, "penalty": 0.03}),
         "small groups": Problem(X, target(X), {**TESTED, "penalty": [0.1, 0.02], "group_size": 4}),
         "sparse": Problem(thin, target(thin), {**TESTED, "penalty": 0.02, "delta": 0.2}),
@@ -118,7 +118,7 @@ def _multitask(target: Callable[..., Any], weighted: dict[str, Any]) -> dict[str
     columns[::9, 1] = None
     fast = {**FAST, "max_iter": 12, "cv": 2}
     given = {"group_penalty": 0.05, "task_penalty": 0.02}
-    tested = {"search": "group_testing", "expected_features": 3, "leaf_size": 8}
+    tested = {"search": "group_testing", "expected_features": 3, "leaf_size": 8, "group_size": 2}
     return {
         "numeric": Problem(X, target(X), fast, stacked, stacked),
         "missing": Problem(

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from secateur import AGBMClassifier, AGBMRegressor, GTGBMClassifier, GTGBMRegressor
 from secateur.data import memory
-from secateur.engines.boosted.groups import GroupDesign, GroupTesting
+from secateur.engines.boosted.group_design import GroupDesign, GroupTesting, largest_group
 from secateur.exceptions import GroupTestingWarning, OutOfMemoryError
 
 TOLD = {"penalty": 0.02, "max_iter": 15, "learning_rate": 0.3, "random_state": 0}
@@ -106,11 +106,77 @@ def test_costs_and_budgets_hold(problem):
 def test_a_warning_where_group_testing_does_not_pay(cls, exact, problem):
     X, y, _ = problem
     target = y > np.median(y) if cls is GTGBMClassifier else y
-    with pytest.warns(GroupTestingWarning, match=f"Eq. 3.*Use {exact}") as caught:
+    with pytest.warns(GroupTestingWarning, match=f"Eq. 3.* 40 features.*{exact}") as caught:
         narrow = cls(**TOLD).fit(X[:, :40], target)
     assert caught[0].filename == __file__
     same = {"AGBMClassifier": AGBMClassifier, "AGBMRegressor": AGBMRegressor}[exact]
     np.testing.assert_array_equal(narrow.support_, same(**TOLD).fit(X[:, :40], target).support_)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("more", [{}, {"penalty": [0.05, 0.01], "cv": 2}, {"leaf_size": 4}])
+def test_where_no_design_pays_the_result_is_that_of_an_exact_search(sparse, more):
+    X, y, _ = made(300, 300)
+    X = csr_array(np.where(X < 0.5, 0.0, X)) if sparse else X
+    with pytest.warns(GroupTestingWarning, match="300 features. All features are searched"):
+        grouped = GTGBMRegressor(**TOLD | more).fit(X, y)
+    more = {name: value for name, value in more.items() if name != "leaf_size"}
+    exact = AGBMRegressor(**TOLD | more).fit(X, y)
+    assert not grouped.design_.has_tests
+    assert [s.order.tolist() for s in grouped.path_] == [s.order.tolist() for s in exact.path_]
+    assert [s.objective for s in grouped.path_] == [s.objective for s in exact.path_]
+    np.testing.assert_array_equal(grouped.predict(X), exact.predict(X))
+
+
+def test_the_design_tells_how_many_columns_a_node_looks_at(problem):
+    X, y, _ = problem
+    model = GTGBMRegressor(expected_features=2, **TOLD | {"max_iter": 2})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y, np.full(len(y), 4.0))  # as many as 12,000 rows
+    assert 0 < model.design_.n_columns <= 500
+    assert f"about {model.design_.n_columns} columns" in str(model.design_)
+    assert "2,000 features" in str(model.design_)
+    with pytest.warns(GroupTestingWarning):
+        model.fit(X[:, :100], y)
+    assert model.design_.n_columns == 100
+    assert "all 100 features" in str(model.design_)
+
+
+@pytest.mark.parametrize("n_rows", [300, 4_000, 20_000, 80_000, 1_000_000])
+@pytest.mark.parametrize("n_features", [1, 2, 30, 2_000, 20_001, 100_000])
+@pytest.mark.parametrize("expected", [1, 5, 20, 300])
+def test_the_chosen_sizes_have_the_fewest_columns(n_rows, n_features, expected):
+    largest = largest_group(n_rows)
+    chosen = GroupDesign.of(n_features, GroupTesting(expected, largest=largest))
+    assert chosen.n_columns <= n_features
+    assert chosen.n_groups <= n_features
+    for leaf_size in (1, 2, 4, 7, 16, 32, 100, 1000):
+        for size in {s for s in (1, 2, 3, 8, 25, 64, 160, largest) if s <= largest}:
+            given = GroupDesign.of(n_features, GroupTesting(expected, 0.1, leaf_size, size))
+            if given.n_groups <= n_features and given.is_faster:
+                assert chosen.n_columns <= given.n_columns
+        auto = GroupDesign.of(n_features, GroupTesting(expected, 0.1, leaf_size, largest=largest))
+        assert auto.n_columns <= n_features
+        assert auto.is_faster or not auto.has_tests
+
+
+def test_halving_pays_where_rows_allow_large_groups():
+    design = GroupDesign.of(20_000, GroupTesting(20, largest=largest_group(80_000)))
+    assert design.leaf > design.entry
+    assert design.n_columns <= 2_240  # with leaves of 32: 3,360
+    # no size that 80,000 rows allow is faster than an exact search of 2,000 features
+    assert not GroupDesign.of(2_000, GroupTesting(20, largest=160)).has_tests
+    assert GroupDesign.best(2_000, GroupTesting(20, largest=160)).n_columns <= 1_200
+
+
+def test_sizes_that_are_given_are_used(problem):
+    X, y, chosen = problem
+    model = GTGBMRegressor(expected_features=4, group_size=5, leaf_size=3, **TOLD)
+    with pytest.warns(GroupTestingWarning, match="group_size='auto'"):
+        model.fit(X[:, chosen[0] : chosen[0] + 80], y)
+    assert model.design_.has_tests
+    assert model.design_.n_members == 3
 
 
 def test_memory_is_checked_before_it_is_taken(problem, monkeypatch):

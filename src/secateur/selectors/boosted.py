@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.data.memory import require_memory
 from secateur.data.target import are_counts
-from secateur.engines.boosted.groups import (
-    GroupDesign,
-    Groups,
-    GroupTesting,
-    largest_group,
-    sum_groups,
-    sum_groups_in_blocks,
-)
+from secateur.engines.boosted.group_design import GroupDesign, GroupTesting, largest_group
+from secateur.engines.boosted.groups import Groups, sum_groups, sum_groups_in_blocks
 from secateur.exceptions import GroupTestingWarning
 from secateur.execution.blocks import RowStore
 from secateur.selectors.base import warn_caller
@@ -42,35 +37,59 @@ class GroupTestedSelector(BoostedSelector):
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> BoostedInput:
         given = super()._problem(X, y, sample_weight, **more)
-        self._check_design(given, given.problem.weight, given.problem.n_rows)
+        self._check_design(given, given.problem.n_rows)
         return given
 
-    def _check_design(self, given: BoostedInput, weight: FloatArray, n_rows: int) -> None:
-        """Refuse what does not fit into memory; warn where an exact search is cheaper."""
-        table = given.problem.table
-        n_features = table.n_features - len(table.categories)
-        design = GroupDesign.of(n_features, self._group_testing(weight, given.seed))
+    def _check_design(self, given: BoostedInput, n_rows: int) -> None:
+        """Refuse what does not fit into memory; warn where group tests do not pay."""
+        design = self._design(given)
         require_memory(
             design.n_groups * n_rows,
             f"The sums of {design.n_groups:,} groups of features",
             "Raise 'leaf_size', lower 'expected_features', or raise 'delta'.",
         )
         if not design.is_faster:
+            n_columns = self._design(given, GroupDesign.best).n_columns
+            other = f"Use {self._exact}, which is exact, or group_size='auto',"
+            done = (
+                f"All features are searched, as by {self._exact}; to test groups, give 'group_size'"
+            )
             warn_caller(
-                f"Group testing is not faster here (Eq. 3 of its paper). Got {design.n_columns:,} "
-                f"columns to look at in each node, where an exact search has {n_features:,} "
-                f"features. Use {self._exact}, which is exact, or lower 'expected_features'.",
+                f"Group testing is not faster here (Eq. 3 of its paper). Got {n_columns:,} columns "
+                f"to look at in each node, where an exact search has {design.n_features:,} "
+                f"features. {other if design.has_tests else done} or lower 'expected_features'.",
                 GroupTestingWarning,
             )
 
+    def _design(
+        self,
+        given: BoostedInput,
+        make: Callable[[int, GroupTesting], GroupDesign] = GroupDesign.of,
+    ) -> GroupDesign:
+        """The design of the groups, all columns but categories taken to vary."""
+        table = given.problem.table
+        n_features = table.n_features - len(table.categories)
+        return make(n_features, self._group_testing(self._design_weight(given), given.seed))
+
+    def _remember(self, given: Any) -> None:
+        super()._remember(given)
+        self.design_ = self._design(given)
+
+    def _design_weight(self, given: Any) -> FloatArray:
+        """The weights of the rows that the group size depends on."""
+        return given.problem.weight
+
     def _group_testing(self, weight: FloatArray, seed: int) -> GroupTesting:
         """The settings of group tests, with "auto" replaced."""
-        expected, group_size = self.expected_features, self.group_size
+        expected, group_size, largest = self.expected_features, self.group_size, None
         if expected == "auto":
             expected = self.max_features or EXPECTED_FEATURES
         if group_size == "auto":
-            group_size = largest_group(weight.sum() if are_counts(weight) else len(weight))
-        return GroupTesting(int(expected), float(self.delta), int(self.leaf_size), group_size, seed)
+            largest = largest_group(weight.sum() if are_counts(weight) else len(weight))
+            group_size = None
+        leaf_size = None if self.leaf_size == "auto" else int(self.leaf_size)
+        delta = float(self.delta)
+        return GroupTesting(int(expected), delta, leaf_size, group_size, seed, largest)
 
     def _groups(
         self,
@@ -80,7 +99,7 @@ class GroupTestedSelector(BoostedSelector):
         threads: Threads,
         row_store: RowStore | None,
     ) -> Groups | None:
-        """Groups of features and their sums, made where the rows are."""
+        """Groups of features and their sums, made where the rows are; None for an exact search."""
         settings = self._group_testing(weight, seed)
         if row_store is None:
             return sum_groups(columns, weight, settings, threads)

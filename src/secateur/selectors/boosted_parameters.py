@@ -103,28 +103,31 @@ class GroupTestingParameters:
     delta : float, default=0.1
         The probability that some of these features never is in a group without another of them
         (Theorem 4.1); the smaller, the more often features are dealt out.
-    leaf_size : int, default=32
-        Halving ends at groups of so many features, which are then searched one by one. Less is
-        quicker and takes more memory; 1 is the paper's search to the end.
+    leaf_size : int or "auto", default="auto"
+        Halving ends at groups of so many features, which are then searched one by one. Less takes
+        more memory; 1 is the paper's search to the end. "auto" is chosen with the group size, 32
+        where that is given.
     group_size : int, None or "auto", default="auto"
         The largest groups that are tested: all groups of this size, of which the best of each
-        subset are halved on. "auto" is one feature for every 500 rows: sums of more drown in noise.
-        None is the paper's: half a subset.
+        subset are halved on. "auto" is the size with the fewest columns to look at in a node, at
+        most one feature for every 500 rows: sums of more drown in noise. If that is not clearly
+        fewer than there are features, all are searched, as without group tests. None is the
+        paper's: half a subset.
     """
 
     expected_features: Any = number(
         1, whole=True, words=("auto",), advice="Use 'auto' for max_features, or 20."
     ).default("auto")
     delta: float = number(0, 1, above=True, below=True).default(0.1)
-    leaf_size: int = number(
-        1, whole=True, advice="Use 32 for a start, 1 to search to the end."
-    ).default(32)
+    leaf_size: Any = number(
+        1, whole=True, words=("auto",), advice="Use 'auto', or 1 to search to the end."
+    ).default("auto")
     group_size: Any = number(
         1,
         whole=True,
         or_none=True,
         words=("auto",),
-        advice="Use 'auto' to have it chosen by the rows, None for the paper's.",
+        advice="Use 'auto' to have it chosen, None for the paper's.",
     ).default("auto")
 
 

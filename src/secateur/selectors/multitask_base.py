@@ -120,6 +120,8 @@ class MultitaskSelector(GroupTestedSelector):
         self.tasks_ = [each.key for each in given.tasks]
         self._task_classes: list[Any] = [each.target.classes for each in given.tasks]
         self._is_wide, self._has_names = given.is_wide, given.has_names
+        if self.search != "group_testing":
+            del self.design_
 
     def _variants(self, given: Any, folds: list[Fold], threads: Threads) -> list[Any]:
         """Trees for each task, and common trees where a split by task costs once or each time.
@@ -146,11 +148,14 @@ class MultitaskSelector(GroupTestedSelector):
         return [own, *shared] if self.common_trees == "auto" else shared
 
     def _check_groups(self, given: MultitaskInput) -> None:
-        middle = sorted(given.fits, key=lambda each: len(each.weight))[len(given.fits) // 2]
         table = given.problem.table
         n_copies = 1 + (given.has_common and not isinstance(table, StoredTable))
         n_rows = table.n_rows * (len(given.fits) if given.is_wide else n_copies)
-        self._check_design(given, middle.weight, n_rows)
+        self._check_design(given, n_rows)
+
+    def _design_weight(self, given: MultitaskInput) -> FloatArray:
+        """The weights of the task with the median number of rows."""
+        return sorted((each.weight for each in given.fits), key=len)[len(given.fits) // 2]
 
     def _tasks_data(self, given: MultitaskInput, folds: list[Fold], threads: Threads) -> TasksData:
         """Every task binned by itself; tasks that have all rows in common share one binning."""

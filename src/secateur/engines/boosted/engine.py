@@ -228,13 +228,14 @@ def trace_boosted(
     """
     columns, loss, threads = data.columns, data.loss, data.threads
     with closing(executor):
-        plan = data.groups.plan if data.groups and data.groups.plan.design.has_tests else None
-        begun = rows.begin(executor, columns, loss, params.min_samples_leaf, has_tests=bool(plan))
+        has_tests = data.groups is not None
+        begun = rows.begin(executor, columns, loss, params.min_samples_leaf, has_tests=has_tests)
         columns, weights, divisible = begun.columns, begun.weights, begun.divisible
         ensemble = Ensemble(loss, begun.baseline)
         histograms = NodeHistograms(executor, columns, params.max_depth, threads)
         search = ExactSearch(histograms, feature_use, divisible)
-        if plan is not None:
+        if data.groups is not None:
+            plan = data.groups.plan
             search = GroupSearch(histograms, feature_use, divisible, executor, plan, threads)
             params = replace(params, lazy=False)
         grower = TreeGrower(executor, columns, params, search, threads, weights)

@@ -1,14 +1,7 @@
-"""Groups of features for group tests: their design, their features, and the sums of these.
-
-Algorithm 2 of GT-GBM (Han, Rao, Sorokina and Subbian, AISTATS 2020) halves random subsets of
-features down to one. Here subsets are partitions of the features into s parts; halving ends at
-groups of ``leaf_size``, which are searched exactly, and may begin at groups of ``group_size``: a
-sum of m features shows 1 / m of what a good one explains. The best of these go on.
-"""
+"""Groups of features for group tests: their features, and the sums of these."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -18,7 +11,6 @@ from secateur._kernels.group_tests import (
     CODES,
     CODES_AT_ONCE,
     COUNTS,
-    MAX_MEMBERS,
     N_FINE,
     RANGES,
     SPAN,
@@ -30,126 +22,11 @@ from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.data.target import whole_weights
+from secateur.engines.boosted.group_design import GroupDesign, GroupTesting
 from secateur.execution.blocks import CodeBlock, RowStore
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
-# Rows per member of a tested group: a feature that explains 3 % of the squared error stands out.
-ROWS_PER_MEMBER = 500
-N_TURNS = 3  # sets of partitions that trees take turns with, so that no group is unlucky for long
-# Tests are faster where a node reads fewer columns than this share of the features: an exact search
-# reads the table about once a tree, tests read their columns in every node.
-MAX_SHARE = 0.25
 COUNT_BYTES = 1 << 25  # size of the counts of steps that are made together
-
-
-@dataclass(frozen=True, slots=True)
-class GroupTesting:
-    """Parameters of group tests: s and delta of Theorem 4.1; ``group_size`` None is the paper's."""
-
-    expected_features: int
-    delta: float = 0.1
-    leaf_size: int = 32
-    group_size: int | None = None
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class GroupDesign:
-    """How some features are grouped.
-
-    Each of ``n_partitions`` partitions has ``n_parts`` subsets; level l of a subset has 2^l groups.
-    Groups of the level ``entry`` are all tested, those of ``leaf`` are searched exactly. Trees take
-    turns with ``n_turns`` sets of partitions; with several, groups compete across subsets.
-    """
-
-    n_features: int
-    n_parts: int
-    n_partitions: int
-    entry: int
-    leaf: int
-    n_turns: int = 1
-
-    @classmethod
-    def of(cls, n_features: int, testing: GroupTesting) -> GroupDesign:
-        """The design for ``n_features`` features."""
-        n_parts = max(1, min(testing.expected_features, n_features))
-        size = max(1, -(-n_features // n_parts))
-        leaf = _halvings(size, testing.leaf_size)
-        if leaf == 0:  # every feature is in a group that is searched exactly
-            return cls(n_features, n_parts, 1, 0, 0)
-        entry = max(1, _halvings(size, min(testing.group_size or size, MAX_MEMBERS)))
-        n_turns = 1 if testing.group_size is None else N_TURNS
-        n_partitions = _partitions(n_features, testing, entry)
-        return cls(n_features, n_parts, n_partitions, entry, max(entry, leaf), n_turns)
-
-    @property
-    def has_tests(self) -> bool:
-        """Whether anything is tested at all."""
-        return self.leaf > 0
-
-    @property
-    def n_subsets(self) -> int:
-        """The subsets that serve one tree."""
-        return self.n_parts * self.n_partitions
-
-    @property
-    def n_orders(self) -> int:
-        """How often all features are shuffled."""
-        return self.n_partitions * self.n_turns
-
-    @property
-    def n_groups(self) -> int:
-        """The groups that have a sum, a byte for each row: those from ``entry`` to ``leaf``."""
-        per_subset = (2 << self.leaf) - (1 << self.entry) if self.has_tests else 0
-        return self.n_parts * self.n_orders * per_subset
-
-    @property
-    def n_members(self) -> int:
-        """The features of the largest group of the lowest level."""
-        return max(1, math.ceil(self.n_features / (self.n_parts << self.leaf)))
-
-    @property
-    def n_kept(self) -> int:
-        """Groups that go on from the first tests, per subset: one, or what a quarter more costs."""
-        return max(2, (1 << self.entry) // (4 * self.n_members)) if self.n_turns > 1 else 1
-
-    @property
-    def n_columns(self) -> int:
-        """The columns, sums or features, that the search for new features reads in a node."""
-        if not self.has_tests:
-            return self.n_features
-        each = 2 * (self.leaf - self.entry) + self.n_members
-        return self.n_subsets * ((1 << self.entry) + self.n_kept * each)
-
-    @property
-    def is_faster(self) -> bool:
-        """Eq. 3 of the paper: whether clearly fewer columns are read than by an exact search."""
-        return self.has_tests and self.n_columns <= MAX_SHARE * self.n_features
-
-
-def _halvings(size: int, max_size: int) -> int:
-    """How often a group must be halved until no part has more than ``max_size`` features."""
-    return max(0, math.ceil(math.log2(size / max_size)))
-
-
-def _partitions(n_features: int, testing: GroupTesting, entry: int) -> int:
-    """How many partitions separate every good feature from the others with probability 1 - delta.
-
-    In each, a group of the share x of all features has no other: (1 - x)^(s - 1) (Theorem 4.1).
-    """
-    s = testing.expected_features
-    if testing.group_size is None:
-        return 1 if s == 1 else math.ceil(math.e * math.log(s / testing.delta))
-    share = 1.0 / (min(s, n_features) * 2**entry)
-    together = 1.0 - (1.0 - share) ** (s - 1)
-    if together <= 0.0:
-        return 1
-    return max(1, math.ceil(math.log(testing.delta / s) / math.log(together)))
-
-
-def largest_group(n_rows: float) -> int:
-    """The largest group size at which ``n_rows`` rows show a good feature above the noise."""
-    return max(2, int(n_rows // ROWS_PER_MEMBER))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,25 +127,28 @@ class _Walk(NamedTuple):
 
 def sum_groups(
     columns: BinnedColumns, weight: FloatArray, testing: GroupTesting, threads: Threads
-) -> Groups:
-    """Draw groups, add up the bins of their features, scaled to 0 .. 1, and bin the sums."""
+) -> Groups | None:
+    """Draw groups, add up the bins of their features, scaled to 0 .. 1, and bin the sums.
+
+    None where the design has no tests: all features are searched.
+    """
     plan = make_plan(columns, testing)
+    if not plan.design.has_tests:
+        return None
     codes: CodeArray = np.empty((plan.design.n_groups, columns.n_rows), np.uint8)
-    if plan.design.has_tests:
-        walk = _Walk.of(plan, columns)
-        arrays = _Arrays(whole_weights(weight), codes_out=codes)
-        _visit(columns, threads, walk, CODES_AT_ONCE, range(walk.n_tops), arrays)
+    walk = _Walk.of(plan, columns)
+    arrays = _Arrays(whole_weights(weight), codes_out=codes)
+    _visit(columns, threads, walk, CODES_AT_ONCE, range(walk.n_tops), arrays)
     return Groups(plan, codes)
 
 
 def sum_groups_in_blocks(
     row_store: RowStore, columns: BinnedColumns, weight: FloatArray, testing: GroupTesting
-) -> Groups:
+) -> Groups | None:
     """As ``sum_groups``, with the sums made and kept in the blocks of rows."""
     plan = make_plan(columns, testing)
-    groups = Groups(plan, np.empty((0, 0), np.uint8))
     if not plan.design.has_tests:
-        return groups
+        return None
     walk, n_groups = _Walk.of(plan, columns), plan.design.n_groups
     executor = row_store.code_executor()
     lows, highs = zip(*executor.each(sum_ranges, walk, n_groups), strict=True)
@@ -284,7 +164,7 @@ def sum_groups_in_blocks(
             for group, filled in zip(walk.groups(top), its_counts, strict=True):
                 code_steps(filled, total, code[group])
     executor.each(code_rows, walk, low, high, code)  # wait: later fits need the codes
-    return groups
+    return Groups(plan, np.empty((0, 0), np.uint8))
 
 
 # ---- on a block of rows -----------------------------------------------------------------------
