@@ -48,11 +48,13 @@ def made(monkeypatch):
     return found
 
 
-def check_together(folds, groups):
-    assert folds
-    for fold in folds:
+def check_together(made, groups):
+    """Of the first folds, which are those of all rows."""
+    assert made[0]
+    for fold in made[0]:
         assert len(fold.test)
         assert not set(groups[fold.train]) & set(groups[fold.test])
+    made.clear()
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -60,7 +62,7 @@ def test_drawn_folds_keep_groups_together(cls, groups, made):
     small = small_problem(cls)
     for cv in (None, 1, 3):
         with_folds(cls, cv=cv).fit(small.X, small.y, groups=groups)
-        check_together(made[-1], groups)
+        check_together(made, groups)
     with pytest.raises(ParameterError, match="21 folds for 20 groups"):
         with_folds(cls, cv=21).fit(small.X, small.y, groups=groups)
 
@@ -74,7 +76,7 @@ def test_splitters_get_the_groups(cls, groups, made):
         splitters.append(StratifiedGroupKFold(2))
     for cv, given in zip(splitters, (names, groups % 2, groups), strict=False):
         with_folds(cls, cv=cv).fit(small.X, small.y, groups=given)
-        check_together(made[-1], np.asarray(given))
+        check_together(made, np.asarray(given))
 
 
 @pytest.mark.parametrize("cls", having("early_stopping", "penalty"))
@@ -82,7 +84,7 @@ def test_early_stopping_keeps_groups_together(cls, groups, made):
     small = small_problem(cls)
     params = {"penalty": 0.001, "early_stopping": True}
     quick(cls, **params).fit(small.X, small.y, groups=groups)
-    check_together(made[-1], groups)
+    check_together(made, groups)
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -90,7 +92,7 @@ def test_rows_without_weight_are_left_out_of_groups(cls, groups, made):
     small = small_problem(cls)
     weight = (groups > 3).astype(float)
     with_folds(cls, cv=3).fit(small.X, small.y, sample_weight=weight, groups=groups)
-    check_together(made[-1], groups[weight > 0])
+    check_together(made, groups[weight > 0])
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -129,9 +131,8 @@ def test_held_out_and_stability_hand_them_on(cls, groups, made):
     small = small_problem(cls)
     selector = with_folds(cls, cv=2)
     secateur.held_out(selector, small.X, small.y, cv=2, groups=groups, random_state=0)
-    check_together(made[0], groups)  # of the fit to all rows
-    n_before = len(made)
+    check_together(made, groups)  # of the fit to all rows
     secateur.stability(
         selector, small.X, small.y, 2, n_permutations=0, groups=groups, random_state=0
     )
-    check_together(made[n_before], groups)
+    check_together(made, groups)

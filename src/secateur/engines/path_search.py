@@ -150,6 +150,7 @@ class PathSearch:
     on_step: Callable[[Step], None] | None = None
     penalty_name: str = "penalty"
     losses: dict[float, Sequence[FoldLosses]] = field(default_factory=dict)
+    finish: Callable[[SelectionPath], SelectionPath] = lambda path: path
 
 
 def search_path(
@@ -181,9 +182,9 @@ def search_path(
                 raise
             reason = StopReason.INTERRUPTED
             break
-        paths.append(path)
-        if path.stop_reason in {StopReason.INTERRUPTED, StopReason.TIME_LIMIT}:
-            reason = path.stop_reason
+        paths.append(variant.finish(path))
+        if paths[-1].stop_reason in {StopReason.INTERRUPTED, StopReason.TIME_LIMIT}:
+            reason = paths[-1].stop_reason
             break
     chosen = paths[choose_variant(variants, paths)]
     return chosen if reason is None else replace(chosen, stop_reason=reason)

@@ -86,13 +86,12 @@ class OneStandardError:
     def choose(self, path: SelectionPath) -> int:
         """Return the index of the chosen step."""
         best = Best().choose(path)
-        slack = self._slack(path, best)
-        if math.isnan(slack):
-            return best
-        near = usable(path)
+        slack, near = self._slack(path, best), usable(path)
         none = near[path.n_features[near] == 0]
         if len(none) and is_chance(path[best]):
             return best_among(path, none)
+        if math.isnan(slack):
+            return best
         gain = _gain_over_none(path, best)
         if 0.0 < gain <= slack:
             near, slack = near[path.n_features[near] > 0], _HALF * gain
@@ -107,6 +106,8 @@ class OneStandardError:
             return plain
         if not path[index].n_features and (index == best or is_chance(path[best])):
             return f"{format_share(path, index)}: {_why_none(path, best)}"
+        if self.multiple == 0:
+            return plain
         if math.isnan(slack):
             why = "its standard error is unknown, so no smaller step was considered"
             return f"{plain[:-1]}; {why}."
@@ -241,7 +242,12 @@ def _limited(path: SelectionPath, index: int, limit: str) -> str:
 
 def is_chance(best: Step) -> bool:
     """Whether the best step has no features, or is known to gain too little over none."""
-    return not best.n_features or float(best.details.get("gain_over_none", math.nan)) <= _CHANCE
+    return not best.n_features or is_small(float(best.details.get("gain_over_none", math.nan)))
+
+
+def is_small(gain: float) -> bool:
+    """Whether a gain over no features, in standard errors, may be chance."""
+    return gain <= _CHANCE
 
 
 def _why_none(path: SelectionPath, best: int) -> str:
@@ -249,7 +255,9 @@ def _why_none(path: SelectionPath, best: int) -> str:
     if path[best].n_features == 0:
         return f"no step with features predicts better than a constant, whose {top} is the best."
     of_best = f"The best {top}, at {count_of(path[best].n_features)}"
-    by = f"{max(0.0, gain):.1f} standard errors on the same rows, not by {_CHANCE:g}"
+    is_inner = top is not None and top.origin == "inner"
+    rows = "rows that took no part in the selection" if is_inner else "the same rows"
+    by = f"{max(0.0, gain):.1f} standard errors on {rows}, not by {_CHANCE:g}"
     return f"no step with features clearly beats a constant. {of_best}, is better by {by}."
 
 

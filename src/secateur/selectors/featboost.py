@@ -28,9 +28,10 @@ from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourT
 from secateur.engines.path_search import PathSearch
 from secateur.model_selection.rows import check_target_type
 from secateur.model_selection.scorers import Scorer, read_scoring
-from secateur.path import Best, StopReason
+from secateur.path import Best, OneStandardError, StopReason
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.boosted_base import min_leaf_rows
+from secateur.selectors.featboost_check import ConstantCheck
 from secateur.selectors.featboost_evaluators import (
     BoostedTrees,
     EstimatorEvaluator,
@@ -112,7 +113,8 @@ class ForwardSelector(StepPredictor):
     costs : None, number, sequence, dict or FeatureCosts, default=None
         Costs of the features. Of candidates with equal scores the one with the lower cost wins.
     cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
-        Which step of the path is chosen; None is the best, which is the last one.
+        Which step of the path is chosen; None is the best, which is the last one, or none where
+        the selection, repeated in three folds, does not clearly beat a constant.
     max_iter : int, default=20
         Rounds of the built-in trees.
     learning_rate : float, default=0.3
@@ -128,7 +130,8 @@ class ForwardSelector(StepPredictor):
     Attributes
     ----------
     path_ : SelectionPath
-        A step for each accepted feature, with its inner score. ``details`` of a step hold the
+        A step for each accepted feature, with its inner score; last, one without features where
+        these may be chance (``gain_over_none`` in ``details`` is at most 2). ``details`` hold the
         winner's ``rank``, its ``gain``, the candidates ``tried`` and their ``tried_scores``,
         whether it came ``after_reset``, and the row weights in two numbers, ``effective_rows`` and
         ``largest_weight``.
@@ -181,6 +184,21 @@ class ForwardSelector(StepPredictor):
     def _engine(
         self, given: ForwardInput, folds: list[Fold], threads: Threads, progress: Progress
     ) -> list[PathSearch]:
+        n_features = given.problem.n_features
+        progress.expect(1, min(self.max_features or n_features, n_features))
+        search = self._selection(given, folds, threads)
+
+        def again(rows: IntArray) -> ForwardSelection:
+            part = replace(given, problem=given.problem.take(rows), kept=given.kept[rows])
+            return self._selection(part, self._folds(part), threads)
+
+        check = ConstantCheck(given, folds, search, again, self._limits()["rules"], threads)
+        steps, on_step = search.trace(), progress.round_or_stop
+        return [PathSearch(steps, on_step=on_step, penalty_name="rank", finish=check.finish)]
+
+    def _selection(
+        self, given: ForwardInput, folds: list[Fold], threads: Threads
+    ) -> ForwardSelection:
         problem = given.problem
         scorer = SklearnFoldScorer(problem, folds, given.scorer, given.metric)
         uses_trees = "trees" in (self.ranker, self.evaluator)
@@ -191,10 +209,8 @@ class ForwardSelector(StepPredictor):
         evaluator: Evaluator = trees
         if self.evaluator != "trees":
             evaluator = self._evaluator(given, folds, scorer, threads)
-        progress.expect(1, min(self.max_features or problem.n_features, problem.n_features))
         fixed = (problem.target.values, problem.cost_model, self._params(given), self.executor)
-        steps = self._search(problem, ranker, evaluator, *fixed).trace()
-        return [PathSearch(steps, on_step=progress.round_or_stop, penalty_name="rank")]
+        return self._search(problem, ranker, evaluator, *fixed)
 
     def _params(self, given: ForwardInput) -> ForwardParams:
         most, budget = self.max_features, self.cost_budget
@@ -232,15 +248,15 @@ class ForwardSelector(StepPredictor):
         return NeighbourEvaluator(table, targets, folds, scorer, threads)
 
     def _default_rule(self) -> CuttingRule:
-        """Every accepted feature improved the score: the best step is the last one."""
-        return Best()
+        """The best step, which is the last with features; none where that may be chance."""
+        return Best() if self.path_.n_features[-1] else OneStandardError(0)
 
     @property
     def feature_importances_(self) -> FloatArray:
         """Shares of the ranker's importances, averaged over the steps up to the chosen one."""
         check_is_fitted(self)
         shares = np.zeros(self.n_features_in_)
-        for step in self.path_.steps[: self.selection_.index + 1]:
+        for step in self.path_.steps[: self.selection_.index + 1] if self.support_.any() else ():
             shares[step.support] += step.weight / (step.weight.sum() or 1.0)
         if not shares.any():  # features that are kept, before the ranker was asked
             shares = self.support_.astype(np.float64)

@@ -22,7 +22,7 @@ from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.boosted.whole_fit import boost_small
 from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
-from secateur.engines.featboost.neighbours import NeighbourModel, NeighbourTargets, Scaling
+from secateur.engines.featboost.neighbours import NeighbourTargets, constant_model
 from secateur.exceptions import ParameterError
 from secateur.losses import get_loss
 from secateur.model_selection.scorers import Scorer, prepared, takes_weight
@@ -208,8 +208,7 @@ class EstimatorEvaluator(Evaluator):
     def model(self) -> Any:
         """The estimator fitted to all rows on the accepted features."""
         if not self.features:
-            none = np.empty(0)
-            return NeighbourModel(Scaling(np.empty(0, np.int64), *[none] * 3), self._constant, ())
+            return constant_model(self._constant)
         features = np.array(self.features)
         fitted = self._fit(self._table.columns(features), self.target)
         return EstimatorModel(features, fitted, self._constant.n_classes)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from secateur.data.costs import CostModel
+from secateur.data.table import Fold
 from secateur.engines.featboost.evaluator import Evaluator, distributed_scores
 from secateur.engines.limits import FeatureUse
 from secateur.execution.dask import DaskExecutor
@@ -188,6 +189,12 @@ class ForwardSelection:
         if not self._selected.order:
             yield self._step(None)
         return found
+
+    def predictions(self) -> Iterator[tuple[Fold, FloatArray]]:
+        """The test rows of each fold, predicted from the accepted features."""
+        evaluator, features = self._evaluator, self._selected.entered
+        for t, fold in enumerate(evaluator.folds):
+            yield fold, evaluator.held_out(features, t, evaluator.target)
 
     def _next(self) -> Step | StopReason:
         """Accept one more feature, or say why there is none."""

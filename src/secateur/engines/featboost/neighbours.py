@@ -213,6 +213,12 @@ class NeighbourModel:
         return self._targets.vote(found[0])
 
 
+def constant_model(targets: NeighbourTargets) -> NeighbourModel:
+    """A model without features."""
+    none = np.empty(0)
+    return NeighbourModel(Scaling(np.empty(0, np.int64), *[none] * 3), targets, ())
+
+
 class NeighbourEvaluator(Evaluator):
     """Scores subsets by weighted k nearest neighbours."""
 
