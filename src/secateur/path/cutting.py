@@ -257,7 +257,7 @@ def _why_none(path: SelectionPath, best: int) -> str:
     of_best = f"The best {top}, at {count_of(path[best].n_features)}"
     is_inner = top is not None and top.origin == "inner"
     rows = "rows that took no part in the selection" if is_inner else "the same rows"
-    by = f"{max(0.0, gain):.1f} standard errors on {rows}, not by {_CHANCE:g}"
+    by = f"only {max(0.0, gain):.1f} standard errors on {rows}"
     return f"no step with features clearly beats a constant. {of_best}, is better by {by}."
 
 

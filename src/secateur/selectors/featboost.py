@@ -131,7 +131,7 @@ class ForwardSelector(StepPredictor):
     ----------
     path_ : SelectionPath
         A step for each accepted feature, with its inner score; last, one without features where
-        these may be chance (``gain_over_none`` in ``details`` is at most 2). ``details`` hold the
+        these may be chance (``gain_over_none`` in ``details`` is at most 1). ``details`` hold the
         winner's ``rank``, its ``gain``, the candidates ``tried`` and their ``tried_scores``,
         whether it came ``after_reset``, and the row weights in two numbers, ``effective_rows`` and
         ``largest_weight``.

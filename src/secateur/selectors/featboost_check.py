@@ -20,13 +20,15 @@ from secateur.engines.path_search import FoldLosses, gain_over_none
 from secateur.exceptions import ClusterError, ParameterError
 from secateur.model_selection.folds import FEW_ROWS, draw_folds
 from secateur.path import Best, SelectionPath, Step, StopReason
-from secateur.path.cutting import is_chance, is_small
+from secateur.path.cutting import is_small
 from secateur.path.step import Score
 from secateur.path.stopping import StoppingRule
 from secateur.selectors.featboost_evaluators import MIN_PROBABILITY, SklearnFoldScorer
 from secateur.typing import FloatArray, IntArray
 
 N_FOLDS = 3  # in which the selection is repeated
+# Standard errors that its gain must exceed: on noise, models of chosen columns lose to a constant.
+MIN_GAIN = 1.0
 
 
 def chance_gain(n_selected: int, n_features: int) -> float:
@@ -70,7 +72,7 @@ class ConstantCheck:
         steps, best = list(path), Best().choose(path)
         details = {**steps[best].details, "gain_over_none": gain}
         steps[best] = replace(steps[best], details=details)
-        if is_chance(steps[best]):
+        if gain <= MIN_GAIN:
             steps.append(self._empty_step(steps[-1].seconds))
         return replace(path, steps=tuple(steps))
 
