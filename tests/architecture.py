@@ -37,7 +37,7 @@ ONLY = {
 # Modules that know one package more: a report reads the table while it gathers evidence only.
 BESIDES = {"secateur.report.from_data": {"data"}}
 MAY_USE_DATASETS = {"cli", "datasets"}
-SHARED_BY_ENGINES = {"drive", "path_search", "limits", "linear_scorer"}
+SHARED_BY_ENGINES = {"drive", "fold_losses", "path_search", "limits", "linear_scorer"}
 # Loaded only when used, so never at the top of a module.
 OPTIONAL = {
     "pandas",

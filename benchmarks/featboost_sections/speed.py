@@ -30,7 +30,7 @@ from secateur.engines.featboost.neighbours import (
     NeighbourTargets,
     ScaledTable,
 )
-from secateur.model_selection.scorers import read_scoring
+from secateur.model_selection.rows import read_scoring
 from secateur.selectors.featboost import MAX_BINS
 from secateur.selectors.featboost_evaluators import BoostedTrees, SklearnFoldScorer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 
 from secateur import FeatureGradientsSelector
 from secateur._kernels.threads import Threads
-from secateur.engines.feature_gradients.search import SearchContext, trace_size
+from secateur.engines.feature_gradients.search import GradientsEngine, trace_size
+from secateur.engines.limits import Limits
 from secateur.path import Step
-from secateur.selectors.feature_gradients_input import read_gradients_input
 
 N_TEST = 1902
 """Test rows of mnist35, as in Table 1 of the paper."""
@@ -90,36 +90,31 @@ def by_gradients(data: Set, sizes: Sequence[int], order: int) -> list[Any]:
     selector = FeatureGradientsSelector(
         n_features=max(sizes), order=order, standardize=False, random_state=data.seed, n_jobs=1
     )
-    given = read_gradients_input(selector, data.X, data.y, None)
+    given = selector._problem(data.X, data.y, None)  # noqa: SLF001
     with Threads(1) as threads:
-        context = _Once(given.problem, given.params, threads)
-        return [np.sort(_last(trace_size(context, size)).support) for size in sizes]
+        limits = Limits(given.problem.cost_model)
+        engine = _Once(given.problem, given.params, threads, limits)
+        return [np.sort(_last(trace_size(engine, size)).support) for size in sizes]
 
 
-class _Once(SearchContext):
-    """A context in which no search is made twice."""
+class _Once(GradientsEngine):
+    """An engine that searches once at each penalty."""
 
-    def batches(self, problem: Any = None) -> Any:
-        return _once(self.problem, "batches", lambda: SearchContext.batches(self, problem))
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._known: dict[Any, Any] = {}
 
-    def fit(self, batches: Any, penalty: float, *, silent: bool = False) -> Step:
-        found: Step = _once(
-            self.problem, penalty, lambda: SearchContext.fit(self, batches, penalty, silent=silent)
-        )
+    def grid(self) -> list[float]:
+        if "grid" not in self._known:
+            self._known["grid"] = super().grid()
+        return list(self._known["grid"])
+
+    def fit(self, penalty: float, max_features: int | None = None) -> Step:
+        key = (penalty, max_features)
+        if key not in self._known:
+            self._known[key] = super().fit(penalty, max_features)
+        found: Step = self._known[key]
         return found
-
-
-_KNOWN: dict[Any, dict[Any, Any]] = {}
-
-
-def _once(problem: Any, what: Any, run: Callable[[], Any]) -> Any:
-    if id(problem) not in _KNOWN:
-        _KNOWN.clear()  # the last problem is not asked again
-        _KNOWN[id(problem)] = {"problem": problem}  # held, so that no other has its number
-    known = _KNOWN[id(problem)]
-    if what not in known:
-        known[what] = run()
-    return known[what]
 
 
 def _last(steps: Iterator[Step]) -> Step:

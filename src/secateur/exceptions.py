@@ -98,7 +98,11 @@ def some_of(items: Collection[Any], limit: int = 5) -> str:
     >>> some_of(["a", "b", "c"], limit=2)
     "'a', 'b', ... (3 in all)"
     """
-    shown = ", ".join(repr(_plain(item)) for item in islice(items, limit))
+    import numpy as np  # here, because the help of the command line imports this module
+
+    # numpy 2 writes np.float64(1.0) and np.str_('a') where users wrote 1.0 and 'a'
+    first = (x.item() if isinstance(x, np.generic) else x for x in islice(items, limit))
+    shown = ", ".join(map(repr, first))
     return shown if len(items) <= limit else f"{shown}, ... ({len(items)} in all)"
 
 
@@ -130,10 +134,3 @@ def printable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {printable(key): printable(item) for key, item in value.items()}
     return [printable(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _plain(item: Any) -> Any:
-    # numpy 2 writes np.float64(1.0) and np.str_('a') where users wrote 1.0 and 'a'
-    import numpy as np  # here, because the help of the command line imports this module
-
-    return item.item() if isinstance(item, np.generic) else item

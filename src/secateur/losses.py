@@ -12,21 +12,15 @@ from secateur._kernels import losses as kernels
 from secateur.exceptions import InputError, ParameterError
 from secateur.typing import FloatArray
 
+# Smallest share of a class: the log odds of a class without rows stay at about 36.
 SMALLEST_SHARE = float(np.finfo(np.float64).eps)
-"""Smallest share of a class: the log odds of a class without rows stay at about 36."""
-
-MAX_STEPS = 100
-"""Steps for the constant of Huber's loss: Newton needs a handful, bisection about fifty."""
-
-METRICS = {"poisson": "poisson_deviance", "quantile": "pinball_loss"}
-"""Metrics whose name is not that of the loss."""
+MAX_STEPS = 100  # for the constant of Huber's loss: Newton needs a handful, bisection about fifty
+METRICS = {"poisson": "poisson_deviance", "quantile": "pinball_loss"}  # not named as the loss
 
 
 def fixed_point_sum(values: FloatArray) -> float:
-    """Sum that is the same bit for bit in every order of the rows: of rounded integers.
-
-    They are scaled by the largest power of two at which n of them stay below ``2**61``.
-    """
+    """Sum that is the same bit for bit in every order of the rows: of rounded integers."""
+    # scaled by the largest power of two at which n of them stay below 2**61
     largest = float(np.max(np.abs(values), initial=0.0))
     power = 61 - math.frexp(largest)[1] - len(values).bit_length()
     whole = np.rint(np.ldexp(values, power)).astype(np.int64)
@@ -41,11 +35,8 @@ def exact_mean(values: FloatArray, weights: FloatArray) -> float:
 
 
 def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> float:
-    """Lower weighted quantile: the smallest value that has ``level`` of the weight at or below it.
-
-    Rows are sorted by (value, weight), so the result does not depend on their order in the data.
-    """
-    order = np.lexsort((weights, values))
+    """Lower weighted quantile: the smallest value with ``level`` of the weight at or below it."""
+    order = np.lexsort((weights, values))  # the result does not depend on the order of the rows
     cumulative = np.cumsum(weights[order])
     first = int(np.searchsorted(cumulative, level * cumulative[-1], side="left"))
     return float(values[order[first]])
@@ -67,6 +58,8 @@ class Loss:
     leaf_quantile: float | None = None
     # Fills (target, raw, gradient_out, hessian_out): the *negative* gradient, and the hessian.
     gradients: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], None]
+    pointwise: Callable[[FloatArray, FloatArray], FloatArray]  # (target, raw): the loss of each row
+    _best_constant: Callable[[FloatArray, FloatArray], float | FloatArray]  # (target, weight)
 
     @property
     def metric(self) -> str:
@@ -84,13 +77,6 @@ class Loss:
     def response(self, raw: FloatArray) -> FloatArray:
         """Prediction on the scale of the target: (n_rows,), or (n_rows, n_classes)."""
         return raw[0].copy()
-
-    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
-        """The loss of each row."""
-        raise NotImplementedError
-
-    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float | FloatArray:
-        raise NotImplementedError
 
 
 class SquaredError(Loss):
@@ -196,10 +182,7 @@ class Huber(Loss):
 
 
 class Poisson(Loss):
-    """Half Poisson deviance, ``y log(y / mu) - y + mu`` with ``mu = exp(raw)``.
-
-    Raw predictions beyond plus or minus 300 count as 300, so that nothing overflows.
-    """
+    """Half Poisson deviance, ``y log(y / mu) - y + mu``, ``mu = exp(raw)``, raw at most +-300."""
 
     name = "poisson"
     score_factor = 2.0
@@ -231,35 +214,6 @@ class Poisson(Loss):
         return math.log(mean)
 
 
-class Logistic(Loss):
-    """Log loss in nats, ``log(1 + exp(raw)) - y * raw``, for class codes 0 and 1."""
-
-    name = "log_loss"
-    gradients = staticmethod(kernels.logistic_gradients)
-
-    def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
-        """``log(1 + exp(raw)) - y * raw``."""
-        value = np.empty(len(target))
-        kernels.logistic_losses(target, raw, value)
-        return value
-
-    def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
-        """Minus the entropy of ``(q, 1 - q)``, q = y + slope."""
-        share = np.clip(target + slope[0], 0.0, 1.0)
-        return xlogy(share, share) + xlogy(1.0 - share, 1.0 - share)
-
-    def response(self, raw: FloatArray) -> FloatArray:
-        """Probabilities of both classes, shape (n_rows, 2)."""
-        probability = np.empty((raw.shape[1], 2))
-        kernels.logistic_probabilities(raw, probability)
-        return probability
-
-    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
-        share = exact_mean(target, weight)
-        share = min(max(share, SMALLEST_SHARE), 1.0 - SMALLEST_SHARE)
-        return math.log(share / (1.0 - share))
-
-
 class Multinomial(Loss):
     """Log loss in nats, ``log(sum_k exp(raw_k)) - raw_y``, for class codes 0 to n_classes - 1.
 
@@ -268,6 +222,8 @@ class Multinomial(Loss):
 
     name = "log_loss"
     gradients = staticmethod(kernels.multinomial_gradients)
+    _losses = staticmethod(kernels.multinomial_values)
+    _probabilities = staticmethod(kernels.multinomial_probabilities)
 
     def __init__(self, n_classes: int) -> None:
         self.n_outputs = int(n_classes)
@@ -275,7 +231,7 @@ class Multinomial(Loss):
     def pointwise(self, target: FloatArray, raw: FloatArray) -> FloatArray:
         """``log(sum_k exp(raw_k)) - raw_y``."""
         value = np.empty(len(target))
-        kernels.multinomial_values(target, raw, value)
+        self._losses(target, raw, value)
         return value
 
     def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
@@ -287,16 +243,37 @@ class Multinomial(Loss):
 
     def response(self, raw: FloatArray) -> FloatArray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
-        probability = np.empty((raw.shape[1], raw.shape[0]))
-        kernels.multinomial_probabilities(raw, probability)
+        probability = np.empty((raw.shape[1], max(2, raw.shape[0])))
+        self._probabilities(raw, probability)
         return probability
 
-    def _best_constant(self, target: FloatArray, weight: FloatArray) -> FloatArray:
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float | FloatArray:
         codes = range(self.n_outputs)
         shares = [exact_mean((target == code).astype(np.float64), weight) for code in codes]
         log_shares = np.log(np.maximum(shares, SMALLEST_SHARE))
         # The softmax ignores a common shift; the centred vector is the shortest.
         return np.asarray(log_shares - log_shares.mean(), dtype=np.float64)
+
+
+class Logistic(Multinomial):
+    """Log loss in nats, ``log(1 + exp(raw)) - y * raw``, for class codes 0 and 1."""
+
+    gradients = staticmethod(kernels.logistic_gradients)
+    _losses = staticmethod(kernels.logistic_losses)
+    _probabilities = staticmethod(kernels.logistic_probabilities)
+
+    def __init__(self) -> None:
+        super().__init__(1)  # one raw output
+
+    def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
+        """Minus the entropy of ``(q, 1 - q)``, q = y + slope."""
+        share = np.clip(target + slope[0], 0.0, 1.0)
+        return xlogy(share, share) + xlogy(1.0 - share, 1.0 - share)
+
+    def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
+        share = exact_mean(target, weight)
+        share = min(max(share, SMALLEST_SHARE), 1.0 - SMALLEST_SHARE)
+        return math.log(share / (1.0 - share))
 
 
 def get_loss(

@@ -51,7 +51,7 @@ def environment() -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def no_processes(monkeypatch):
     """Fits run one after another, however slow the machine: tests reach into them."""
-    monkeypatch.setattr("secateur.model_selection.processes.PARALLEL_SECONDS", math.inf)
+    monkeypatch.setattr("secateur.model_selection.held_out.PARALLEL_SECONDS", math.inf)
 
 
 @pytest.fixture(autouse=True)

@@ -24,9 +24,9 @@ def test_one_cluster_at_a_time(run, table):
 
 
 def test_a_scheduler_that_does_not_answer(run, table, monkeypatch):
-    from secateur.cli import cluster
+    from secateur.cli import select
 
-    monkeypatch.setattr(cluster, "SECONDS", 0.5)
+    monkeypatch.setattr(select, "SECONDS", 0.5)
     start = time.monotonic()
     done = run("select", table, "-y", "y", "--dask", "tcp://127.0.0.1:1")
     assert done.code == 1
@@ -35,9 +35,9 @@ def test_a_scheduler_that_does_not_answer(run, table, monkeypatch):
 
 
 def test_an_address_that_is_none(run, table, monkeypatch):
-    from secateur.cli import cluster
+    from secateur.cli import select
 
-    monkeypatch.setattr(cluster, "SECONDS", 0.5)
+    monkeypatch.setattr(select, "SECONDS", 0.5)
     done = run("select", table, "-y", "y", "--dask", "no address")
     assert done.code == 1
     assert "'no address'" in done.err
@@ -53,13 +53,13 @@ def test_without_dask_the_extra_is_named(run, table, monkeypatch):
 def test_an_archive_is_refused(run, tmp_path, monkeypatch):
     from contextlib import contextmanager
 
-    from secateur.cli import cluster
+    from secateur.cli import select
 
     @contextmanager
     def no_executor(*_):
         yield object()
 
-    monkeypatch.setattr(cluster, "executor_of", no_executor)
+    monkeypatch.setattr(select, "executor_of", no_executor)
     np.savez(tmp_path / "a.npz", X=np.eye(4), y=[0, 1, 0, 1])
     done = run("select", "a.npz", "-y", "y", "--workers", "2", "--out", "r")
     assert done.code == 1

@@ -94,7 +94,7 @@ def test_a_comparison_that_no_method_finishes_is_written_and_an_error(
 def test_an_interrupted_comparison_continues_with_what_was_finished(
     run, table, tmp_path, monkeypatch
 ):
-    from secateur.model_selection import processes as running
+    from secateur.model_selection import trials as running
 
     tried = []
     run_trial = running.run_trial

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from secateur.cli import demo as demonstrating
+from secateur.cli import select as demonstrating
 
 from .conftest import QUICK, python  # noqa: TID252 - beside this file
 

@@ -66,6 +66,22 @@ def test_any_type_of_number_is_as_good_as_float64(cls, kind):
     assert same.transform(X).dtype == X.dtype
 
 
+@pytest.mark.parametrize("names", ["abcde", range(5), [("a", j) for j in range(5)]])
+@pytest.mark.parametrize("cls", [FeatureGradientsSelector, FeatBoostRegressor, AGBMClassifier])
+def test_frames_of_another_byte_order(cls, names):
+    """Tables of FITS files are big-endian, and pandas cannot take rows or columns of them."""
+    small = small_problem(cls)
+    frame = pd.DataFrame(small.X.astype(">f8")[:, :5], columns=list(names))
+    one = frame.columns[1]
+    frame[one] = frame[one].astype("=f4").astype(">f4")
+    y = pd.Series(small.y).astype(small.y.dtype.newbyteorder(">"))
+    weight = pd.Series(_weights().astype(">f8"))
+    plain = quick(cls).fit(frame.astype("=f8"), small.y, sample_weight=_weights())
+    same = quick(cls).fit(frame, y, sample_weight=weight)
+    np.testing.assert_array_equal(same.support_, plain.support_)
+    assert same.transform(frame).equals(plain.transform(frame))
+
+
 @pytest.mark.parametrize("factor", [1e300, 1e-160, 1e-310, 7.0])
 @pytest.mark.parametrize("cls", CLASSES)
 def test_only_shares_of_weights_matter(cls, factor):

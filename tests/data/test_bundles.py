@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from secateur._kernels.records import MISSING
 from secateur._kernels.threads import Threads
-from secateur.data import bundles
+from secateur.data import binning
 
 
 def join(codes, n_bins, varying=None, **limits):
     """As a fit would, of however few rows."""
     varying = np.arange(len(n_bins)) if varying is None else varying
     limits = {"LEAST_SAVED": 0.0, **limits}
-    with mock.patch.multiple(bundles, **limits), Threads(2) as threads:
-        return bundles.bundle_columns(codes, n_bins, varying, threads)
+    with mock.patch.multiple(binning, **limits), Threads(2) as threads:
+        return binning.bundle_columns(codes, n_bins, varying, threads)
 
 
 def assert_whole(found, codes):
@@ -37,7 +37,7 @@ def test_no_code_is_lost(seed):
     codes[rng.random(codes.shape) < 0.02 * (seed % 3)] = MISSING
     found = join(codes, n_bins, np.flatnonzero(n_bins > 1))
     assert_whole(found, codes)
-    assert (found.column[(n_bins == 1) | (n_bins > bundles.MOST_BINS)] == -1).all()
+    assert (found.column[(n_bins == 1) | (n_bins > binning.MOST_BINS)] == -1).all()
 
 
 def test_columns_of_one_category_are_one_column():

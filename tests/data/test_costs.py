@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur.data.costs import FeatureCosts, as_costs
-from secateur.data.feature_groups import grid_neighbours
+from secateur.data.costs import FeatureCosts, as_costs, read_neighbours
 from secateur.exceptions import InputError, ParameterError
 
 NAMES = ("age", "height", "mass", "pulse")
@@ -156,7 +155,8 @@ def test_two_used_neighbours_give_no_more_than_one():
 def test_grids_connect_cells_at_distance_one(shape):
     cells = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1)
     distance = np.abs(cells[:, None] - cells[None]).sum(axis=2)
-    np.testing.assert_array_equal(grid_neighbours(shape).toarray(), distance == 1)
+    found = read_neighbours(shape, len(cells)).toarray()
+    np.testing.assert_array_equal(found, distance == 1)
 
 
 @pytest.mark.parametrize("make", [sp.csr_array, np.asarray, sp.coo_matrix])
@@ -337,27 +337,6 @@ def test_the_total_is_the_sum_of_the_prices_paid(case):
         owned[feature] = True
     np.testing.assert_array_equal(bound.paid(order), paid)
     assert bound.total(order) == sum(paid)
-
-
-@given(any_prices(), st.randoms(use_true_random=False))
-def test_taken_features_keep_their_prices(case, random):
-    bound, _ = case
-    rest = [f for f in range(bound.n_features) if not bound.keep[f] and random.random() < 0.5]
-    features = np.array([*np.flatnonzero(bound.keep), *rest], dtype=int)
-    some = bound.take(features)
-    owned = np.zeros(bound.n_features, dtype=bool)
-    owned[[f for f in rest if random.random() < 0.3]] = True
-    np.testing.assert_array_equal(some.costs(owned[features]), bound.costs(owned)[features])
-
-
-def test_taken_features_obey_the_same_rule():
-    some = FeatureCosts(rule=second_is_double).bind(NAMES).take(np.array([3, 1]))
-    assert some.costs(np.array([True, False])).tolist() == [0, 2]
-
-
-def test_kept_features_cannot_be_left_behind():
-    with pytest.raises(InputError, match="'keep'"):
-        FeatureCosts(keep=[0]).bind(NAMES).take(np.array([1, 2]))
 
 
 def test_many_features_are_bound_at_once():

@@ -25,7 +25,7 @@ def make():
 
 def test_a_problem_knows_its_size():
     problem = make()
-    assert (problem.n_rows, problem.n_features) == (3, 2)
+    assert (problem.n_rows, problem.table.n_features) == (3, 2)
 
 
 def test_take_takes_rows_of_everything_but_prices():

@@ -12,9 +12,11 @@ from secateur.data.binning import bin_table
 from secateur.data.costs import FeatureCosts
 from secateur.data.frames import read_table
 from secateur.data.table import Fold
-from secateur.engines.boosted.engine import BoostedData, BoostedEngine, penalty_grid
+from secateur.engines.boosted.engine import BoostedData, penalty_grid
+from secateur.engines.boosted.search import BoostedEngine
 from secateur.engines.boosted.trees import BoostingParams
-from secateur.engines.path_search import pool, search_penalties
+from secateur.engines.fold_losses import pool
+from secateur.engines.path_search import search_penalties
 from secateur.losses import get_loss
 
 PARAMS = BoostingParams(n_rounds=25, min_samples_leaf=5)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from secateur.engines.path_search import FoldLosses, pool
+from secateur.engines.fold_losses import FoldLosses, pool
 
 
 def test_pooled_mean_and_spread_are_those_of_all_rows():

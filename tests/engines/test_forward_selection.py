@@ -8,7 +8,7 @@ import pytest
 from secateur import FeatureCosts, StopReason
 from secateur.data.frames import read_table
 from secateur.engines.drive import drive
-from secateur.engines.featboost.forward import FeatBoost, ForwardParams, LossWeighting, Weighting
+from secateur.engines.featboost.forward import FeatBoost, ForwardParams, Weighting
 from secateur.engines.featboost.neighbours import NeighbourTargets, ScaledTable
 
 
@@ -55,7 +55,7 @@ class Evaluator:
 
 def path_of(ranker, evaluator, weighting=None, costs=None, **params):
     cost_model = (costs or FeatureCosts()).bind(list("abcdef"))
-    weighting = weighting or LossWeighting(np.ones(4))
+    weighting = weighting or Weighting(np.ones(4), "loss")
     params = ForwardParams(**params, metric="worth")
     search = FeatBoost(weighting, ranker, evaluator, np.zeros(4), cost_model, params)
     return drive(search.trace(), feature_names=list("abcdef"), algorithm="demo")

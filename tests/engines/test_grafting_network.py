@@ -12,7 +12,7 @@ from secateur.data.frames import read_table
 from secateur.data.standardize import standardize_table
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.greedy import GrowingNetwork
-from secateur.engines.grafting.models import NetworkWeights, hidden_values, outputs
+from secateur.engines.grafting.models import NetworkWeights
 from secateur.engines.limits import Limits
 from secateur.losses import get_loss
 
@@ -49,7 +49,7 @@ def test_forward_equals_the_naive_sum(n_outputs):
     expected = network_output(
         X, connections, network.hidden_bias, network.unit_output, network.output_bias
     )
-    np.testing.assert_allclose(outputs(network, hidden_values(network, cells)), expected.T)
+    np.testing.assert_allclose(network.outputs(network.hidden_values(cells)), expected.T)
     np.testing.assert_allclose(np.tanh(0.5 * X), g(X), atol=1e-15)
 
 
@@ -94,7 +94,7 @@ def test_gradient_test_of_both_ways_to_grow_by_finite_differences(n_classes):
                 flat[-1] = weight
                 moved = grown.with_flat(flat)
                 cells = view.gather(moved.features, all_rows=True)
-                raw = outputs(moved, hidden_values(moved, cells))
+                raw = moved.outputs(moved.hidden_values(cells))
                 value.append(view.mean_loss(raw))
             expected = (value[0] - value[1]) / 2e-6
             assert gradients[slot, feature] == pytest.approx(expected, abs=1e-8)
@@ -154,4 +154,4 @@ def test_an_undone_graft_leaves_no_trace():
     growing.restore(saved)
     assert growing.value(0.0) == value
     assert growing.support().tolist() == [1]
-    np.testing.assert_allclose(growing.raw, outputs(growing.network, growing._hidden))
+    np.testing.assert_allclose(growing.raw, growing.network.outputs(growing._hidden))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from secateur.engines.drive import drive
-from secateur.engines.path_search import FoldLosses, search_penalties
+from secateur.engines.fold_losses import FoldLosses
+from secateur.engines.path_search import search_penalties
 from secateur.path import AtMost, Step, StopReason
 
 

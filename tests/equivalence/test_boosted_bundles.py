@@ -14,14 +14,14 @@ from equivalence.synthetic_tasks import make_task
 from equivalence.test_boosted_lazy import always_tried
 
 import secateur
-from secateur.data import bundles
+from secateur.data import binning
 from secateur.engines.boosted import grower as whole
 
 
 @contextmanager
 def always_bundled():
     """Join what goes together, however few the rows and however little it saves."""
-    with mock.patch.multiple(bundles, LEAST_ROWS=1, LEAST_SAVED=0.0):
+    with mock.patch.multiple(binning, LEAST_ROWS=1, LEAST_SAVED=0.0):
         yield
 
 

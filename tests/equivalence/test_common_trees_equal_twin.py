@@ -29,7 +29,7 @@ from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.feature_use import NodeFeatureUse
 from secateur.engines.boosted.multitask import CommonData, TaskData
 from secateur.engines.boosted.trees import BoostingParams
-from secateur.engines.path_search import FoldLosses, first_near_best
+from secateur.engines.fold_losses import FoldLosses, first_near_best
 from secateur.model_selection.folds import draw_folds, read_seed
 
 COSTS = (

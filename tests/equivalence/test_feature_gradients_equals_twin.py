@@ -19,7 +19,7 @@ from secateur.engines.feature_gradients.batches import (
     standardize_contrasts,
 )
 from secateur.engines.feature_gradients.estimator import Objective
-from secateur.engines.feature_gradients.search import Adam, run_epoch
+from secateur.engines.feature_gradients.search import Adam, updates
 
 ONE = Threads(1)
 
@@ -51,7 +51,7 @@ def test_search_follows_the_twin(kind, target_type, order):
     adam = Adam(batches.units.initial_v(0.0))
     rng = np.random.default_rng(5)
     for _ in range(2):
-        run_epoch(batches, params, 0.7, adam, rng)
+        list(updates(batches, params, lambda: 0.7, adam, rng))
 
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     standard /= np.sqrt(batches.estimator._scale)
@@ -93,6 +93,6 @@ def test_accumulated_batches_give_one_update_of_their_mean():
         params = SearchParams("regression", order=2, batch_size=30, accumulate=accumulate, seed=1)
         batches = make_batches(problem, params, ONE)
         adam = Adam(batches.units.initial_v(0.0))
-        run_epoch(batches, params, 0.1, adam, np.random.default_rng(0))
+        list(updates(batches, params, lambda: 0.1, adam, np.random.default_rng(0)))
         moved.append(adam.n_steps)
     assert moved == [2, 1, 1]

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import secateur
 from secateur import Comparison, DaskExecutor, FeatBoostClassifier, FeatBoostRegressor, compare
-from secateur.engines.feature_gradients.batches import DistributedGradients
+from secateur.engines.feature_gradients import batches
 from secateur.exceptions import ClusterError, InterruptedWarning, ParameterError
 from secateur.execution import dask as dask_executor
 from secateur.model_selection.comparison import TrialStatus
@@ -301,13 +301,18 @@ def test_a_worker_killed_between_updates_is_survived(client, monkeypatch):
     X, y, _ = problem(400, 12)
     params = {"penalty": 1.0, "batch_size": 50, "accumulate": 4, "random_state": 0, "max_epochs": 9}
     local = secateur.FeatureGradientsSelector(**params).fit(X, y)
-    victims, plain = [], DistributedGradients.gradients
+    victims, plain = [], batches.distributed_gradients
 
     def deadly(*given):
-        victims.append(kill_one(client) if len(victims) == 5 else None)
-        return plain(*given)
+        gradients = plain(*given)
 
-    monkeypatch.setattr(DistributedGradients, "gradients", deadly)
+        def deadly_gradients(*given):
+            victims.append(kill_one(client) if len(victims) == 5 else None)
+            return gradients(*given)
+
+        return deadly_gradients
+
+    monkeypatch.setattr(batches, "distributed_gradients", deadly)
     found = secateur.FeatureGradientsSelector(executor=DaskExecutor(client), **params).fit(X, y)
     assert len(victims) > 8
     assert victims[5] not in addresses(client)

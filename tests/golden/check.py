@@ -6,7 +6,7 @@
     python tests/golden/check.py --jobs 2      with two threads; results must not depend on it
 
 Boosted trees are compared bit for bit on the machine that wrote the files, and otherwise, as all
-others, with a relative tolerance of 1e-6.
+others, with a relative tolerance of 1e-5: iterative solvers differ more between versions of numpy.
 """
 
 # ruff: noqa: T201  # a command prints
@@ -34,7 +34,7 @@ from golden import files, problems, results  # noqa: E402
 EXACT = {*problems.EXACT, "results_exact"}
 """Golden files whose numbers are compared bit for bit."""
 
-RELATIVE, ABSOLUTE = 1e-6, 1e-9
+RELATIVE, ABSOLUTE = 1e-5, 1e-9
 MOST_SHOWN = 8
 MACHINE = "machine"
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from secateur._kernels.bundling import (
-    bundle_pairs,
-    mark_pairs,
-    spread_bins,
-    spread_cells,
-)
+from secateur._kernels.binning import bundle_pairs, mark_pairs
+from secateur._kernels.histogram import spread_bins, spread_cells
 from secateur._kernels.records import MISSING, N_CODES
 
 

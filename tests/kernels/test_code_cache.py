@@ -71,7 +71,11 @@ def test_a_selector_is_imported_where_nothing_can_be_written(sealed):
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
     """Numba that finds no folder."""
-    monkeypatch.setattr(code_cache, "_is_possible", lambda: False)
+
+    def refuse(**_):
+        raise RuntimeError
+
+    monkeypatch.setattr(code_cache.numba, "njit", refuse)
     monkeypatch.setattr(code_cache.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(code_cache.numba.config, "CACHE_DIR", "")
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")

@@ -47,7 +47,7 @@ def test_steps_are_those_of_adam():
     for step in range(1, 5):
         slope = rng.normal(size=n)
         relaxed = 1 / (1 + np.exp(-2 * mine))
-        adam_step(slope, penalty, rate, step, bound, 0, n, v, first, second, s)
+        adam_step(slope, penalty, rate, step, bound, v, first, second, s)
         g = (slope + penalty) * 2 * relaxed * (1 - relaxed)
         m, u = BETA_1 * m + (1 - BETA_1) * g, BETA_2 * u + (1 - BETA_2) * g * g
         moved = rate * m / (1 - BETA_1**step) / (np.sqrt(u / (1 - BETA_2**step)) + EPSILON)
@@ -58,7 +58,7 @@ def test_steps_are_those_of_adam():
 
 def test_features_that_are_fixed_do_not_move():
     v, s = np.array([np.inf, -np.inf]), np.array([1.0, 0.0])
-    adam_step(np.ones(2), np.ones(2), 0.1, 1, 5.0, 0, 2, v, np.zeros(2), np.zeros(2), s)
+    adam_step(np.ones(2), np.ones(2), 0.1, 1, 5.0, v, np.zeros(2), np.zeros(2), s)
     assert v.tolist() == [np.inf, -np.inf]
     assert s.tolist() == [1.0, 0.0]
 

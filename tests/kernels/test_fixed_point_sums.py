@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.losses import fixed_point_sum
 
+from secateur._kernels.boosting import fixed_point_scale, gradient_scale
 from secateur._kernels.histogram import (
     add_leaf_values,
     largest_terms,
@@ -17,7 +18,7 @@ from secateur._kernels.histogram import (
     sum_leaves,
     sum_terms,
 )
-from secateur.engines.boosted.rows import WeightScale, fixed_point_scale, gradient_scale
+from secateur.engines.boosted.rows import WeightScale
 
 
 def make_rows(seed, n):
@@ -59,7 +60,7 @@ def test_packed_rows_hold_both_numbers(seed, n):
 def test_sums_of_terms_are_exact_and_parts_add_up_bit_for_bit(seed, n, data):
     g, h, w, rows = make_rows(seed, n)
     most_g, most_gg, _ = largest_terms(g, h, w, rows, 0, n)
-    scales = fixed_point_scale(most_g, n), fixed_point_scale(most_gg, n)
+    scales = tuple(fixed_point_scale(most, n) for most in (most_g, most_gg))
     whole = np.array(sum_terms(g, w, rows, *scales, 0, n))
     assert whole[0] / scales[0] == fixed_point_sum(np.abs(w * g))
     assert whole[1] / scales[0] == fixed_point_sum(w * g)

@@ -12,7 +12,7 @@ from reference import feature_gradients as twin
 
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, DenseRows, SparseRows
-from secateur.engines.feature_gradients.batches import single_r2, top_eigenvalue
+from secateur.engines.feature_gradients.batches import Batches, best_single_gain, top_eigenvalue
 from secateur.engines.feature_gradients.estimator import Batch, Objective, make_estimator
 
 ONE = Threads(1)
@@ -212,7 +212,16 @@ def test_shares_of_single_columns_are_squared_correlations(make):
     Z -= Z.mean(axis=0)
     y = rng.normal(size=100) + Z[:, 2]
     y = (y - y.mean()) / y.std()
-    shares = single_r2(make(Z), np.arange(100), y[None], np.ones(100), ONE)
+    fixed = (
+        None,
+        np.arange(100),
+        y[None],
+        np.ones(100),
+        Objective("residual variance"),
+        None,
+        None,
+    )
+    shares = [best_single_gain(Batches(make(Z[:, [j]]), *fixed), ONE) for j in range(5)]
     expected = [np.corrcoef(Z[:, j], y)[0, 1] ** 2 for j in range(5)]
     np.testing.assert_allclose(shares, expected, atol=1e-5)
 

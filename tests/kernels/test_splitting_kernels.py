@@ -13,7 +13,9 @@ from secateur._kernels.splitting import (
     LOW,
     order_categories,
     pick_feature,
+    search_buffers,
     search_features,
+    search_gains,
     search_rows,
 )
 
@@ -42,10 +44,28 @@ def search(pairs, *, is_categorical=False, min_weight=1):
         pack(pairs), NONE, NONE, np.array([0]), columns, total, UNIT, min_weight, 0, 1, found
     )
     # Divisible is what any node below could be split on: more than this one, never less.
-    assert divisible[0] == (pairs[:, 1].sum() - pairs[:, 1].max() >= min_weight)
+    assert divisible[0] <= (pairs[:, 1].sum() - pairs[:, 1].max() >= min_weight)
     assert divisible[0] or gain[0] == -1.0
+    assert divisible[0] == gain_alone(pairs, columns, total, min_weight, gain[0])
     last, missing_left, left = split[0].tolist()
     return float(gain[0]), last, missing_left, left >> 32, left & LOW
+
+
+def gain_alone(pairs, columns, total, min_weight, expected):
+    """Whether the feature is divisible by the search for gains alone, with the same gain.
+
+    Beside the node's own histogram, it is also made of that of a parent.
+    """
+    sibling = pack(np.abs(pairs))
+    for histogram, less in ((pack(pairs), NONE), (pack(pairs) + sibling, sibling)):
+        gain, divisible = np.full(1, np.nan), np.ones(1, bool)
+        search_gains(
+            histogram, less, np.array([0]), columns, total, UNIT, min_weight, search_buffers(),
+            gain, divisible,
+        )  # fmt: skip
+        assert gain[0] == expected
+        np.testing.assert_array_equal(histogram, pack(pairs))
+    return divisible[0]
 
 
 def score(G, W):

@@ -39,7 +39,25 @@ def to_sparse(codes):
     return SparseCodes(indptr, indices, stored, np.zeros(len(codes), np.uint8), row_start, row_bins)
 
 
-def grow(codes, gradient, *, min_weight=5, penalty=0.0, max_new=np.inf, categorical=False):
+def by_row(codes):
+    """The positions of the cells of each row in a histogram; those of missing cells come last."""
+    offset, n_bins, _ = shape_of(len(codes))
+    return (np.minimum(codes.T, n_bins) + offset[:-1]).astype(np.uint16)
+
+
+NOT_BY_ROW = np.empty((0, 0), np.uint16)
+
+
+def grow(
+    codes,
+    gradient,
+    *,
+    min_weight=5,
+    penalty=0.0,
+    max_new=np.inf,
+    categorical=False,
+    row_bins=NOT_BY_ROW,
+):
     """The tree that the kernel grows on whole gradients, as a dict by name."""
     d = len(codes.zero_code) if isinstance(codes, SparseCodes) else len(codes.codes)
     offset, n_bins, is_categorical = shape_of(d, categorical)
@@ -56,7 +74,6 @@ def grow(codes, gradient, *, min_weight=5, penalty=0.0, max_new=np.inf, categori
     buffers = (
         np.empty((n_level, offset[-1]), np.int64),
         np.empty((n_level, d)),
-        np.empty((n_level, d, 3), np.int64),
         np.empty((n_level, d), np.bool_),
         np.empty(N_ROWS, np.uint8),
         np.empty(N_ROWS, np.uint32),
@@ -65,8 +82,9 @@ def grow(codes, gradient, *, min_weight=5, penalty=0.0, max_new=np.inf, categori
     order = np.arange(N_ROWS, dtype=np.uint32)
     used = np.zeros(d, np.bool_)
     n_nodes, _ = grow_whole(
-        codes, (offset, n_bins, is_categorical), packed, order, packed.sum(), (1.0, 1.0),
-        np.int64(min_weight), np.arange(d), (used, np.ones(d), np.array([max_new, 0.0, np.inf])),
+        codes, (offset, n_bins, is_categorical, row_bins), packed, order, packed.sum(),
+        (1.0, 1.0), np.int64(min_weight), np.arange(d),
+        (used, np.ones(d), np.array([max_new, 0.0, np.inf])),
         (penalty, 1.0, 1e-9), DEPTH, buffers, tuple(tree.values()),
     )  # fmt: skip
     tree = {name: array[:n_nodes] for name, array in tree.items()}
@@ -113,6 +131,20 @@ def test_dense_and_sparse_codes_grow_the_same_tree():
     rng, codes = make_codes(7, n_features=5)
     gradient = rng.integers(-30, 30, N_ROWS) + 25 * (codes[2] == 3)
     one, other = grow(DenseCodes(codes), gradient), grow(to_sparse(codes), gradient)
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+@pytest.mark.parametrize("categorical", [False, True])
+@pytest.mark.parametrize("with_missing", [False, True])
+def test_cells_by_row_and_by_column_grow_the_same_tree(categorical, with_missing):
+    rng, codes = make_codes(8, n_features=5)
+    if with_missing:
+        codes[rng.random(codes.shape) < 0.2] = MISSING
+    gradient = rng.integers(-30, 30, N_ROWS) + 25 * (codes[2] == 3)
+    one = grow(DenseCodes(codes), gradient, categorical=categorical)
+    other = grow(DenseCodes(codes), gradient, categorical=categorical, row_bins=by_row(codes))
+    assert len(one["left"]) > 3
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], err_msg=name)
 
@@ -168,12 +200,12 @@ def fit_small(codes, target, loss, n_outputs, n_rounds, *, train=None, rate=0.5)
     n_bins = int(columns[0][-1])
     buffers = (
         np.empty((2 ** (DEPTH - 1), n_bins), np.int64), np.empty((2 ** (DEPTH - 1), d)),
-        np.empty((2 ** (DEPTH - 1), d, 3), np.int64), np.empty((2 ** (DEPTH - 1), d), np.bool_),
-        np.empty(N_ROWS, np.uint8), np.empty(N_ROWS, np.uint32), np.empty(N_ROWS, np.int64),
+        np.empty((2 ** (DEPTH - 1), d), np.bool_), np.empty(N_ROWS, np.uint8),
+        np.empty(N_ROWS, np.uint32), np.empty(N_ROWS, np.int64),
     )  # fmt: skip
     rows = (train.astype(np.uint32), held.astype(np.uint32), train.astype(np.uint32))
     boost_rounds(
-        DenseCodes(codes), (*columns, np.arange(d)), target,
+        DenseCodes(codes), ((*columns, by_row(codes)), np.arange(d)), target,
         (weight, weight.astype(np.uint32), 1.0, 1.0, float(len(train)), 1.0), rows, loss,
         (DEPTH, 5, rate, 0.0, False, 0.0, True),
         (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])), buffers, trees,

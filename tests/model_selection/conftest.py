@@ -13,7 +13,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def no_processes(monkeypatch):
     """No fit takes long enough to be worth a process, unless a test says so."""
-    monkeypatch.setattr("secateur.model_selection.processes.PARALLEL_SECONDS", math.inf)
+    monkeypatch.setattr("secateur.model_selection.held_out.PARALLEL_SECONDS", math.inf)
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from secateur import (
     GraftingRegressor,
 )
 from secateur.exceptions import InputError, InterruptedWarning, ParameterError
-from secateur.model_selection import processes as running
+from secateur.model_selection import held_out as running
 from secateur.model_selection.held_out import held_out
 
 GRID = [0.2, 0.1, 0.05, 0.02]

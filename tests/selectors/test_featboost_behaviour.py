@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from secateur import FeatBoostClassifier, FeatBoostRegressor, FeatureCosts, IISRegressor, StopReason
-from secateur.engines.featboost.forward import AdaBoostWeighting, LossWeighting
+from secateur.engines.featboost.forward import Weighting
 from secateur.exceptions import InterruptedWarning, ParameterError
 
 QUICK = {"max_iter": 5, "random_state": 0}
@@ -87,7 +87,7 @@ class Told:
 
 
 def test_weights_follow_the_ratio_of_losses():
-    weighting = LossWeighting(np.ones(4))
+    weighting = Weighting(np.ones(4), "loss")
     first = np.array([0.1, 0.2, 0.4, 0.1])
     weighting.update(Told(first), np.array([0]))
     np.testing.assert_allclose(weighting.weight, 4 * first / first.sum())
@@ -99,7 +99,7 @@ def test_weights_follow_the_ratio_of_losses():
 
 
 def test_adaboost_raises_rows_that_are_wrong():
-    weighting = AdaBoostWeighting(np.ones(4), 2)
+    weighting = Weighting(np.ones(4), "adaboost", 2)
     weighting.update(Told(np.array([1.0, 0.0, 0.0, 0.0])), np.array([0]))
     ratio = weighting.weight[0] / weighting.weight[1]
     assert ratio == pytest.approx(3.0)  # exp(log(.75 / .25) / 1)

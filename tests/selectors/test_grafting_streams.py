@@ -274,14 +274,14 @@ def test_a_cache_keeps_the_numbers(tmp_path, monkeypatch):
 def test_passes_over_the_file_are_few(monkeypatch):
     """One for the scale, one or two for means, then one for each look at all gradients."""
     n_read = 0
-    dense = FileBlock._dense
+    columns = FileBlock.columns.fget
 
     def counted(block):
         nonlocal n_read
         n_read += block.rows.start == 0
-        return dense(block)
+        return columns(block)
 
-    monkeypatch.setattr(FileBlock, "_dense", counted)
+    monkeypatch.setattr(FileBlock, "columns", property(counted))
     X, y = problem()
     selector = GraftingRegressor(l1=0.05).fit(in_blocks(X, y))
     assert selector.n_iter_ >= 1

@@ -196,7 +196,7 @@ def test_a_file_that_cannot_be_read_is_not_blamed_on_the_cache(tmp_path, monkeyp
     def fail(_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("secateur.storage.reading.read_file.parquet_batches", lambda *_: fail(_))
+    monkeypatch.setattr("secateur.storage.reading.read_file.parquet_tables", lambda *_: fail(_))
     with pytest.raises(InputError, match="Input/output error") as caught:
         numbers_of(table, lambda *_: None)
     assert not isinstance(caught.value, StorageError)

@@ -1,4 +1,4 @@
-"""Values to bins: where to cut a sorted column, and the code of each value.
+"""Values to bins: where to cut a sorted column, the code of each value, and codes of bundles.
 
 A column with the cuts c_0 < c_1 < ... has bin b = the number of cuts below the value, so that
 ``v <= c_b`` is the same as "bin <= b".
@@ -9,6 +9,8 @@ v, w     value, weight
 b        bin
 i, r     stored cell, row
 j        column
+pair     number 256 a + b of a code a of a bundle so far and a code b of the next column; pairs that
+         occur are numbered in their order
 """
 
 import numpy as np
@@ -66,21 +68,14 @@ def middle(a, b):
 @njit(cache=True, nogil=True)
 def merge_zero(v, w, zero_weight):
     """Insert the value 0 with its weight into the sorted non-zeros of a sparse column."""
-    n = v.shape[0]
     at = np.searchsorted(v, 0.0)
-    values, weights = np.empty(n + 1), np.empty(n + 1)
-    values[:at], weights[:at] = v[:at], w[:at]
-    values[at], weights[at] = 0.0, zero_weight
-    values[at + 1 :], weights[at + 1 :] = v[at:], w[at:]
-    return values, weights
+    values = np.concatenate((v[:at], np.zeros(1), v[at:]))
+    return values, np.concatenate((w[:at], np.full(1, zero_weight), w[at:]))
 
 
 @njit(cache=True, nogil=True)
 def encode(v, cuts, codes_out):
-    """Write the code of each value; NaN becomes MISSING. Returns whether there was any NaN.
-
-    The cuts are padded with infinity to 255, so that eight steps without a branch find the bin.
-    """
+    """Write the code of each value, by eight steps without a branch; returns whether one is NaN."""
     padded = np.full(255, np.inf)
     padded[: cuts.shape[0]] = cuts
     has_missing = False
@@ -179,10 +174,7 @@ def bins_by_row(indptr, indices, codes, offset, n_bins, row_start, row_bins_out)
 
 @njit(cache=True, nogil=True)
 def move_bins(row_start, row_bins, place, row_start_out, row_bins_out):
-    """Cells by row at other places of a histogram, without those whose place is negative.
-
-    Returns how many are left.
-    """
+    """Cells by row at other places, without those of negative place; returns how many are left."""
     n = 0
     row_start_out[0] = 0
     for i in range(row_start.shape[0] - 1):
@@ -192,3 +184,19 @@ def move_bins(row_start, row_bins, place, row_start_out, row_bins_out):
             n += b >= 0
         row_start_out[i + 1] = n
     return n
+
+
+@njit(cache=True, nogil=True)
+def mark_pairs(bundled, codes, seen_out):
+    """Mark the pairs that occur."""
+    seen_out[:] = 0
+    for i in range(bundled.shape[0]):
+        seen_out[(np.uint32(bundled[i]) << np.uint32(8)) + np.uint32(codes[i])] = 1
+
+
+@njit(cache=True, nogil=True)
+def bundle_pairs(codes, number, bundled_out):
+    """Each row's code becomes the number of its pair."""
+    for i in range(bundled_out.shape[0]):
+        pair = (np.uint32(bundled_out[i]) << np.uint32(8)) + np.uint32(codes[i])
+        bundled_out[i] = number[pair]

@@ -39,19 +39,22 @@ ROUNDING = 1e-13
 
 
 @njit(cache=True, nogil=True)
-def fixed_point_scale(largest, n_bits):
-    """The power of two by which 2^n_bits terms up to ``largest`` can be summed in int64."""
-    return math.ldexp(1.0, min(61 - math.frexp(largest)[1] - n_bits, 1000))
+def fixed_point_power(largest, n_rows):
+    """The power of two by which ``n_rows`` terms up to ``largest`` can be summed in int64."""
+    return 61 - math.frexp(largest)[1] - math.frexp(float(n_rows))[1]
 
 
 @njit(cache=True, nogil=True)
-def n_bits_of(n):
-    """The bits of a whole number."""
-    bits = 0
-    while n > 0:
-        bits += 1
-        n >>= 1
-    return bits
+def fixed_point_scale(largest, n_rows):
+    """Two to this power."""
+    return math.ldexp(1.0, min(fixed_point_power(largest, n_rows), 1000))
+
+
+@njit(cache=True, nogil=True)
+def gradient_scale(largest, sum_absolute, n_rows):
+    """Steps per unit of gradient, such that no sum of rounded gradients reaches 2^31."""
+    max_steps = (2.0**31 - 1.0 - n_rows) * largest / sum_absolute
+    return min(float(GRADIENT_STEPS), math.floor(max_steps)) / largest
 
 
 @njit(cache=True, nogil=True)
@@ -89,7 +92,7 @@ def weighted_sum(values, weight, rows):
     largest = 0.0
     for i in range(rows.shape[0]):
         largest = max(largest, abs(weight[rows[i]] * values[i]))
-    power = 61 - math.frexp(largest)[1] - n_bits_of(rows.shape[0])
+    power = fixed_point_power(largest, rows.shape[0])
     total = np.int64(0)
     for i in range(rows.shape[0]):
         total += np.int64(np.rint(math.ldexp(weight[rows[i]] * values[i], power)))
@@ -104,16 +107,15 @@ def pack_tree(g, h, weights, rows, packed_out):
     root; sum of squares; the scales of sums of w g and w h).
     """
     w, quantised_weight, weight_total = weights[0], weights[1], weights[4]
-    n, n_bits = rows.shape[0], n_bits_of(rows.shape[0])
+    n = rows.shape[0]
     max_g, max_gg, max_h = largest_terms(g, h, w, rows, 0, n)
-    scale_g, scale_h = fixed_point_scale(max_g, n_bits), fixed_point_scale(max_h, n_bits)
+    scale_g, scale_h = fixed_point_scale(max_g, n), fixed_point_scale(max_h, n)
     if not max_gg > 0.0:
         return 0.0, np.int64(0), 0.0, 0.0, scale_g, scale_h
-    scale_gg = fixed_point_scale(max_gg, n_bits)
+    scale_gg = fixed_point_scale(max_gg, n)
     sums = sum_terms(g, w, rows, scale_g, scale_gg, 0, n)
     sum_absolute, sum_g, sum_squares = sums[0] / scale_g, sums[1] / scale_g, sums[2] / scale_gg
-    max_steps = (2.0**31 - 1.0 - n) * max_g / sum_absolute
-    per_unit = min(float(GRADIENT_STEPS), math.floor(max_steps)) / max_g
+    per_unit = gradient_scale(max_g, sum_absolute, n)
     total = pack_rows(g, w, quantised_weight, rows, per_unit, 0, n, packed_out)
     sse = sum_squares - sum_g * sum_g / weight_total
     if not sse > NOISE * sum_squares:
@@ -126,7 +128,9 @@ def fill_leaves(bounds, left, n_nodes, order, g, h, weights, scales, params, val
     """The value of each leaf, from unrounded gradients, added to the predictions of its rows."""
     w, largest_weight = weights[0], weights[5]
     rate, l2, is_mean = params[2], params[3], params[4]
-    scale_w = fixed_point_scale(largest_weight, n_bits_of(order.shape[0]))
+    scale_w = 0.0
+    if is_mean:
+        scale_w = fixed_point_scale(largest_weight, order.shape[0])
     sums = np.empty((1, 3), np.int64)
     for q in range(n_nodes):
         if left[q] >= 0:
@@ -166,13 +170,7 @@ def allowed_features(features, used, costs, room):
     if room[0] > 0 and room[2] == np.inf:
         return features
     forbid(features, used, room, costs)
-    kept = np.empty(features.shape[0], np.int64)
-    n = 0
-    for f in range(features.shape[0]):
-        if costs[features[f]] < np.inf:
-            kept[n] = features[f]
-            n += 1
-    return kept[:n].copy()
+    return features[costs[features] < np.inf]
 
 
 @njit(cache=True, nogil=True)
@@ -181,16 +179,17 @@ def boost_rounds(
 ):
     """Add rounds to a fit; as many as ``found_out`` has room for.
 
-    ``columns`` = (offset, n_bins, is_categorical, features that can be split on); ``weights`` =
+    ``columns`` = (those of ``grow_whole``, features that can be split on); ``weights`` =
     (weight, the same as integers, their scale, mean, total, largest); ``rows`` = (train, held, for
     the objective); ``params`` = (max_depth, smallest integer weight of a leaf, learning rate, l2,
     whether leaves are means, penalty, whether gains are shares of the root's squared error);
     ``state`` = (raw predictions, used, costs, room = (features that may be added, cost, budget)),
     which changes; ``buffers`` are those of ``grow_whole``. ``trees_out``, by tree, =
     (number of nodes; left, feature, split, gain, words, value by node); ``found_out``, by round, =
-    (mean training loss, losses of the held rows); returns the number of cells added up.
+    (mean training loss, if there are rows for it; losses of the held rows); returns the number of
+    cells added up.
     """
-    offset, n_bins, is_categorical, features = columns
+    shape, features = columns
     w, _, weight_scale, weight_mean, _, _ = weights
     train, held, objective_rows = rows
     max_depth, min_weight, _, _, _, penalty, is_scaled = params
@@ -221,7 +220,7 @@ def boost_rounds(
                 unit = sse if is_scaled else 2.0 * weight_mean
                 floor = max(NOISE * sse, ROUNDING * squares)
                 n_nodes, n = grow_whole(
-                    codes, (offset, n_bins, is_categorical), packed, order, total, steps,
+                    codes, shape, packed, order, total, steps,
                     min_weight, allowed_features(features, used, costs, room),
                     (used, costs, room), (penalty, unit, floor), max_depth, buffers,
                     (bounds, left[t], split_on[t], split[t], gain[t], words[t]),
@@ -234,7 +233,8 @@ def boost_rounds(
             )
             tree = (left[t], split_on[t], words[t], value[t])
             add_to_held(codes, tree, n_nodes, held, held_bounds, column, scratch, raw[k])
-        fill_losses(loss, target, raw, objective_rows, losses)
-        objective[r] = weighted_sum(losses, w, objective_rows) / weight_of_objective
+        if objective_rows.shape[0] > 0:
+            fill_losses(loss, target, raw, objective_rows, losses)
+            objective[r] = weighted_sum(losses, w, objective_rows) / weight_of_objective
         fill_losses(loss, target, raw, rows[1], held_losses[r])
     return n_cells

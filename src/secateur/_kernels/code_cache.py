@@ -24,7 +24,8 @@ def ensure_cache() -> None:
     Code that is in a given folder that cannot be written to, as in a container, is copied.
     """
     given = os.environ.get(VARIABLE, "")
-    if _is_possible():
+    with suppress(RuntimeError):
+        numba.njit(cache=True)(ensure_cache)  # whether numba finds a folder for this package
         return
     try:
         folder = _private_folder()
@@ -44,19 +45,6 @@ def ensure_cache() -> None:
             SecateurWarning,
             stacklevel=2,
         )
-
-
-def _is_possible() -> bool:
-    """Whether numba finds a folder for the functions of this package."""
-    try:
-        numba.njit(cache=True)(_nothing)
-    except RuntimeError:
-        return False
-    return True
-
-
-def _nothing() -> None:
-    """A function that could be compiled."""
 
 
 def _private_folder() -> Path:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from numba import njit
 
 SUMS = {"reassoc", "contract", "nsz"}
-"""Only the order of additions is given free; infinities and NaN keep their meaning."""
+"""Additions may be reordered, once at compile time; infinities and NaN keep their meaning."""
 
 FLAT = 1e-12
 """A spread that is no larger than such a share of the largest value is rounding."""
@@ -101,10 +101,7 @@ def sparse_moments(indptr, indices, values, w, start, stop, mean_out, spread_out
 
 @njit(cache=True, nogil=True)
 def present(X, w, j):
-    """Weight, mean, rest, squares and largest of a column's cells, and how many are missing.
-
-    The rest is what rounding leaves of the differences from the mean.
-    """
+    """Weight, mean, rest (by rounding), squares, largest and number missing of a column."""
     total, weight, top, n_missing = 0.0, 0.0, 0.0, 0
     for i in range(X.shape[1]):
         x = X[j, i]

@@ -28,27 +28,6 @@ from secateur._kernels.splitting import (
 
 
 @njit(cache=True, nogil=True)
-def add_two(c0, c1, rows, place, packed, h0, h1):
-    """Two features in one pass; ``place[r]`` is where the row's cell begins in the histogram."""
-    for i in range(rows.shape[0]):
-        r = rows[i]
-        p = packed[r]
-        o = place[r]
-        h0[o + c0[r]] += p
-        h1[o + c1[r]] += p
-
-
-@njit(cache=True, nogil=True)
-def add_two_in_order(c0, c1, place, packed, h0, h1):
-    """As ``add_two`` for all the rows in their order."""
-    for i in range(packed.shape[0]):
-        p = packed[i]
-        o = place[i]
-        h0[o + c0[i]] += p
-        h1[o + c1[i]] += p
-
-
-@njit(cache=True, nogil=True)
 def clear_cells(n_bins, cells_out):
     """Clear the bins of one feature in all cells, and only those of codes that it has."""
     for first in range(0, cells_out.shape[0], N_CODES):
@@ -60,8 +39,9 @@ def clear_cells(n_bins, cells_out):
 def dense_cells(codes, rows, place, packed, in_order, features, n_bins, places, histogram_out):
     """``histogram[places[f], c * 256 + code]`` = packed sum of the rows of cell c with that code.
 
-    ``place`` and ``packed`` are by row; ``in_order`` says that ``rows`` is 0, 1, 2, ... Only codes
-    that a feature has, ``n_bins`` of it and the missing one, are written.
+    ``place``, where a row's cell begins in the histogram, and ``packed`` are by row; ``in_order``
+    says that ``rows`` is 0, 1, 2, ... Only codes that a feature has, ``n_bins`` of it and the
+    missing one, are written. Two features are added up in one pass.
     """
     spare = np.zeros(histogram_out.shape[1], np.int64)
     n = features.shape[0]
@@ -73,19 +53,14 @@ def dense_cells(codes, rows, place, packed, in_order, features, n_bins, places, 
         c0 = codes[features[f]]
         c1 = codes[features[min(f + 1, n - 1)]]
         if in_order:
-            add_two_in_order(c0, c1, place, packed, h0, h1)
+            for i in range(packed.shape[0]):
+                h0[place[i] + c0[i]] += packed[i]
+                h1[place[i] + c1[i]] += packed[i]
         else:
-            add_two(c0, c1, rows, place, packed, h0, h1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def count_above(m, mean, total_w, bound, g_left, w_left):
-    """How many prefixes have dSSE = (g - mean w)^2 W / (w (W - w)) above the bound; no division."""
-    n = 0
-    for b in range(m):
-        s = g_left[b] - mean * w_left[b]
-        n += s * s * total_w > bound * w_left[b] * (total_w - w_left[b])
-    return n
+            for i in range(rows.shape[0]):
+                r = rows[i]
+                h0[place[r] + c0[r]] += packed[r]
+                h1[place[r] + c1[r]] += packed[r]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -123,7 +98,7 @@ def find_better(
     to_integers = inv_w / (inv_g * inv_g)
     bins = np.empty(cell.shape[0] * N_CODES, np.int64)
     buffers = search_buffers()
-    g_left, w_left = buffers[0], buffers[1]
+    g_left, w_left = np.empty(N_CODES), np.empty(N_CODES)
     for f in range(features.shape[0]):
         j = features[f]
         n = n_bins[j]
@@ -139,10 +114,15 @@ def find_better(
                 # Below any rounding of the exact gain.
                 bound = (best[q] + penalties[q, f]) * per_gain * (1.0 - 1e-9) * to_integers
                 running_sums(bins, first, n - 1, g_left, w_left)
-                if count_above(n - 1, mean, float(total_w), bound, g_left, w_left) == 0:
+                # dSSE = (g - mean w)^2 W / (w (W - w)) of a prefix, without a division
+                n_above, W = 0, float(total_w)
+                for b in range(n - 1):
+                    s = g_left[b] - mean * w_left[b]
+                    n_above += s * s * W > bound * w_left[b] * (W - w_left[b])
+                if n_above == 0:
                     continue
             score, position, _, _ = best_of_feature(
-                bins, first, n, is_categorical[j], totals[q], steps, min_weight, *buffers
+                bins, first, n, is_categorical[j], totals[q], steps, min_weight, buffers
             )
             gain = gain_of(score, totals[q], steps)
             if position < 0 or gain <= floor:
@@ -187,8 +167,6 @@ def bound_gains(cells, n_bins, is_categorical, nodes, steps, gain_out):
             if is_categorical[f]:
                 gain_out[f, q] = np.inf
                 continue
-            score, position, _, _ = best_of_feature(
-                bins, first, n, False, total, steps, 1, *buffers
-            )
+            score, position, _, _ = best_of_feature(bins, first, n, False, total, steps, 1, buffers)
             if position >= 0:
                 gain_out[f, q] = gain_of(score, total, steps)

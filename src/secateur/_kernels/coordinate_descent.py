@@ -102,10 +102,7 @@ def solve_factored(M, x):
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def newton_on_support(H, q, t, w):
-    """Go to the minimum over the non-zero weights with their signs, or to the first sign change.
-
-    Both ways the objective falls. False where nothing could be solved.
-    """
+    """Minimise over the non-zero weights, up to a sign change; False where it is not solvable."""
     support = np.flatnonzero(w)
     n = support.shape[0]
     if n == 0:
@@ -219,10 +216,7 @@ def descend_sparse(
     indptr, indices, values, features, mean, inverse, d, ridge, t, fit_intercept, tol, max_sweeps,
     r, w,
 ):  # fmt: skip
-    """As descend_dense, in time that depends on the stored cells only.
-
-    Centring moves every row by the same amount c, so r + c d is the gradient of rows.
-    """
+    """As descend_dense by stored cells; centring adds c to all rows: r + c d is the gradient."""
     total_d, moved, c, at_start = d.sum(), 0.0, 0.0, 0.0
     total_r = r.sum()
     first, curvature = _sparse_sums(

@@ -17,12 +17,11 @@ import math
 
 from numba import njit
 
+from secateur._kernels.columns import SUMS
+
 BETA_1 = 0.9
 BETA_2 = 0.999
 EPSILON = 1e-8
-
-# Sums over the features of a row may be reordered; the order is fixed at compile time.
-FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(nogil=True, cache=True)
@@ -33,7 +32,7 @@ def squash(v, s_out):
 
 
 @njit(nogil=True, cache=True)
-def adam_step(slope, penalty, rate, n_steps, bound, start, stop, v, first, second, s):
+def adam_step(slope, penalty, rate, n_steps, bound, v, first, second, s):
     """One update of v by Adam from the slopes by s, and the new s.
 
     ``penalty`` is the slope of the penalty by s; ``n_steps`` counts from 1; v stays within the
@@ -41,7 +40,7 @@ def adam_step(slope, penalty, rate, n_steps, bound, start, stop, v, first, secon
     """
     by_first = 1.0 / (1.0 - BETA_1**n_steps)
     by_second = 1.0 / (1.0 - BETA_2**n_steps)
-    for j in range(start, stop):
+    for j in range(v.shape[0]):
         g = (slope[j] + penalty[j]) * 2.0 * s[j] * (1.0 - s[j])
         m = BETA_1 * first[j] + (1.0 - BETA_1) * g
         u = BETA_2 * second[j] + (1.0 - BETA_2) * g * g
@@ -53,7 +52,7 @@ def adam_step(slope, penalty, rate, n_steps, bound, start, stop, v, first, secon
             s[j] = 1.0 / (1.0 + math.exp(-2.0 * v[j]))
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def rows_times(X, rows, w, start, stop, t_out):
     """t_i = sum_j x_ij w_j for the rows from start to stop."""
     for n in range(start, stop):
@@ -64,7 +63,7 @@ def rows_times(X, rows, w, start, stop, t_out):
         t_out[n] = total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def times_rows(X, rows, t, start, stop, w_out):
     """w_j = sum_i x_ij t_i for the columns from start to stop."""
     w = w_out[start:stop]
@@ -76,7 +75,7 @@ def times_rows(X, rows, t, start, stop, w_out):
             w[j] += tn * x[j]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def sparse_rows_times(indptr, indices, data, rows, w, centre, start, stop, t_out):
     """t_i = sum_j z_ij w_j - centre, centre = sum_j m_j w_j."""
     for n in range(start, stop):

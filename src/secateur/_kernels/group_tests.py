@@ -27,7 +27,7 @@ from numba import njit
 
 from secateur._kernels.histogram import add_features
 from secateur._kernels.records import MISSING, N_CODES
-from secateur._kernels.splitting import gain_of, scan_many
+from secateur._kernels.splitting import best_score, gain_of, search_buffers
 
 SPAN = 4096
 """The values of a column in a sum go from 0 to about this."""
@@ -98,8 +98,9 @@ def add_sparse(indices, codes, zero_code, per_bin, first, last, sums):
 
 
 @njit(cache=True, nogil=True)
-def visit_sum(what, v, w, total, g, q, low, high, filled, code, codes_out):
+def visit_sum(what, v, total, g, q, arrays):
     """Do one of the four to the sum of group g; ``filled[q]`` are its steps."""
+    w, low, high, filled, code, codes_out = arrays
     if what == CODES_AT_ONCE:
         code_sums(v, w, total, codes_out[g])
         return
@@ -119,18 +120,18 @@ def visit_sum(what, v, w, total, g, q, low, high, filled, code, codes_out):
 
 
 @njit(cache=True, nogil=True)
-def visit_group(what, y, sizes, sums, first, w, total, low, high, filled, code, codes_out):
+def visit_group(what, y, start, sums, first, total, arrays):
     """Visit the sum of a lowest group, and of all groups above that end with it.
 
-    ``sums[u]`` is the sum so far of the group u levels up, zero again once it was visited.
-    ``sizes`` = (start, m): of m lowest groups from start on the counts stand level after level.
+    ``sums[u]`` is the sum so far of the group u levels up, zero again once it was visited. Of the
+    lowest groups from start on, the counts stand level after level.
     """
-    start, m = sizes
     n_levels = sums.shape[0]
+    m = 1 << (n_levels - 1)
     for u in range(n_levels):
         q = ((y - start) >> u) + 2 * m - ((2 * m) >> u)
         g = first[u] + (y >> u)
-        visit_sum(what, sums[u], w, total, g, q, low, high, filled, code, codes_out)
+        visit_sum(what, sums[u], total, g, q, arrays)
         if u + 1 < n_levels:
             for i in range(sums.shape[1]):
                 sums[u + 1, i] += sums[u, i]
@@ -140,33 +141,30 @@ def visit_group(what, y, sizes, sums, first, w, total, low, high, filled, code, 
 
 
 @njit(cache=True, nogil=True)
-def visit_dense(
-    what, codes, has_missing, per_bin, members, cut, first, w, total, start, stop, n_levels,
-    low, high, filled, code, codes_out,
-):  # fmt: skip
-    """Visit the sums of the groups start .. stop of the lowest level, and of all above them."""
-    sums = np.zeros((n_levels, w.shape[0]), np.int32)
-    for y in range(start, stop):
-        for q in range(cut[y], cut[y + 1]):
-            j = members[q]
-            add_dense(codes[j], per_bin[j], has_missing[j], sums[0])
-        sizes = (start, stop - start)
-        visit_group(what, y, sizes, sums, first, w, total, low, high, filled, code, codes_out)
+def visit_dense(what, codes, has_missing, walk, total, start, arrays):
+    """Visit the sums of the lowest groups from start on that have one top group, and of all above.
+
+    ``walk`` has members, cut, first, per_bin and n_levels; ``arrays`` = (w; low, high, code and
+    codes_out by group; filled by group below the top).
+    """
+    sums = np.zeros((walk.n_levels, arrays.weight.shape[0]), np.int32)
+    for y in range(start, start + (1 << (walk.n_levels - 1))):
+        for q in range(walk.cut[y], walk.cut[y + 1]):
+            j = walk.members[q]
+            add_dense(codes[j], walk.per_bin[j], has_missing[j], sums[0])
+        visit_group(what, y, start, sums, walk.first, total, arrays)
 
 
 @njit(cache=True, nogil=True)
-def visit_sparse(
-    what, indptr, indices, codes, zero_code, per_bin, members, cut, first, w, total, start, stop,
-    n_levels, low, high, filled, code, codes_out,
-):  # fmt: skip
+def visit_sparse(what, held, walk, total, start, arrays):
     """As ``visit_dense`` for columns of which only some cells are stored."""
-    sums = np.zeros((n_levels, w.shape[0]), np.int32)
-    for y in range(start, stop):
-        for q in range(cut[y], cut[y + 1]):
-            j = members[q]
-            add_sparse(indices, codes, zero_code[j], per_bin[j], indptr[j], indptr[j + 1], sums[0])
-        sizes = (start, stop - start)
-        visit_group(what, y, sizes, sums, first, w, total, low, high, filled, code, codes_out)
+    sums = np.zeros((walk.n_levels, arrays.weight.shape[0]), np.int32)
+    for y in range(start, start + (1 << (walk.n_levels - 1))):
+        for q in range(walk.cut[y], walk.cut[y + 1]):
+            j = walk.members[q]
+            zero, first, last = held.zero_code[j], held.indptr[j], held.indptr[j + 1]
+            add_sparse(held.indices, held.codes, zero, walk.per_bin[j], first, last, sums[0])
+        visit_group(what, y, start, sums, walk.first, total, arrays)
 
 
 @njit(cache=True, nogil=True)
@@ -184,9 +182,7 @@ def group_histograms(codes, rows, packed, in_order, groups, start, stop, histogr
 @njit(cache=True, nogil=True, error_model="numpy")
 def group_gains(histogram, total, steps, min_weight, start, stop, gain_out):
     """``gain[f]`` = dSSE of the best split of the histogram f, or -1 where none is admissible."""
-    g_left, w_left, score = np.empty(TEST_BINS), np.empty(TEST_BINS), np.empty(TEST_BINS)
+    buffers, none = search_buffers(), np.empty(0, np.int64)
     for f in range(start, stop):
-        best, position, _, _ = scan_many(
-            histogram[f], 0, TEST_BINS, total, min_weight, g_left, w_left, score
-        )
-        gain_out[f] = gain_of(best, total, steps) if position >= 0 else -1.0
+        best = best_score(histogram[f], none, 0, TEST_BINS, total, min_weight, buffers)
+        gain_out[f] = gain_of(best, total, steps) if best >= 0.0 else -1.0

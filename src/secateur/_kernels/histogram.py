@@ -22,6 +22,8 @@ j, f     feature, its position in a list
 b        bin
 c, h     codes and histogram of one feature
 p        packed gradient and weight of a row
+k        bundle: several columns of codes as one, whose codes are the combinations that occur;
+         ``own[j, code]`` is the code of feature j in a code of its bundle ``column[j]``
 """
 
 import numpy as np
@@ -71,14 +73,15 @@ def pack_rows(g, w, quantised_weight, rows, scale, start, stop, packed_out):
 
 @njit(cache=True, nogil=True)
 def sum_leaves(g, h, w, rows, bounds, scales, first, last, sums_out):
-    """Exact sums of w g, w h and w of each leaf; ``bounds[l] = (start, stop)`` in ``rows``."""
+    """Exact sums of w g, w h and, if scaled, w of each leaf, ``rows[start:stop]`` by ``bounds``."""
     for leaf in range(first, last):
         sum_g, sum_h, sum_w = np.int64(0), np.int64(0), np.int64(0)
         for i in range(bounds[leaf, 0], bounds[leaf, 1]):
             r = rows[i]
             sum_g += np.int64(np.rint(w[r] * g[r] * scales[0]))
             sum_h += np.int64(np.rint(w[r] * h[r] * scales[1]))
-            sum_w += np.int64(np.rint(w[r] * scales[2]))
+            if scales[2] > 0.0:
+                sum_w += np.int64(np.rint(w[r] * scales[2]))
         sums_out[leaf, 0], sums_out[leaf, 1], sums_out[leaf, 2] = sum_g, sum_h, sum_w
 
 
@@ -92,10 +95,7 @@ def add_leaf_values(rows, bounds, values, first, last, raw_out):
 
 @njit(cache=True, nogil=True)
 def add_four(c0, c1, c2, c3, rows, packed, bins):
-    """Four features in one pass over the rows, each row read once.
-
-    Unsigned rows and a loop from zero: no index is checked for being negative.
-    """
+    """Four features in one pass over the rows, which are unsigned: no index is checked."""
     h0, h1, h2, h3 = bins[0], bins[1], bins[2], bins[3]
     for i in range(packed.shape[0]):
         p = packed[i]
@@ -120,10 +120,7 @@ def add_four_in_order(c0, c1, c2, c3, packed, bins):
 
 @njit(cache=True, nogil=True)
 def add_features(codes, rows, packed, in_order, features, f, stop, bins_out):
-    """Packed sums by code of the features f .. f + 3 of a list that ends at ``stop``.
-
-    A short last group repeats its last feature: always four streams, one loop to compile.
-    """
+    """Packed sums by code of four features of a list; a short last group repeats its last one."""
     last = stop - 1
     c0 = codes[features[f]]
     c1 = codes[features[min(f + 1, last)]]
@@ -139,10 +136,7 @@ def add_features(codes, rows, packed, in_order, features, f, stop, bins_out):
 def dense_histograms(
     codes, rows, packed, in_order, features, offset, n_bins, start, stop, histogram_out
 ):
-    """Histograms of the features start .. stop of the list over the rows of one node.
-
-    ``packed`` is in the order of ``rows``. ``in_order`` says that ``rows`` is 0, 1, 2, ...
-    """
+    """Histograms over a node; ``packed`` is in order of ``rows``, ``in_order``: 0, 1, 2, ..."""
     bins = np.empty((4, N_CODES), np.int64)
     for f in range(start, stop, 4):
         bins[:] = 0
@@ -151,6 +145,17 @@ def dense_histograms(
             j = features[f + q]
             histogram_out[offset[j] : offset[j] + n_bins[j]] = bins[q, : n_bins[j]]
             histogram_out[offset[j] + n_bins[j]] = bins[q, MISSING]
+
+
+@njit(cache=True, nogil=True)
+def dense_by_row(row_bins, packed, rows, histogram_out):
+    """Histograms of all features by row, at ``row_bins[r]``; ``packed`` is by row."""
+    histogram_out[:] = 0
+    for i in range(rows.shape[0]):
+        r = rows[i]
+        p = packed[r]
+        for f in range(row_bins.shape[1]):
+            histogram_out[row_bins[r, f]] += p
 
 
 @njit(cache=True, nogil=True)
@@ -168,10 +173,7 @@ def fill_zero_bins(features, offset, n_bins, zero_code, total, histogram_out):
 def sparse_by_row(
     row_start, row_bins, zero_code, packed, rows, features, offset, n_bins, histogram_out
 ):
-    """Histograms of the listed features from the stored cells of some rows.
-
-    ``packed`` is by row. Other features are added up too, to no effect.
-    """
+    """Histograms of listed features (others to no effect) by stored cell; ``packed`` is by row."""
     histogram_out[:] = 0  # at once: faster than feature by feature
     total = np.int64(0)
     for i in range(rows.shape[0]):
@@ -203,3 +205,27 @@ def sparse_by_column(
             place = offset[j] + min(np.int64(codes[i]), n_bins[j])
             histogram_out[place] += inside[indices[i]]
     fill_zero_bins(features, offset, n_bins, zero_code, total, histogram_out)
+
+
+@njit(cache=True, nogil=True)
+def spread_bins(bundled, column, own, features, offset, n_bins, start, stop, histogram_out):
+    """Histograms of the features start .. stop of a list from packed sums ``bundled[k, c]``."""
+    for f in range(start, stop):
+        j = features[f]
+        first, n, k = offset[j], n_bins[j], column[j]
+        histogram_out[first : first + n + 1] = 0
+        for c in range(N_CODES):
+            histogram_out[first + min(np.int64(own[j, c]), n)] += bundled[k, c]
+
+
+@njit(cache=True, nogil=True)
+def spread_cells(bundled, column, own, features, places, histogram_out):
+    """``histogram[places[f], cell * 256 + code]`` of features from those of the bundles."""
+    for f in range(features.shape[0]):
+        j = features[f]
+        k = column[j]
+        out = histogram_out[places[f]]
+        out[:] = 0
+        for first in range(0, out.shape[0], N_CODES):
+            for c in range(N_CODES):
+                out[first + own[j, c]] += bundled[k, first + c]

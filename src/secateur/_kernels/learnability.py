@@ -28,14 +28,13 @@ are large and of both signs. Sums over a tile are of the carry's type, sums of t
 import numpy as np
 from numba import njit
 
+from secateur._kernels.columns import SUMS
+
 BLOCK = 4
 TILE = 512
 
-# Sums over the features of a tile may be reordered (SIMD); the order is fixed at compile time.
-FAST = {"reassoc", "contract", "nsz"}
 
-
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def walk_chains(X, rows, s, y, weight, step, carry, r_out):
     """Fill r_out[a, n] for the rows in the order of the walk; r_0 = y stands there already.
 
@@ -67,7 +66,7 @@ def walk_chains(X, rows, s, y, weight, step, carry, r_out):
         n_put = n_now
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def _near_rows(X, now, s, first, last, near_out):
     """K between the rows of a block, this tile's share of it."""
     x0, x1 = X[now[0], first:last], X[now[1], first:last]
@@ -91,7 +90,7 @@ def _near_rows(X, now, s, first, last, near_out):
     near_out[3, 2] += k32
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def _carry_on(X, before, now, s, put, first, last, carry, dots_out):
     """Add the block before to the carry of one lane, and multiply the rows of this block by it."""
     w0, w1 = X[before[0], first:last], X[before[1], first:last]
@@ -133,12 +132,9 @@ def _link(near, dots, weight, step, start, n_now, y, put_out, r_out):
                 put_out[target * order + q, b] = weight[start + b] * r[q, start + b]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def slopes_by_feature(X, rows, W, L, start, stop, carry, slope_out):
-    """Fill slope_out[start:stop]; W and L of shape (lanes, N), rows in the order of L's walk.
-
-    carry (lanes, TILE) is a buffer.
-    """
+    """Fill slope_out[start:stop]; W and L (lanes, N), rows in order of L, carry (lanes, TILE)."""
     n_rows, n_lanes = rows.shape[0], W.shape[0]
     n_whole = n_rows - n_rows % BLOCK
     for first in range(start, stop, TILE):
@@ -160,7 +156,7 @@ def slopes_by_feature(X, rows, W, L, start, stop, carry, slope_out):
                     c[t] += l * x[t]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def _slopes_of_block(x0, x1, x2, x3, W, L, n, carry, slope_out):
     """Four rows of one lane and one tile."""
     w0, w1, w2, w3 = W[n], W[n + 1], W[n + 2], W[n + 3]

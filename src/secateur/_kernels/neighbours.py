@@ -72,10 +72,7 @@ def smallest_of_chunk(d, x, a, s, first, last):
 
 @njit(cache=True, nogil=True)
 def take_from_chunk(d, x, a, s, first, last, best, found):
-    """Insert the rows of a chunk that are near enough; the earlier of equals wins.
-
-    ``best`` and ``found`` hold the distances and positions of the k nearest so far, nearest first.
-    """
+    """Insert near rows of a chunk into the k nearest, ``best`` and ``found``; the earlier wins."""
     k = best.shape[0]
     for j in range(first, last):
         v = distance(d, x, a, s, j)
@@ -108,10 +105,7 @@ def take_nearest(d, x, a, s, found):
 
 @njit(cache=True, nogil=True)
 def take_k_nearest(d, x, a, s, best, found):
-    """The k nearest rows; only chunks with a row near enough are searched row by row.
-
-    ``found`` holds the neighbours by another column, whose distances bound the search.
-    """
+    """The k nearest rows; distances of those ``found`` by another column bound the search."""
     n = np.uint64(x.shape[0])
     k = best.shape[0]
     best[:] = bound(d, x, a, s, found)

@@ -25,10 +25,7 @@ def goes_left(code, words):
 
 @njit(cache=True, nogil=True)
 def split_run(codes, words, rows, start, stop, scratch):
-    """Move the rows of ``rows[start:stop]`` that go left to the front, the others to ``scratch``.
-
-    Their order stays. Returns where the left side ends.
-    """
+    """Rows that go left to the front, others to ``scratch``, in order; where the left ends."""
     table = np.empty(256, np.uint8)
     for c in range(256):
         table[c] = goes_left(c, words)
@@ -65,13 +62,6 @@ def gather(packed, rows, start, stop, packed_out):
     """Packed rows in the order of ``rows``."""
     for i in range(start, stop):
         packed_out[i] = packed[rows[i]]
-
-
-@njit(cache=True, nogil=True)
-def mark_rows(rows, start, stop, value, mark_out):
-    """Give the rows of one node a mark."""
-    for i in range(start, stop):
-        mark_out[rows[i]] = value
 
 
 @njit(cache=True, nogil=True)

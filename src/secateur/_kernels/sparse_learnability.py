@@ -27,8 +27,7 @@ z, zs   stored value, and the same times s
 import numpy as np
 from numba import njit
 
-# The sums over the cells of a row may be taken in any order, which is fixed at compile time.
-FAST = {"reassoc", "contract", "nsz"}
+from secateur._kernels.columns import SUMS
 
 FOUR = 4
 
@@ -80,12 +79,9 @@ def renumber(indptr, indices, data, rows, card, number, base, ptr_out, index_out
     return n_met
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def walk_sparse_chains(ptr, index, z, zs, u, M, y, weight, step, backward, carry, r_out):
-    """Fill r_out (targets, order + 1, N) for rows from the last to the first, or the other way.
-
-    carry (fours of lanes, columns of the batch, FOUR) zeros.
-    """
+    """Fill r_out (targets, order + 1, N) from the last row or the first; carry is zeros."""
     n_rows, n_targets, order = ptr.shape[0] - 1, y.shape[0], step.shape[0]
     n_lanes = carry.shape[0] * FOUR
     rho, t = np.zeros(n_lanes), np.zeros(n_lanes)
@@ -107,7 +103,7 @@ def walk_sparse_chains(ptr, index, z, zs, u, M, y, weight, step, backward, carry
             _put_row(index, z, ptr[n], ptr[n + 1], put[f * FOUR : f * FOUR + FOUR], carry[f])
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def _dot_row(index, zs, start, stop, carry, dots_out):
     """Four sums over the cells of a row."""
     zero = carry.dtype.type(0)
@@ -121,7 +117,7 @@ def _dot_row(index, zs, start, stop, carry, dots_out):
     dots_out[0], dots_out[1], dots_out[2], dots_out[3] = d0, d1, d2, d3
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def _put_row(index, z, start, stop, put, carry):
     """Leave at the columns of a row what it gives to later rows."""
     p0, p1, p2, p3 = put[0], put[1], put[2], put[3]
@@ -133,7 +129,7 @@ def _put_row(index, z, start, stop, put, carry):
         carry[j, 3] += p3 * z[e]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def sparse_slopes(ptr, index, z, m, begin, end, way, give, keep, centre, carry, slope_out):
     """Add to slope_out (columns of the batch,) the pairs of rows among those from begin to end.
 

@@ -31,9 +31,6 @@ from secateur._kernels.records import MISSING, N_CODES
 LOW = 0xFFFFFFFF
 """The lower half of a packed sum: the weight."""
 
-FEW_BINS = 24
-"""Up to this many bins one plain loop is faster than three vectorised ones."""
-
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def score_of(g_l, w_l, total_g, total_w):
@@ -76,30 +73,6 @@ def scan_order(bins, first, n, order, m, total, min_weight):
     return score, position, missing_left, best
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def scan_few(bins, first, n, total, min_weight):
-    """As ``scan_order`` for few bins in their own order and no missing rows; the heaviest too.
-
-    All n prefixes are tried: the last leaves nothing for the right side and is never admissible.
-    """
-    total_g = float(total >> 32)
-    total_w = total & LOW
-    score, position = -1.0, -1
-    best, left, heaviest = np.int64(0), np.int64(0), np.int64(0)
-    for b in range(first, first + n):
-        left += bins[b]
-        heaviest = max(heaviest, bins[b] & LOW)
-        w = left & LOW
-        # Selects instead of branches: which bin is best cannot be predicted.
-        s = score_of(np.float64(left >> 32), np.float64(w), total_g, float(total_w))
-        s = s if (w >= min_weight) & (total_w - w >= min_weight) else -1.0
-        better = s > score
-        score = s if better else score
-        position = b - first if better else position
-        best = left if better else best
-    return score, position, best, heaviest
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
 def running_sums(bins, first, m, g_out, w_out):
     """Sums of the bins 0 .. b for b < m, as floats: exact, being integers below 2^53."""
@@ -110,47 +83,76 @@ def running_sums(bins, first, m, g_out, w_out):
         w_out[b] = left & LOW
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def split_scores(m, total_g, total_w, g_left, w_left, score_out):
-    """``score_of`` each prefix; a loop of its own, so that divisions are vectorised."""
-    for b in range(m):
-        score_out[b] = score_of(g_left[b], w_left[b], total_g, total_w)
+@njit(cache=True, nogil=True)
+def left_sums(bins, less, first, n, left_out):
+    """Packed sums up to each bin with rows, and how many; ``less``, if any, is subtracted first."""
+    left, m = np.int64(0), 0
+    if less.shape[0] == 0:
+        for b in range(first, first + n):
+            left += bins[b]
+            left_out[m] = left  # without rows it is the sum before, to be written over
+            m += bins[b] != 0
+        return m
+    for b in range(first, first + n):
+        rest = bins[b] - less[b]
+        bins[b] = rest
+        left += rest
+        left_out[m] = left
+        m += rest != 0
+    return m
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def first_best(m, w_left, score, min_weight, max_weight):
-    """The first of the largest scores whose left weight is within bounds."""
-    best = -1.0
-    position = -1
-    for b in range(m):
-        if score[b] > best and w_left[b] >= min_weight and w_left[b] <= max_weight:
-            best, position = score[b], b
-    return best, position
+def split_scores(left, m, total, min_weight, score_out):
+    """``score_of`` each left side, -1 where a side weighs too little; vectorised."""
+    total_g, total_w = float(total >> 32), float(total & LOW)
+    least, largest = float(min_weight), total_w - float(min_weight)
+    for i in range(m):
+        g, w = np.float64(left[i] >> 32), np.float64(left[i] & LOW)
+        s = score_of(g, w, total_g, total_w)
+        score_out[i] = s if (w >= least) & (w <= largest) else -1.0
+
+
+@njit(cache=True, nogil=True)
+def largest_bits(bits, m):
+    """The largest score as an integer: doubles from 0 on are in the order of their bits.
+
+    A maximum of integers is vectorised, one of doubles is not; -1 is below all scores.
+    """
+    best = bits[0]
+    for i in range(1, m):
+        best = max(best, bits[i])
+    return best
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def scan_many(bins, first, m, total, min_weight, g_left, w_left, score):
-    """As ``scan_few`` for many bins, in three vectorised loops."""
-    total_g = total >> 32
-    total_w = total & LOW
-    running_sums(bins, first, m - 1, g_left, w_left)
-    split_scores(m - 1, float(total_g), float(total_w), g_left, w_left, score)
-    best, position = first_best(
-        m - 1, w_left, score, float(min_weight), float(total_w - min_weight)
-    )
-    left = np.int64(0)
-    if position >= 0:
-        left = (np.int64(g_left[position]) << 32) + np.int64(w_left[position])
-    return best, position, 0, left
+def best_score(bins, less, first, n, total, min_weight, buffers):
+    """The best score of the bins in their order, without missing rows; see ``left_sums``."""
+    left, score, bits, _ = buffers
+    m = left_sums(bins, less, first, n, left)
+    if m == 0:
+        return -1.0
+    split_scores(left, m, total, min_weight, score)
+    score[m] = 0.0  # there is always room for one more
+    bits[m] = largest_bits(bits, m)
+    return score[m]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def middle_of_gap(bins, first, n, position):
-    """The middle of the positions that partition the node's rows alike: beside empty bins."""
-    last = position
-    while last + 1 < n and bins[first + last + 1] & LOW == 0:
-        last += 1
-    return (position + last) // 2
+@njit(cache=True, nogil=True, error_model="numpy")
+def scan_bins(bins, first, n, total, min_weight, buffers):
+    """As ``scan_order`` for the bins in their own order and no missing rows."""
+    left, score = buffers[0], buffers[1]
+    best = best_score(bins, bins[:0], first, n, total, min_weight, buffers)
+    if best < 0.0:
+        return best, -1, 0, np.int64(0)
+    i = 0
+    while score[i] != best:
+        i += 1
+    position, n_before = -1, -1
+    while n_before < i:
+        position += 1
+        n_before += bins[first + position] != 0
+    return best, position, 0, left[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -176,17 +178,13 @@ def order_categories(bins, first, n, steps, order_out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def best_of_feature(
-    bins, first, n, is_categorical, total, steps, min_weight, g_left, w_left, score, order
-):
-    """The best split of one feature: (score, last position in order, missing left, packed left).
-
-    The four last arguments are buffers. No slices: they cost more than searching a short column.
-    """
+def best_of_feature(bins, first, n, is_categorical, total, steps, min_weight, buffers):
+    """The best split of a feature: (score, last position, missing left, packed left); no slices."""
+    order = buffers[3]
     if is_categorical:
         m = order_categories(bins, first, n, steps, order)
     elif bins[first + n] & LOW == 0:
-        return scan_many(bins, first, n, total, min_weight, g_left, w_left, score)
+        return scan_bins(bins, first, n, total, min_weight, buffers)
     else:
         m = n
         for b in range(n):
@@ -207,31 +205,35 @@ def search_one(bins, first, n, is_categorical, total, steps, min_weight, buffers
     # Often the first bin, such as the zeros of a sparse column, is too heavy.
     if total_w - (bins[first] & LOW) < min_weight:
         return -1.0, nothing, False
-    missing_left = 0
-    if n <= FEW_BINS and not is_categorical and bins[first + n] & LOW == 0:
-        score, position, left, heaviest = scan_few(bins, first, n, total, min_weight)
-    else:
+    divisible = True
+    if is_categorical or bins[first + n] & LOW > 0:
         heaviest = np.int64(0)
         for b in range(first, first + n + 1):
             heaviest = max(heaviest, bins[b] & LOW)
         if total_w - heaviest < min_weight:
             return -1.0, nothing, False
-        score, position, missing_left, left = best_of_feature(
-            bins, first, n, is_categorical, total, steps, min_weight, *buffers
-        )
+    score, position, missing_left, left = best_of_feature(
+        bins, first, n, is_categorical, total, steps, min_weight, buffers
+    )
     gain = -1.0
     if position >= 0:
         gain = gain_of(score, total, steps)
-        if not is_categorical:
-            position = middle_of_gap(bins, first, n, position)
+        if not is_categorical:  # the middle of those that split the rows alike: beside empty bins
+            last = position
+            while last + 1 < n and bins[first + last + 1] & LOW == 0:
+                last += 1
+            position = (position + last) // 2
+    elif not is_categorical and bins[first + n] & LOW == 0:
+        divisible = False  # what splits a node below splits this one
     split = (np.int64(position), np.int64(missing_left), np.int64(left))
-    return gain, split, total_w - heaviest >= min_weight
+    return gain, split, divisible
 
 
 @njit(cache=True, nogil=True)
 def search_buffers():
-    """Buffers for the search of one feature."""
-    return np.empty(N_CODES), np.empty(N_CODES), np.empty(N_CODES), np.empty(N_CODES, np.int64)
+    """Buffers for the search of one feature: left sums, scores, the bits of scores, order."""
+    score = np.empty(N_CODES)
+    return np.empty(N_CODES, np.int64), score, score.view(np.int64), np.empty(N_CODES, np.int64)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -275,11 +277,32 @@ def search_features(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def search_rows(codes, node, features, columns, total, steps, min_weight, start, stop, found_out):
-    """As ``search_features`` from the rows of a node; no histograms leave the nearest cache.
+def search_gains(
+    histogram, less, features, columns, total, steps, min_weight, buffers, gain_out, divisible_out
+):
+    """The gains of ``search_features`` without the splits, for all features of the list."""
+    offset, n_bins, is_categorical = columns
+    for f in range(features.shape[0]):
+        j = features[f]
+        first, n = offset[j], n_bins[j]
+        if less.shape[0] > 0:
+            histogram[first + n] -= less[first + n]
+        if not is_categorical[j] and histogram[first + n] == 0:
+            score = best_score(histogram, less, first, n, total, min_weight, buffers)
+            gain_out[j] = gain_of(score, total, steps) if score >= 0.0 else -1.0
+            divisible_out[j] = score >= 0.0
+            continue
+        if less.shape[0] > 0:
+            for b in range(first, first + n):
+                histogram[b] -= less[b]
+        gain_out[j], _, divisible_out[j] = search_one(
+            histogram, first, n, is_categorical[j], total, steps, min_weight, buffers
+        )
 
-    ``node`` = (rows, packed, in_order) of ``dense_histograms``.
-    """
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def search_rows(codes, node, features, columns, total, steps, min_weight, start, stop, found_out):
+    """As ``search_features`` from ``node`` = (rows, packed, in_order): no histograms are stored."""
     rows, packed, in_order = node
     _, n_bins, is_categorical = columns
     buffers = search_buffers()

@@ -13,11 +13,7 @@ from secateur.exceptions import ParameterError
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """The number of threads: None and -1 mean all that this process may use.
-
-    >>> resolve_n_jobs(3)
-    3
-    """
+    """The number of threads: None and -1 mean all that this process may use."""
     if n_jobs == 0:
         raise ParameterError("'n_jobs' must not be 0. Got 0. Use None for all cores or 1 for one.")
     n_jobs = -1 if n_jobs is None else n_jobs
@@ -43,13 +39,7 @@ class Threads:
         self._inboxes: list[SimpleQueue[_Call | None]] = []
 
     def run(self, part: Callable[[int, int], object], n_items: int, grain: int = 1) -> None:
-        """Call ``part(start, stop)`` over ranges that cover ``n_items``, in steps of ``grain``.
-
-        >>> seen = []
-        >>> Threads(1).run(lambda start, stop: seen.append((start, stop)), 10)
-        >>> seen
-        [(0, 10)]
-        """
+        """Call ``part(start, stop)`` over ranges that cover ``n_items``, in steps of ``grain``."""
         n_parts = min(self.n_threads, n_items // grain)
         if n_parts <= 1:
             part(0, n_items)
@@ -86,17 +76,13 @@ class Threads:
         """Call ``work(worker)`` in threads for all workers but the first, which is the caller."""
         # A queue of its own for every call: what an interrupted one leaves behind confuses nobody.
         done: Done = SimpleQueue()
-        while len(self._inboxes) < n_workers - 1:
-            self._start_one()
+        while len(self._inboxes) < n_workers - 1:  # small fits never ask for a second thread
+            inbox: SimpleQueue[_Call | None] = SimpleQueue()
+            Thread(target=_work, args=(inbox,), daemon=True).start()
+            self._inboxes.append(inbox)
         for worker in range(1, n_workers):
             self._inboxes[worker - 1].put((work, worker, done))
         return done
-
-    def _start_one(self) -> None:
-        """One more thread: small fits never ask for a second, and starting one takes its time."""
-        inbox: SimpleQueue[_Call | None] = SimpleQueue()
-        Thread(target=_work, args=(inbox,), daemon=True).start()
-        self._inboxes.append(inbox)
 
     def close(self) -> None:
         """End the threads."""

@@ -16,10 +16,22 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from secateur._kernels.histogram import dense_histograms, sparse_by_column, sparse_by_row
+from secateur._kernels.histogram import (
+    dense_by_row,
+    dense_histograms,
+    sparse_by_column,
+    sparse_by_row,
+)
 from secateur._kernels.partition import gather, sparse_column, split_dense
 from secateur._kernels.records import DenseCodes
-from secateur._kernels.splitting import LOW, order_categories, pick_feature, search_features
+from secateur._kernels.splitting import (
+    LOW,
+    order_categories,
+    pick_feature,
+    search_buffers,
+    search_gains,
+    search_one,
+)
 
 COLUMN_FACTOR = 3
 """By column a stored cell costs this much more: cells of rows outside the node are read too."""
@@ -37,24 +49,22 @@ def partition_rows(codes, j, words, order, start, stop, column, scratch):
     return chosen(codes, j, words, order, start, stop, column, scratch)
 
 
-def is_dense(codes):
-    """Whether a numba type holds the codes of all cells."""
-    return codes.instance_class is DenseCodes
-
-
 @overload(build)
 def _build(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
-    return build_dense if is_dense(codes) else build_sparse
+    return build_dense if codes.instance_class is DenseCodes else build_sparse
 
 
 @overload(partition_rows)
 def _partition_rows(codes, j, words, order, start, stop, column, scratch):
-    return partition_dense if is_dense(codes) else partition_sparse
+    return partition_dense if codes.instance_class is DenseCodes else partition_sparse
 
 
 def build_dense(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
-    """All cells of the node's rows."""
-    offset, n_bins, _ = columns
+    """All cells of the node's rows; by column where few of the features are asked for."""
+    offset, n_bins, _, row_bins = columns
+    if 2 * features.shape[0] > row_bins.shape[1] > 0:
+        dense_by_row(row_bins, packed, order[start:stop], histogram_out)
+        return
     gather(packed, order, start, stop, ordered)
     in_order = stop - start == packed.shape[0]  # all rows
     dense_histograms(
@@ -70,7 +80,7 @@ def partition_dense(codes, j, words, order, start, stop, column, scratch):
 
 def build_sparse(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
     """Stored cells by row or, where the features have few of them, by column."""
-    offset, n_bins, _ = columns
+    offset, n_bins, _, _ = columns
     indptr, rows = codes.indptr, order[start:stop]
     n_by_column = 0
     for f in range(features.shape[0]):
@@ -108,18 +118,6 @@ def fill_words(bins, first, n, is_categorical, split, steps, words_out):
 
 
 @njit(cache=True, nogil=True)
-def divisible_of(features, divisible):
-    """The listed features that a node, or one below it, can be split on."""
-    kept = np.empty(features.shape[0], np.int64)
-    n = 0
-    for f in range(features.shape[0]):
-        if divisible[features[f]]:
-            kept[n] = features[f]
-            n += 1
-    return kept[:n].copy()
-
-
-@njit(cache=True, nogil=True)
 def forbid(features, used, room, costs):
     """Give features beyond the limits an infinite cost."""
     for f in range(features.shape[0]):
@@ -130,14 +128,15 @@ def forbid(features, used, room, costs):
 
 @njit(cache=True, nogil=True)
 def evaluate_siblings(
-    codes, columns, packed, order, steps, min_weight, asked, q, first, nodes, buffers
+    codes, columns, packed, order, steps, min_weight, asked, q, first, nodes, buffers, work
 ):
     """Evaluate the root, or two siblings from q on; returns the number of cells added up.
 
     The smaller sibling is built, the larger is the parent minus the smaller, in the parent's slot.
+    ``work`` are buffers of the search.
     """
     bounds, sums, slot = nodes
-    histograms, gain, split, divisible, _, _, ordered = buffers
+    histograms, gain, divisible, _, _, ordered = buffers
     n_siblings = 1 if q == 0 else 2
     small = q
     if n_siblings == 2 and (sums[q + 1] & LOW) < (sums[q] & LOW):
@@ -146,20 +145,20 @@ def evaluate_siblings(
     if (sums[large] & LOW) < 2 * min_weight:
         gain[q - first : q - first + n_siblings] = -1.0
         return 0
-    start, stop, n = bounds[small, 0], bounds[small, 1], asked.shape[0]
+    start, stop = bounds[small, 0], bounds[small, 1]
     built, none = histograms[slot[small]], histograms[0][:0]
     build(codes, columns, packed, order, start, stop, asked, ordered, built)
     a, b = small - first, large - first
-    search_features(
-        built, none, none, asked, columns, sums[small], steps, min_weight, 0, n,
-        (gain[a], split[a], divisible[a]),
+    search_gains(
+        built, none, asked, columns[:3], sums[small], steps, min_weight, work, gain[a],
+        divisible[a],
     )  # fmt: skip
     if n_siblings == 2:
-        search_features(
-            histograms[slot[large]], built, none, asked, columns, sums[large], steps, min_weight,
-            0, n, (gain[b], split[b], divisible[b]),
+        search_gains(
+            histograms[slot[large]], built, asked, columns[:3], sums[large], steps, min_weight,
+            work, gain[b], divisible[b],
         )  # fmt: skip
-    return (stop - start) * n
+    return (stop - start) * asked.shape[0]
 
 
 @njit(cache=True, nogil=True)
@@ -179,18 +178,19 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
                max_depth, buffers, tree_out):  # fmt: skip
     """Grow a tree; returns the number of its nodes and the number of cells added up.
 
+    ``columns`` = (offset, n_bins, is_categorical, row_bins of ``dense_by_row`` or empty).
     ``use`` = (used, costs by feature; room = features that may still be added, total cost, budget)
     changes with each first use; ``units`` = (penalty, unit of gain, floor). ``buffers`` =
-    (histograms (slots, bins); gain, split, divisible (nodes of a level, features); column, scratch,
+    (histograms (slots, bins); gain, divisible (nodes of a level, features); column, scratch,
     ordered (rows,)). ``tree`` = (bounds, left, feature, split, gain, words), by node.
     """
-    offset, n_bins, is_categorical = columns
+    offset, n_bins, is_categorical, _ = columns
     used, costs, room = use
     penalty, gain_unit, floor = units
-    histograms, gain, split, divisible, column, scratch, _ = buffers
+    histograms, gain, divisible, column, scratch, _ = buffers
     bounds, left, split_on, split_of, gain_of, words = tree_out
     sums, slot = np.empty(bounds.shape[0], np.int64), np.zeros(bounds.shape[0], np.int64)
-    nodes = (bounds, sums, slot)
+    nodes, work = (bounds, sums, slot), search_buffers()
     lists = [features]  # of the root, and then of the two children of each split in turn
     bounds[0, 0], bounds[0, 1], sums[0], left[0] = 0, order.shape[0], total, -1
     n_nodes, first, n_cells = 1, 0, 0
@@ -201,7 +201,7 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
             if q == 0 or q % 2 == 1:  # siblings are evaluated together
                 n_cells += evaluate_siblings(
                     codes, columns, packed, order, steps, min_weight, asked, q, first, nodes,
-                    buffers,
+                    buffers, work,
                 )  # fmt: skip
             j, _ = pick_feature(asked, gain[here], used, costs, penalty, gain_unit, floor)
             if j < 0:
@@ -211,7 +211,10 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
                 used[j], costs[j] = True, 0.0
                 if room[0] <= 0 or room[2] < np.inf:
                     forbid(features, used, room, costs)
-            bins, chosen = histograms[slot[q]], split[here, j]
+            bins = histograms[slot[q]]
+            _, chosen, _ = search_one(
+                bins, offset[j], n_bins[j], is_categorical[j], sums[q], steps, min_weight, work
+            )
             fill_words(bins, offset[j], n_bins[j], is_categorical[j], chosen, steps, words[q])
             middle = partition_rows(
                 codes, j, words[q], order, bounds[q, 0], bounds[q, 1], column, scratch
@@ -221,7 +224,7 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
             # below the last level there is no histogram, and no slot for one
             new_slot = (n_nodes + 1) // 2 if depth + 1 < max_depth else 0
             add_children(q, n_nodes, middle, chosen[2], new_slot, bounds, sums, slot, left)
-            lists.append(divisible_of(asked, divisible[here]))
+            lists.append(asked[divisible[here][asked]])
             n_nodes += 2
         first = last
         if n_nodes == last:

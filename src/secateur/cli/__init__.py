@@ -37,11 +37,9 @@ def _app() -> Any:
 
     from secateur.cli.compare import compare
     from secateur.cli.console import with_exit_codes
-    from secateur.cli.demo import demo
     from secateur.cli.options import show_version, with_option_classes
     from secateur.cli.saved import cut, report
-    from secateur.cli.select import select
-    from secateur.cli.warm_up import warm_up
+    from secateur.cli.select import demo, select, warm_up
 
     app = typer.Typer(
         name="secateur",

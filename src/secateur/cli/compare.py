@@ -13,7 +13,7 @@ import typer
 from secateur.cli import options
 from secateur.cli.console import Console, interrupts_end_the_command, json_text
 from secateur.cli.options import flag, option
-from secateur.exceptions import InputError, printable
+from secateur.exceptions import InputError
 
 if TYPE_CHECKING:
     from secateur.model_selection.comparison import Comparison
@@ -66,9 +66,11 @@ def compare(
             f"a comparison is about one task; got '--task-column' {task_column}. Leave it out to "
             "use the task as a feature, or use 'secateur select --method multitask --task-column'."
         )
-    sizes = _sizes(own.sizes)
-    request = DataRequest.of(data, given)
-    default = f"{data.name.partition('.')[0]}-comparison"
+    parts = options.split_names([own.sizes or ""])
+    if own.sizes is not None and not all(p.isdigit() and int(p) for p in parts or [""]):
+        raise typer.BadParameter(f"'--sizes' must be whole numbers, as 1,5,20; got {own.sizes!r}.")
+    sizes = None if own.sizes is None else [int(part) for part in parts]
+    request, default = DataRequest.of(data, given), f"{data.name.partition('.')[0]}-comparison"
     check_file(data)
     require_memory(
         needed_memory(data),
@@ -76,32 +78,18 @@ def compare(
         "Compare on fewer rows, or use secateur select, which can use a table on disk.",
     )
     with reserved_folder(out, default, force=console.force, data=data) as folder:
-        trials = _trials_file(folder, resume=own.resume, force=console.force)
+        # where finished trials are kept until the output folder is written
+        trials = folder.absolute().with_name(f"{folder.name}.trials.json")
+        if trials.exists() and not own.resume:
+            if not console.force:
+                raise InputError(
+                    f"{trials.name} has the trials of an interrupted comparison. Got neither "
+                    "--resume nor --force. Continue with --resume, or start again with --force."
+                )
+            trials.unlink()
         dataset = load(request, console)
         comparison = _compared(dataset, own, sizes, validation, console, trials)
         _finish(comparison, folder, trials, dataset, console)
-
-
-def _sizes(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    parts = options.split_names([text])
-    if not parts or not all(part.isdigit() and int(part) for part in parts):
-        raise typer.BadParameter(f"'--sizes' must be whole numbers, as 1,5,20; got {text!r}.")
-    return [int(part) for part in parts]
-
-
-def _trials_file(folder: Path, *, resume: bool, force: bool) -> Path:
-    """Where finished trials are kept until the output folder is written."""
-    file = folder.absolute().with_name(f"{folder.name}.trials.json")
-    if file.exists() and not resume:
-        if not force:
-            raise InputError(
-                f"{file.name} has the trials of an interrupted comparison. Got neither --resume "
-                "nor --force. Continue with --resume, or start again with --force."
-            )
-        file.unlink()
-    return file
 
 
 def _compared(
@@ -161,8 +149,6 @@ def _finish(
     comparison: Comparison, folder: Path, trials: Path, dataset: Dataset, console: Console
 ) -> None:
     """Write the output folder and show the comparison; an error if no method finished."""
-    from rich.text import Text
-
     from secateur.cli.documents import written
     from secateur.cli.output import files_in, new_folder
     from secateur.report import write_page
@@ -180,7 +166,7 @@ def _finish(
         document |= files_in(draft, folder)
     with suppress(OSError):
         trials.unlink(missing_ok=True)  # all of it is in comparison.json now
-    console.result(document, comparison, Text(printable(str(comparison))), written(document))
+    console.result(document, comparison, str(comparison), written(document))
     if not any(trial.is_done for trial in comparison.trials):
         raise InputError(
             "A comparison needs a method that finishes. Got none; the first message was: "
@@ -193,6 +179,12 @@ def _summary(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
     from secateur.cli.documents import command_line
 
     rows, n_features = dataset.features.X.shape
+    timings, stability = comparison.seconds(), comparison.stability()
+    points: dict[str, list[Any]] = {name: [] for name in comparison.methods}
+    for curve in comparison.curves():
+        for point in (*curve.points, *([curve.own] if curve.own else [])):
+            shown = {"size": point.size, "n_features": point.n_features, **asdict(point.score)}
+            points[curve.method].append({"validator": curve.validator, **shown})
     return {
         "format": "secateur.comparison_summary",
         "version": 1,
@@ -204,7 +196,15 @@ def _summary(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
         "data": {"rows": rows, "features": n_features},
         "notes": list(dataset.notes),
         "ranks": [{"method": r.method, "mean": r.mean} for r in comparison.ranks()],
-        "methods": {name: _method(comparison, name) for name in comparison.methods},
+        "methods": {
+            name: {
+                "seconds": timings[name].median,
+                "stability": stability[name].index,
+                "stability_interval": [stability[name].low, stability[name].high],
+                "scores": points[name],
+            }
+            for name in comparison.methods
+        },
         "failures": [
             {"method": t.method, "fold": t.fold, "status": str(t.status), "message": t.message}
             for t in comparison.failures
@@ -212,25 +212,4 @@ def _summary(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
         "seed": comparison.seed,
         "versions": dict(comparison.versions),
         "command": command_line(),
-    }
-
-
-def _method(comparison: Comparison, name: str) -> dict[str, Any]:
-    stability = comparison.stability()[name]
-    points = [
-        {
-            "validator": curve.validator,
-            "size": point.size,
-            "n_features": point.n_features,
-            **asdict(point.score),
-        }
-        for curve in comparison.curves()
-        if curve.method == name
-        for point in (*curve.points, *([curve.own] if curve.own else []))
-    ]
-    return {
-        "seconds": comparison.seconds()[name].median,
-        "stability": stability.index,
-        "stability_interval": [stability.low, stability.high],
-        "scores": points,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import os
 import signal
 import sys
@@ -40,34 +39,31 @@ class Console:
             sys.stderr.write("".join(f"{printable(sentence)}\n" for sentence in sentences))
 
     def result(self, document: dict[str, Any], *shown: Any) -> None:
-        """Write the result: as JSON, or as renderables of rich."""
+        """Write the result: as JSON, or as text and renderables of rich."""
         if self.as_json:
             sys.stdout.write(json_text(document))
             return
         from rich.console import Console as RichConsole
+        from rich.text import Text
 
         console = RichConsole(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
         for each in shown:
-            console.print(each)
+            # as Text, so that markup in names is not interpreted
+            console.print(Text(printable(each)) if isinstance(each, str) else each)
 
     @contextmanager
     def warnings_as_messages(self) -> Iterator[None]:
-        """Write warnings of secateur as messages, each once; drop those of other libraries.
-
-        Unknown categories are expected in held-out rows, and interruptions are reported anyway.
-        """
+        """Write warnings of secateur as messages, each once; drop those of other libraries."""
         from secateur.exceptions import InterruptedWarning, SecateurWarning, UnknownCategoryWarning
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
-        texts = [
-            str(warning.message)
-            for warning in caught
-            if issubclass(warning.category, SecateurWarning)
-            and not issubclass(warning.category, InterruptedWarning | UnknownCategoryWarning)
-        ]
-        self.message(*dict.fromkeys(texts))
+        # unknown categories are expected in held-out rows, and interruptions are reported anyway
+        expected = InterruptedWarning | UnknownCategoryWarning
+        found = (each for each in caught if not issubclass(each.category, expected))
+        ours = (str(w.message) for w in found if issubclass(w.category, SecateurWarning))
+        self.message(*dict.fromkeys(ours))
 
     @contextmanager
     def progress(self, description: str, total: int) -> Iterator[Progress]:
@@ -88,44 +84,29 @@ class Console:
         with bar:
             yield Progress(bar, bar.add_task(description, total=total))
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Show how far a file is read, on a terminal."""
-        from secateur.storage.reading.formats import reading_listened
 
-        with self.progress("Reading", 1) as progress, reading_listened(progress.within):
-            yield
-
-
+@dataclass
 class Progress:
     """Counts fits, and how far the current one is, in a task of a bar of rich."""
 
-    def __init__(self, bar: Any, task: Any) -> None:
-        self._bar = bar
-        self._task = task
-        self._done = 0
+    bar: Any
+    task: Any
+    n_done: int = 0
 
     def done(self, done: int, total: int) -> None:
         """Set how many are done."""
-        self._done = done
-        self._bar.update(self._task, completed=done, total=total)
+        self.n_done = done
+        self.bar.update(self.task, completed=done, total=total)
 
     def within(self, share: float) -> None:
         """Set how far the current one is, from 0 to 1."""
-        self._bar.update(self._task, completed=self._done + min(share, 0.99))
+        self.bar.update(self.task, completed=self.n_done + min(share, 0.99))
 
 
 def json_text(document: Mapping[str, Any]) -> str:
     """A document as strict, indented JSON; null for numbers that are not finite."""
-    return json.dumps(_finite_only(document), allow_nan=False, indent=2) + "\n"
-
-
-def _finite_only(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite_only(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite_only(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    finite = json.loads(json.dumps(document), parse_constant=lambda _: None)
+    return json.dumps(finite, allow_nan=False, indent=2) + "\n"
 
 
 # ---- how a command ends -----------------------------------------------------------------------

@@ -19,7 +19,7 @@ from secateur.path.step import count_of
 from secateur.storage.reading.csv import CsvFile
 from secateur.storage.reading.dataset import Dataset, Roles, make_dataset
 from secateur.storage.reading.dialect import ReadOptions
-from secateur.storage.reading.formats import kind_of_file, kind_of_name
+from secateur.storage.reading.formats import kind_of_file, kind_of_name, reading_listened
 from secateur.storage.reading.read_file import needed_memory, read_file
 from secateur.typing import FloatArray
 
@@ -63,7 +63,7 @@ class DataRequest:
 
 def load(request: DataRequest, console: Console, method: str | None = None) -> Dataset:
     """Read the file into memory; categories are one-hot encoded where the method needs it."""
-    with console.reading():
+    with console.progress("Reading", 1) as progress, reading_listened(progress.within):
         raw = read_file(request.file, request.reading)
     indicators = False
     if method is not None:
@@ -109,7 +109,7 @@ def load_stored(
             f"--write-data needs the file in memory. {reason} Leave it out or raise --memory-limit."
         )
     console.message(reason)
-    with console.reading():
+    with console.progress("Reading", 1) as progress, reading_listened(progress.within):
         dataset = store_dataset(
             request.file,
             request.reading,
@@ -155,7 +155,12 @@ def read_feature_costs(
     if given.costs is None and given.feature_groups is None and not keep:
         return None, []
     cost, notes = (None, []) if given.costs is None else _read_costs(dataset, given.costs)
-    groups = _read_groups(dataset, given.feature_groups) if given.feature_groups else None
+    groups: dict[str, list[int]] = {}
+    for number, (name, group) in enumerate(_pairs(given.feature_groups)):
+        if group and (number or name in dataset.raw.names):  # the first line may be a header
+            places = _places(dataset, name, str(given.feature_groups))
+            groups.setdefault(group, []).extend(places)
+    groups = {group: places for group, places in groups.items() if places}
     kept = [place for name in keep for place in _places(dataset, name, "--keep")]
     return FeatureCosts(cost, feature_groups=groups or None, keep=kept, unit=given.cost_unit), notes
 
@@ -183,14 +188,6 @@ def _read_costs(dataset: Dataset, file: Path) -> tuple[FloatArray, list[str]]:
     return cost, notes if len(left) else []
 
 
-def _read_groups(dataset: Dataset, file: Path) -> dict[str, list[int]]:
-    groups: dict[str, list[int]] = {}
-    for number, (name, group) in enumerate(_pairs(file)):
-        if group and (number or name in dataset.raw.names):  # the first line may be a header
-            groups.setdefault(group, []).extend(_places(dataset, name, str(file)))
-    return {group: places for group, places in groups.items() if places}
-
-
 def _places(dataset: Dataset, name: str, where: str) -> list[int]:
     """The feature of a column; none if it was left out."""
     names, raw = dataset.plan.names, dataset.raw
@@ -201,7 +198,9 @@ def _places(dataset: Dataset, name: str, where: str) -> list[int]:
     return found
 
 
-def _pairs(file: Path) -> list[tuple[str, str]]:
+def _pairs(file: Path | None) -> list[tuple[str, str]]:
+    if file is None:
+        return []
     opened = CsvFile.open(file, kind_of_name(file.name), ReadOptions(header=False))
     if len(opened.names) != 2:
         raise InputError(

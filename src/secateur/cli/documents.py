@@ -11,7 +11,7 @@ from typing import Any
 
 from secateur.exceptions import printable
 from secateur.path import Step
-from secateur.path.path import rule_to_document
+from secateur.path.cutting import rule_to_document
 from secateur.path.step import count_of, thawed_json
 from secateur.report import sentences
 from secateur.report.evidence import StepEvidence, step_evidence
@@ -52,27 +52,24 @@ def selection_document(entry: Entry, more: Mapping[str, Any] | None = None) -> d
 
 
 def _feature_rows(entry: Entry, step: Step, known: StepEvidence) -> list[dict[str, Any]]:
-    """One dict for each selected feature, those of largest gain first.
-
-    ``gain`` is its share of all weight of the step, ``entered`` its place in the order of entry,
-    ``frequency`` the share of folds that selected it too, ``substitute`` the correlated feature
-    that folds without it selected, ``tasks`` those that use it.
-    """
+    """One dict for each selected feature, those of largest gain first."""
     path, evidence = entry.path, entry.evidence
+    substitutes = {each.feature: each for each in reversed(known.substitutes)}
     rows = []
     pairs = zip(step.order.tolist(), gains(step).tolist(), strict=True)
     for place, (feature, gain) in enumerate(pairs):
         row: dict[str, Any] = {
             "name": path.feature_names[feature],
             "index": feature,
-            "gain": gain,
-            "entered": place + 1,
+            "gain": gain,  # its share of all weight of the step
+            "entered": place + 1,  # in the order of entry
+            # the share of folds that selected it too
             "frequency": known.frequency[place] if known.frequency else None,
         }
         if known.frequency:
-            row["unstable"] = sentences.is_unstable(known.frequency[place])
-            other = known.substitute_of(feature)
-            row["substitute"] = other and {
+            row["unstable"] = known.frequency[place] < sentences.MIN_FREQUENCY
+            other = substitutes.get(feature)
+            row["substitute"] = other and {  # which folds without it selected
                 "name": path.feature_names[other.other],
                 "index": other.other,
                 "correlation": other.correlation,
@@ -117,23 +114,21 @@ def selection_shown(document: Mapping[str, Any]) -> list[Any]:
     from rich.text import Text
 
     document = printable(document)
-    shown: list[Any] = [Text(document["answer"], style="bold"), Text(document["sentence"])]
+    shown: list[Any] = [Text(document["answer"], style="bold"), document["sentence"]]
     if document.get("test"):
-        shown.append(Text(test_sentence(document["test"])))
+        shown.append(test_sentence(document["test"]))
     if document["features"]:
         shown.append(_features_table(document["features"], document["cost_unit"]))
     if document["unstable_sentence"]:
-        shown.append(Text(document["unstable_sentence"]))
+        shown.append(document["unstable_sentence"])
     if "folder" in document:
         shown.append(written(document))
     return shown
 
 
-def written(document: Mapping[str, Any]) -> Any:
+def written(document: Mapping[str, Any]) -> str:
     """Where the results are."""
-    from rich.text import Text
-
-    return Text(printable(f"Written to {document['folder']}: {', '.join(document['files'])}"))
+    return f"Written to {document['folder']}: {', '.join(document['files'])}"
 
 
 def _features_table(rows: Sequence[Mapping[str, Any]], unit: str) -> Any:

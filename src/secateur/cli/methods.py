@@ -32,8 +32,12 @@ def build_selector(
 ) -> Any:
     """The selector, not fitted."""
     kind = selector_class(options.method, dataset.target_type)
-    _check_tasks(options.method, kind, dataset)
-    known = _parameters(kind)
+    if knows_tasks(kind) != (dataset.tasks is not None):
+        what = "is for one task. Got --task-column. Use --method multitask, or --drop it."
+        if dataset.tasks is None:
+            what = "needs the task of each row. Got no --task-column. Name it, or use agbm."
+        raise ParameterError(f"{options.method!r} {what}")
+    known = list(inspect.signature(kind).parameters)
     if dataset.is_encoded:
         costs = costs_of_encoded(
             costs or FeatureCosts(), dataset.features.sources, dataset.plan.names
@@ -42,9 +46,18 @@ def build_selector(
     given |= {"random_state": validation.seed, "n_jobs": validation.jobs}
     if dataset.time is not None:
         given["cv"] = TimeSeriesSplit(TIME_FOLDS)
-    bins = None if dataset.is_stored else coarse_bins(*dataset.features.X.shape)
-    given |= {} if bins is None else {"max_bins": bins}
-    given |= _limits(options, known, kind.__name__)
+    if not dataset.is_stored and (bins := coarse_bins(*dataset.features.X.shape)) is not None:
+        given["max_bins"] = bins
+    limits = {"max_features": options.max_features, "cost_budget": options.budget}
+    if options.penalty is not None:
+        penalties = [name for name in ("penalty", "l1", "group_penalty") if name in known]
+        if not penalties:
+            raise ParameterError(
+                f"{kind.__name__} has no penalty. Got --penalty {options.penalty:g}. Use "
+                "--max-features or --budget."
+            )
+        limits[penalties[0]] = options.penalty
+    given |= {name: value for name, value in limits.items() if value is not None}
     if dataset.is_stored and options.max_features is not None and "n_features" in known:
         # a stream has no grid of penalties with subsets of all sizes: it has a number to aim at
         given["n_features"] = options.max_features
@@ -68,14 +81,13 @@ def selector_class(method: str, target_type: TargetType) -> type:
 
 def has_parameter(method: str, name: str) -> bool:
     """Whether a method has a parameter, for every type of target."""
-    return all(name in _parameters(kind) for kind in _classes(method).values())
+    return all(name in inspect.signature(kind).parameters for kind in _classes(method).values())
 
 
 def fits_stored(method: str, *, on_cluster: bool = False) -> bool:
     """Whether a method fits on tables on disk, here or on a cluster."""
-    where = "cluster" if on_cluster else "here"
-    kinds = _classes(method).values()
-    return all(where in getattr(kind, "_fits_on_disk", ()) for kind in kinds)
+    places = [getattr(kind, "_fits_on_disk", ()) for kind in _classes(method).values()]
+    return all(("cluster" if on_cluster else "here") in each for each in places)
 
 
 def check_stored(method: str, *, on_cluster: bool) -> None:
@@ -105,36 +117,7 @@ def _names() -> list[str]:
     return sorted({name for kind in TARGET_TYPES for name in selector_classes(kind)})
 
 
-def _parameters(selector: type) -> list[str]:
-    return list(inspect.signature(selector).parameters)
-
-
-def _check_tasks(method: str, kind: type, dataset: Dataset) -> None:
-    if knows_tasks(kind) and dataset.tasks is None:
-        raise ParameterError(
-            f"{method!r} needs the task of each row. Got no --task-column. Name it, or use agbm."
-        )
-    if dataset.tasks is not None and not knows_tasks(kind):
-        raise ParameterError(
-            f"{method!r} is for one task. Got --task-column. Use --method multitask, or --drop it."
-        )
-
-
 # ---- limits, cuts and other parameters ------------------------------------------------------
-
-
-def _limits(options: MethodOptions, known: Sequence[str], name: str) -> dict[str, Any]:
-    limits = {"max_features": options.max_features, "cost_budget": options.budget}
-    found: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
-    if options.penalty is not None:
-        parameter = next((p for p in ("penalty", "l1", "group_penalty") if p in known), None)
-        if parameter is None:
-            raise ParameterError(
-                f"{name} has no penalty. Got --penalty {options.penalty:g}. Use --max-features or "
-                "--budget."
-            )
-        found[parameter] = options.penalty
-    return found
 
 
 def read_cut(text: str | None) -> Any:
@@ -172,17 +155,13 @@ def notes_on_bins(selector: Any, options: MethodOptions) -> list[str]:
     bins = getattr(selector, "max_bins", MAX_BINS)
     if bins >= MAX_BINS or any(each.startswith("max_bins") for each in options.settings or ()):
         return []
-    note = (
-        f"Few rows and many columns: at most {bins} bins per feature (--set max_bins={MAX_BINS} "
-        "for finer ones, which takes longer)."
-    )
-    return [note]
+    finer = f"--set max_bins={MAX_BINS} for finer ones, which takes longer"
+    return [f"Few rows and many columns: at most {bins} bins per feature ({finer})."]
 
 
 def read_settings(settings: Sequence[str], selector: type) -> dict[str, Any]:
     """Parameters given as ``name=value``; values as in Python, or text."""
-    known = _parameters(selector)
-    found = {}
+    known, found = list(inspect.signature(selector).parameters), {}
     for setting in settings:
         name, equals, text = (part.strip() for part in setting.partition("="))
         if not equals or name not in known:

@@ -21,8 +21,7 @@ OWN_FILES = {
     *("selection.json", "path.json", "features.txt", "report.html"),
     *("comparison.json", "summary.json", "scores.csv"),
 }
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of the system call renameat2
 
 
 @contextmanager
@@ -96,21 +95,17 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
         yield draft
         check_folder(target, force=force)  # it may have been created meanwhile
         with interrupts_end_the_command(wait=True):
-            _put(draft, target)
-
-
-def _put(draft: Path, target: Path) -> None:
-    if not target.exists():
-        draft.rename(target)
-    elif not _exchange(draft, target):
-        aside = draft.with_name(f"{draft.name}.old")
-        target.rename(aside)
-        try:
-            draft.rename(target)
-        except OSError:
-            aside.rename(target)
-            raise
-        shutil.rmtree(aside, ignore_errors=True)
+            if not target.exists():
+                draft.rename(target)
+            elif not _exchange(draft, target):
+                aside = draft.with_name(f"{draft.name}.old")
+                target.rename(aside)
+                try:
+                    draft.rename(target)
+                except OSError:
+                    aside.rename(target)
+                    raise
+                shutil.rmtree(aside, ignore_errors=True)
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -119,9 +114,8 @@ def _exchange(one: Path, other: Path) -> bool:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    paths = os.fsencode(one), os.fsencode(other)
-    done: int = swap(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE)
-    return done == 0
+    places = AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other)
+    return bool(swap(*places, RENAME_EXCHANGE) == 0)
 
 
 def write_selection(

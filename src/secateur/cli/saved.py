@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from secateur.cli import options
 from secateur.cli.console import Console
 from secateur.cli.options import flag, option
-from secateur.exceptions import InputError, printable
+from secateur.exceptions import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,7 @@ def cut(
     """
     from secateur.cli.documents import selection_document, selection_shown
     from secateur.cli.output import reserved_folder, write_selection
-    from secateur.path import AtMost, SelectionPath, WithinBudget, load_rule
-    from secateur.report import Entry, load_evidence
+    from secateur.path import AtMost, WithinBudget, load_rule
 
     rules: list[Any] = [name for name in ("one_se", "best", "elbow") if getattr(rule, name)]
     rules += [] if rule.at_most is None else [AtMost(rule.at_most)]
@@ -51,10 +51,7 @@ def cut(
     if len(rules) > 1:
         raise typer.BadParameter("a path is cut by one rule; use one of these options.")
     with nullcontext() if out is None else reserved_folder(out, "", force=console.force):
-        file = _path_file(path)
-        loaded = SelectionPath.load(file)
-        selection = loaded.cut(rules[0] if rules else load_rule(file))
-        entry = Entry(_title(file), loaded, selection, load_evidence(file))
+        entry = _entry(path, lambda file, all_: all_.cut(rules[0] if rules else load_rule(file)))
         document = selection_document(entry)
         if out is not None:
             document |= write_selection(out, entry, document, force=console.force)
@@ -71,12 +68,9 @@ def report(
     console: Console,
 ) -> None:
     """Write one page about saved results."""
-    from rich.text import Text
-
     from secateur.cli.output import check_page
     from secateur.model_selection.comparison import Comparison
-    from secateur.path import SelectionPath
-    from secateur.report import Entry, load_evidence, write_page
+    from secateur.report import write_page
 
     check_page(out, force=console.force)
     entries, comparison = [], None
@@ -85,30 +79,27 @@ def report(
         is_file = comparison is None and file.is_file()
         if is_file and b'"secateur.comparison"' in file.read_bytes()[:1000]:
             comparison = Comparison.load(file)
-            continue
-        file = _path_file(path)
-        loaded = SelectionPath.load(file)
-        entries.append(Entry(_title(file), loaded, _selection(file, loaded), load_evidence(file)))
+        else:
+            entries.append(_entry(path, _selection))
     about = {"title": title} if title else {}
     written = write_page(out, entries, comparison=comparison, about=about)
     document = {"file": str(written), "paths": [entry.title for entry in entries]}
-    console.result(document, Text(printable(f"Written: {written}")))
+    console.result(document, f"Written: {written}")
 
 
-def _path_file(path: Path) -> Path:
-    """The file of a path: itself, or path.json in a folder."""
+def _entry(path: Path, select: Callable[[Path, Any], Any]) -> Any:
+    """A saved path, or path.json in a folder, with its evidence and what `select` chooses of it."""
+    from secateur.path import SelectionPath
+    from secateur.report import Entry, load_evidence
+
     file = path / "path.json" if path.is_dir() else path
     if not file.is_file():
         raise InputError(
             f"{path} must be a path.json of 'secateur select', or a folder with one. Got none."
         )
-    return file
-
-
-def _title(file: Path) -> str:
-    """The name of the folder or the file."""
-    file = file.resolve()
-    return file.parent.name if file.name == "path.json" else file.stem
+    loaded, place = SelectionPath.load(file), file.resolve()
+    title = place.parent.name if place.name == "path.json" else place.stem
+    return Entry(title, loaded, select(file, loaded), load_evidence(file))
 
 
 def _selection(file: Path, loaded: Any) -> Any:

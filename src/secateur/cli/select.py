@@ -1,19 +1,26 @@
-"""``secateur select``: which features of a file to keep, and the score with them."""
+"""``secateur select``, ``demo`` and ``warm-up``: selections, and compiled code for them."""
 
 from __future__ import annotations
 
+import logging
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Any
+
+import typer
 
 from secateur.cli import options
 from secateur.cli.console import Console
 from secateur.cli.options import flag, option
+from secateur.exceptions import ClusterError, ParameterError, import_optional
 
-if TYPE_CHECKING:
-    from secateur.cli.data import DataRequest
-    from secateur.cli.selection import Result
-    from secateur.storage.reading.dataset import Dataset
+SECONDS = 10.0  # for a scheduler to answer
+QUICK = ["cv=3", "learning_rate=0.2", "max_iter=100", "max_depth=2"]
+"""Few and large rounds, to be quick. And shallow trees: in the small leaves of deep ones, on 569
+rows, some cheap decoy looks good by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,6 @@ def select(
     Scores come from nested cross-validation: the whole selection is repeated in each fold without
     the held-out rows.
     """
-    from secateur.cli.cluster import executor_of
     from secateur.cli.data import DataRequest, load, load_stored, read_feature_costs
     from secateur.cli.output import reserved_folder
     from secateur.data.memory import resolve_limit
@@ -75,21 +81,120 @@ def select(
         selector = build_selector(method, dataset, feature_costs, validation)
         on_bins = notes_on_bins(selector, method)
         console.message(*on_bins)
-        result = select_features(selector, dataset, feature_costs, validation, console)
+        entry, fitted, facts = select_features(
+            selector, dataset, feature_costs, validation, console
+        )
         if rows is not None:
-            result = score_test_rows(rows, result, dataset, validation.seed, console)
-        facts = {"file": data.name, "method": method.method, "seed": validation.seed}
+            facts |= score_test_rows(rows, fitted, facts, dataset, validation.seed, console)
+        facts |= {"file": data.name, "method": method.method, "seed": validation.seed}
         facts["notes"] = [*dataset.notes, *notes, *on_bins]
-        reduced = _reduced_file(request, dataset, result) if own.write_data else None
-        write_results(result, dataset, folder, console, facts, reduced)
+        reduced = request if own.write_data else None
+        write_results(entry, facts, dataset, folder, console, reduced)
 
 
-def _reduced_file(request: DataRequest, dataset: Dataset, result: Result) -> tuple[str, bytes]:
-    """The file with the selected features and the columns that are not features."""
-    from secateur.storage.reading.dataset import find_column
-    from secateur.storage.reading.read_file import reduced_file
+def demo(
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The output folder; a temporary one by default."),
+    ] = None,
+    *,
+    console: Console,
+) -> None:
+    """Select features that separate benign from malignant tumours at low cost, with a report.
 
-    others = [find_column(dataset.raw, name) for name in (dataset.target, *request.roles.named)]
-    selected = dataset.plan.kept[result.entry.cut.support].tolist()
-    columns = [*selected, *(place for place in others if place is not None)]
-    return reduced_file(request.file, dataset.raw, columns, request.reading)
+    569 tumours, ten measurements of each as mean, error and worst value, and as many decoys. A
+    measurement takes 1 to 8 minutes and is paid for once.
+    """
+    from secateur.cli.methods import build_selector
+    from secateur.cli.output import reserved_folder
+    from secateur.cli.selection import select_features, write_results
+    from secateur.data.costs import FeatureCosts
+    from secateur.datasets import load_demo
+    from secateur.storage.reading.dataset import Roles, make_dataset
+    from secateur.storage.reading.formats import FileKind, RawTable
+
+    out = out or Path(tempfile.mkdtemp(prefix="secateur-demo-"))
+    problem = load_demo()
+    kind, extra = FileKind("demo", "", "demo", ""), {"diagnosis": problem.y}
+    raw = RawTable(problem.X, problem.feature_names, kind, extra=extra)
+    dataset = make_dataset(raw, Roles("diagnosis"))
+    costs = FeatureCosts(problem.costs, feature_groups=list(problem.feature_groups), unit="minutes")
+    n_rows, n_features = problem.X.shape
+    n_decoys = len(problem.decoys)
+    console.message(
+        f"{n_rows} tumours, {n_features} features: {n_features - n_decoys} are real, {n_decoys} "
+        "are decoys, the same columns shuffled. A measurement takes 1 to 8 minutes. Which are "
+        "needed?"
+    )
+    method, validation = options.MethodOptions(settings=QUICK), options.ValidationOptions(cv=3)
+    selector = build_selector(method, dataset, costs, validation)
+    with reserved_folder(out, "", force=console.force) as folder:
+        entry, _, facts = select_features(selector, dataset, costs, validation, console)
+        facts |= {"file": "the breast cancer data of scikit-learn", "method": "agbm", "seed": 0}
+        write_results(entry, facts, dataset, folder, console)
+
+
+def warm_up(
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Where compiled code is kept; set NUMBA_CACHE_DIR to it afterwards."),
+    ] = None,
+    *,
+    console: Console,
+) -> None:
+    """Compile what common fits need, for instance into the image of a container."""
+    from secateur.selectors.warm_up import warm_up as compile_all
+
+    console.message("Compiling. This takes some minutes.")
+    compile_all(folder)
+    place = "" if folder is None else f" into {folder}. Set NUMBA_CACHE_DIR={folder.resolve()}"
+    document = {"folder": None if folder is None else str(folder)}
+    console.result(document, f"Compiled{place}.")
+
+
+# ---- clusters -------------------------------------------------------------------------------
+
+
+@contextmanager
+def executor_of(scaling: options.ScalingOptions, console: Console) -> Iterator[Any]:
+    """The executor of a command: None for this process, or one on a cluster, closed at the end."""
+    address, workers = scaling.dask, scaling.workers
+    if address is None and workers is None:
+        yield None
+        return
+    if address is not None and workers is not None:
+        raise ParameterError("--dask and --workers cannot be combined. Got both. Use one of them.")
+    import_optional("distributed", "A cluster", "secateur[dask]")
+    from distributed import Client, LocalCluster
+
+    from secateur.execution.dask import DaskExecutor
+
+    with ExitStack() as stack:
+        # without the logs of Dask on connections that are closed here
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(logging.ERROR)
+        place, limit = address, SECONDS
+        if address is None:
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",  # any free port: a second command would warn otherwise
+                silence_logs=logging.CRITICAL,
+            )
+            place, limit = stack.enter_context(cluster), 30.0
+        try:
+            client = Client(place, timeout=limit, set_as_default=False, direct_to_workers=True)
+        except (OSError, TimeoutError, ValueError, TypeError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            raise ClusterError(
+                f"A scheduler must answer at {place!r}. Got none in {SECONDS:g} s ({reason}). "
+                "Use the address that 'dask scheduler' prints, as tcp://10.0.0.1:8786."
+            ) from error
+        n_workers = len(stack.enter_context(client).scheduler_info(n_workers=-1)["workers"])
+        if n_workers == 0:
+            raise ClusterError(
+                f"A cluster must have a worker. Got none at {address}. Run 'dask worker {address}'."
+            )
+        console.message(f"Computing on {n_workers} {'worker' if n_workers == 1 else 'workers'}.")
+        yield DaskExecutor(client)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.model_selection import TimeSeriesSplit
 
 from secateur.cli.console import Console, interrupts_end_the_command
+from secateur.cli.data import DataRequest
 from secateur.cli.documents import command_line, selection_document, selection_shown
 from secateur.cli.methods import TIME_FOLDS
 from secateur.cli.options import ValidationOptions
@@ -21,13 +22,19 @@ from secateur.data.frames import select_columns
 from secateur.model_selection.encoding import over_columns
 from secateur.model_selection.folds import default_outer_folds
 from secateur.model_selection.held_out import HeldOut, held_out
-from secateur.model_selection.rows import TEST_SAMPLE_SEED, TaskModel, read_rows
-from secateur.model_selection.scorers import RELATIVE, metric_for
-from secateur.model_selection.validators import StepScorer, linear_model
+from secateur.model_selection.rows import (
+    RELATIVE,
+    TEST_SAMPLE_SEED,
+    TaskModel,
+    metric_for,
+    read_rows,
+)
+from secateur.model_selection.validators import StepScorer
 from secateur.report import Entry, gather_evidence
 from secateur.selectors.progress import listened
-from secateur.storage.reading.dataset import Dataset, TestRows
+from secateur.storage.reading.dataset import Dataset, TestRows, find_column
 from secateur.storage.reading.plan import without_indicators
+from secateur.storage.reading.read_file import reduced_file
 from secateur.storage.stored_table import sample_stored
 
 FITS = {
@@ -37,17 +44,6 @@ FITS = {
     "subsets": "of a linear model on a subset in folds",
     "test": "on all rows for the test file",
 }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Result:
-    """What a selection gives; `fits` counts models by the names in `FITS`."""
-
-    entry: Entry
-    selector: Any
-    fits: Mapping[str, int]
-    seconds: float
-    test: Mapping[str, Any] | None = None
 
 
 def fits_document(fits: Mapping[str, int]) -> dict[str, Any]:
@@ -60,21 +56,6 @@ def fits_document(fits: Mapping[str, int]) -> dict[str, Any]:
     parts = [f"{fits[name]} {words}" for name, words in FITS.items() if fits.get(name)]
     numbers = {name: fits.get(name, 0) for name in FITS}
     return {"total": total, **numbers, "sentence": f"{total} fits: {', '.join(parts)}."}
-
-
-def _fits_done(held: HeldOut) -> dict[str, int]:
-    n_folds = len(held.fold_paths)
-    subsets = [
-        {path[at].support.tobytes() for at in match if path[at].n_features}
-        for path, match in zip(held.fold_paths, held.matches, strict=True)
-    ]
-    return {
-        "all_rows": 1,
-        "folds": n_folds,
-        "all_features": n_folds if held.all_features is not None else 0,
-        # a selector that predicts nothing has a linear model for each subset of each fold
-        "subsets": 0 if hasattr(held.selector, "predict") else sum(map(len, subsets)),
-    }
 
 
 def folds_of(dataset: Dataset, cv: int | None) -> Any:
@@ -90,10 +71,10 @@ def select_features(
     costs: FeatureCosts | None,
     validation: ValidationOptions,
     console: Console,
-) -> Result:
-    """Fit the selector to all rows and in each fold, and gather what the report needs."""
+) -> tuple[Entry, Any, dict[str, Any]]:
+    """Fit to all rows and in each fold: the entry of the report, the fitted selector, facts."""
     start = perf_counter()
-    held = _held_out(selector, dataset, validation, console)
+    held, fits = _held_out(selector, dataset, validation, console)
     sources = dataset.features.sources if dataset.is_encoded else None
     path, *fold_paths = (
         over_columns(each, sources, dataset.plan.names) for each in (held.path, *held.fold_paths)
@@ -119,16 +100,17 @@ def select_features(
         )
     evidence = replace(evidence, n_rows=len(dataset.y))
     entry = Entry(dataset.target, path, selection, evidence)
-    return Result(entry, held.selector, _fits_done(held), perf_counter() - start)
+    return entry, held.selector, {"fits": fits, "seconds": round(perf_counter() - start, 3)}
 
 
 def _held_out(
     selector: Any, dataset: Dataset, validation: ValidationOptions, console: Console
-) -> HeldOut:
+) -> tuple[HeldOut, dict[str, int]]:
+    """Held-out scores of all steps, and how many models were fitted, by the names in `FITS`."""
     y, weight, tasks = dataset.fit_arguments
     folds = folds_of(dataset, validation.cv)
-    n_folds = default_outer_folds(len(dataset.y)) if folds is None else folds
-    n_folds = n_folds if isinstance(n_folds, int) else len(n_folds)
+    drawn = folds or default_outer_folds(len(dataset.y))
+    n_folds = len(drawn) if isinstance(drawn, list) else drawn
     planned = fits_document({"all_rows": 1, "folds": n_folds, "all_features": n_folds})
     more = "" if hasattr(selector, "predict") else " And a linear model for each subset in folds."
     console.message(f"Selecting features by nested cross-validation. {planned['sentence']}{more}")
@@ -138,7 +120,7 @@ def _held_out(
         console.progress("Selecting", planned["total"]) as progress,
         listened(progress.within),
     ):
-        return held_out(
+        held = held_out(
             selector,
             dataset.features.X,
             y,
@@ -151,17 +133,29 @@ def _held_out(
             n_jobs=validation.jobs,
             on_fit=progress.done,
         )
+    n_done, n_subsets = len(held.fold_paths), 0
+    if not hasattr(held.selector, "predict"):  # a linear model for each subset of each fold
+        for path, match in zip(held.fold_paths, held.matches, strict=True):
+            n_subsets += len({path[at].support.tobytes() for at in match if path[at].n_features})
+    n_all = 0 if held.all_features is None else n_done
+    return held, {"all_rows": 1, "folds": n_done, "all_features": n_all, "subsets": n_subsets}
 
 
 def write_results(
-    result: Result,
+    entry: Entry,
+    facts: Mapping[str, Any],
     dataset: Dataset,
     folder: Path,
     console: Console,
-    facts: Mapping[str, Any],
-    data: tuple[str, bytes] | None = None,
+    reduced: DataRequest | None = None,
 ) -> None:
-    """Write the output folder and show the selection; `facts` have file, method, notes, seed."""
+    """Write the output folder, with the reduced file of a request, and show the selection."""
+    data = None
+    if reduced is not None:  # the selected features and the columns that are not features
+        others = (find_column(dataset.raw, n) for n in (dataset.target, *reduced.roles.named))
+        columns = dataset.plan.kept[entry.cut.support].tolist()
+        columns += [place for place in others if place is not None]
+        data = reduced_file(reduced.file, dataset.raw, columns, reduced.reading)
     rows, n_features = len(dataset.rows), len(dataset.plan.names)
     more = {
         "method": facts["method"],
@@ -170,28 +164,29 @@ def write_results(
         "data": {"file": facts["file"], "rows": rows, "features": n_features},
         "notes": facts.get("notes", []),
         "seed": facts["seed"],
-        **({"test": result.test} if result.test else {}),
-        "fits": fits_document(result.fits),
-        "seconds": round(result.seconds, 3),
+        **({"test": facts["test"]} if "test" in facts else {}),
+        "fits": fits_document(facts["fits"]),
+        "seconds": facts["seconds"],
         "command": command_line(),
     }
-    document = selection_document(result.entry, more)
-    document |= write_selection(folder, result.entry, document, force=console.force, data=data)
+    document = selection_document(entry, more)
+    document |= write_selection(folder, entry, document, force=console.force, data=data)
     console.result(document, *selection_shown(document))
 
 
 def score_test_rows(
-    test: TestRows, result: Result, dataset: Dataset, seed: int, console: Console
-) -> Result:
-    """Score the selected and all features on the rows of another file.
-
-    Both by the same kind of model: the method's own, without penalty for all features, or a linear
-    one where the method does not predict.
-    """
+    test: TestRows,
+    selector: Any,
+    facts: Mapping[str, Any],
+    dataset: Dataset,
+    seed: int,
+    console: Console,
+) -> dict[str, Any]:
+    """Score the selected and all features on another file by the method's own or a linear model."""
     y, weight, tasks = dataset.fit_arguments
     kind = dataset.target_type
     train = read_rows(dataset.features.X, y, target_type=kind, sample_weight=weight, tasks=tasks)
-    selector, selection = result.selector, result.selector.selection_
+    selection = selector.selection_
     name = None if selection.score is None else selection.score.metric
     metric = metric_for(None if name is None or name.startswith(RELATIVE) else name, train, name)
 
@@ -206,9 +201,8 @@ def score_test_rows(
         if hasattr(selector, "predict"):
             n_fits, of_selected = 1, score(selector, test.X)
         else:
-            linear = linear_model(kind, is_sparse=train.is_sparse)
-            model = train.fit(linear, selection.support)
+            model = scorer.fit_all(train, selection.support)
             n_fits, of_selected = 2, score(model, select_columns(test.X, selection.support))
         of_all = {**score(scorer.fit_all(train), test.X), "model": scorer.name_of_all}
     scores = {"file": test.file, "rows": len(test.y), **of_selected, "all_features": of_all}
-    return replace(result, test=scores, fits={**result.fits, "test": n_fits})
+    return {"test": scores, "fits": {**facts["fits"], "test": n_fits}}

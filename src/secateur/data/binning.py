@@ -1,4 +1,4 @@
-"""Binning: the columns of a table as codes of one byte, and further rows in known bins."""
+"""Binning: columns as codes of one byte, bundled where they have few values; further rows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secateur._kernels.binning import bin_sparse_columns, bins_by_row, cut_sorted, encode, move_bins
+from secateur._kernels.binning import (
+    bin_sparse_columns,
+    bins_by_row,
+    bundle_pairs,
+    cut_sorted,
+    encode,
+    mark_pairs,
+    move_bins,
+)
 from secateur._kernels.partition import sparse_column
-from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
+from secateur._kernels.records import MISSING, N_CODES, DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
-from secateur.data import bundles
 from secateur.data.sampling import sample_rows
 from secateur.data.table import Table
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
@@ -19,24 +26,37 @@ from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 COLUMNS_AT_ONCE = 4  # columns copied to floats together: half a cache line of a row
 SAMPLE_ROWS = 200_000  # above so many rows the cuts are chosen on a sample of that size
 
+# Where the codes of several columns occur in at most 256 combinations, as those of one-hot columns,
+# the histogram of the combinations gives those of all columns: fewer columns to add up.
+LEAST_ROWS = 50_000  # fewer rows are added up before the columns are bundled
+BUNDLED_SAMPLE = 10_000  # rows, at equal distances, that show which columns go together...
+SAMPLED_CODES = 160  # ... in at most so many combinations: all rows have more
+MOST_BINS = 64  # columns of more bins are left as they are: hardly two of them go together
+N_OPEN = 6  # the groups that a column is tried with
+LEAST_SAVED = 0.25  # the share of the columns that must be saved...
+MOST_ADDED = 0.1  # ... by bundled columns, which take memory: such a share of all, or one
+
+
+class BundledCodes(NamedTuple):
+    """The bundled columns."""
+
+    codes: CodeArray  # [k, i] of bundled column k and row i
+    column: IntArray  # the bundled column of each feature, -1 if it is in none
+    own: CodeArray  # [j, code]: the code of feature j where its bundled column has that one
+
 
 class BinnedColumns(NamedTuple):
-    """The binned columns of a table.
-
-    Feature j has ``n_bins[j]`` bins and one more for missing values; in histograms it begins at
-    ``offset[j]``. The cuts of a feature are ``cuts[j]``: bin b holds values up to ``cuts[j][b]``.
-    ``bundles`` are bundled columns of few values; ``extra`` has the codes of one more column.
-    """
+    """The binned columns of a table."""
 
     codes: DenseCodes | SparseCodes
     n_rows: int
-    n_bins: IntArray
-    offset: IntArray
-    cuts: tuple[FloatArray, ...]
+    n_bins: IntArray  # of each feature, and there is one more for missing values
+    offset: IntArray  # where each feature begins in histograms
+    cuts: tuple[FloatArray, ...]  # bin b of feature j holds values up to ``cuts[j][b]``
     is_categorical: BoolArray
     has_missing: BoolArray
-    bundles: bundles.BundledCodes | None = None
-    extra: CodeArray | None = None
+    bundles: BundledCodes | None = None  # of columns of few values
+    extra: CodeArray | None = None  # the codes of one more column
 
     @property
     def n_features(self) -> int:
@@ -68,81 +88,74 @@ def bin_table(
     threads: Threads | None = None,
     random_state: int = 0,
 ) -> BinnedColumns:
-    """Bin all columns of a table into bins of about equal weight; sparse ones stay sparse.
-
-    Columns with at most ``max_bins`` distinct values get a bin for each. Very long tables choose
-    the cuts on a sample of rows, drawn by ``random_state``.
-    """
+    """Bin all columns of a table: a bin for each distinct value, or bins of about equal weight."""
     threads = threads or Threads(1)
     sample = None
     if table.n_rows > SAMPLE_ROWS:
         sample = sample_rows(table.n_rows, SAMPLE_ROWS, random_state)
     is_categorical = np.zeros(table.n_features, np.bool_)
-    is_categorical[list(table.categories)] = True
+    is_categorical[list(table.schema.encoders)] = True
     bin_codes = _bin_sparse if table.is_sparse else _bin_dense
     codes, n_bins, cuts, has_missing = bin_codes(table, weight, max_bins, sample, threads)
-    offset = offset_of(n_bins)
-    columns = BinnedColumns(
-        codes, table.n_rows, n_bins, offset, tuple(cuts), is_categorical, has_missing
-    )
-    return with_bundles(columns, threads)
+    more = (offset_of(n_bins), tuple(cuts), is_categorical, has_missing)
+    return with_bundles(BinnedColumns(codes, table.n_rows, n_bins, *more), threads)
 
 
 def with_bundles(columns: BinnedColumns, threads: Threads) -> BinnedColumns:
     """Bundle columns of few values, where the codes are dense and it saves work."""
     held = columns.codes
-    if not isinstance(held, DenseCodes) or columns.n_rows < bundles.LEAST_ROWS:
+    if not isinstance(held, DenseCodes) or columns.n_rows < LEAST_ROWS:
         return columns
-    found = bundles.bundle_columns(held.codes, columns.n_bins, columns.varying, threads)
+    found = bundle_columns(held.codes, columns.n_bins, columns.varying, threads)
     return columns._replace(bundles=found)
 
 
-def _each_column(
-    table: Table, threads: Threads, visit: Callable[[int, FloatArray], object]
-) -> None:
-    """Call ``visit(j, values)`` for every column of a dense table; a few are read together."""
+def _encode_columns(
+    table: Table,
+    cuts_of: Callable[[int, FloatArray], FloatArray | None],
+    codes_out: CodeArray,
+    threads: Threads,
+) -> BoolArray:
+    """Write codes by ``cuts_of(j, values)``, None for categories; gives which columns have gaps."""
+    has_missing = np.zeros(table.n_features, np.bool_)
 
     def some_columns(start: int, stop: int) -> None:
         for first in range(start, stop, COLUMNS_AT_ONCE):
             block = table.block(first, min(first + COLUMNS_AT_ONCE, stop))
-            for j in range(block.shape[1]):
-                visit(first + j, block[:, j])
-            del block  # before the next one is made: they are the most memory that binning takes
+            for j, values in enumerate(block.T, first):
+                cuts = cuts_of(j, values)
+                if cuts is not None:
+                    has_missing[j] = encode(values, cuts, codes_out[j])
+                    continue
+                missing = np.isnan(values)
+                codes_out[j] = np.where(missing, MISSING, values).astype(np.uint8)
+                has_missing[j] = missing.any()
+            # before the next ones are made: they are the most memory that binning takes
+            del block, values
 
     threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
+    return has_missing
 
 
 def _bin_dense(
     table: Table, weight: FloatArray, max_bins: int, sample: IntArray | None, threads: Threads
 ) -> tuple[DenseCodes, IntArray, list[FloatArray], BoolArray]:
     codes = np.empty((table.n_features, table.n_rows), np.uint8)
-    categories = table.categories
+    categories = table.schema.categories
     n_bins = np.zeros(table.n_features, np.int64)
     cuts = [np.empty(0)] * table.n_features
-    has_missing = np.zeros(table.n_features, np.bool_)
 
-    def bin_column(j: int, values: FloatArray) -> None:
+    def cuts_of(j: int, values: FloatArray) -> FloatArray | None:
         if j in categories:
             n_bins[j] = max(1, len(categories[j]))
-        else:
-            seen = (values, weight) if sample is None else (values[sample], weight[sample])
-            cuts[j] = _cuts(*seen, max_bins)
-            n_bins[j] = len(cuts[j]) + 1
-        has_missing[j] = _encode_column(values, cuts[j], j in categories, codes[j])
+            return None
+        seen = (values, weight) if sample is None else (values[sample], weight[sample])
+        cuts[j] = _cuts(*seen, max_bins)
+        n_bins[j] = len(cuts[j]) + 1
+        return cuts[j]
 
-    _each_column(table, threads, bin_column)
+    has_missing = _encode_columns(table, cuts_of, codes, threads)
     return DenseCodes(codes), n_bins, cuts, has_missing
-
-
-def _encode_column(
-    values: FloatArray, cuts: FloatArray, is_categorical: bool, codes_out: CodeArray
-) -> bool:
-    """Write the codes of one dense column; gives whether any value is missing."""
-    if not is_categorical:
-        return bool(encode(values, cuts, codes_out))
-    missing = np.isnan(values)
-    codes_out[:] = np.where(missing, MISSING, values).astype(np.uint8)
-    return bool(missing.any())
 
 
 def _cuts(values: FloatArray, weight: FloatArray, max_bins: int) -> FloatArray:
@@ -207,10 +220,7 @@ def offset_of(n_bins: IntArray) -> IntArray:
 
 
 def narrowed(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
-    """The same columns with room in histograms for the listed features alone.
-
-    Of the others nothing may be asked but codes; stored cells of theirs are left out by row.
-    """
+    """The same columns with room in histograms for the listed features alone, others have codes."""
     width = np.zeros(columns.n_features, np.int64)
     width[features] = columns.n_bins[features] + 1
     offset = np.concatenate([[0], np.cumsum(width)])
@@ -233,13 +243,16 @@ def take_columns(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
     else:
         taken = np.empty((len(features), columns.n_rows), np.uint8)
         for place, j in enumerate(features):
-            sparse_column(
-                codes.indptr, codes.indices, codes.codes, codes.zero_code, j, taken[place]
-            )
+            sparse_column(*codes[:4], j, taken[place])
+    return described(columns, features, taken)
+
+
+def described(columns: BinnedColumns, features: IntArray, codes: CodeArray) -> BinnedColumns:
+    """Codes of some features, by feature and row, with the bins that these have in ``columns``."""
     n_bins = columns.n_bins[features]
     return BinnedColumns(
-        DenseCodes(taken),
-        columns.n_rows,
+        DenseCodes(codes),
+        codes.shape[1],
         n_bins,
         offset_of(n_bins),
         tuple(columns.cuts[j] for j in features),
@@ -256,22 +269,89 @@ class Category(NamedTuple):
 
 
 def with_category(columns: BinnedColumns, category: Category) -> BinnedColumns:
-    """The same columns and one more, last: a category of each row.
-
-    The codes of the others stay where they are: in memory, in a mapped file, or shared with other
-    fits.
-    """
+    """The same columns, whose codes stay where they are, and one more: a category of each row."""
     n_bins = np.append(columns.n_bins, category.n)
-    # What came from another process may be read only, for which kernels would be compiled anew.
-    extra = np.require(category.codes, requirements=["C", "W"])
     return columns._replace(
         n_bins=n_bins,
         offset=offset_of(n_bins),
         cuts=(*columns.cuts, np.empty(0)),
         is_categorical=np.append(columns.is_categorical, True),
         has_missing=np.append(columns.has_missing, False),
-        extra=extra,
+        # what came from another process may be read only, for which kernels would be compiled anew
+        extra=np.require(category.codes, requirements=["C", "W"]),
     )
+
+
+# ---- bundles of columns with few values -------------------------------------------------------
+
+
+def bundle_columns(
+    codes: CodeArray, n_bins: IntArray, varying: IntArray, threads: Threads
+) -> BundledCodes | None:
+    """Bundle columns; None where that saves little."""
+    groups = _plan(codes, n_bins, varying)
+    if sum(len(group) - 1 for group in groups) < LEAST_SAVED * len(varying):
+        return None
+    bundled: CodeArray = np.zeros((len(groups), codes.shape[1]), np.uint8)
+    column = np.full(len(n_bins), -1)
+    own: CodeArray = np.zeros((len(n_bins), N_CODES), np.uint8)
+
+    def join(_: int, k: int) -> None:
+        members = _join(codes, groups[k], bundled[k], own)
+        column[members] = k if len(members) > 1 else -1
+
+    threads.share(join, len(groups))
+    return BundledCodes(bundled, column, own)
+
+
+def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[int]]:
+    """Groups of at least two columns that have few combinations in a sample of the rows."""
+    few = varying[n_bins[varying] <= MOST_BINS]
+    few = few[np.argsort(n_bins[few], kind="stable")]
+    step = max(1, codes.shape[1] // BUNDLED_SAMPLE)
+    seen = np.zeros(N_CODES * N_CODES, np.uint8)
+    groups: list[list[int]] = []
+    sums: list[CodeArray] = []
+    for j in few.tolist():
+        column = np.ascontiguousarray(codes[j, ::step])
+        for g in range(max(0, len(groups) - N_OPEN), len(groups)):
+            mark_pairs(sums[g], column, seen)
+            if np.count_nonzero(seen) <= SAMPLED_CODES:
+                groups[g].append(j)
+                break
+        else:
+            g = len(groups)
+            groups.append([j])
+            sums.append(np.zeros(len(column), np.uint8))
+        _add(column, sums[g], seen)
+    groups = sorted((group for group in groups if len(group) > 1), key=len, reverse=True)
+    return groups[: max(1, int(MOST_ADDED * len(varying)))]
+
+
+def _add(column: CodeArray, bundled: CodeArray, seen: AnyArray) -> IntArray | None:
+    """Join one more column; returns the pair of each new code, None if they are too many."""
+    mark_pairs(bundled, column, seen)
+    pairs = np.flatnonzero(seen)
+    if len(pairs) > N_CODES:
+        return None
+    number = np.zeros(len(seen), np.uint8)
+    number[pairs] = np.arange(len(pairs))
+    bundle_pairs(column, number, bundled)
+    return np.pad(pairs, (0, N_CODES - len(pairs)))
+
+
+def _join(codes: CodeArray, group: list[int], bundled: CodeArray, own: CodeArray) -> list[int]:
+    """Join the columns of a group, all rows; those that do not go with the others stay out."""
+    seen = np.zeros(N_CODES * N_CODES, np.uint8)
+    members: list[int] = []
+    for j in group:
+        pair = _add(codes[j], bundled, seen)
+        if pair is None:
+            continue
+        own[members] = own[members][:, pair >> 8]
+        own[j] = pair & 255
+        members.append(j)
+    return members
 
 
 # ---- further rows, in known bins --------------------------------------------------------------
@@ -281,14 +361,8 @@ def encode_dense(
     table: Table, bins: BinnedColumns, codes_out: CodeArray, threads: Threads
 ) -> BoolArray:
     """Write the codes of further rows in bins that are known; gives which columns lack values."""
-    has_missing = np.zeros(table.n_features, np.bool_)
-
-    def encode_column(j: int, values: FloatArray) -> None:
-        is_categorical = bool(bins.is_categorical[j])
-        has_missing[j] = _encode_column(values, bins.cuts[j], is_categorical, codes_out[j])
-
-    _each_column(table, threads, encode_column)
-    return has_missing
+    cuts = [None if bins.is_categorical[j] else own for j, own in enumerate(bins.cuts)]
+    return _encode_columns(table, lambda j, _: cuts[j], codes_out, threads)
 
 
 def encode_sparse(table: Table, bins: BinnedColumns) -> tuple[SparseCodes, BoolArray]:

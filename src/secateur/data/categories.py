@@ -30,27 +30,21 @@ class Categories:
         """The name of every code, the shared one included."""
         if not self.has_other:
             return self.values
-        return _frozen(_object_array([*self.values.tolist(), OTHER]))
+        return _frozen(np.fromiter([*self.values.tolist(), OTHER], dtype=object))
 
     def encode(self, column: AnyArray) -> FloatArray:
         """Turn values into codes; missing and unknown values become NaN."""
         if _is_numeric(column) and _is_numeric(self.values):
-            return self._encode_numbers(column)
-        return self._encode_objects(column)
-
-    def _encode_numbers(self, column: AnyArray) -> FloatArray:
-        if self.values.size == 0:
-            return np.full(column.shape, np.nan)
-        order = np.argsort(self.values)
-        position = np.searchsorted(self.values, column, sorter=order)
-        code = order[np.minimum(position, self.values.size - 1)]
-        found = self.values[code] == column
-        codes = np.where(found, code.astype(np.float64), np.nan)
-        if self.has_other:
-            codes[~found & ~missing_in(column)] = self.values.size
-        return codes
-
-    def _encode_objects(self, column: AnyArray) -> FloatArray:
+            if self.values.size == 0:
+                return np.full(column.shape, np.nan)
+            order = np.argsort(self.values)
+            position = np.searchsorted(self.values, column, sorter=order)
+            code = order[np.minimum(position, self.values.size - 1)]
+            found = self.values[code] == column
+            codes = np.where(found, code.astype(np.float64), np.nan)
+            if self.has_other:
+                codes[~found & ~missing_in(column)] = self.values.size
+            return codes
         items = column.tolist()
         lookup = {value: float(code) for code, value in enumerate(self.values.tolist())}
         default = float(self.values.size) if self.has_other else np.nan
@@ -65,11 +59,7 @@ class Categories:
 def learn_categories(
     column: AnyArray, *, name: str = "", order: Iterable[Any] | None = None
 ) -> Categories:
-    """Find the distinct values of a column and give each a code.
-
-    At most 255 codes are given. In a column of more values the 254 most frequent ones keep a code
-    of their own, all others share the last, and a warning says so.
-    """
+    """Find the distinct values of a column and give each a code, at most 255 of them."""
     if _is_numeric(column) and order is None:
         values, counts = np.unique(column[~missing_in(column)], return_counts=True)
         return _most_frequent(values, counts.astype(np.int64), name)
@@ -82,7 +72,8 @@ def categories_of(
     """As `learn_categories`, from counts of the values."""
     ordered = sort_values(counts) if order is None else [each for each in order if each in counts]
     is_numeric = all(isinstance(value, int | float | np.number) for value in ordered)
-    values = np.array(ordered) if is_numeric and ordered else _object_array(ordered)
+    # one by one: numpy would unpack values that are themselves sequences
+    values = np.array(ordered) if is_numeric and ordered else np.fromiter(ordered, dtype=object)
     numbers = np.fromiter((counts[value] for value in ordered), np.int64, len(ordered))
     return _most_frequent(values, numbers, name)
 
@@ -163,11 +154,6 @@ def _unhashable(error: TypeError) -> InputTypeError:
 
 def _is_numeric(array: AnyArray) -> bool:
     return array.dtype.kind in "biuf"
-
-
-def _object_array(values: list[Any]) -> AnyArray:
-    # one by one: numpy would unpack values that are themselves sequences
-    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _frozen(array: AnyArray) -> AnyArray:

@@ -21,7 +21,7 @@ from secateur.data.standardize import (
 )
 from secateur.data.table import DenseTable, SparseTable, Table
 from secateur.exceptions import InputError
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur.typing import FloatArray, IntArray
 
 # Columns read in one go: a block of them stays in the cache for tables of a few thousand rows.
 COLUMNS_AT_ONCE = 64
@@ -67,20 +67,26 @@ class Centred:
 def centre(
     table: Table, weight: FloatArray, *, standardize: bool, cost: FloatArray | None = None
 ) -> Centred:
-    """Centre the columns of a table that vary; of equal columns the cheapest stays, then the first.
-
-    Columns are equal if they are so cell by cell.
-    """
+    """Centre the columns that vary; of equal ones the cheapest stays, then the first."""
     moments = moments_of(table, weight)
     unit = unit_of(np.asarray(moments.top))
     if standardize and (unit != 1.0).any():
         warn_of_size(table.names, unit < 1.0)
-        table = _in_units(table, unit)
+        if table.is_sparse:
+            csc = table.csc.copy()
+            csc.data *= np.repeat(unit, np.diff(csc.indptr))
+            table = SparseTable(csc, table.schema)
+        else:
+            table = DenseTable(table.columns(slice(None)) * unit, table.schema)
         moments = moments_of(table, weight)
     found = centre_by(table, moments, standardize=standardize)
-    varies = _spread(table, moments) > 0.0
-    warn_of_rounding(table, ~varies & (moments.mean != 0.0))
-    keep = np.flatnonzero(varies & _apart(found.rows, cost))
+    stays = _spread(table, moments) > 0.0
+    warn_of_rounding(table, ~stays & (moments.mean != 0.0))
+    one, two = (_sketch(found.rows, seed) for seed in (0, 1))
+    order = np.lexsort((np.zeros(len(one)) if cost is None else cost, two, one))
+    a, b = order[:-1], order[1:]
+    stays[b[(one[a] == one[b]) & (two[a] == two[b])]] = False
+    keep = np.flatnonzero(stays)
     if len(keep) == table.n_features:
         return found
     rows: DenseRows | SparseRows
@@ -108,15 +114,6 @@ def moments_of(table: Table, weight: FloatArray) -> Moments:
         found = column_moments(DenseColumns(table.block(part.start, part.stop).T), weight)
         mean[part], square[part], top[part] = found.mean, found.square, found.top
     return Moments(total, mean, square, top)
-
-
-def _in_units(table: Table, unit: FloatArray) -> Table:
-    """A copy of the table, its columns multiplied by the units."""
-    if table.is_sparse:
-        csc = table.csc.copy()
-        csc.data *= np.repeat(unit, np.diff(csc.indptr))
-        return SparseTable(csc, table.schema)
-    return DenseTable(table.columns(np.arange(table.n_features)) * unit, table.schema)
 
 
 def _spread(table: Table, moments: Moments) -> FloatArray:
@@ -169,23 +166,9 @@ def check_size(values: FloatArray) -> None:
         )
 
 
-def _apart(rows: DenseRows | SparseRows, cost: FloatArray | None) -> BoolArray:
-    """Which columns stay: all, but only one of those that are equal cell by cell."""
-    one, two = (_sketch(rows, seed) for seed in (0, 1))
-    its_cost = np.zeros(len(one)) if cost is None else cost
-    order = np.lexsort((np.arange(len(one)), its_cost, two, one))
-    a, b = order[:-1], order[1:]
-    keep = np.ones(len(one), np.bool_)
-    keep[b[(one[a] == one[b]) & (two[a] == two[b])]] = False
-    return keep
-
-
 def _sketch(rows: DenseRows | SparseRows, seed: int) -> FloatArray:
-    """A random combination of the cells of each column: equal for equal columns only.
-
-    Sums run over rows in the same order for each column, so equal columns have equal bits; that
-    two others agree in two sketches, to the last bit, does not happen.
-    """
+    """A random combination of the cells of each column: equal to the bit for equal columns only."""
+    # sums run over rows in the same order for each column
     if isinstance(rows, DenseRows):
         probe = np.random.default_rng(seed).standard_normal(len(rows.X))
         sketch = np.zeros(rows.X.shape[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from secateur.data.categories import is_missing, missing_in
 from secateur.data.table import DenseTable, Table
-from secateur.exceptions import InputError, InputTypeError, ParameterError, similar_to, some_of
+from secateur.exceptions import InputError, InputTypeError, similar_to, some_of
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 _TILE_BYTES = 1 << 20  # of X looked at in one go: stays in the cache, and is enough for numpy
@@ -147,10 +147,7 @@ def labels_of(X: Any) -> list[Hashable]:
 
 
 def names_of(X: Any) -> tuple[tuple[str, ...], bool]:
-    """The names of the columns of a data frame as text, and whether it has any.
-
-    The numbers 0, 1, 2, ... of a pandas frame without names are none.
-    """
+    """The names of the columns of a data frame as text, and whether it has any but 0, 1, 2, ..."""
     labels = labels_of(X)
     n_text = sum(isinstance(label, str) for label in labels)
     if labels == list(range(len(labels))):
@@ -205,21 +202,6 @@ def align(names: Sequence[str], expected: Sequence[str]) -> list[int] | None:
     return [positions[name] for name in expected]
 
 
-def choose_categories(wanted: Any, kinds: dict[int, str], names: tuple[str, ...]) -> list[int]:
-    """Give the indices of the columns that count as categories, sorted."""
-    chosen = {feature for feature, kind in kinds.items() if kind == "category"}
-    if isinstance(wanted, str):
-        if wanted != "from_dtype":
-            raise ParameterError(
-                "'categorical_features' must be None, 'from_dtype', a list or a mask. Got "
-                f"{wanted!r}. Use [{wanted!r}] to name one column."
-            )
-        chosen |= {feature for feature, kind in kinds.items() if kind in {"text", "empty"}}
-    elif wanted is not None:
-        chosen.update(FeatureIndex(names).find(wanted, parameter="categorical_features").tolist())
-    return sorted(chosen)
-
-
 @dataclass(frozen=True, eq=False)
 class FeatureIndex:
     """The features of a table, to be found by name, index or mask.
@@ -255,7 +237,14 @@ class FeatureIndex:
         is_tuple = isinstance(features, tuple) and name_of(features) in self.positions
         if is_tuple or isinstance(features, str) or not np.iterable(features):
             features = [features]  # a name is one item, not letters
-        array = _as_array(features)
+        if isinstance(features, np.ndarray):
+            is_float = features.dtype.kind == "f"
+            array: AnyArray = features.astype(object) if is_float else features.ravel()
+        else:
+            items = list(features)
+            is_mask = items and all(isinstance(item, bool | np.bool_) for item in items)
+            # else objects, so that numpy does not turn the 0 of ["mass", 0] into text
+            array = np.fromiter(items, np.bool_ if is_mask else object, len(items))
         if array.dtype.kind == "b" and array.size:
             if array.shape != (len(self.names),):
                 raise InputError(
@@ -269,25 +258,19 @@ class FeatureIndex:
 
     def _find_one(self, feature: Any, parameter: str) -> int:
         is_number = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
-        if is_number and len(self.numbers) < len(self.names):
-            return self._from_number(feature, parameter)
-        found = self.positions.get(name_of(feature))
-        if found is None or isinstance(feature, bool):
-            hint = similar_to(feature, self.names) if isinstance(feature, str) else ""
-            hint = hint or f" The features are {some_of(self.names)}."
-            raise InputError(f"{parameter!r} must name features of X. Got {feature!r}.{hint}")
-        return found
-
-    def _from_number(self, feature: int, parameter: str) -> int:
-        """The position, or the only column of that name."""
-        if feature not in self.numbers:
+        is_position = is_number and len(self.numbers) < len(self.names)
+        if is_position and feature not in self.numbers:
             return int(self._from_indices(np.array([feature]), parameter)[0])
-        found = self.positions[str(feature)]
-        if 0 <= feature < len(self.names) and found != feature:
+        found = self.positions.get(name_of(feature))
+        if is_position and 0 <= feature < len(self.names) and found != feature:
             raise InputError(
                 f"{parameter!r} must tell names from positions. Got {feature}, the name of column "
                 f"{found} and the position of {self.names[feature]!r}. Give names as text."
             )
+        if found is None or isinstance(feature, bool):
+            hint = similar_to(feature, self.names) if isinstance(feature, str) else ""
+            hint = hint or f" The features are {some_of(self.names)}."
+            raise InputError(f"{parameter!r} must name features of X. Got {feature!r}.{hint}")
         return found
 
     def _from_indices(self, indices: AnyArray, parameter: str) -> IntArray:
@@ -302,13 +285,3 @@ class FeatureIndex:
 
 # Names as Python writes whole numbers, so that the text of a number finds them.
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
-
-
-def _as_array(features: Iterable[Any]) -> AnyArray:
-    if isinstance(features, np.ndarray):
-        return features.ravel() if features.dtype.kind != "f" else features.astype(object)
-    items = list(features)
-    if items and all(isinstance(item, bool | np.bool_) for item in items):
-        return np.array(items, dtype=np.bool_)
-    # objects, so that numpy does not turn the 0 of ["mass", 0] into text
-    return np.fromiter(items, dtype=object, count=len(items))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from secateur.data.categories import is_missing, missing_in
 from secateur.data.checks import FeatureIndex, name_of
-from secateur.data.feature_groups import read_feature_groups, read_neighbours
 from secateur.data.frames import as_array
 from secateur.exceptions import InputError, ParameterError, some_of
-from secateur.typing import BoolArray, FloatArray, IntArray
-
-__all__ = ["CostModel", "FeatureCosts", "as_costs"]
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 CostRule = Callable[[BoolArray], Any]
+_COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray)
+Members = tuple[IntArray, IntArray, list[Any]]  # features, their groups by number, all labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +54,16 @@ class CostModel:
     def costs(self, used: BoolArray) -> FloatArray:
         """Return the cost of each feature now, as a new array; 0 for used and kept features."""
         used = np.asarray(used, dtype=np.bool_) | self.keep
-        cost = self._listed(used) if self.rule is None else _apply_rule(self.rule, used)
+        if self.rule is not None:
+            what = f"What the rule {getattr(self.rule, '__name__', repr(self.rule))!r} returns"
+            cost = _checked(_as_numbers(self.rule(used.copy()), what), range(len(used)), what)
+        else:
+            cost = self.cost.copy()
+            if self.neighbours is not None:
+                cost[(self.neighbours @ used) > 0] *= self.discount
+            if self.feature_groups is not None:
+                is_open = (self.feature_groups.T @ used) > 0
+                cost[(self.feature_groups @ is_open) > 0] = 0.0
         cost[used] = 0.0
         return cost
 
@@ -66,78 +76,30 @@ class CostModel:
             first[np.unique(order, return_index=True)[1]] = True
             return np.where(first, cost, 0.0)
         used, paid = self.keep.copy(), np.zeros(len(order))
-        groups = None if self.rule is not None else self.feature_groups
+        groups, neighbours = self.feature_groups, self.neighbours
         is_open = None if groups is None else (groups.T @ used) > 0
         for position, feature in enumerate(order):
-            paid[position] = self._cost_of(feature, used)
-            if is_open is not None:
-                its_groups = _row(groups, feature)
-                paid[position] = 0.0 if is_open[its_groups].any() else paid[position]
-                is_open[its_groups] = True
+            if used[feature]:
+                continue
+            if self.rule is not None:
+                paid[position] = self.costs(used)[feature]
+            else:  # feature by feature: orders and tables may both be long
+                is_beside = neighbours is not None and used[_row(neighbours, feature)].any()
+                paid[position] = self.cost[feature] * (self.discount if is_beside else 1.0)
+                if is_open is not None:
+                    its_groups = _row(groups, feature)
+                    paid[position] = 0.0 if is_open[its_groups].any() else paid[position]
+                    is_open[its_groups] = True
             used[feature] = True
         return paid
-
-    def _cost_of(self, feature: int, used: BoolArray) -> float:
-        """The cost of one feature, apart from groups: orders and tables may both be long."""
-        if used[feature]:
-            return 0.0
-        if self.rule is not None:
-            return float(self.costs(used)[feature])
-        is_beside = self.neighbours is not None and used[_row(self.neighbours, feature)].any()
-        return float(self.cost[feature]) * (self.discount if is_beside else 1.0)
 
     def total(self, order: IntArray) -> float:
         """Return the cost of all features that were selected in this order."""
         return float(self.paid(order).sum())
 
-    def take(self, features: IntArray) -> CostModel:
-        """Return the costs of some features; those in ``keep`` must be among them."""
-        features = np.asarray(features, dtype=np.int64)
-        if self.keep.sum() != self.keep[features].sum():
-            raise InputError(
-                "The features taken must include those of 'keep'. Got "
-                f"{some_of(features.tolist())}. Add the features of 'keep'."
-            )
-        groups, neighbours = self.feature_groups, self.neighbours
-        return replace(
-            self,
-            cost=self.cost[features],
-            keep=self.keep[features],
-            feature_groups=None if groups is None else groups[features],
-            neighbours=None if neighbours is None else neighbours[features][:, features],
-            sources=None if self.sources is None else self.sources[features],
-            rule=None if self.rule is None else _rule_of(self.rule, features, self.n_features),
-        )
-
-    def _listed(self, used: BoolArray) -> FloatArray:
-        cost = self.cost.copy()
-        if self.neighbours is not None:
-            cost[(self.neighbours @ used) > 0] *= self.discount
-        if self.feature_groups is not None:
-            is_open = (self.feature_groups.T @ used) > 0
-            cost[(self.feature_groups @ is_open) > 0] = 0.0
-        return cost
-
 
 def _row(matrix: Any, row: int) -> IntArray:
     return matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
-
-
-def _apply_rule(rule: CostRule, used: BoolArray) -> FloatArray:
-    what = f"What the rule {getattr(rule, '__name__', repr(rule))!r} returns"
-    return _checked(_as_numbers(rule(used.copy()), what), range(len(used)), what)
-
-
-def _rule_of(rule: CostRule, features: IntArray, n_features: int) -> CostRule:
-    """The rule for some of the features."""
-
-    def narrowed(used: BoolArray) -> FloatArray:
-        everywhere = np.zeros(n_features, dtype=np.bool_)
-        everywhere[features] = used
-        return _apply_rule(rule, everywhere)[features]
-
-    narrowed.__name__ = getattr(rule, "__name__", "narrowed")
-    return narrowed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,7 +215,13 @@ def _read_costs(costs: Any, index: FeatureIndex) -> FloatArray:
     n_features = len(index.names)
     if costs is None:
         return np.ones(n_features)
-    costs = _by_name(costs, index)
+    # a pandas series that is labelled by feature would be misread by position
+    labels = getattr(costs, "index", None)
+    if hasattr(costs, "to_dict") and labels is not None and not callable(labels):
+        labels = list(labels)
+        is_text = all(isinstance(label, str) for label in labels)
+        if labels and (is_text or all(name_of(label) in index.positions for label in labels)):
+            costs = dict(zip(labels, costs.tolist(), strict=True))
     if isinstance(costs, Mapping):
         cost = np.ones(n_features)
         found = index.find(list(costs), parameter="costs")
@@ -281,17 +249,6 @@ def _checked(cost: FloatArray, names: Sequence[Any], what: str) -> FloatArray:
     return cost
 
 
-def _by_name(costs: Any, index: FeatureIndex) -> Any:
-    # a pandas series that is labelled by feature would be misread by position
-    labels = getattr(costs, "index", None)
-    if hasattr(costs, "to_dict") and labels is not None and not callable(labels):
-        labels = list(labels)
-        is_text = all(isinstance(label, str) for label in labels)
-        if labels and (is_text or all(name_of(label) in index.positions for label in labels)):
-            return dict(zip(labels, costs.tolist(), strict=True))
-    return costs
-
-
 def _as_numbers(costs: Any, what: str) -> FloatArray:
     try:
         return as_array(costs, "costs").astype(np.float64)
@@ -299,3 +256,140 @@ def _as_numbers(costs: Any, what: str) -> FloatArray:
         raise InputError(
             f"{what} must hold numbers. Got {type(costs).__name__}: {error}. Give one per feature."
         ) from error
+
+
+def read_feature_groups(feature_groups: Any, index: FeatureIndex) -> tuple[Any, list[str]]:
+    """Which feature is in which group, as a sparse matrix, and the names or numbers of groups."""
+    n_features = len(index.names)
+    is_list = isinstance(feature_groups, list) and len(feature_groups) > 0
+    is_matrix = len(getattr(feature_groups, "shape", ())) == 2
+    if isinstance(feature_groups, Mapping):
+        rows, numbers, labels = _members_by_dict(feature_groups, index)
+    elif is_matrix or (is_list and isinstance(feature_groups[0], list)):
+        import scipy.sparse as sp
+
+        matrix = feature_groups if sp.issparse(feature_groups) else np.asarray(feature_groups)
+        if matrix.ndim != 2 or matrix.shape[0] != n_features:
+            raise InputError(
+                f"'feature_groups' as a matrix must have one row per feature, {n_features}. Got "
+                f"shape {matrix.shape}. Transpose it if rows are groups."
+            )
+        if not sp.issparse(matrix) and not np.isin(matrix, (0, 1)).all():
+            raise InputError(
+                "'feature_groups' as a matrix must be boolean: rows are features, columns "
+                f"are groups. Got dtype {matrix.dtype}. Use one label per feature if each has one "
+                "group."
+            )
+        (rows, numbers), labels = matrix.nonzero(), list(range(matrix.shape[1]))
+    else:
+        rows, numbers, labels = _members_by_label(feature_groups, n_features)
+    members = _ones(rows, numbers, (n_features, len(labels)))
+    return members, [str(label) for label in labels]
+
+
+def _members_by_label(feature_groups: Any, n_features: int) -> Members:
+    labels: AnyArray = feature_groups
+    if not isinstance(feature_groups, np.ndarray):
+        try:
+            labels = np.fromiter(feature_groups, dtype=object)
+        except TypeError as error:
+            raise InputError(
+                "'feature_groups' must be a sequence of labels, a dict or a matrix. Got "
+                f"{type(feature_groups).__name__}. Give one label per feature."
+            ) from error
+    if labels.shape != (n_features,):
+        raise InputError(
+            f"'feature_groups' must have one label per feature, {n_features}. Got shape "
+            f"{labels.shape}. Use None for features without a group, or a dict for a few features."
+        )
+    rows = np.flatnonzero(~missing_in(labels))
+    return rows, *_number_labels(labels[rows])
+
+
+def _number_labels(labels: AnyArray) -> tuple[IntArray, list[Any]]:
+    """The number of the group of each label, and the groups."""
+    if labels.dtype.kind != "O":
+        values, numbers = np.unique(labels, return_inverse=True)
+        return numbers, values.tolist()
+    known: dict[Any, int] = {}
+    try:
+        found = [known.setdefault(label, len(known)) for label in labels.tolist()]
+    except TypeError as error:
+        raise InputError(
+            f"'feature_groups' must hold plain labels such as text or numbers. Got {error}. Use a "
+            "dict from label to features, or a matrix, if features are in several groups."
+        ) from error
+    return np.array(found, dtype=np.int64), list(known)
+
+
+def _members_by_dict(feature_groups: Mapping[Any, Any], index: FeatureIndex) -> Members:
+    single = [key for key, value in feature_groups.items() if not isinstance(value, _COLLECTIONS)]
+    if not single:
+        found = [index.find(each, parameter="feature_groups") for each in feature_groups.values()]
+        numbers = np.repeat(np.arange(len(found)), [len(features) for features in found])
+        rows = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        return rows, numbers, list(feature_groups)
+    if len(single) < len(feature_groups):
+        raise InputError(
+            "'feature_groups' as a dict must go from feature to label or from label to a list of "
+            f"features. Got both: {some_of(single)} have no list. Put single features into a list."
+        )
+    # the keys of missing labels must be features as well
+    rows = index.find(list(feature_groups), parameter="feature_groups")
+    labelled = [not is_missing(label) for label in feature_groups.values()]
+    labels = np.fromiter(feature_groups.values(), dtype=object)[labelled]
+    return rows[labelled], *_number_labels(labels)
+
+
+def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:
+    """A sparse matrix that is 1 at the given places."""
+    import scipy.sparse as sp
+
+    matrix = sp.csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=shape)
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    return matrix
+
+
+# ---- neighbours -------------------------------------------------------------------------------
+
+
+def read_neighbours(neighbours: Any, n_features: int) -> Any:
+    """Return which features are neighbours, as a symmetric sparse matrix."""
+    import scipy.sparse as sp
+
+    is_array = isinstance(neighbours, np.ndarray) and neighbours.ndim == 2
+    if not sp.issparse(neighbours) and not is_array:
+        try:
+            shape = tuple(int(length) for length in neighbours)
+            is_grid = len(shape) > 0 and shape == tuple(neighbours) and min(shape) > 0
+        except (TypeError, ValueError):
+            is_grid, shape = False, ()
+        if not is_grid:
+            raise InputError(
+                "'neighbours' must be the shape of a grid or a matrix of features by features. Got "
+                f"{neighbours!r}. Use (28, 28) for images of 28 x 28 pixels."
+            )
+        if math.prod(shape) != n_features:
+            raise InputError(
+                f"'neighbours' as a grid must have one cell per feature, {n_features}. Got "
+                f"{shape}, which has {math.prod(shape)}. Give the shape that the features were "
+                "flattened from."
+            )
+        cells = np.arange(n_features).reshape(shape)
+        # each cell and the next one along each axis
+        one, other = (
+            np.concatenate([np.delete(cells, end, axis).ravel() for axis in range(cells.ndim)])
+            for end in (-1, 0)
+        )
+    elif neighbours.shape != (n_features, n_features):
+        raise InputError(
+            f"'neighbours' as a matrix must have the shape {(n_features, n_features)}. Got "
+            f"{neighbours.shape}. Give one row and one column per feature."
+        )
+    else:
+        one, other = neighbours.nonzero()
+        apart = one != other
+        one, other = one[apart], other[apart]
+    rows, columns = np.concatenate([one, other]), np.concatenate([other, one])
+    return _ones(rows, columns, (n_features, n_features))

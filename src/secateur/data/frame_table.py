@@ -19,27 +19,15 @@ if TYPE_CHECKING:
 
 def refuse_kinds(names: tuple[str, ...], kinds: dict[int, str], chosen: Collection[int]) -> None:
     """Raise for columns that are neither numbers nor categories, naming them."""
-    for kind, what in _REFUSED.items():
-        found = [names[feature] for feature, its_kind in kinds.items() if its_kind == kind]
+    wrong = {
+        names[feature]: "text" if kind == "category" else kind
+        for feature, kind in kinds.items()
+        if feature not in chosen or kind in {"time", "complex"}
+    }
+    for kind, message in _REFUSED.items():
+        found = [name for name, its_kind in wrong.items() if its_kind == kind]
         if found:
-            raise InputError(
-                "X must hold numbers or categories. " + what.format(f"column(s) {some_of(found)}")
-            )
-    rest = {names[feature]: kind for feature, kind in kinds.items() if feature not in chosen}
-    text = [name for name, kind in rest.items() if kind in {"text", "category"}]
-    if text:
-        raise InputError(
-            "X holds columns of text: could not convert string to float. Got column(s) "
-            f"{some_of(text)}. Convert them to a category type, or name them in "
-            "categorical_features=[...], or use categorical_features='from_dtype'."
-        )
-    other = [name for name, kind in rest.items() if kind == "other"]
-    if other:
-        raise InputError(
-            "X must hold numbers or categories. Got lists, structures, bytes or integers too large "
-            f"for floats in column(s) {some_of(other)}. Convert them to columns of numbers, or "
-            "drop them."
-        )
+            raise InputError(message.format(some_of(found)))
 
 
 # By the names of narwhals' data types: numbers that are floats as soon as they are in numpy ...
@@ -57,9 +45,15 @@ _KINDS = {
     **dict.fromkeys(("Object", "Unknown"), "object"),
 }
 _REFUSED = {
-    "time": "Got dates or times in {}. Convert them to numbers, for instance days since a date, or "
-    "drop them.",
-    "complex": "Complex data not supported. Got complex numbers in {}. Give both parts as columns.",
+    "time": "X must hold numbers or categories. Got dates or times in column(s) {}. Convert them "
+    "to numbers, for instance days since a date, or drop them.",
+    "complex": "X must hold numbers or categories. Complex data not supported. Got complex numbers "
+    "in column(s) {}. Give both parts as columns.",
+    "text": "X holds columns of text: could not convert string to float. Got column(s) {}. Convert "
+    "them to a category type, or name them in categorical_features=[...], or use "
+    "categorical_features='from_dtype'.",
+    "other": "X must hold numbers or categories. Got lists, structures, bytes or integers too "
+    "large for floats in column(s) {}. Convert them to columns of numbers, or drop them.",
 }
 # Columns taken out of a frame in one go.
 _PART = 32
@@ -84,7 +78,11 @@ class FrameTable(Table):
         out = np.empty((self.n_rows, len(wanted)), dtype=np.float64, order=order)
         for start, part in _parts_of(self.frame, wanted):
             here = wanted[start : start + _PART]
-            if self._is_plain(part, here):
+            is_plain = all(
+                type(dtype).__name__ in _DIRECT and feature not in self.schema.encoders
+                for dtype, feature in zip(part.schema.values(), here, strict=True)
+            )
+            if is_plain:  # at once, which is many times quicker in wide pandas frames
                 out[:, start : start + _PART] = part.to_numpy()
                 continue
             for position, feature in enumerate(here):
@@ -98,21 +96,11 @@ class FrameTable(Table):
         """Give the table of some rows."""
         return FrameTable(self.frame[np.asarray(rows)], self.schema)
 
-    def _is_plain(self, part: nw.DataFrame[Any], features: Sequence[int]) -> bool:
-        # such columns come at once, which is many times quicker in wide pandas frames
-        return all(
-            type(dtype).__name__ in _DIRECT and feature not in self.schema.encoders
-            for dtype, feature in zip(part.schema.values(), features, strict=True)
-        )
-
 
 def _parts_of(
     frame: nw.DataFrame[Any], features: Sequence[int]
 ) -> Iterator[tuple[int, nw.DataFrame[Any]]]:
-    """Give the frame's columns a few at a time, with the position of the first.
-
-    A column of a narrow part is found at once; in a wide frame all the names are read for each.
-    """
+    """Give a few columns at a time, and the position of the first; wide frames are slow."""
     for start in range(0, len(features), _PART):
         here = features[start : start + _PART]
         # a slice is a view where the frame's library has views
@@ -122,16 +110,19 @@ def _parts_of(
 
 
 def kinds_of(frame: nw.DataFrame[Any], features: Sequence[int]) -> dict[int, str]:
-    """Tell what each of the columns holds.
-
-    One of number, category, text, empty (text without a single value), time, complex, other.
-    """
+    """Tell what columns hold: number, category, text, empty (null text), time, complex, other."""
     kinds: dict[int, str] = {}
     for start, part in _parts_of(frame, features):
         for position, dtype in enumerate(part.schema.values()):
             kind = _KINDS.get(type(dtype).__name__, "other")
-            if kind in {"object", "text"}:
-                kind = _look_into(part[:, position], kind)
+            if kind == "text" and part[:, position].is_null().all():
+                kind = "empty"
+            elif kind == "object":
+                try:
+                    _read_floats(part[:, position])
+                    kind = "number"
+                except (SecateurError, TypeError, ValueError):
+                    kind = kind_of_objects(part[:, position].to_numpy())
             kinds[features[start + position]] = kind
     return kinds
 
@@ -149,7 +140,19 @@ def _read_floats(series: nw.Series[Any]) -> FloatArray:
 
 def read_values(series: nw.Series[Any]) -> AnyArray:
     """Give a column as it is, missing values as None or NaN."""
-    values = _with_signed_codes(series).to_numpy()
+    native, signed = series.to_native(), series
+    codes = getattr(getattr(native, "type", None), "index_type", None)
+    if str(codes).startswith("uint"):  # older pyarrow cannot turn these into arrays
+        import narwhals as nw
+        import pyarrow as pa
+
+        chunks = [
+            pa.DictionaryArray.from_arrays(chunk.indices.cast(pa.int64()), chunk.dictionary)
+            for chunk in native.chunks
+        ]
+        kind = pa.dictionary(pa.int64(), native.type.value_type)
+        signed = nw.from_native(pa.chunked_array(chunks, type=kind), series_only=True)
+    values = signed.to_numpy()
     # pyarrow writes some value into the gaps of dictionary columns, so they are asked for
     missing = series.is_null().to_numpy().astype(np.bool_)
     if missing.any():
@@ -157,33 +160,3 @@ def read_values(series: nw.Series[Any]) -> AnyArray:
         values = values.astype(values.dtype if is_float else object)
         values[missing] = np.nan if is_float else None
     return values
-
-
-def _with_signed_codes(series: nw.Series[Any]) -> nw.Series[Any]:
-    """A dictionary column of pyarrow with signed codes.
-
-    polars writes unsigned ones, and older versions of pyarrow cannot turn those into numpy arrays.
-    """
-    native = series.to_native()
-    codes = getattr(getattr(native, "type", None), "index_type", None)
-    if not str(codes).startswith("uint"):
-        return series
-    import narwhals as nw
-    import pyarrow as pa
-
-    chunks = [
-        pa.DictionaryArray.from_arrays(chunk.indices.cast(pa.int64()), chunk.dictionary)
-        for chunk in native.chunks
-    ]
-    kind = pa.dictionary(pa.int64(), native.type.value_type)
-    return nw.from_native(pa.chunked_array(chunks, type=kind), series_only=True)
-
-
-def _look_into(series: nw.Series[Any], kind: str) -> str:
-    if kind == "text":
-        return "empty" if series.is_null().all() else "text"
-    try:
-        _read_floats(series)
-    except (SecateurError, TypeError, ValueError):
-        return kind_of_objects(series.to_numpy())
-    return "number"

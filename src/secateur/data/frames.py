@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from secateur.data.categories import learn_categories, warn_of_unknown
 from secateur.data.checks import (
+    FeatureIndex,
     align,
     check_real,
     check_shape,
     check_width,
-    choose_categories,
     kind_of_objects,
     labels_of,
     made_up_names,
@@ -35,17 +35,25 @@ def read_table(
     like: TableSchema | None = None,
     only: IntArray | None = None,
 ) -> Table:
-    """Check X and return it as a table, without copying numbers.
+    """Check X, or ``only`` some columns, and return it as a table, without copying numbers.
 
-    ``categorical_features`` is as in the selectors. With ``like``, the schema of an earlier table,
-    its columns must be there, and unknown categories count as missing, with a warning. With
-    ``only``, no other columns are checked.
+    With ``like``, the schema of an earlier table, X must have its columns, and unknown categories
+    count as missing, with a warning.
     """
     frame = as_frame(X)
     if frame is not None:
         table: Table = _read_frame(X, frame, categorical_features, like, only)
     elif is_sparse(X):
-        table = _read_sparse(X, categorical_features, like)
+        check_real(X.dtype)
+        check_shape(X.shape)
+        schema = like or name_columns(X, categorical_features)[0]
+        check_width(X.shape[1], schema.names)
+        if schema.encoders:
+            raise InputError(
+                "X must be dense, as it was at fit time, for it has category columns. Got "
+                f"{type(X).__name__}. Use X.toarray()."
+            )
+        table = SparseTable(canonical_csc(X), schema)
     else:
         table = _read_array(_as_array(X), categorical_features, like, only)
     refuse_infinite(table, only)
@@ -89,8 +97,16 @@ def as_frame(X: Any, what: str = "X", *, allow_series: bool | None = None) -> An
         return None
     import narwhals as nw
 
+    native = X
+    if nw.dependencies.is_pandas_dataframe(X):  # which cannot take numbers of foreign byte order
+        foreign = {
+            name: kind.newbyteorder("=")
+            for name, kind in X.dtypes.items()
+            if isinstance(kind, np.dtype) and not kind.isnative  # not a type of pandas' own
+        }
+        native = X.astype(foreign) if foreign else X
     try:
-        frame = nw.from_native(X, pass_through=True, allow_series=allow_series)
+        frame = nw.from_native(native, pass_through=True, allow_series=allow_series)
     except (ValueError, nw.exceptions.NarwhalsError):
         names_of(X)  # raises our own error for duplicate names
         raise
@@ -123,10 +139,7 @@ def is_sparse(X: Any) -> bool:
 def name_columns(
     X: Any, categorical_features: Any, names: tuple[str, ...] | None = None
 ) -> tuple[TableSchema, list[int]]:
-    """The names of the columns of X, and which are categories; those of other kinds are refused.
-
-    ``names`` are for columns that have none.
-    """
+    """The names of the columns of X, or ``names`` if it has none, and which are categories."""
     frame, kinds = as_frame(X), dict[int, str]()
     if frame is None:  # the one type of an array says nothing of its columns: no kinds
         check_shape(tuple(X.shape))
@@ -136,14 +149,25 @@ def name_columns(
         labels = tuple(labels_of(X)) if has_names else names
         schema = TableSchema(names, has_names, labels=None if labels == names else labels)
         kinds = kinds_of(frame, range(len(names)))
-    chosen = choose_categories(categorical_features, kinds, schema.names)
+    wanted, from_dtype = categorical_features, {"category"}
+    if isinstance(wanted, str):
+        if wanted != "from_dtype":
+            raise ParameterError(
+                "'categorical_features' must be None, 'from_dtype', a list or a mask. Got "
+                f"{wanted!r}. Use [{wanted!r}] to name one column."
+            )
+        wanted, from_dtype = None, {"category", "text", "empty"}
+    chosen = {feature for feature, kind in kinds.items() if kind in from_dtype}
+    if wanted is not None:
+        index = FeatureIndex(schema.names)
+        chosen.update(index.find(wanted, parameter="categorical_features").tolist())
     refuse_kinds(schema.names, kinds, chosen)
     if chosen and is_sparse(X):
         raise ParameterError(
             "'categorical_features' must be None for a sparse X. Got columns of a "
             f"{type(X).__name__}. Use a dense table for categories."
         )
-    return schema, chosen
+    return schema, sorted(chosen)
 
 
 def _with_categories(
@@ -153,10 +177,7 @@ def _with_categories(
     only: IntArray | None,
     column: Callable[[int], tuple[AnyArray, Any]],
 ) -> TableSchema:
-    """The schema of X with its categories; or ``like``, with a warning of unknown ones.
-
-    ``column`` gives the values of a column, and its categories in order where it has one.
-    """
+    """The schema of X, or ``like``; ``column`` gives values and the order of their categories."""
     if like is None:
         schema, chosen = name_columns(X, categorical_features)
     else:
@@ -213,19 +234,14 @@ def _as_array(X: Any) -> AnyArray:
     return array
 
 
-def _native(array: AnyArray) -> AnyArray:
-    """Numbers in a type of this machine, from 8 to 64 bits."""
-    kind, size = array.dtype.kind, array.dtype.itemsize
-    if kind not in "fiu" or (array.dtype.isnative and size <= 8 and (kind, size) != ("f", 2)):
-        return array
-    with np.errstate(over="ignore"):  # infinities are refused later
-        return array.astype(f"=f{min(max(size, 4), 8)}" if kind == "f" else f"={kind}{size}")
-
-
 def _read_array(
     array: AnyArray, categorical_features: Any, like: TableSchema | None, only: IntArray | None
 ) -> DenseTable:
-    array = _native(array)
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    is_native = array.dtype.isnative and size <= 8 and (kind, size) != ("f", 2)
+    if kind in "fiu" and not is_native:  # numbers in a type of this machine, from 8 to 64 bits
+        with np.errstate(over="ignore"):  # infinities are refused later
+            array = array.astype(f"=f{min(max(size, 4), 8)}" if kind == "f" else f"={kind}{size}")
     if like is not None:
         check_width(array.shape[1], like.names)
     schema = _with_categories(
@@ -240,17 +256,17 @@ def _read_array(
     try:
         encoded[:, numbers] = to_floats(array[:, numbers])
     except SecateurError as error:
-        _refuse_objects(array, numbers, schema.names, error)
+        raise _not_numbers(array, numbers, schema.names, error) from error
     for feature, known in schema.encoders.items():
         if feature in read:
             encoded[:, feature] = known.encode(array[:, feature])
     return DenseTable(encoded, schema, is_encoded=True)
 
 
-def _refuse_objects(
+def _not_numbers(
     array: AnyArray, features: list[int], names: tuple[str, ...], error: SecateurError
-) -> NoReturn:
-    """Raise for columns of an array that are not numbers, naming them."""
+) -> SecateurError:
+    """The error for columns of an array that are not numbers, naming them."""
     kinds = {}
     for feature in features:
         try:
@@ -259,20 +275,7 @@ def _refuse_objects(
             kinds[feature] = kind_of_objects(array[:, feature])
     refuse_kinds(names, {j: kind for j, kind in kinds.items() if kind != "other"}, ())
     found = some_of([names[feature] for feature in kinds])
-    raise type(error)(f"{error} Got them in column(s) {found}.") from error
-
-
-def _read_sparse(X: Any, categorical_features: Any, like: TableSchema | None) -> SparseTable:
-    check_real(X.dtype)
-    check_shape(X.shape)
-    schema = like or name_columns(X, categorical_features)[0]
-    check_width(X.shape[1], schema.names)
-    if schema.encoders:
-        raise InputError(
-            "X must be dense, as it was at fit time, for it has category columns. Got "
-            f"{type(X).__name__}. Use X.toarray()."
-        )
-    return SparseTable(canonical_csc(X), schema)
+    return type(error)(f"{error} Got them in column(s) {found}.")
 
 
 # ---- one value per row ------------------------------------------------------------------------

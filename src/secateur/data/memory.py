@@ -16,17 +16,9 @@ _CGROUP = Path("sys/fs/cgroup")
 
 
 def available_memory(root: Path = ROOT) -> int | None:
-    """Bytes that can be taken without swapping; None where the system does not report them.
-
-    The smallest of what the machine has and what each cgroup above the process allows.
-    """
-    known = [1024 * n_bytes for n_bytes in _values(root / "proc/meminfo", "MemAvailable:")]
-    return min([*known, *_left_in_cgroups(root)], default=None)
-
-
-def _left_in_cgroups(root: Path) -> list[int]:
-    """The free bytes of each cgroup with a limit, from that of the process up to the root."""
-    found = []
+    """Bytes that can be taken without swapping, in all cgroups; None where they are unknown."""
+    found = [1024 * n_bytes for n_bytes in _values(root / "proc/meminfo", "MemAvailable:")]
+    # of each cgroup with a limit, from that of the process up to the root
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = (*line.split(":", 2), "?", "?")[:3]
         if controllers == "":  # version 2: one hierarchy for all controllers
@@ -39,19 +31,14 @@ def _left_in_cgroups(root: Path) -> list[int]:
         folder = Path(path.lstrip("/"))
         # Inside a container the path may be that on the host: then its cgroup is at the top.
         for below in dict.fromkeys([folder, *folder.parents, Path()]):
-            left = _left_in(top / below, *names)
-            found += [] if left is None else [left]
-    return found
-
-
-def _left_in(folder: Path, limit_name: str, used_name: str, cache_name: str) -> int | None:
-    """The free bytes of one cgroup; pages of files that were not used lately count as free."""
-    limit, used = _lines(folder / limit_name), _lines(folder / used_name)
-    if not limit or not limit[0].strip().isdigit():
-        return None  # no such cgroup, or "max": no limit
-    n_used = int(used[0]) if used and used[0].strip().isdigit() else 0
-    cache = sum(_values(folder / "memory.stat", cache_name))
-    return max(0, int(limit[0]) - max(0, n_used - cache))
+            limit, used = (_lines(top / below / name) for name in names[:2])
+            if not limit or not limit[0].strip().isdigit():
+                continue  # no such cgroup, or "max": no limit
+            n_used = int(used[0]) if used and used[0].strip().isdigit() else 0
+            # pages of files that were not used lately count as free
+            cache = sum(_values(top / below / "memory.stat", names[2]))
+            found.append(max(0, int(limit[0]) - max(0, n_used - cache)))
+    return min(found, default=None)
 
 
 def _values(file: Path, name: str) -> list[int]:

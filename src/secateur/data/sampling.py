@@ -11,10 +11,7 @@ KeyArray = npt.NDArray[np.uint64]
 
 
 def keys_of(numbers: IntArray, seed: int) -> KeyArray:
-    """A number of 64 bits for each row, from its place in the whole table (splitmix64).
-
-    No two rows have the same.
-    """
+    """A number of 64 bits for each row from its place (splitmix64); no two have the same."""
     with np.errstate(over="ignore"):
         z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -57,10 +54,7 @@ class RowSample:
         self._keys: KeyArray = np.empty(0, np.uint64)
 
     def offer(self, n_rows: int) -> tuple[IntArray, IntArray]:
-        """Offer the next rows; gives the places in the block of those taken, and their slots.
-
-        A slot may have held another row, which is out of the sample then.
-        """
+        """Offer rows; gives the places of those taken, and their slots, perhaps of rows now out."""
         numbers = np.arange(self.n_offered, self.n_offered + n_rows)
         self.n_offered += n_rows
         n_before = len(self.rows)

@@ -42,16 +42,12 @@ WORTH_A_THREAD = 100_000  # stored cells of a loop that are worth waking a threa
 
 
 class Moments(NamedTuple):
-    """Weight, mean, sum of squared distances from it, and largest value of each column.
+    """Weight, mean, sum of squared distances from it, and largest value of each column."""
 
-    The weight is a number, or one for each column where missing cells do not count. ``top`` is
-    None for sparse columns.
-    """
-
-    weight: Any
+    weight: Any  # a number, or one for each column where missing cells do not count
     mean: FloatArray
     square: FloatArray
-    top: FloatArray | None = None
+    top: FloatArray | None = None  # None for sparse columns
 
     def joined(self, other: Moments) -> Moments:
         """The moments of both sets of rows together (Chan, Golub and LeVeque)."""
@@ -75,10 +71,7 @@ class Scale(NamedTuple):
 
 
 def scale_of(found: Moments, *, centre: bool, scale: bool) -> Scale:
-    """The scale of a table from the moments of all its rows, as in `standardize_table`.
-
-    The weights have the sum one. Sparse columns stay as they are.
-    """
+    """The scale of a table from the moments of its rows, whose weights have the sum one."""
     zero = np.zeros(len(found.mean))
     _check_squares(np.isfinite(found.square))
     if found.top is None:
@@ -191,15 +184,11 @@ def fill_missing(columns: SparseColumns, fill: FloatArray) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardColumns:
-    """The columns of a table as numbers that can be compared.
+    """The columns of a table, stored as ``(x - shift) / factor``, x in the user's units."""
 
-    A stored value is ``(x - shift) / factor``, x in the user's units; missing values are
-    ``fill``. Sparse columns are stored as they are: centring them would fill them up.
-    """
-
-    columns: DenseColumns | SparseColumns
+    columns: DenseColumns | SparseColumns  # sparse ones as they are: centring would fill them up
     n_rows: int
-    fill: FloatArray
+    fill: FloatArray  # for missing values
     shift: FloatArray
     factor: FloatArray
 
@@ -221,17 +210,14 @@ class StandardColumns:
         return isinstance(self.columns, SparseColumns)
 
     def are_alike(self, a: int, b: int) -> bool | None:
-        """Whether two sparse columns are copies or mirror images; None where one must look closer.
-
-        Where most rows of both are not stored, those rows have one value in each, so columns that
-        store different rows differ.
-        """
+        """Whether two sparse columns are copies or mirror images; None where that is not known."""
         if not isinstance(self.columns, SparseColumns):
             return None
         indptr, indices, values = self.columns
         one, other = (slice(indptr[j], indptr[j + 1]) for j in (a, b))
         if np.array_equal(indices[one], indices[other]):
             return True if np.array_equal(values[one], values[other]) else None
+        # rows that are not stored have one value: if they are most rows, the others differ
         n_stored = max(one.stop - one.start, other.stop - other.start)
         return False if 2 * n_stored < self.n_rows else None
 
@@ -340,7 +326,7 @@ def stays_sparse(table: Table) -> bool:
 def _read_dense(table: Table, threads: Threads) -> FloatArray:
     """All cells, feature-major."""
     values = np.empty((table.n_features, table.n_rows))
-    if isinstance(table, DenseTable) and not table.categories:
+    if isinstance(table, DenseTable) and not table.schema.encoders:
         array = table.array
         if array.flags.c_contiguous and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8:
             threads.run(

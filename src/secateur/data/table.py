@@ -93,7 +93,7 @@ class Table(ABC):
     @property
     def is_sparse(self) -> bool:
         """Whether the table has a ``csc``, to be read instead of blocks."""
-        return False
+        return hasattr(self, "csc")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,11 +135,6 @@ class SparseTable(Table):
     def n_rows(self) -> int:
         """The number of rows."""
         return int(self.csc.shape[0])
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the table has a ``csc``, to be read instead of blocks."""
-        return True
 
     def columns(self, features: IntArray | slice, order: Order = "C") -> FloatArray:
         """Give a few columns as a new array; no others are made dense."""
@@ -207,11 +202,6 @@ class Problem:
     def n_rows(self) -> int:
         """The number of rows."""
         return self.table.n_rows
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return self.table.n_features
 
     def take(self, rows: IntArray) -> Problem:
         """Give the problem of some rows, as for a fold; features and costs stay."""

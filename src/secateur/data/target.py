@@ -120,8 +120,19 @@ def _read_numbers(array: AnyArray) -> Target:
 
 
 def _read_classes(array: AnyArray) -> Target:
+    codes: AnyArray
     if array.dtype.kind == "O":
-        classes, codes = _read_labels(array)
+        labels = sort_values(count_values(array.tolist()))
+        is_text = [isinstance(label, str) for label in labels]
+        if any(is_text) and not all(is_text):
+            raise InputError(
+                f"Unknown label type: a mixture. Got labels {some_of(labels)}, some text and some "
+                "not. Make all labels text, for instance with y.astype(str)."
+            )
+        objects = np.fromiter(labels, dtype=object)
+        # nullable and object columns of numbers get the type that the numbers have
+        classes = objects if all(is_text) else np.array(labels)
+        codes = Categories(objects).encode(array)
     else:
         classes, codes = np.unique(array, return_inverse=True)
     if classes.dtype.kind == "f" and (classes != np.floor(classes)).any():
@@ -144,19 +155,6 @@ def _read_classes(array: AnyArray) -> Target:
     return Target(codes.astype(np.float64), classes)
 
 
-def _read_labels(array: AnyArray) -> tuple[AnyArray, AnyArray]:
-    labels = sort_values(count_values(array.tolist()))
-    is_text = [isinstance(label, str) for label in labels]
-    if any(is_text) and not all(is_text):
-        raise InputError(
-            f"Unknown label type: a mixture. Got labels {some_of(labels)}, some text and some not. "
-            "Make all labels text, for instance with y.astype(str)."
-        )
-    objects = np.fromiter(labels, dtype=object)
-    # nullable and object columns of numbers get the type that the numbers have
-    return objects if all(is_text) else np.array(labels), Categories(objects).encode(array)
-
-
 def guess_target_type(y: Any) -> TargetType:
     """The type of target that y looks like.
 
@@ -166,22 +164,18 @@ def guess_target_type(y: Any) -> TargetType:
     >>> [guess_target_type(y) for y in ([0.1, 0.2], ["a", "b"], [3, 1, 3, 1])]
     ['regression', 'classification', 'classification']
     """
-    array = as_array(y, "y")
+    array = as_array(y, "y").ravel()
     check_real(array.dtype, "y")
-    return "classification" if _looks_like_classes(array.ravel()) else "regression"
-
-
-def _looks_like_classes(array: AnyArray) -> bool:
-    if array.dtype.kind in "USb":
-        return True
-    if array.dtype.kind == "O" and any(isinstance(value, str | bool) for value in array.tolist()):
-        return True
+    objects = array.tolist() if array.dtype.kind == "O" else []
+    if array.dtype.kind in "USb" or any(isinstance(value, str | bool) for value in objects):
+        return "classification"
     try:
         values: FloatArray = np.unique(array.astype(np.float64))
     except (TypeError, ValueError):
-        return False
+        return "regression"
     is_whole = np.isfinite(values).all() and (values == np.floor(values)).all()
-    return bool(is_whole) and len(values) <= min(MOST_CLASSES, max(2, len(array) // 2))
+    is_few = len(values) <= min(MOST_CLASSES, max(2, len(array) // 2))
+    return "classification" if is_whole and is_few else "regression"
 
 
 # ---- weights of rows --------------------------------------------------------------------------
@@ -213,15 +207,19 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
 def class_weights(
     target: Target, class_weight: Any, sample_weight: FloatArray | None = None
 ) -> FloatArray:
-    """Give the weight of each class.
-
-    "balanced" gives class k the weight W / (K W_k), where W is the sum of the rows' weights, W_k
-    that of the rows of class k, and K the number of classes: all classes then count the same.
-    """
+    """Give the weight of each class; "balanced" makes the sums of all classes the same."""
     if target.classes is None or class_weight is None:
         return np.ones(target.n_classes)
     if isinstance(class_weight, Mapping):
-        return _weights_by_label(target.classes.tolist(), class_weight)
+        labels = target.classes.tolist()
+        check_labels(class_weight, labels)
+        weight = np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+        if not (np.isfinite(weight) & (weight >= 0)).all():
+            raise ParameterError(
+                f"'class_weight' must hold finite weights >= 0. Got {dict(class_weight)!r}. Use 0 "
+                "to leave a class out."
+            )
+        return in_range(weight)
     if not (isinstance(class_weight, str) and class_weight == "balanced"):
         raise ParameterError(
             f"'class_weight' must be None, 'balanced' or a dict by label. Got {class_weight!r}."
@@ -233,20 +231,14 @@ def class_weights(
     return np.where(total > 0, total.sum() / (target.n_classes * safe), 1.0)
 
 
-def _weights_by_label(labels: list[Any], class_weight: Mapping[Any, Any]) -> FloatArray:
+def check_labels(class_weight: Mapping[Any, Any], labels: list[Any]) -> None:
+    """Refuse weights of classes that y has not."""
     unknown = [label for label in class_weight if label not in labels]
     if unknown:
         raise ParameterError(
             f"'class_weight' must have labels of y as keys. Got {some_of(unknown)}. The labels are "
             f"{some_of(labels)}."
         )
-    weight = np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
-    if not (np.isfinite(weight) & (weight >= 0)).all():
-        raise ParameterError(
-            f"'class_weight' must hold finite weights >= 0. Got {dict(class_weight)!r}. Use 0 to "
-            "leave a class out."
-        )
-    return in_range(weight)
 
 
 def combine_weights(target: Target, sample_weight: FloatArray, class_weight: Any) -> FloatArray:
@@ -272,10 +264,7 @@ def _check_weights(weight: FloatArray) -> None:
 
 
 def in_range(weight: FloatArray) -> FloatArray:
-    """Weights whose sums and squares neither overflow nor vanish.
-
-    Only shares of very large or very small weights matter: a power of two keeps their digits.
-    """
+    """Weights times a power of two, so that sums and squares neither overflow nor vanish."""
     exponent = math.frexp(float(weight.max()))[1]
     return weight if abs(exponent) <= MAX_EXPONENT else np.ldexp(weight, -exponent)
 

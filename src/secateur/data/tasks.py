@@ -60,10 +60,7 @@ def read_wide(y: Any, *, target_type: TargetType, n_rows: int) -> list[TaskRows]
 
 
 def labelled_rows(y: Any, n_rows: int) -> Iterator[tuple[Any, IntArray, AnyArray]]:
-    """Of each column of y its name, the rows that have a label, and the labels of these.
-
-    y is an array, a frame, or a dict from names to columns.
-    """
+    """Of each column of an array, frame or dict its name, the rows with a label, and the labels."""
     columns: Iterable[tuple[Any, AnyArray]]
     if isinstance(y, dict):
         columns = y.items()
@@ -87,8 +84,14 @@ def read_stacked(target: Target, task: Any, n_rows: int) -> list[TaskRows]:
     """
     if task is None:
         return [TaskRows(ONLY_TASK, np.arange(n_rows), target)]
-    by_key = rows_by_key(read_keys(task, n_rows))
-    return [TaskRows(key, rows, _narrowed(target.take(rows))) for key, rows in by_key.items()]
+    tasks = []
+    for key, rows in rows_by_key(read_keys(task, n_rows)).items():
+        own = target.take(rows)
+        if own.classes is not None:  # those that occur in the task
+            present, codes = np.unique(own.values.astype(np.int64), return_inverse=True)
+            own = Target(codes.astype(np.float64), own.classes[present])
+        tasks.append(TaskRows(key, rows, own))
+    return tasks
 
 
 def read_keys(task: Any, n_rows: int) -> list[Any]:
@@ -123,18 +126,9 @@ def rows_by_key(keys: Sequence[Any]) -> dict[Any, IntArray]:
     cuts = np.searchsorted(codes[rows], np.arange(len(number) + 1))
     found = {key: rows[cuts[code] : cuts[code + 1]].copy() for key, code in number.items()}
     try:
-        order = sorted(found)
+        return dict(sorted(found.items(), key=lambda each: each[0]))
     except TypeError:
-        order = list(found)
-    return {key: found[key] for key in order}
-
-
-def _narrowed(target: Target) -> Target:
-    """A target with those classes only that occur in it."""
-    if target.classes is None:
-        return target
-    present, codes = np.unique(target.values.astype(np.int64), return_inverse=True)
-    return Target(codes.astype(np.float64), target.classes[present])
+        return found
 
 
 def check_tasks(tasks: Sequence[TaskRows], weight: FloatArray) -> None:

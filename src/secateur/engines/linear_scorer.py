@@ -39,11 +39,6 @@ class LinearScorer:
         constant = np.repeat(self._baseline[:, None], self._test.n_rows, axis=1)
         if not len(support):
             return np.tile(loss(target, constant), (len(shares), 1))
-        change = self._predict(support) - constant
-        return np.stack([loss(target, constant + share * change) for share in shares])
-
-    def _predict(self, support: IntArray) -> FloatArray:
-        """Raw predictions of the test rows, of shape (n_outputs, n_test)."""
         train = self._train
         left, right = _standard_columns(train.table, self._test.table, support, train.weight)
         known = (train.target.values, train.weight, self._baseline)
@@ -51,15 +46,27 @@ class LinearScorer:
             coefficient, intercept = _logistic(left, *known, self._loss)
         else:
             coefficient, intercept = _ridge(left, *known)
-        return np.ascontiguousarray(intercept[:, None] + np.asarray((right @ coefficient.T).T))
+        raw = np.ascontiguousarray(intercept[:, None] + np.asarray((right @ coefficient.T).T))
+        change = raw - constant
+        return np.stack([loss(target, constant + share * change) for share in shares])
 
 
 def _standard_columns(
     train: Table, test: Table, support: IntArray, weight: FloatArray
 ) -> tuple[Any, Any]:
     """Some columns, of variance one in the training rows; dense ones centred as well."""
+    total = weight.sum()
     if stays_sparse(train):
-        return _standard_sparse(train.csc[:, support], test.csc[:, support], weight)
+        left, right = train.csc[:, support].copy(), test.csc[:, support].copy()
+        unit = unit_of(abs(left).nanmax(axis=0).toarray().ravel())
+        for side in (left, right):
+            side.data = np.nan_to_num(side.data) * np.repeat(unit, np.diff(side.indptr))
+        mean = left.T @ weight / total
+        spread = np.sqrt(np.maximum((left * left).T @ weight / total - mean * mean, 0.0))
+        scale = np.where(spread > 0.0, spread, 1.0)
+        for side in (left, right):
+            side.data /= np.repeat(scale, np.diff(side.indptr))
+        return left.tocsr(), right.tocsr()
     left, right = train.columns(support), test.columns(support)
     missing = np.isnan(left)
     unit = unit_of(np.fmax.reduce(np.abs(left), axis=0))
@@ -67,23 +74,9 @@ def _standard_columns(
     there = np.maximum(weight @ ~missing, 1e-300)
     mean = weight @ np.where(missing, 0.0, left) / there
     left = np.where(missing, 0.0, left - mean)
-    spread = np.sqrt(weight @ (left * left) / weight.sum())
+    spread = np.sqrt(weight @ (left * left) / total)
     scale = np.where(spread > 0.0, spread, 1.0)
     return left / scale, np.where(np.isnan(right), 0.0, right - mean) / scale
-
-
-def _standard_sparse(left: Any, right: Any, weight: FloatArray) -> tuple[Any, Any]:
-    total = weight.sum()
-    left, right = left.copy(), right.copy()
-    unit = unit_of(abs(left).nanmax(axis=0).toarray().ravel())
-    for side in (left, right):
-        side.data = np.nan_to_num(side.data) * np.repeat(unit, np.diff(side.indptr))
-    mean = left.T @ weight / total
-    spread = np.sqrt(np.maximum((left * left).T @ weight / total - mean * mean, 0.0))
-    scale = np.where(spread > 0.0, spread, 1.0)
-    left.data /= np.repeat(scale, np.diff(left.indptr))
-    right.data /= np.repeat(scale, np.diff(right.indptr))
-    return left.tocsr(), right.tocsr()
 
 
 def _ridge(

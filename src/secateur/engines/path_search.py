@@ -1,8 +1,7 @@
 """Search along a falling penalty: a step for each penalty, scored on the validation rows of folds.
 
 A family of models supplies a `PenaltyEngine`; `search_penalties` makes a `PathSearch` of it, and
-`search_path` turns one search, or several variants of it, into a `SelectionPath`. `FoldLosses` are
-the losses of validation rows, `pool` is their mean over folds.
+`search_path` turns one search, or several variants of it, into a `SelectionPath`.
 """
 
 from __future__ import annotations
@@ -10,116 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 
 from secateur.engines.drive import drive
+from secateur.engines.fold_losses import FoldLosses, first_near_best, gain_over_none, pool
 from secateur.path.cutting import Best, is_chance
 from secateur.path.path import SelectionPath
-from secateur.path.step import Origin, Score, Step
+from secateur.path.step import Score, Step
 from secateur.path.stopping import StoppingRule, StopReason
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import IntArray
 
 # Penalties tried between the last with few enough features and the first with too many.
 MAX_BISECTIONS = 3
 MAX_SIZE_TRIALS = 8  # the same for a wanted number of features
-MODEL_SHARE = 0.25  # of a model in the mean of its probabilities and those of a constant
+# With elimination: the search for a size ends at a support so many times as large, eliminated
+# sizes fall by this factor, and the last is so many standard errors worse than the best.
+ENOUGH, SIZE_RATIO, CLEARLY = 2.25, 0.85, 2.0
 SIZE_TOLERANCE = 0.03  # a size this close to the wanted one, as a share of it, is near enough
-
-
-class FoldLosses:
-    """The losses of the validation rows of one fold, with the sums that a pooled score needs.
-
-    With ``counts`` a weight of 2 stands for two rows rather than for one row that counts twice.
-
-    >>> FoldLosses(np.array([1.0, 3.0]), np.ones(2)).mean
-    2.0
-    """
-
-    def __init__(self, losses: FloatArray, weight: FloatArray, *, counts: bool = False) -> None:
-        self.losses, self.weights, self._counts = losses, weight, counts
-        self.weight = float(weight.sum())
-        self.mean = float(weight @ losses) / self.weight
-
-    @cached_property
-    def squared_weights(self) -> FloatArray:
-        """The squares of the weights; of rows that are counted, the weights."""
-        return self.weights if self._counts else self.weights * self.weights
-
-    @cached_property
-    def moments(self) -> FloatArray:
-        """For the sum of w^2 (loss - m)^2 at a mean m that is known only later."""
-        squared, losses = self.squared_weights, self.losses
-        return np.array([squared @ (losses * losses), squared @ losses, squared.sum()])
-
-    @classmethod
-    def joined(cls, parts: Sequence[FoldLosses], units: Sequence[float]) -> FoldLosses:
-        """The losses of all parts, those of each part divided by its unit.
-
-        >>> parts = [FoldLosses(np.array([loss]), np.ones(1)) for loss in (1.0, 6.0)]
-        >>> FoldLosses.joined(parts, [1.0, 2.0]).mean
-        2.0
-        """
-        whole = cls.__new__(cls)
-        whole.weight = sum(part.weight for part in parts)
-        pairs = list(zip(parts, units, strict=True))
-        whole.mean = sum(part.mean / unit * part.weight for part, unit in pairs) / whole.weight
-        scaled = [part.moments / np.array([unit * unit, unit, 1.0]) for part, unit in pairs]
-        whole.moments = np.sum(scaled, axis=0)
-        whole.losses = np.concatenate([part.losses / unit for part, unit in pairs])
-        whole.weights = np.concatenate([part.weights for part in parts])
-        whole.squared_weights = np.concatenate([part.squared_weights for part in parts])
-        return whole
-
-
-def mean_of(folds: Sequence[FoldLosses]) -> float:
-    """The mean loss over all folds."""
-    return sum(fold.mean * fold.weight for fold in folds) / sum(fold.weight for fold in folds)
-
-
-def pool(folds: Sequence[FoldLosses], *, origin: Origin, metric: str) -> Score:
-    """The mean loss over all folds, with its standard error over rows: folds are too few."""
-    total, mean = sum(fold.weight for fold in folds), mean_of(folds)
-    squares, firsts, weights = np.sum([fold.moments for fold in folds], axis=0)
-    variance = max(0.0, squares - 2.0 * mean * firsts + mean * mean * weights)
-    means = tuple(fold.mean for fold in folds)
-    return Score(mean, math.sqrt(variance) / total, means, origin, metric)
-
-
-def difference(folds: Sequence[FoldLosses], others: Sequence[FoldLosses]) -> tuple[float, float]:
-    """The mean paired difference of two models' losses on the same rows, and its standard error.
-
-    >>> one = FoldLosses(np.array([1.0, 5.0, 9.0]), np.ones(3))
-    >>> other = FoldLosses(np.array([0.0, 4.0, 8.5]), np.ones(3))
-    >>> mean, standard_error = difference([one], [other])
-    >>> round(mean, 4), round(standard_error, 4)
-    (0.8333, 0.1361)
-    """
-    pairs = list(zip(folds, others, strict=True))
-    total = sum(one.weight for one in folds)
-    mean = sum((one.mean - other.mean) * one.weight for one, other in pairs) / total
-    variance = sum(
-        float(one.squared_weights @ (one.losses - other.losses - mean) ** 2) for one, other in pairs
-    )
-    return mean, math.sqrt(variance) / total
-
-
-def first_near_best(models: Sequence[Sequence[FoldLosses]]) -> int:
-    """The first model within one standard error of the best one, of their paired difference."""
-    means = [pool(each, origin="held_out", metric="loss").mean for each in models]
-    usable = [number for number, mean in enumerate(means) if math.isfinite(mean)]
-    if not usable:
-        return 0
-    best = min(usable, key=lambda number: means[number])
-
-    def is_near(number: int) -> bool:
-        worse, standard_error = difference(models[number], models[best])
-        return number == best or worse <= standard_error
-
-    return next(number for number in usable if is_near(number))
 
 
 class PenaltyEngine(Protocol):
@@ -217,6 +127,9 @@ def search_penalties(
     on_step: Callable[[Step], None] | None = None,
     penalty_name: str = "penalty",
     keep_losses: bool = False,
+    eliminate: Callable[[Step, Sequence[int]], Iterator[Step]] | None = None,
+    limit: int | None = None,
+    patience: int | None = None,
 ) -> PathSearch:
     """A search over falling penalties, one step for each; those in ``done`` are not fitted again.
 
@@ -226,85 +139,156 @@ def search_penalties(
     support. ``none`` is a penalty without features, for penalties that may not have one: where
     nothing clearly beats a constant, its step is the last one. ``keep_losses`` if variants are to
     be compared.
+
+    ``eliminate`` gives steps of the sizes asked for, by dropping features of an earlier step. The
+    search then ends after ``patience`` penalties without progress or beyond a wanted size, goes on
+    with steps that are eliminated, and leaves out those with more features than the ``limit``.
     """
     losses: dict[float, Sequence[FoldLosses]] = {}
     kept = losses if keep_losses else None
-    steps = _trace(engine, penalties, done or {}, is_too_large, size, count, none, kept)
+    search = _PenaltySearch(engine, done or {}, is_too_large, size, count, kept)
+    if eliminate is None:
+        steps = search.trace(penalties, none)
+    else:
+        steps = search.trace_and_eliminate(penalties, eliminate, limit, patience)
     return PathSearch(steps, None, rules, on_step, penalty_name, losses)
 
 
-def _trace(
-    engine: PenaltyEngine,
-    penalties: Sequence[float],
-    done: Mapping[float, Step],
-    is_too_large: Callable[[Step], bool],
-    size: int | None,
-    count: Callable[[IntArray], int],
-    constant: float | None,
-    losses: dict[float, Sequence[FoldLosses]] | None,
-) -> Generator[Step, None, StopReason]:
-    """A step for each penalty, with its score."""
-    none: list[FoldLosses] = []  # of a step without features
-    seen: list[Step] = []
+@dataclass(slots=True, eq=False)
+class _PenaltySearch:
+    """What `search_penalties` is given, and what it has seen so far."""
 
-    def scored(step: Step) -> Step:
-        seen.append(step if step.penalty in done else _scored(engine, step, losses, none))
-        return seen[-1]
+    engine: PenaltyEngine
+    done: Mapping[float, Step]
+    is_too_large: Callable[[Step], bool]
+    size: int | None
+    count: Callable[[IntArray], int]
+    losses: dict[float, Sequence[FoldLosses]] | None
+    none: Sequence[FoldLosses] = ()  # of the first step without features
+    seen: list[Step] = field(default_factory=list)
 
-    def nearer(before: Step, penalty: float) -> Iterator[Step]:
-        return map(scored, _nearer(engine, done, before, penalty, is_too_large, size, count))
-
-    empty = None if constant is None else scored(engine.fit(constant))
-    before: Step | None = None
-    for penalty in penalties:
-        step = done[penalty] if penalty in done else engine.fit(penalty)
-        if before is not None and is_too_large(step):
-            yield from nearer(before, penalty)
-            yield from _none_instead(empty, seen)
-            return StopReason.MAX_FEATURES
-        step = scored(step)
-        if before is not None and size is not None and count(step.support) > size:
-            yield from nearer(before, penalty) if count(before.support) < size else ()
-            size = None
-        yield step
-        before = step
-    yield from _none_instead(empty, seen)
-    return StopReason.FINISHED
-
-
-def _none_instead(empty: Step | None, seen: Sequence[Step]) -> Iterator[Step]:
-    """The step without features, where the best that was seen may be chance."""
-    means = [step.score.mean if step.score else math.inf for step in seen]
-    if empty is not None and not empty.n_features and is_chance(seen[int(np.argmin(means))]):
-        yield empty
-
-
-def _nearer(
-    engine: PenaltyEngine,
-    done: Mapping[float, Step],
-    before: Step,
-    penalty: float,
-    is_too_large: Callable[[Step], bool],
-    size: int | None,
-    count: Callable[[IntArray], int],
-) -> Iterator[Step]:
-    """Steps between one with few enough features and a penalty with too many."""
-
-    def is_beyond(step: Step) -> bool:
-        return is_too_large(step) or (size is not None and count(step.support) > size)
-
-    largest = count(before.support)
-    tried = _between(engine.fit, done, before.penalty, penalty, is_beyond)
-    for number, step in enumerate(tried, start=1):
-        if not is_beyond(step):
-            largest = max(largest, count(step.support))
+    def trace(
+        self, penalties: Sequence[float], constant: float | None
+    ) -> Generator[Step, None, StopReason]:
+        """A step for each penalty, with its score."""
+        empty = None if constant is None else self._scored(self.engine.fit(constant))
+        before: Step | None = None
+        for penalty in penalties:
+            step = self.done[penalty] if penalty in self.done else self.engine.fit(penalty)
+            if before is not None and self.is_too_large(step):
+                yield from self._nearer(before, penalty)
+                yield from self._none_instead(empty)
+                return StopReason.MAX_FEATURES
+            step = self._scored(step)
+            if before is not None and self.size is not None and self._is_beyond(step):
+                if self.count(before.support) < self.size:
+                    yield from self._nearer(before, penalty)
+                self.size = None
             yield step
-        trials = MAX_SIZE_TRIALS if largest else 3 * MAX_SIZE_TRIALS
-        if largest == size or number >= (MAX_BISECTIONS if size is None else trials):
-            break
-    if size is not None and largest < size:
-        above = float(np.nextafter(penalty, np.inf))  # not the same penalty twice
-        yield done[above] if above in done else engine.fit(above, size)
+            before = step
+        yield from self._none_instead(empty)
+        return StopReason.FINISHED
+
+    def trace_and_eliminate(
+        self,
+        penalties: Sequence[float],
+        eliminate: Callable[[Step, Sequence[int]], Iterator[Step]],
+        limit: int | None,
+        patience: int | None,
+    ) -> Generator[Step, None, StopReason]:
+        """A step for each penalty, then steps with features of the best of them left out."""
+        reason, size = StopReason.FINISHED, self.size or limit
+        allowed = math.inf if limit is None else limit
+        for penalty in penalties:
+            fitted = self.done[penalty] if penalty in self.done else self.engine.fit(penalty)
+            step = self._scored(fitted)
+            if step.n_features <= allowed:
+                yield step
+            if size is not None and step.n_features >= ENOUGH * size:
+                reason = StopReason.MAX_FEATURES
+                break
+            if self._is_past(patience):
+                reason = StopReason.PATIENCE
+                break
+        larger = [step for step in self.seen if step.n_features > max(1, size or 0)]
+        if larger:
+            base = min(larger, key=_mean)
+            if base.penalty in self.done:
+                self.engine.fit(base.penalty)  # what a path that is resumed does not keep
+            for step in eliminate(base, _falling_sizes(size or base.n_features - 1)):
+                yield self._scored(step)
+                best = min((s for s in self.seen if s.n_features <= allowed), key=_mean)
+                error = 0.0 if best.score is None else best.score.standard_error
+                if _mean(self.seen[-1]) > _mean(best) + CLEARLY * error:
+                    break
+        return reason
+
+    def _is_past(self, patience: int | None) -> bool:
+        """Whether so many steps with features have not lowered the loss."""
+        means = [_mean(step) for step in self.seen if step.n_features]
+        since_best = len(means) - 1 - int(np.argmin([*means, math.inf]))
+        return patience is not None and since_best >= patience
+
+    def _fit(self, penalty: float, *limit: int) -> Step:
+        return self.done[penalty] if penalty in self.done else self.engine.fit(penalty, *limit)
+
+    def _is_beyond(self, step: Step) -> bool:
+        is_beyond = self.size is not None and self.count(step.support) > self.size
+        return is_beyond or self.is_too_large(step)
+
+    def _none_instead(self, empty: Step | None) -> Iterator[Step]:
+        """The step without features, where the best that was seen may be chance."""
+        means = [step.score.mean if step.score else math.inf for step in self.seen]
+        if empty is not None and not empty.n_features and is_chance(self.seen[np.argmin(means)]):
+            yield empty
+
+    def _nearer(self, before: Step, penalty: float) -> Iterator[Step]:
+        """Steps between one with few enough features and a penalty with too many."""
+        size, largest = self.size, self.count(before.support)
+        tried = _between(self._fit, before.penalty, penalty, self._is_beyond)
+        for number, step in enumerate(tried, start=1):
+            if not self._is_beyond(step):
+                largest = max(largest, self.count(step.support))
+                yield self._scored(step)
+            trials = MAX_SIZE_TRIALS if largest else 3 * MAX_SIZE_TRIALS
+            if largest == size or number >= (MAX_BISECTIONS if size is None else trials):
+                break
+        if size is not None and largest < size:
+            above = float(np.nextafter(penalty, np.inf))  # not the same penalty twice
+            yield self._scored(self._fit(above, size))
+
+    def _scored(self, step: Step) -> Step:
+        """The step with its score, and its gain over the first step without features."""
+        is_new = self.done.get(step.penalty) is not step
+        if is_new and (found := self.engine.fold_losses(step)):
+            if self.losses is not None:
+                self.losses[step.penalty] = found
+            details = dict(step.details)
+            if not step.n_features:
+                self.none = self.none or found
+            elif self.none:
+                details["gain_over_none"] = gain_over_none(found, self.none, self.engine.metric)
+            score = pool(found, origin="held_out", metric=self.engine.metric)
+            step = replace(step, score=score, details=details)
+        self.seen.append(step)
+        return step
+
+
+def _mean(step: Step) -> float:
+    """The mean loss, infinite where there is none."""
+    return step.score.mean if step.score is not None and step.score.is_usable else math.inf
+
+
+def _falling_sizes(largest: int) -> list[int]:
+    """Numbers of features from the largest down to one.
+
+    >>> _falling_sizes(20)
+    [20, 17, 14, 11, 9, 7, 5, 4, 3, 2, 1]
+    """
+    sizes = [largest]
+    while sizes[-1] > 1:
+        sizes.append(min(sizes[-1] - 1, int(SIZE_RATIO * sizes[-1])))
+    return sizes
 
 
 def trace_to_size(
@@ -327,7 +311,7 @@ def trace_to_size(
         high, low = low, penalty
         if count(step.support) > n_features:
             break
-    between = _between(engine.fit, {}, high, low, lambda step: count(step.support) > n_features)
+    between = _between(engine.fit, high, low, lambda step: count(step.support) > n_features)
     for step in islice(between, MAX_SIZE_TRIALS if high > 0.0 else 0):
         yield step
         if _is_near(count(step.support), n_features):
@@ -339,60 +323,11 @@ def _is_near(size: int, n_features: int) -> bool:
 
 
 def _between(
-    fit: Callable[[float], Step],
-    done: Mapping[float, Step],
-    high: float,
-    low: float,
-    is_too_large: Callable[[Step], bool],
+    fit: Callable[[float], Step], high: float, low: float, is_too_large: Callable[[Step], bool]
 ) -> Iterator[Step]:
     """Bisect penalties between one with few enough features and one with too many."""
     while True:
         penalty = float(np.sqrt(high * low))
-        step = done[penalty] if penalty in done else fit(penalty)
+        step = fit(penalty)
         yield step
         high, low = (high, penalty) if is_too_large(step) else (penalty, low)
-
-
-def _scored(
-    engine: PenaltyEngine,
-    step: Step,
-    losses: dict[float, Sequence[FoldLosses]] | None,
-    none: list[FoldLosses],
-) -> Step:
-    """The step with its score, and its gain over ``none``, of the first step without features."""
-    found = engine.fold_losses(step)
-    if not found:
-        return step
-    if losses is not None:
-        losses[step.penalty] = found
-    if not step.n_features and not none:
-        none.extend(found)
-    score = pool(found, origin="held_out", metric=engine.metric)
-    details = dict(step.details)
-    if step.n_features and none:
-        details["gain_over_none"] = gain_over_none(found, none, engine.metric)
-    return replace(step, score=score, details=details)
-
-
-def gain_over_none(folds: Sequence[FoldLosses], none: Sequence[FoldLosses], metric: str) -> float:
-    """How much a model gains over a constant on the same rows, in standard errors of that gain.
-
-    Of the log loss, a mean of the probabilities of both is compared with the constant: a few rows
-    that are predicted wrongly and with confidence do not hide what the others gain.
-
-    >>> rows = np.arange(50.0)
-    >>> model, constant = FoldLosses(rows, np.ones(50)), FoldLosses(rows + 1.0, np.ones(50))
-    >>> gain_over_none([model], [constant], "squared_error") > 1e6
-    True
-    >>> gain_over_none([constant], [constant], "log_loss")
-    0.0
-    """
-    pairs = zip(folds, none, strict=True)
-    gains = np.concatenate([other.losses - one.losses for one, other in pairs])
-    if metric == "log_loss":
-        gains = np.log1p(MODEL_SHARE * np.expm1(gains))
-    weight = np.concatenate([one.weights for one in folds])
-    squared = np.concatenate([one.squared_weights for one in folds])
-    mean = float(np.average(gains, weights=weight))
-    error = math.sqrt(float(squared @ (gains - mean) ** 2)) / float(weight.sum())
-    return mean / max(error, 1e-12 * abs(mean)) if mean else 0.0

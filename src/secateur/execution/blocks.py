@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -37,21 +38,18 @@ RowStore: TypeAlias = "LocalRowStore | SubsetRowStore | DaskRowStore"
 
 
 class LocalExecutor:
-    """Runs functions over blocks of rows in this process.
-
-    A function must not keep a reference to what it is given. With ``is_frugal`` a block gives its
-    memory back after each call, so that calls are expensive: ``one_pass`` asks for much at once.
-    """
+    """Runs functions over blocks in this process; they must not keep a reference to a block."""
 
     def __init__(self, blocks: Sequence[Any], *, is_frugal: bool = False) -> None:
         self.blocks = list(blocks)
+        # a block gives its memory back after each call: calls are expensive, ask for much at once
         self.one_pass = is_frugal
 
     def walk(self, function: Callable[..., Result], *small: Any) -> Iterator[Result]:
         """What `each` gives, one after the other: a block is asked when its turn comes."""
         for number, block in enumerate(self.blocks):
-            if self.one_pass and number + 1 < len(self.blocks):
-                self.blocks[number + 1].prefetch()
+            for following in self.blocks[number + 1 : number + 2] if self.one_pass else ():
+                advise(following.mapped, "MADV_WILLNEED")
             yield function(block, *small)
             if self.one_pass:
                 block.release()
@@ -85,28 +83,17 @@ def only_block(executor: Executor) -> Any | None:
 
 
 def added(results: Iterable[Any]) -> Any:
-    """The sum of arrays, numbers, or tuples of these.
-
-    A result may be overwritten when the next one is made: the first is copied, others are added.
-    """
-    total: Any = None
-    for result in results:
-        total = _copied(result) if total is None else _add(total, result)
-    return total
-
-
-def _copied(result: Any) -> Any:
-    if isinstance(result, tuple):
-        return tuple(_copied(part) for part in result)
-    return result.copy() if isinstance(result, np.ndarray) else result
+    """The sum of arrays, numbers, or tuples of these; making one may overwrite the one before."""
+    return reduce(_add, results, None)
 
 
 def _add(total: Any, result: Any) -> Any:
-    if isinstance(total, tuple):
-        return tuple(_add(a, b) for a, b in zip(total, result, strict=True))
-    if isinstance(total, np.ndarray):
-        return np.add(total, result, out=total)
-    return total + result
+    if isinstance(result, tuple):
+        totals = [None] * len(result) if total is None else total
+        return tuple(_add(a, b) for a, b in zip(totals, result, strict=True))
+    if isinstance(result, np.ndarray):
+        return result.copy() if total is None else np.add(total, result, out=total)
+    return result if total is None else total + result
 
 
 # ---- memory of blocks -------------------------------------------------------------------------
@@ -154,83 +141,53 @@ class HistogramBuffers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRows:
-    """The rows of a fit: target and weight of all, and which are training and test rows.
-
-    ``category`` is one more column, which only this fit has.
-    """
+    """The rows of a fit: target and weight of all, and which are training and test rows."""
 
     target: FloatArray
     weight: FloatArray
     train: IntArray
     test: IntArray
     n_outputs: int
-    category: Category | None = None
+    category: Category | None = None  # one more column, which only this fit has
 
     def cut(self, first: int, n_rows: int) -> FitRows:
         """The part of some rows that follow each other, numbered from 0."""
         if n_rows == len(self.target):
             return self
-        rows, category = slice(first, first + n_rows), self.category
-        return FitRows(
-            self.target[rows],
-            self.weight[rows],
-            _inside(self.train, first, n_rows),
-            _inside(self.test, first, n_rows),
-            self.n_outputs,
-            None if category is None else Category(category.codes[rows], category.n),
-        )
-
-
-def _inside(rows: IntArray, first: int, n_rows: int) -> IntArray:
-    """Those of some sorted rows that are in a block, numbered from its first."""
-    start, stop = np.searchsorted(rows, [first, first + n_rows])
-    return rows[start:stop] - first
+        here, category = slice(first, first + n_rows), self.category
+        if category is not None:
+            category = Category(category.codes[here], category.n)
+        ends = [first, first + n_rows]
+        train = self.train[slice(*np.searchsorted(self.train, ends))] - first
+        test = self.test[slice(*np.searchsorted(self.test, ends))] - first
+        return FitRows(self.target[here], self.weight[here], train, test, self.n_outputs, category)
 
 
 @dataclass(eq=False)
 class CodeBlock:
-    """Codes of some rows, held for all fits.
-
-    ``first_row`` is the number of the block's first row in the whole table. ``group_sums`` are the
-    codes of sums of features, by group and row, for the search by group tests. ``space`` is where
-    arrays of rows are, ``mapped`` the file that the codes are in.
-    """
+    """Codes of some rows, held for all fits."""
 
     columns: BinnedColumns
-    first_row: int
+    first_row: int  # its number in the whole table
     threads: Threads
-    mapped: mmap.mmap | None = None
-    space: HeapAllocator = field(default_factory=HeapAllocator)
-    group_sums: CodeArray | None = None
-
-    def prefetch(self) -> None:
-        """Read the codes ahead, if they are in a file."""
-        if self.mapped is not None and hasattr(mmap, "MADV_WILLNEED"):
-            self.mapped.madvise(mmap.MADV_WILLNEED)
+    mapped: mmap.mmap | None = None  # the file that the codes are in
+    space: HeapAllocator = field(default_factory=HeapAllocator)  # where arrays of rows are
+    group_sums: CodeArray | None = None  # of features, by group and row, for group tests
 
     def release(self) -> None:
         """Release memory that can be read again from files."""
         self.space.release()
-        if self.mapped is not None:
-            release_pages(self.mapped)
+        advise(self.mapped, "MADV_DONTNEED")
 
 
-def release_pages(mapped: mmap.mmap) -> None:
-    """Release the pages of a mapped file."""
-    if hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)
+def advise(mapped: mmap.mmap | None, what: str) -> None:
+    """Have the system read or release the pages of a mapped file, where it can."""
+    if mapped is not None and hasattr(mmap, what):
+        mapped.madvise(getattr(mmap, what))
 
 
 class RowBlock(CodeBlock):
-    """Codes of some rows with their target, weight, prediction and place in the tree of one fit.
-
-    ``rows`` are the block's rows that train, ``held`` those that only get predictions. ``order``
-    lists the rows of the growing tree, node after node; ``packed`` goes with it, position by
-    position, for the nodes that are ``gathered``, and ``packed_by_row`` with the rows themselves.
-    ``buffers`` are shared with other blocks of the process.
-
-        order = [c e f | a b d g h]        one run of rows per node
-    """
+    """Codes of some rows with their target, weight, prediction and place in the tree of one fit."""
 
     def __init__(
         self, codes: CodeBlock, asked: FitRows, space: HeapAllocator, buffers: HistogramBuffers
@@ -242,18 +199,20 @@ class RowBlock(CodeBlock):
             columns, codes.first_row, codes.threads, codes.mapped, space, codes.group_sums
         )
         self.target, self.weight, self.n_outputs = asked.target, asked.weight, asked.n_outputs
-        self.rows: RowArray = asked.train.astype(np.uint32)
-        self.held: RowArray = asked.test.astype(np.uint32)
-        self.buffers = buffers
+        self.rows: RowArray = asked.train.astype(np.uint32)  # those that train
+        self.held: RowArray = asked.test.astype(np.uint32)  # those that only get predictions
+        self.buffers = buffers  # shared with other blocks of the process
         n, n_train, k, zeros = columns.n_rows, len(self.rows), asked.n_outputs, space.zeros
         self.raw: FloatArray = zeros((k, n), np.float64)
         self.gradient: FloatArray = zeros((k, n), np.float64)
         self.hessian: FloatArray = zeros((k, n), np.float64)
         self.hessian += 1.0
+        # the rows of the growing tree, one run of rows per node: [c e f | a b d g h]
         self.order: RowArray = zeros(n_train, np.uint32)
         self.order[:] = self.rows
         self.spare: RowArray = zeros(n_train, np.uint32)
         self.packed_by_row: PackedArray = zeros(n, np.int64)
+        # as ``order``, position by position, for the nodes that are ``gathered``
         self.packed: PackedArray = zeros(0 if self.is_sparse else n_train, np.int64)
         self.tree_rows = self.objective_rows = self.rows
         self.cell_start: RowArray = np.empty(0, np.uint32)
@@ -263,11 +222,6 @@ class RowBlock(CodeBlock):
         self.bounds: dict[int, tuple[int, int]] = {}
         self.gathered: set[int] = set()
         self.expanded: dict[int, CodeArray] = {}
-        self.make_buffers()
-
-    def make_buffers(self) -> None:
-        """Room for the histograms of as many nodes as are built together."""
-        self.histograms = self.buffers.nodes(int(self.columns.offset[-1]))
 
     @property
     def is_sparse(self) -> bool:
@@ -306,9 +260,7 @@ class RowBlock(CodeBlock):
             return codes.codes[feature]
         if feature not in self.expanded:
             column = np.empty(self.columns.n_rows, np.uint8)
-            sparse_column(
-                codes.indptr, codes.indices, codes.codes, codes.zero_code, feature, column
-            )
+            sparse_column(*codes[:4], feature, column)
             self.expanded[feature] = column
         return self.expanded[feature]
 

@@ -70,12 +70,10 @@ class DaskExecutor:
             )
         if fan_in < 2:
             raise ParameterError(f"'fan_in' must be >= 2. Got {fan_in!r}. Use {FAN_IN}.")
-        self.client = client
+        is_own = direct and not client.direct_to_workers
+        self.client = _direct_client(client) if is_own else client
         self.fan_in = int(fan_in)
-        if direct and not client.direct_to_workers:
-            self.client = _direct_client(client)
-        opened = None if self.client is client else self.client
-        self._close = weakref.finalize(self, _close, opened)
+        self._close = weakref.finalize(self, _close, self.client if is_own else None)
         self._chosen = None if workers is None else sorted(workers)
         self._patience = float(patience)
 
@@ -122,11 +120,6 @@ class DaskExecutor:
         """How many workers there are."""
         return len(self.workers())
 
-    @property
-    def n_slots(self) -> int:
-        """How many tasks the workers do at a time."""
-        return sum(self.workers().values())
-
     @staticmethod
     def pack(value: Any) -> bytes:
         """Something pickled; classes of a script or a notebook are sent by value."""
@@ -135,14 +128,11 @@ class DaskExecutor:
         return dumps(value)
 
     def share(self, value: Any, name: str) -> Any:
-        """Something that many tasks need, as a future of dask: a worker gets it once.
-
-        It is pickled at once, so that it may change here. It goes by way of the scheduler, which
-        keeps it: what is scattered to workers would be lost with them.
-        """
+        """Something that many tasks need, as a future; pickled at once, so that it may change."""
+        # by way of the scheduler, which keeps it: what is scattered to workers is lost with them
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return self.client.submit(_loaded, self.pack(value), **self._submit_options(name))
+            return self.client.submit(loads, self.pack(value), **self._submit_options(name))
 
     def done(
         self,
@@ -151,10 +141,10 @@ class DaskExecutor:
         shared: Any,
         names: Sequence[str],
     ) -> Generator[tuple[int, Outcome], None, None]:
-        """``function(shared, task)`` of every task as they are done, with the task's number.
+        """``function(shared, task)`` of tasks as they are done, by number; close cancels others."""
+        from distributed import TimeoutError as Late
+        from distributed import wait
 
-        Tasks that have not begun are cancelled when the generator is closed.
-        """
         before = () if shared is None else (shared,)
         waiting: dict[Any, int] = {}
         unsent: dict[int, Outcome] = {}
@@ -169,7 +159,13 @@ class DaskExecutor:
                 waiting[self.client.submit(_run, function, data, *before, **options)] = number
             yield from unsent.items()
             while waiting:
-                for future in self._some_done(waiting):
+                try:
+                    wait(list(waiting), timeout=PULSE, return_when="FIRST_COMPLETED")
+                except Late:
+                    self.workers()  # a cluster without workers is given up
+                except (CancelledError, OSError) as error:
+                    raise lost_scheduler(error) from error
+                for future in [future for future in waiting if future.done()]:
                     yield waiting.pop(future), _outcome(future)
         finally:
             if waiting and self.client.status == "running":
@@ -198,22 +194,6 @@ class DaskExecutor:
             "fifo_timeout": "0 ms",  # tasks begin in the order in which they are sent
             "workers": self._chosen,
         }
-
-    def _some_done(self, waiting: dict[Any, int]) -> list[Any]:
-        """Those that are done, once there are any; a cluster without workers is given up."""
-        from distributed import TimeoutError as Late
-        from distributed import wait
-
-        while True:
-            try:
-                wait(list(waiting), timeout=PULSE, return_when="FIRST_COMPLETED")
-            except Late:
-                self.workers()
-            except (CancelledError, OSError) as error:
-                raise lost_scheduler(error) from error
-            found = [future for future in waiting if future.done()]
-            if found:
-                return found
 
     # ---- what scikit-learn and pickle do to parameters ----------------------------------------
 
@@ -278,9 +258,5 @@ def _outcome(future: Any) -> Outcome:
     return Outcome(error=found)
 
 
-def _loaded(data: bytes) -> Any:
-    return loads(data)  # noqa: S301 - from our own client
-
-
 def _run(function: Callable[..., Any], task: bytes, *shared: Any) -> Any:
-    return function(*shared, _loaded(task))
+    return function(*shared, loads(task))  # noqa: S301 - from our own client

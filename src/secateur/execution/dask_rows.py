@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import count, pairwise
+from itertools import accumulate, count, pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -62,7 +62,7 @@ class DaskRowStore:
 
     def __init__(self, executor: DaskExecutor, source: BlockSource) -> None:
         self._executor = executor
-        self._source = source
+        self._source, self._first_row = source, list(accumulate(source.n_rows, initial=0))
         self.actors: dict[str, Any] = {}
         self._owner: dict[int, str] = {}
         self._numbers = count(CODES + 1)
@@ -131,7 +131,22 @@ class DaskRowStore:
             address = min(load, key=lambda each: (load[each], each))
             load[address] += n_rows[number]
             new[number] = address
-        self._make_actors({address: workers[address] for address in new.values()})
+        client = self._executor.client
+        futures = {
+            address: client.submit(
+                WorkerActor,
+                workers[address],
+                actor=True,
+                workers=[address],
+                pure=False,
+                key=f"secateur {self._source.name}-{address}-{time.monotonic_ns()}",
+            )
+            for address in dict.fromkeys(new.values())
+            if address not in self.actors
+        }
+        with client.as_current():
+            for address, future in futures.items():
+                self.actors[address] = future.result()
         self._hold(new)
         self._owner.update(new)
 
@@ -141,24 +156,6 @@ class DaskRowStore:
         except ClusterError:
             self._is_lost = True
             raise
-
-    def _make_actors(self, workers: dict[str, int]) -> None:
-        client = self._executor.client
-        futures = {
-            address: client.submit(
-                WorkerActor,
-                n_threads,
-                actor=True,
-                workers=[address],
-                pure=False,
-                key=f"secateur {self._source.name}-{address}-{time.monotonic_ns()}",
-            )
-            for address, n_threads in workers.items()
-            if address not in self.actors
-        }
-        with client.as_current():
-            for address, future in futures.items():
-                self.actors[address] = future.result()
 
     def _hold(self, new: dict[int, str]) -> None:
         """Have actors get their blocks, a few at a time."""
@@ -180,7 +177,7 @@ class DaskRowStore:
             ) from error
 
     def _begin(self, fit: DaskFit, address: str, numbers: Sequence[int]) -> None:
-        first, n_rows = self._source.first_row, self._source.n_rows
+        first, n_rows = self._first_row, self._source.n_rows
         assert fit.asked is not None  # noqa: S101  # of rows, not of codes
         asked = {n: fit.asked.cut(first[n], n_rows[n]) for n in numbers}
         self._ask(address, "begin", fit.number, asked)
@@ -198,19 +195,14 @@ class DaskRowStore:
         if not lost:
             return False
         self._give_out(lost)
+        fits = [self._codes] if self._codes is not None else []
         for address in self.actors:
             numbers = [number for number in lost if self._owner[number] == address]
-            if numbers:
-                self._bring_up(address, numbers)
+            for fit in [*fits, *self._fits] if numbers else ():
+                if fit.asked is not None:
+                    self._begin(fit, address, numbers)
+                self._ask(address, "catch_up", fit.number, numbers, fit.done, fit.pending)
         return True
-
-    def _bring_up(self, address: str, numbers: Sequence[int]) -> None:
-        """Have an actor do to new blocks what the lost ones did."""
-        fits = [self._codes] if self._codes is not None else []
-        for fit in [*fits, *self._fits]:
-            if fit.asked is not None:
-                self._begin(fit, address, numbers)
-            self._ask(address, "catch_up", fit.number, numbers, fit.done, fit.pending)
 
 
 # How often a worker that the scheduler has still is asked before it counts as lost.
@@ -218,10 +210,7 @@ MOST_IN_VAIN = 50
 
 
 class DaskFit:
-    """The executor of one fit on a cluster.
-
-    What wants no answer waits for the next call that does, and goes with it.
-    """
+    """The executor of one fit on a cluster; what wants no answer goes with the next call."""
 
     one_pass = True
 
@@ -268,17 +257,11 @@ class DaskFit:
         calls, self._waiting = [*self._waiting, call], []
         self._serial += 1
         self.pending = Order(self.number, self._serial, calls)
-        answer = self._until_answered(self.pending)
-        self.done.extend(calls)
-        self.pending = None
-        return answer
-
-    def _until_answered(self, order: Order) -> Any:
-        """Send an order; where workers are lost on the way, have others take over and ask again."""
         n_in_vain = n_lost = 0
-        while True:
+        while True:  # where workers are lost on the way, others take over and are asked again
             try:
-                return self._store.send(order)
+                answer = self._store.send(self.pending)
+                break
             except (OSError, RuntimeError) as error:
                 if not _is_loss(error):
                     raise
@@ -293,6 +276,9 @@ class DaskFit:
                         f"it still: {error}. Restart that worker, and go on with resume=."
                     ) from error
                 time.sleep(0.1 if n_in_vain else 0.0)
+        self.done.extend(calls)
+        self.pending = None
+        return answer
 
     def _repair(self) -> bool:
         try:

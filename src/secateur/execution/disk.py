@@ -24,7 +24,7 @@ from secateur.execution.blocks import (
     HeapAllocator,
     LocalRowStore,
     RowStore,
-    release_pages,
+    advise,
 )
 from secateur.execution.worker import code_blocks
 from secateur.storage.folder import StoredBlock
@@ -72,16 +72,15 @@ class FileAllocator(HeapAllocator):
     def release(self) -> None:
         """Release the pages; the values stay in the file."""
         for mapped in self._maps:
-            release_pages(mapped)
+            advise(mapped, "MADV_DONTNEED")
 
 
 def _runs(
     blocks: Sequence[StoredBlock], room: int, *, together: bool
 ) -> list[tuple[list[StoredBlock], bool]]:
-    """Blocks that are held as one, and whether they are read for good: as many as there is room.
+    """Blocks that are held as one, for fewer calls, and whether they are read for good.
 
-    Fewer and longer blocks are asked in fewer calls. Those of stored cells stay as they are, and
-    all do where the state of the rows is given back block by block.
+    Sparse ones stay as they are, and all where the rows' state is released block by block.
     """
     runs: list[tuple[list[StoredBlock], bool]] = []
     for block in blocks:

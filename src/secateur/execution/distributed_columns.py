@@ -7,10 +7,10 @@ on who holds which. A column is fetched when it is first used.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,13 +44,6 @@ CHUNK_CELLS = 1 << 20
 LEAST_CHUNK = 256
 
 
-class Numbers(NamedTuple):
-    """Rows as they came: an array of floats, or a CSC matrix; and the number of the first."""
-
-    first_row: int
-    cells: Any
-
-
 def _as_stored(columns: DenseColumns | SparseColumns, n_rows: int, n_features: int) -> Any:
     zero = np.zeros(n_features)
     return StandardColumns(columns, n_rows, zero, zero, zero + 1.0)
@@ -68,19 +61,10 @@ class NumberBlock:
         """Fill, centre and scale the numbers in place."""
         apply_scale(self.columns.columns, scale, self.threads)
 
-    def some(self, features: IntArray) -> FloatArray:
-        """A few columns as they are, shape (n_features, n_rows)."""
-        return _gathered(self.columns, features)
 
-
-def _gathered(held: StandardColumns, features: IntArray) -> FloatArray:
-    zero = np.zeros(held.n_features)
-    return held.gather(features, np.arange(held.n_rows), zero, zero + 1.0)
-
-
-def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
-    """Rows as columns that are not on any scale yet."""
-    cells = numbers.cells
+def read_numbers(numbers: tuple[int, Any], _: Any, threads: Threads) -> NumberBlock:
+    """Columns on no scale, given the number of the first row, and an array or a CSC matrix."""
+    first, cells = numbers
     n_rows, n_features = cells.shape
     if hasattr(cells, "indptr"):
         columns: Any = sparse_columns(cells, copy=True)
@@ -88,8 +72,9 @@ def read_numbers(numbers: Numbers, _: Any, threads: Threads) -> NumberBlock:
         columns = DenseColumns(np.empty((n_features, n_rows)))
         cells = np.ascontiguousarray(cells)
         threads.run(lambda a, b: transpose_block(cells, a, b, *columns), n_features, GRAIN)
-    rows = slice(numbers.first_row, numbers.first_row + n_rows)
-    return NumberBlock(rows, _as_stored(columns, n_rows, n_features), threads)
+    return NumberBlock(
+        slice(first, first + n_rows), _as_stored(columns, n_rows, n_features), threads
+    )
 
 
 def raw_moments(block: AnyBlock, weight: FloatArray) -> Moments:
@@ -116,57 +101,27 @@ def scaled_moments(block: AnyBlock, weight: FloatArray) -> Moments:
 
 
 @dataclass(slots=True, eq=False)
-class ReadBuffer:
-    """Memory for blocks that are read one after the other."""
-
-    _room: FloatArray = field(default_factory=lambda: np.empty(0))
-
-    def cleared(self, n_features: int, n_rows: int) -> FloatArray:
-        """An array for a block, feature-major; it is reused."""
-        size = n_features * n_rows
-        if self._room.size < size:
-            self._room = np.empty(size)
-        return self._room[:size].reshape(n_features, n_rows)
-
-
-@dataclass(slots=True, eq=False)
 class FileBlock:
     """Some rows of a table in a file; they are scaled whenever they are read."""
 
     piece: Piece
     rows: slice  # in a vector over all rows that count
     threads: Threads
-    buffer: ReadBuffer
+    buffer: FloatArray  # for one block, which others use too
     scale: Scale | None = None
 
     @property
     def columns(self) -> StandardColumns:
         """Its columns, read now; they last until the next block is read."""
-        block, _, n_rows = self.piece
-        columns = self._sparse() if block.is_sparse else self._dense()
-        return _as_stored(columns, n_rows, block.n_features)
-
-    def set_scale(self, scale: Scale) -> None:
-        """Have the numbers filled, centred and scaled whenever they are read."""
-        self.scale = scale
-
-    def some(self, features: IntArray) -> FloatArray:
-        """A few columns as they are, shape (n_features, n_rows)."""
-        block, kept, _ = self.piece
-        if block.is_sparse:
-            return _gathered(self.columns, features)
-        stored = block.some(features)
-        cells: FloatArray = np.array(
-            stored if kept is None else stored[:, kept], np.float64, order="C"
-        )
-        if self.scale is not None:
-            scale_by(cells, *(each[features] for each in self.scale), 0, len(features))
-        return cells
-
-    def _dense(self) -> DenseColumns:
         block, kept, n_rows = self.piece
-        stored = block.dense()
-        cells = self.buffer.cleared(block.n_features, n_rows)
+        columns: DenseColumns | SparseColumns
+        if block.is_sparse:
+            columns = sparse_columns(self.piece.sparse())
+            if self.scale is not None:
+                apply_scale(columns, self.scale, self.threads)
+            return _as_stored(columns, n_rows, block.n_features)
+        stored, size = block.dense(), block.n_features * n_rows
+        cells = self.buffer[:size].reshape(block.n_features, n_rows)
 
         def bring(start: int, stop: int) -> None:
             some = stored[start:stop]
@@ -175,22 +130,36 @@ class FileBlock:
                 scale_by(cells, *self.scale, start, stop)
 
         self.threads.run(bring, block.n_features, GRAIN)
-        return DenseColumns(cells)
+        return _as_stored(DenseColumns(cells), n_rows, block.n_features)
 
-    def _sparse(self) -> SparseColumns:
-        columns = sparse_columns(self.piece.sparse())
-        if self.scale is not None:
-            apply_scale(columns, self.scale, self.threads)
-        return columns
+    def set_scale(self, scale: Scale) -> None:
+        """Have the numbers filled, centred and scaled whenever they are read."""
+        self.scale = scale
 
 
 AnyBlock = NumberBlock | FileBlock
 
 
+def some_columns(block: AnyBlock, features: IntArray) -> FloatArray:
+    """A few columns as they are, shape (n_features, n_rows)."""
+    if isinstance(block, FileBlock) and not block.piece.block.is_sparse:
+        stored, kept = block.piece.block.some(features), block.piece.kept
+        part = stored if kept is None else stored[:, kept]
+        cells: FloatArray = np.array(part, np.float64, order="C")
+        if block.scale is not None:
+            scale_by(cells, *(each[features] for each in block.scale), 0, len(features))
+        return cells
+    held = block.columns
+    zero = np.zeros(held.n_features)
+    return held.gather(features, np.arange(held.n_rows), zero, zero + 1.0)
+
+
 def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor:
     """All blocks of a table in a file, one after the other."""
-    buffer, first, blocks = ReadBuffer(), 0, []
-    for piece in table.pieces():
+    pieces, first, blocks = table.pieces(), 0, []
+    longest = 0 if table.is_sparse else max((piece.n_rows for piece in pieces), default=0)
+    buffer: FloatArray = np.empty(longest * table.n_features)
+    for piece in pieces:
         rows = slice(first, first + piece.n_rows)
         blocks.append(FileBlock(piece, rows, threads, buffer))
         first += piece.n_rows
@@ -234,8 +203,6 @@ class DistributedColumns:
     def _walk(self, function: Any, *small: Any) -> Iterator[Any]:
         yield from self._executor.walk(function, *small)
         self._checkpoint()
-
-    # ---- what is known here -------------------------------------------------------------------
 
     @property
     def n_features(self) -> int:
@@ -298,20 +265,27 @@ class DistributedColumns:
         self, features: IntArray, mean: FloatArray, inverse: FloatArray
     ) -> tuple[DenseColumns, IntArray, FloatArray, FloatArray]:
         """Columns that were fetched, where some features are among them, their scale."""
-        self._fetch(features)
+        new = np.array(sorted({int(j) for j in features} - self._places.keys()), np.int64)
+        if len(new):
+            self._fetch(new)
         places = np.array([self._places[int(j)] for j in features], np.int64)
         known = np.array(list(self._places), np.int64)
         return DenseColumns(self._cells), places, mean[known], inverse[known]
 
-    def _fetch(self, features: IntArray) -> None:
+    def _fetch(self, new: IntArray) -> None:
         """Have columns sent that are not here yet."""
-        new = np.array(sorted({int(j) for j in features} - self._places.keys()), np.int64)
-        if len(new) == 0:
-            return
         n_held, n_now = len(self._places), len(self._places) + len(new)
-        self._make_room(n_now)
+        if n_now > len(self._cells):  # room for these, and for more to come
+            space = self._new_space()
+            n_wanted = min(max(n_now, 2 * len(self._cells)), self.n_features)
+            room = space.zeros((n_wanted, self.n_rows), np.float64)
+            for place in range(n_held):
+                room[place] = self._cells[place]
+                space.release()
+                self._space.release()
+            self._cells, self._space = room, space
         first, n_waiting = 0, 0
-        for part in self._walk(methodcaller("some", new)):
+        for part in self._walk(some_columns, new):
             self._cells[n_held:n_now, first : first + part.shape[1]] = part
             first += part.shape[1]
             n_waiting += part.size
@@ -320,19 +294,6 @@ class DistributedColumns:
                 n_waiting = 0
         self._space.release()
         self._places.update({int(j): n_held + k for k, j in enumerate(new)})
-
-    def _make_room(self, n_columns: int) -> None:
-        """Room for so many columns, and for more to come."""
-        if n_columns <= len(self._cells):
-            return
-        space = self._new_space()
-        n_wanted = min(max(n_columns, 2 * len(self._cells)), self.n_features)
-        room = space.zeros((n_wanted, self.n_rows), np.float64)
-        for place in range(len(self._places)):
-            room[place] = self._cells[place]
-            space.release()
-            self._space.release()
-        self._cells, self._space = room, space
 
 
 def row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:

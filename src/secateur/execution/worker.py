@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from secateur.execution.blocks import (
     RowBlock,
     added,
 )
-from secateur.execution.distributed_columns import Numbers, read_numbers
+from secateur.execution.distributed_columns import read_numbers
 from secateur.storage.folder import StoredBlock
 from secateur.storage.numbers import StoredNumbers
 from secateur.storage.stored_table import StoredTable
@@ -36,15 +35,12 @@ CODES = 0  # the number of the fit that is none: calls on the codes themselves
 
 
 class Call(NamedTuple):
-    """A function and its arguments besides a block; ``verb`` is sum, each or apply.
+    """A function and its arguments besides a block."""
 
-    ``finish`` is done to the sum over the blocks of an actor.
-    """
-
-    verb: str
+    verb: str  # sum, each or apply
     function: Any
     small: tuple[Any, ...]
-    finish: Finish | None = None
+    finish: Finish | None = None  # done to the sum over the blocks of an actor
 
 
 class Order(NamedTuple):
@@ -93,10 +89,7 @@ class WorkerActor:
     def catch_up(
         self, fit: int, numbers: Sequence[int], done: Sequence[Call], pending: Order | None
     ) -> None:
-        """Do to new blocks what was done to the others.
-
-        Where this actor has answered the pending order already, the new blocks join its answer.
-        """
+        """Do to new blocks what was done to the others; they join an answer given already."""
         found = self._fits[fit]
         blocks = {number: found.blocks[number] for number in numbers}
         for call in done:
@@ -117,10 +110,7 @@ class WorkerActor:
     # ---- working ------------------------------------------------------------------------------
 
     def run(self, order: Order, below: Sequence[Any] = ()) -> Any:
-        """Do the calls here and on the actors below, and give the answer of all of them.
-
-        ``below`` are trees of actors: (actor, what is below it).
-        """
+        """Do the calls here and in the trees ``below``, (actor, its below); the answer of all."""
         waiting = [actor.run(order, its_below) for actor, its_below in below]
         found = self._fits[order.fit]
         if found.serial != order.serial:
@@ -163,21 +153,13 @@ MOST_BLOCKS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockSource:
-    """Blocks of rows that can be sent to workers again and again.
-
-    An actor makes a block by ``make(recipe(number), shared, threads)``.
-    """
+    """Blocks of rows; actors make them by ``make(recipe(number), shared, threads)``."""
 
     name: str
     n_rows: Sequence[int]  # of each block
     recipe: Callable[[int], Any]
     make: Callable[[Any, Any, Threads], Any]
     shared: Any = None
-
-    @property
-    def first_row(self) -> Sequence[int]:
-        """The number of the first row of each block."""
-        return list(accumulate(self.n_rows, initial=0))[:-1]
 
 
 def code_blocks(table: StoredTable) -> BlockSource:
@@ -194,11 +176,8 @@ def read_codes(stored: StoredBlock, bins: BinnedColumns, threads: Threads) -> Co
 
 
 def number_blocks(table: Table) -> BlockSource:
-    """The rows of a table as blocks of numbers, sent from here.
-
-    How a table is cut depends on its shape alone: sums over blocks, added in their order, are the
-    same for any number of workers.
-    """
+    """The rows of a table as blocks of numbers, sent from here."""
+    # cut by the shape alone: sums over blocks, in order, are the same for any number of workers
     part: Callable[[int], Table]
     if isinstance(table, StoredNumbers):
         pieces = table.pieces()
@@ -213,9 +192,9 @@ def number_blocks(table: Table) -> BlockSource:
         part, is_sparse = lambda number: table.take(cuts[number]), stays_sparse(table)
     first_row = np.cumsum([0, *n_rows])
 
-    def recipe(number: int) -> Numbers:
+    def recipe(number: int) -> tuple[int, Any]:
         rows = part(number)
         cells = rows.csc if is_sparse else rows.columns(np.arange(rows.n_features))
-        return Numbers(int(first_row[number]), cells)
+        return int(first_row[number]), cells
 
     return BlockSource("numbers", n_rows, recipe, read_numbers)

@@ -131,11 +131,6 @@ def mutual_info(columns: Columns) -> tuple[IntArray, None]:
     return _descending(scores), None
 
 
-def random_ranking(columns: Columns) -> tuple[IntArray, None]:
-    """A random ranking: what any method must beat."""
-    return np.random.default_rng(columns.seed).permutation(len(columns.is_category)), None
-
-
 def mrmr(columns: Columns) -> tuple[list[int], None]:
     """MRMR (FCQ of Zhao, Anand and Wang, 2019): the largest F_j / mean |corr(j, selected)| next."""
     values = columns.values
@@ -204,7 +199,20 @@ def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
     lightgbm = import_optional("lightgbm", "This method", "lightgbm")
     X, y = columns.values, columns.y
     codes = np.unique(y, return_inverse=True)[1] if columns.is_classes else y
-    parameters = _cegb_parameters(columns, int(codes.max()) + 1 if columns.is_classes else 0)
+    n_classes = int(codes.max()) + 1 if columns.is_classes else 0
+    parameters = {
+        "objective": {0: "regression", 2: "binary"}.get(n_classes, "multiclass"),
+        "num_class": n_classes if n_classes > 2 else 1,
+        "verbosity": -1,
+        "learning_rate": 0.1,
+        "num_leaves": 15,
+        "min_data_in_leaf": min(20, max(1, X.shape[0] // 50)),
+        "min_data_in_bin": 1,
+        "seed": columns.seed,
+        "deterministic": True,
+        "cegb_penalty_feature_coupled": [1.0] * X.shape[1],
+        "cegb_tradeoff": 0.0,
+    }
     is_test = np.random.default_rng(columns.seed).permutation(len(y)) < len(y) // 5
     categories = np.flatnonzero(columns.is_category).tolist()
     options = {"categorical_feature": categories, "params": parameters, "free_raw_data": False}
@@ -225,23 +233,6 @@ def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
     return order[:n_used], int(np.count_nonzero(own))
 
 
-def _cegb_parameters(columns: Columns, n_classes: int) -> dict[str, Any]:
-    n_rows, n_features = columns.values.shape
-    return {
-        "objective": {0: "regression", 2: "binary"}.get(n_classes, "multiclass"),
-        "num_class": n_classes if n_classes > 2 else 1,
-        "verbosity": -1,
-        "learning_rate": 0.1,
-        "num_leaves": 15,
-        "min_data_in_leaf": min(20, max(1, n_rows // 50)),
-        "min_data_in_bin": 1,
-        "seed": columns.seed,
-        "deterministic": True,
-        "cegb_penalty_feature_coupled": [1.0] * n_features,
-        "cegb_tradeoff": 0.0,
-    }
-
-
 def entry_order(sizes: list[FloatArray], own: FloatArray) -> tuple[IntArray, int]:
     """Own choice, then features by the first model that uses them and size; how many are used."""
     table = np.array(sizes)
@@ -260,5 +251,9 @@ RANKERS: dict[str, Callable[[Columns], tuple[Any, int | None]]] = {
     "rfecv": elimination,
     "boruta": boruta,
     "cegb": coupled_cegb,
-    "random": random_ranking,
+    # what any method must beat
+    "random": lambda columns: (
+        np.random.default_rng(columns.seed).permutation(len(columns.is_category)),
+        None,
+    ),
 }

@@ -29,10 +29,8 @@ from secateur.model_selection.comparison import Comparison, Trial, TrialStatus
 from secateur.model_selection.encoding import on_numbers
 from secateur.model_selection.folds import outer_folds, read_seed
 from secateur.model_selection.methods import read_methods
-from secateur.model_selection.processes import run_trials
-from secateur.model_selection.rows import Rows, hash_of, read_rows
-from secateur.model_selection.scorers import read_metric, with_threads
-from secateur.model_selection.trials import ComparisonContext, TrialSpec
+from secateur.model_selection.rows import Rows, hash_of, read_metric, read_rows, with_threads
+from secateur.model_selection.trials import ComparisonContext, TrialSpec, run_trials
 from secateur.model_selection.validators import read_validators
 from secateur.path import versions
 from secateur.path.step import count_of, thawed_json

@@ -230,7 +230,7 @@ class Comparison(codec.Saved, Refrozen):
         """
         from scipy.stats import rankdata
 
-        sizes = self.sizes if size is None else (self._size(size),)
+        sizes = self.sizes if size is None else (_known("size", size, self.sizes),)
         pairs = list(itertools.product(self._validators(validator), sizes))
         scores = {
             name: np.concatenate([[], *(self.scores(name, *pair) for pair in pairs)])
@@ -268,25 +268,25 @@ class Comparison(codec.Saved, Refrozen):
             Those of two folds or more; p_adjusted is Holm's correction for all of them.
         """
         chosen = self._validators(validator)[0]
-        self._size(size)
+        _known("size", size, self.sizes)
         if against is None:
             pairs = list(itertools.combinations(self.methods, 2))
         else:
             _known("method", against, self.methods)
             pairs = [(name, against) for name in self.methods if name != against]
-        tests = [self._test(pair, chosen, size) for pair in pairs]
-        made = [test for test in tests if test.n_folds >= 2]
+        made = []
+        for pair in pairs:
+            left, right = (self.scores(name, chosen, size) for name in pair)
+            both = np.isfinite(left) & np.isfinite(right)
+            if both.sum() < 2:
+                continue
+            d = (1.0 if self.greater_is_better else -1.0) * (left - right)[both]
+            train, test = np.array(self.fold_sizes, np.float64)[both].sum(axis=0)
+            error, t, p = statistics.corrected_t(d, float(test / train) if train else math.nan)
+            mean = float(d.mean())
+            made.append(PairedTest(*pair, mean, error, t, p, p, len(d), chosen, size))
         adjusted = statistics.holm([test.p for test in made])
         return tuple(test._replace(p_adjusted=p) for test, p in zip(made, adjusted, strict=True))
-
-    def _test(self, pair: tuple[str, str], validator: str, size: int | None) -> PairedTest:
-        left, right = (self.scores(name, validator, size) for name in pair)
-        both = np.isfinite(left) & np.isfinite(right)
-        d = (1.0 if self.greater_is_better else -1.0) * (left - right)[both]
-        train, test = np.array(self.fold_sizes, np.float64)[both].sum(axis=0)
-        error, t, p = statistics.corrected_t(d, float(test / train) if train else math.nan)
-        mean = float(d.mean()) if len(d) else math.nan
-        return PairedTest(*pair, mean, error, t, p, p, len(d), validator, size)
 
     def stability(
         self, size: int | None = None, *, confidence: float = 0.95
@@ -299,7 +299,7 @@ class Comparison(codec.Saved, Refrozen):
             The maximum number of features; None is the method's own choice.
         confidence : float, default=0.95
         """
-        self._size(size)
+        _known("size", size, self.sizes)
         found = {}
         for name in self.methods:
             subsets = (trial.subset(size) for trial in self.trials_of(name) if trial.is_done)
@@ -324,8 +324,8 @@ class Comparison(codec.Saved, Refrozen):
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame; a size of NA is the method's own choice."""
-        frame = import_optional("pandas", "A data frame", "pandas", ", or use to_rows()").DataFrame
-        rows = frame(self.to_rows(), columns=list(text.COLUMNS))
+        pandas = import_optional("pandas", "A data frame", "pandas", ", or use to_rows()")
+        rows = pandas.DataFrame(self.to_rows(), columns=list(text.COLUMNS))
         return rows.astype({"size": "Int64", "n_features": "Int64"})
 
     def __repr__(self) -> str:
@@ -343,12 +343,10 @@ class Comparison(codec.Saved, Refrozen):
     def _validators(self, name: str | None) -> tuple[str, ...]:
         return self.validators if name is None else (_known("validator", name, self.validators),)
 
-    def _size(self, size: int | None) -> int | None:
-        return None if size is None else int(_known("size", size, self.sizes))
-
 
 def _known(what: str, value: Any, known: Sequence[Any]) -> Any:
-    if value not in known:
+    """A value, if it is None or known."""
+    if value is not None and value not in known:
         raise ParameterError(
             f"There is no such {what} in this comparison. Got {value!r}. "
             f"Use one of {', '.join(map(str, known))}."

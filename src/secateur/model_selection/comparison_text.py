@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
-from secateur.model_selection.statistics import Point
 from secateur.path import rendering
 from secateur.path.step import count_of
 
@@ -73,18 +73,18 @@ def _best_by(comparison: Comparison, validator: str) -> str:
     near = [pair for pair in found if pair[1].score.utility >= lowest]
     other, small = min(near, key=lambda pair: (pair[1].n_features, -pair[1].score.utility))
     level = [method, *dict.fromkeys(name for name, _ in near if name != method)]
-    first = f"best is {method}, {_score_and_size(best)}"
+    of_best, of_small = (
+        f"{rendering.score_with_error(point.score)} with {point.n_features:.3g} "
+        f"{'feature' if point.n_features == 1 else 'features'}"
+        for point in (best, small)
+    )
+    first = f"best is {method}, {of_best}"
     if len(level) > 1:
         names = f"{', '.join(level[:-1])} and {level[-1]}"
         first = f"{names} are level, within one standard error of the best; {first}"
     if small.n_features < best.n_features:
-        first += f"; within one standard error the fewest: {other}, {_score_and_size(small)}"
+        first += f"; within one standard error the fewest: {other}, {of_small}"
     return f"By {validator}: {first}."
-
-
-def _score_and_size(point: Point) -> str:
-    noun = "feature" if point.n_features == 1 else "features"
-    return f"{rendering.score_with_error(point.score)} with {point.n_features:.3g} {noun}"
 
 
 def shortened(message: str) -> str:
@@ -141,12 +141,8 @@ def rows(comparison: Comparison, trial: Trial) -> list[dict[str, Any]]:
     head = (trial.method, trial.fold, trial.status.value, trial.seconds)
     metric, names = comparison.metric, comparison.feature_names
     found: list[tuple[Any, ...]] = []
-    for subset in trial.subsets:
-        features = [names[feature] for feature in subset.order]
-        for validator in comparison.validators:
-            score = subset.scores.get(validator, math.nan)
-            size = (subset.size, subset.n_features)
-            found.append((*head, *size, validator, metric, score, features, trial.message))
-    if not found:
-        found.append((*head, None, None, None, metric, math.nan, [], trial.message))
-    return [dict(zip(COLUMNS, row, strict=True)) for row in found]
+    for subset, validator in itertools.product(trial.subsets, comparison.validators):
+        score = (validator, metric, subset.scores.get(validator, math.nan))
+        found.append((subset.size, subset.n_features, *score, [names[j] for j in subset.order]))
+    found = found or [(None, None, None, metric, math.nan, [])]
+    return [dict(zip(COLUMNS, (*head, *row, trial.message), strict=True)) for row in found]

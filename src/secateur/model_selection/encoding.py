@@ -14,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from secateur.data.costs import CostModel, FeatureCosts, as_costs
+from secateur.data.costs import FeatureCosts, as_costs
 from secateur.data.frames import read_table
 from secateur.exceptions import InputError, UnknownCategoryWarning
 from secateur.model_selection.rows import Rows, fit_clone
@@ -35,6 +35,7 @@ class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
         table = read_table(X, categorical_features="from_dtype")
         self.schema_ = table.schema
         numbers = np.setdiff1d(np.arange(table.n_features), list(table.categories))
+        self.n_numbers_ = len(numbers)
         # a category whose cells are all missing has one column, of zeros: it is a feature too
         n_values = [max(1, len(values)) for values in table.categories.values()]
         categories = np.repeat(np.array(list(table.categories), np.int64), n_values)
@@ -51,31 +52,23 @@ class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
             numbers = table.columns(np.arange(table.n_features))
         if not table.categories:
             return numbers
-        parts = [numbers[:, self.sources_[: self._n_numbers]]]
+        parts = [numbers[:, self.sources_[: self.n_numbers_]]]
         for feature, values in table.categories.items():
             codes = np.arange(max(1, len(values)))
             parts.append((numbers[:, [feature]] == codes).astype(np.float64))
         return np.hstack(parts)
 
-    @property
-    def _n_numbers(self) -> int:
-        return self.schema_.n_features - len(self.schema_.encoders)
-
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:  # noqa: ARG002
         """Names of the columns, as ``sex=f`` for those of a category."""
         schema = self.schema_
-        names = [schema.names[source] for source in self.sources_[: self._n_numbers]]
+        names = [schema.names[source] for source in self.sources_[: self.n_numbers_]]
         for feature, values in schema.categories.items():
             names += [f"{schema.names[feature]}={value}" for value in values.tolist() or [""]]
         return np.array(names, dtype=object)
 
 
 def takes_categories(estimator: Any) -> bool:
-    """Whether an estimator takes columns of categories or text.
-
-    It does with a parameter ``categorical_features`` or by its tags; a pipeline takes what its
-    first step takes.
-    """
+    """Whether an estimator takes columns of categories or text; of a pipeline the first step."""
     inner = getattr(estimator, "estimator", None)  # of a grid search, for instance
     if isinstance(inner, Pipeline):
         return takes_categories(inner)
@@ -90,20 +83,15 @@ def takes_categories(estimator: Any) -> bool:
     return bool(tags.categorical or tags.string)
 
 
-def with_text_as_categories(estimator: Any) -> Any:
-    """A selector of secateur with text as categories, unless ``categorical_features`` is set."""
-    is_set = getattr(estimator, "categorical_features", "") is not None
-    if is_set or not hasattr(estimator, "with_cut"):
-        return estimator
-    return clone(estimator).set_params(categorical_features="from_dtype")
-
-
 def on_numbers(estimator: Any, *, has_categories: bool) -> Any:
     """An estimator for a table with categories: behind an encoder if it takes numbers only."""
     if not has_categories:
         return estimator
     if takes_categories(estimator):
-        return with_text_as_categories(estimator)
+        is_set = getattr(estimator, "categorical_features", "") is not None
+        if is_set or not hasattr(estimator, "with_cut"):
+            return estimator
+        return clone(estimator).set_params(categorical_features="from_dtype")  # text as categories
     if isinstance(estimator, Pipeline):  # not a pipeline in another: weights go to the last step
         return Pipeline([("asnumbers", AsNumbers()), *estimator.steps])
     return make_pipeline(AsNumbers(), estimator)
@@ -121,10 +109,7 @@ def as_features(columns: Any, sources: IntArray | None) -> Any:
 def over_columns(
     path: SelectionPath, sources: IntArray | None, names: Sequence[Any]
 ) -> SelectionPath:
-    """A path over one-hot columns as one over the columns that they were made of.
-
-    The weight of a column is the largest of its values; without ``sources`` only names are set.
-    """
+    """A path over the columns that one-hot ones were made of, with the largest of their weights."""
     if sources is None:
         return replace(path, feature_names=tuple(names))
     steps = []
@@ -150,15 +135,10 @@ def cut_by_columns(path: SelectionPath, rule: CuttingRule, sources: IntArray | N
 def fit_method(
     method: Any, rows: Rows, seed: int, n_jobs: int | None
 ) -> tuple[Any, IntArray | None]:
-    """Fit a method to some rows, encoded if it takes numbers only.
-
-    The columns of one category then are one feature group, with one cost. Returns the fitted method
-    and the feature of each of its columns, None if they are the features.
-    """
-    if not rows.has_categories:
-        return fit_clone(method, rows, seed, n_jobs), None
-    if takes_categories(method):
-        return fit_clone(with_text_as_categories(method), rows, seed, n_jobs), None
+    """The method fitted to some rows, encoded if it takes numbers only; sources of its columns."""
+    if not rows.has_categories or takes_categories(method):
+        ready = on_numbers(method, has_categories=rows.has_categories)
+        return fit_clone(ready, rows, seed, n_jobs), None
     numbers = AsNumbers().fit(rows.X)
     names = tuple(numbers.get_feature_names_out())
     columns = replace(rows, X=numbers.transform(rows.X), names=names, has_categories=False)
@@ -186,21 +166,17 @@ def costs_of_encoded(
             "takes numbers only. Got neighbours, or a rule. Encode the categories beforehand."
         )
     cost_model = costs.bind(names)
-    return FeatureCosts(
-        cost_model.cost[of_columns],
-        feature_groups=_feature_groups(cost_model, of_columns),
-        keep=cost_model.keep[of_columns],
-        unit=costs.unit,
-        sources=of_columns,
-    )
-
-
-def _feature_groups(cost_model: CostModel, of_columns: IntArray) -> Any:
-    """The groups of columns: those of their features, or one for a category that is in none."""
+    # the groups of columns: those of their features, or one for a category that is in none
     alone = np.bincount(of_columns, minlength=cost_model.n_features) > 1
     groups = [] if cost_model.feature_groups is None else [cost_model.feature_groups]
     if groups:
         alone &= np.diff(groups[0].indptr) == 0
     groups.append(sp.eye_array(len(alone), dtype=np.int32, format="csr")[:, np.flatnonzero(alone)])
     joined = sp.csr_array(sp.hstack(groups))[of_columns]
-    return joined if joined.shape[1] else None
+    return FeatureCosts(
+        cost_model.cost[of_columns],
+        feature_groups=joined if joined.shape[1] else None,
+        keep=cost_model.keep[of_columns],
+        unit=costs.unit,
+        sources=of_columns,
+    )

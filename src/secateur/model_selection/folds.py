@@ -50,11 +50,9 @@ def draw_folds(
     groups: IntArray | None = None,
     default: int | None = None,
 ) -> list[Fold]:
-    """Random folds, stratified by class, that keep groups of rows together.
+    """Random folds, stratified by class, that keep groups of rows together; 1 is one part, 0 none.
 
-    None is the ``default`` number, or `default_folds`, but not more than there are groups; 1 is one
-    validation part, 0 no folds. Without groups every training part has rows of every class: a class
-    with one row is never validated.
+    Without groups every training part has rows of every class: one with one row is never validated.
     """
     if cv is not None:
         n_folds = cv
@@ -79,19 +77,14 @@ def draw_folds(
         return _group_folds(target, groups, n_folds, random_state)
     fold_of = _shuffled_places(target, random_state) % n_folds
     folds = [Fold(*map(np.flatnonzero, (fold_of != k, fold_of == k))) for k in range(n_folds)]
-    codes = _codes(target)
-    trained = [with_classes_trained(fold, codes) for fold in folds]
+    if target.classes is None:
+        return folds
+    trained = [with_classes_trained(fold, target.values.astype(np.int64)) for fold in folds]
     return [fold for fold in trained if len(fold.test)] or folds
 
 
-def _codes(target: Target) -> IntArray:
-    return np.zeros(0, np.int64) if target.classes is None else target.values.astype(np.int64)
-
-
 def with_classes_trained(fold: Fold, codes: IntArray) -> Fold:
-    """A fold in which every class trains: rows of a class that would not are moved."""
-    if not len(codes):  # no classes; rows without one have -1
-        return fold
+    """A fold in which every class trains: rows of a class that would not are moved; -1 is none."""
     trains = np.zeros(codes.max() + 2, np.bool_)
     trains[codes[fold.train]] = trains[-1] = True
     stays = trains[codes[fold.test]]
@@ -126,7 +119,9 @@ def hold_out(
     test = np.zeros(n, np.bool_)
     test[(np.arange(n_test) * n) // max(1, n_test)] = True
     drawn = Fold(np.flatnonzero(~test[place]), np.flatnonzero(test[place]))
-    trained = with_classes_trained(drawn, _codes(target))
+    if target.classes is None:
+        return drawn
+    trained = with_classes_trained(drawn, target.values.astype(np.int64))
     return trained if len(trained.test) else drawn
 
 
@@ -142,9 +137,18 @@ def _shuffled_places(target: Target, random_state: int) -> IntArray:
 
 def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> list[Fold]:
     """The folds of a splitter or a list, in the numbers of the rows that are kept (sorted)."""
-    n_rows = len(target.values)
-    labels = target.values if target.classes is None else target.values.astype(np.int64)
-    pairs = _split(cv, labels, groups) if hasattr(cv, "split") else cv
+    n_rows, pairs = len(target.values), cv
+    if hasattr(cv, "split"):
+        labels = target.values if target.classes is None else target.values.astype(np.int64)
+        more = () if groups is None else (groups,)
+        try:
+            pairs = list(cv.split(np.zeros((n_rows, 1)), labels, *more))
+        except ValueError as error:
+            lacks_groups = groups is None and "groups" in str(error)
+            advice = "Give 'groups', the group of each row." if lacks_groups else "Use fewer folds."
+            raise InputError(
+                f"'cv' must be able to split the rows. Got {type(cv).__name__}: {error} {advice}"
+            ) from error
     number = np.full(n_rows, -1, np.int64)
     number[kept] = np.arange(len(kept))
     folds: list[Fold] = []
@@ -162,19 +166,6 @@ def read_folds(cv: Any, target: Target, kept: IntArray, groups: Any = None) -> l
             "'cv' must give at least one fold. Got none. Use None to have folds drawn."
         )
     return folds
-
-
-def _split(cv: Any, labels: AnyArray, groups: Any) -> list[Any]:
-    """The folds of a splitter."""
-    more = () if groups is None else (groups,)
-    try:
-        return list(cv.split(np.zeros((len(labels), 1)), labels, *more))
-    except ValueError as error:
-        lacks_groups = groups is None and "groups" in str(error)
-        advice = "Give 'groups', the group of each row." if lacks_groups else "Use fewer folds."
-        raise InputError(
-            f"'cv' must be able to split the rows. Got {type(cv).__name__}: {error} {advice}"
-        ) from error
 
 
 def _read_pair(pair: Any, n_rows: int) -> list[IntArray]:

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 
+from secateur._kernels.threads import resolve_n_jobs
+from secateur.data.memory import available_memory
 from secateur.data.table import Fold
-from secateur.exceptions import ParameterError
+from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.model_selection.folds import outer_folds, read_seed
-from secateur.model_selection.processes import n_processes, results_of, until_interrupted
 from secateur.model_selection.rows import (
     Rows,
     check_target_type,
     fit_clone,
     knows_tasks,
+    metric_for,
+    read_metric,
     read_rows,
     target_type_of,
 )
-from secateur.model_selection.scorers import metric_for, read_metric
 from secateur.model_selection.statistics import selection_frequency
 from secateur.model_selection.validators import VALIDATOR, StepScorer, check_estimator
 from secateur.path import Score, Selection, SelectionPath
 from secateur.path.comparing import matched_steps, step_of_size
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, IntArray
+
+T = TypeVar("T")
+PARALLEL_SECONDS = 6.0  # shorter fits are done one after another: processes have to load libraries
+COPIES = 4  # how many times the memory of the table a process may need
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -235,3 +244,66 @@ def _fit_folds(
     results = results_of(tasks, processes)
     found = until_interrupted(results, lambda n_done: report(1 + n_done, 1 + 2 * n), kept)
     return found[:n], scorer.metric.score(found[n:]) if len(found) == 2 * n else None
+
+
+# ---- fits one after another, or in processes --------------------------------------------------
+
+
+def n_processes(estimator: Any, X: Any, n_jobs: int | None, seconds: float) -> int:
+    """How many processes fits of an estimator, each of so many seconds, should share; 1 is this."""
+    # the threads of one fit wait for each other: as many fits with one thread each are faster
+    own = getattr(estimator, "n_jobs", None)
+    cores = resolve_n_jobs(n_jobs if own is None else own)
+    elsewhere = getattr(estimator, "executor", None) is not None or isinstance(X, StoredTable)
+    watched = any(getattr(estimator, name, None) for name in ("_skl_callbacks", "verbose"))
+    if cores < 2 or seconds < PARALLEL_SECONDS or elsewhere or watched:
+        return 1
+    memory = available_memory()
+    fitting = cores if memory is None else memory // max(1, COPIES * n_bytes(X))
+    return int(max(1, min(cores, fitting)))
+
+
+def n_bytes(X: Any) -> int:
+    """About how much memory a table takes."""
+    if hasattr(X, "indptr"):
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    return int(np.prod(np.shape(X))) * 8
+
+
+def results_of(tasks: Iterable[Callable[[], Any]], processes: int) -> Generator[Any, None, None]:
+    """The results of tasks in their order; closing the generator ends those that still run."""
+    if processes == 1:
+        yield from (task() for task in tasks)
+        return
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=processes, backend="loky", return_as="generator", max_nbytes=None)
+    with closing(pool(delayed(_quietly)(task) for task in tasks)) as results:
+        yield from results
+
+
+def _quietly(task: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit to all rows has given the warnings
+        return task()
+
+
+def until_interrupted(
+    results: Generator[T, None, None], on_result: Callable[[int], Any], kept: Callable[[int], str]
+) -> list[T]:
+    """Results up to an interruption, of which `kept` says what it leaves; raised before any."""
+    found: list[T] = []
+    try:
+        with warnings.catch_warnings(), closing(results):
+            # the fit to all rows has given the warnings
+            warnings.simplefilter("ignore", SecateurWarning)
+            # joblib warns when its processes are ended early, as an interruption does
+            warnings.filterwarnings("ignore", ".* still being processed", UserWarning)
+            for result in results:
+                found.append(result)
+                on_result(len(found))
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        warnings.warn(kept(len(found)), InterruptedWarning, stacklevel=3)
+    return found

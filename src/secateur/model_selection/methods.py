@@ -89,7 +89,8 @@ def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
         if isinstance(value, str):
             methods[label or value] = _named(value, target_type, known)
             continue
-        name = label or _label(value)
+        kind = type(value).__name__
+        name = label or _stem(kind)[0] or kind.lower()
         numbered = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
         free = next(name for name in numbered if name not in methods)
         methods[free] = _checked(value, target_type)
@@ -109,11 +110,6 @@ def _stem(name: str) -> tuple[str, str | None]:
             stem = name.removesuffix(ending).lower()
             return NICKNAMES.get(stem, stem), target_type
     return "", None
-
-
-def _label(estimator: Any) -> str:
-    kind = type(estimator).__name__
-    return _stem(kind)[0] or kind.lower()
 
 
 def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:

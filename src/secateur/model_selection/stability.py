@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from secateur.data.frames import select_columns
 from secateur.model_selection.folds import read_seed
-from secateur.model_selection.processes import until_interrupted
+from secateur.model_selection.held_out import until_interrupted
 from secateur.model_selection.rows import Rows, fit_clone, read_rows, target_type_of
 from secateur.model_selection.statistics import Agreement, jaccard, nogueira, selection_frequency
 from secateur.model_selection.validators import check_estimator
@@ -166,17 +166,20 @@ def stability(
     given = selector.get_params(deep=False)
     if not all(_is_by_name(given.get(name)) for name in BY_COLUMN):
         orders = []
-    tables = [partial(rows.take, sample) for sample in samples]
-    tables += [partial(_with_columns, rows, order) for order in orders]
-    report, total = on_fit or (lambda _done, _total: None), 1 + len(tables)
+    report, total = on_fit or (lambda _done, _total: None), 1 + n_samples + len(orders)
 
     def select(table: Rows) -> IntArray:
         return np.flatnonzero(fit_clone(selector, table, seed, n_jobs).get_support())
 
+    def reordered(order: IntArray) -> Rows:
+        names = tuple(rows.names[j] for j in order)
+        return replace(rows, X=select_columns(rows.X, order), names=names)
+
     whole = select(rows)
     report(1, total)
+    tables = chain(map(rows.take, samples), map(reordered, orders))
     found = until_interrupted(
-        (select(table()) for table in tables),
+        (select(table) for table in tables),
         lambda n_done: report(1 + n_done, total),
         lambda n_done: f"stability was interrupted. It keeps {1 + n_done} of {total} fits.",
     )
@@ -206,11 +209,6 @@ def _subsample(rows: Rows, fraction: float, rng: np.random.Generator) -> IntArra
 
 def _some(values: IntArray, fraction: float, rng: np.random.Generator) -> IntArray:
     return rng.permutation(values)[: max(1, round(fraction * len(values)))]
-
-
-def _with_columns(rows: Rows, order: IntArray) -> Rows:
-    names = tuple(rows.names[j] for j in order)
-    return replace(rows, X=select_columns(rows.X, order), names=names)
 
 
 def _is_by_name(value: Any) -> bool:

@@ -125,10 +125,7 @@ def nogueira(
 
 def selection_frequency(supports: Sequence[IntArray], n_features: int) -> FloatArray:
     """The share of the sets that have each feature."""
-    counts = np.zeros(n_features)
-    for support in supports:
-        counts[support] += 1.0
-    return counts / len(supports)
+    return np.bincount(np.concatenate(supports), minlength=n_features) / len(supports)
 
 
 def jaccard(a: Collection[int], b: Collection[int]) -> float:

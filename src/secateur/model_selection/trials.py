@@ -1,10 +1,24 @@
-"""One trial: a method fitted to the training rows of a fold, its selections scored on the rest."""
+"""Trials: a method fitted to the training rows of a fold, its selections scored on the rest.
+
+They run here, in other processes or on a cluster. With a time limit a process is started as a
+program, so that a script needs no guard around its main part, a worker of Dask may have it, and a
+method that does not return is ended with its process.
+"""
 
 from __future__ import annotations
 
 import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from time import perf_counter
@@ -14,14 +28,18 @@ import numpy as np
 
 from secateur.data.table import Fold
 from secateur.exceptions import InputError, SecateurError
+from secateur.execution.dask import DaskExecutor
 from secateur.model_selection.comparison import Subset, Trial, TrialStatus
 from secateur.model_selection.encoding import as_features, fit_method
-from secateur.model_selection.rows import Rows
-from secateur.model_selection.scorers import Metric
+from secateur.model_selection.rows import Metric, Rows
 from secateur.model_selection.validators import score_fold
 from secateur.path import SelectionPath
 from secateur.path.comparing import better_of
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import IntArray
+
+START_SECONDS = 300.0  # how long a process may take to load its libraries and the table
+GRACE_SECONDS = 0.2  # added to a time limit for the messages between the processes
+MAX_STDERR = 2000
 
 
 class TrialSpec(NamedTuple):
@@ -151,20 +169,179 @@ def _ranking(fitted: Any) -> tuple[Any, Any]:
             f"{type(fitted).__name__} without. Use a selector of scikit-learn."
         )
     is_own = np.asarray(fitted.get_support(), np.bool_)
-    importance = _importance(fitted)
-    if importance is None:
-        return None, np.flatnonzero(is_own)
-    order = np.lexsort([-np.nan_to_num(importance, nan=-np.inf), ~is_own])
-    return order, order[: is_own.sum()]
+    inner = getattr(fitted, "estimator_", None)
+    places = [(fitted, "ranking_"), (fitted, "scores_")]
+    places += [(inner, "feature_importances_"), (inner, "coef_")]
+    for where, name in places:
+        values = getattr(where, name, None)
+        if values is not None:
+            importance = np.asarray(values, np.float64) * (-1.0 if name == "ranking_" else 1.0)
+            if where is inner:
+                importance = np.abs(np.atleast_2d(importance)).sum(axis=0)
+            order = np.lexsort([-np.nan_to_num(importance, nan=-np.inf), ~is_own])
+            return order, order[: is_own.sum()]
+    return None, np.flatnonzero(is_own)
 
 
-def _importance(fitted: Any) -> FloatArray | None:
-    """The importance of each column, if the method has any."""
-    for name, sign in (("ranking_", -1.0), ("scores_", 1.0)):
-        if getattr(fitted, name, None) is not None:
-            return sign * np.asarray(getattr(fitted, name), np.float64)
-    for name in ("feature_importances_", "coef_"):
-        found = getattr(getattr(fitted, "estimator_", None), name, None)
-        if found is not None:
-            return np.abs(np.atleast_2d(np.asarray(found, np.float64))).sum(axis=0)
-    return None
+# ---- where trials run -------------------------------------------------------------------------
+
+
+def run_trials(
+    context: ComparisonContext,
+    limit: float | None,
+    executor: DaskExecutor | None,
+    specs: Sequence[TrialSpec],
+) -> Generator[Trial, None, None]:
+    """Yield trials as they are done."""
+    runner = TrialRunner(context, limit)
+    if executor is None:
+        with closing(runner):
+            yield from map(runner.run, specs)
+    elif specs:
+        shared = executor.share(runner, "table and folds")
+        names = [f"trial of {spec.name}" for spec in specs]
+        with closing(executor.done(_run_on_worker, specs, shared, names)) as done:
+            for number, outcome in done:
+                error = outcome.error  # of a trial that ended its worker, for instance
+                yield specs[number].failed(error, 0.0) if error else outcome.result
+
+
+def _run_on_worker(runner: TrialRunner, spec: TrialSpec) -> Trial:
+    started = perf_counter()
+    try:
+        return runner.run(spec)
+    except KeyboardInterrupt as error:  # raised by the method: a worker has no keyboard
+        return spec.failed(error, perf_counter() - started)
+
+
+class TrialRunner:
+    """Runs trials here or, with a time limit, in processes, which are kept for further trials."""
+
+    def __init__(self, context: ComparisonContext, limit: float | None) -> None:
+        self._context, self._limit = context, limit
+        self._idle: deque[TrialProcess] = deque()
+
+    def run(self, spec: TrialSpec) -> Trial:
+        """Run one trial; whatever happens to its process becomes its status and message."""
+        if self._limit is None:
+            return run_trial(self._context, spec)
+        process = TrialProcess()
+        with suppress(IndexError):
+            process = self._idle.pop()
+        started, trial = perf_counter(), Trial(spec.name, spec.fold, TrialStatus.FAILED)
+        is_kept = False
+        try:
+            process.start(self._context)
+            started = perf_counter()
+            process.send(spec)
+            trial = process.receive(self._limit + GRACE_SECONDS)
+            if trial.is_done:
+                trial = process.receive(self._limit + GRACE_SECONDS)
+            is_kept = True
+        except TimeoutError:
+            what = "The validators" if trial.is_done else "It"
+            message = f"{what} took longer than the time limit of {self._limit:g} seconds."
+            seconds = trial.seconds if trial.is_done else perf_counter() - started
+            status = TrialStatus.TIMED_OUT
+            trial = replace(trial, status=status, message=message, seconds=seconds)
+        except (SecateurError, OSError, pickle.PicklingError, TypeError, AttributeError) as error:
+            trial = spec.failed(error, perf_counter() - started)
+        finally:
+            if is_kept:
+                self._idle.append(process)
+            else:
+                process.close()
+        return trial
+
+    def close(self) -> None:
+        """End the processes that are kept."""
+        while self._idle:
+            self._idle.pop().close()
+
+    __del__ = close
+
+
+class TrialProcess:
+    """A process that runs trials and can be ended whatever it does."""
+
+    def __init__(self) -> None:
+        self._process: Any = None
+        self._errors: Any = None
+        self._reader = ThreadPoolExecutor(1)
+
+    def start(self, context: ComparisonContext) -> None:
+        """Start the process, unless it runs already, and wait until it has loaded the table."""
+        if self._process is not None:
+            return
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        known = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-c", f"from {__name__} import serve; serve()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=known,
+            start_new_session=True,  # Ctrl-C is for the parent
+        )
+        self.send(context)
+        self.receive(START_SECONDS)
+
+    def send(self, what: Any) -> None:
+        """Send an object by cloudpickle, which sends classes of a script or a notebook by value."""
+        try:
+            import cloudpickle
+        except ImportError:  # scikit-learn depends on joblib, which contains it otherwise
+            from joblib.externals import cloudpickle
+        self._process.stdin.write(cloudpickle.dumps(what))
+        self._process.stdin.flush()
+
+    def receive(self, seconds: float) -> Any:
+        """The next answer, or a TimeoutError."""
+        try:
+            return self._reader.submit(pickle.load, self._process.stdout).result(seconds)
+        except (EOFError, pickle.UnpicklingError):
+            code = self._process.wait()
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            likely = " Perhaps memory ran out." if code == -9 else ""
+            self._errors.seek(0)
+            lines = self._errors.read().decode(errors="replace")[-MAX_STDERR:].strip().splitlines()
+            last = f" Its last message: {lines[-1]}" if lines else ""
+            raise SecateurError(
+                f"The process of the trial ended by itself ({how}).{likely}{last}"
+            ) from None
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        self._reader.shutdown()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            with suppress(OSError):  # the last message has no reader any more
+                stream.close()
+
+
+def serve() -> None:
+    """The other end of `TrialProcess`: read the context, then trials; answer selections, scores."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    requests = sys.stdin.buffer
+    # the pipe is for answers: what methods print goes to the errors
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    context = pickle.load(requests)  # noqa: S301 - from our own parent
+
+    def answer(what: Any) -> None:
+        answers.write(pickle.dumps(what))
+        answers.flush()
+
+    answer("ready")
+    while True:
+        try:
+            spec = pickle.load(requests)  # noqa: S301 - from our own parent
+        except EOFError:
+            return
+        trial = select(context, spec)
+        answer(trial)
+        if trial.is_done:
+            answer(score(context, trial))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secateur.data.target import TargetType
-from secateur.engines.path_search import FoldLosses
+from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import ParameterError
 from secateur.model_selection.encoding import AsNumbers, on_numbers
-from secateur.model_selection.rows import Rows, check_target_type
-from secateur.model_selection.scorers import Metric, prepared
+from secateur.model_selection.rows import Metric, Rows, check_target_type, prepared
 from secateur.path import SelectionPath
 from secateur.typing import IntArray
 
@@ -145,8 +145,7 @@ class StepScorer:
     def __init__(
         self, selector: Any, validator: Any, rows: Rows, metric: Metric, seed: int
     ) -> None:
-        self.metric = metric
-        self._seed = seed
+        self.metric, self._seed = metric, seed
         self._uses_own = validator is None and hasattr(selector, "predict")
         linear = linear_model(rows.target_type, is_sparse=rows.is_sparse)
         model = linear if validator is None else validator
@@ -154,38 +153,34 @@ class StepScorer:
         self._of_all = self._validator
         if self._uses_own:
             self._of_all = without_penalty(selector, len(rows.names)) or linear
-
-    @property
-    def name_of_all(self) -> str:
-        """The name of the model on all features."""
         last = getattr(self._of_all, "steps", [("", self._of_all)])[-1][1]
-        return type(last).__name__
+        self.name_of_all = type(last).__name__
 
     def steps(
         self, fitted: Any, indices: Sequence[int], train: Rows, test: Rows
     ) -> list[FoldLosses]:
         """Score steps of a selector that was fitted to the training rows, each model once."""
-        found: dict[Any, FoldLosses] = {}
-        keys = []
-        for index in indices:
-            support = fitted.path_[index].support
-            keys.append(index if self._uses_own else support.tobytes())
-            if keys[-1] in found:
-                continue
-            if self._uses_own:
-                losses = test.evaluate(fitted.with_cut(AtIndex(index)), self.metric)
-            else:
-                losses = score_fold(self._validator, train, test, self.metric, self._seed, support)
-            found[keys[-1]] = losses
-        return [found[key] for key in keys]
+
+        @cache
+        def of_step(index: int) -> FoldLosses:
+            return test.evaluate(fitted.with_cut(AtIndex(index)), self.metric)
+
+        @cache
+        def of_support(support: tuple[int, ...]) -> FoldLosses:
+            columns = np.array(support, np.int64)
+            return score_fold(self._validator, train, test, self.metric, self._seed, columns)
+
+        if self._uses_own:
+            return [of_step(index) for index in indices]
+        return [of_support(tuple(fitted.path_[index].support.tolist())) for index in indices]
 
     def all_features(self, train: Rows, test: Rows) -> FoldLosses:
         """Score the model on all features."""
         return score_fold(self._of_all, train, test, self.metric, self._seed)
 
-    def fit_all(self, train: Rows) -> Any:
-        """The model on all features, fitted."""
-        return train.fit(prepared(self._of_all, self._seed))
+    def fit_all(self, train: Rows, support: IntArray | None = None) -> Any:
+        """The model on all features, fitted to all or some of them."""
+        return train.fit(prepared(self._of_all, self._seed), support)
 
 
 def without_penalty(selector: Any, n_features: int) -> Any:

@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-from secateur.path.cutting import (
-    AtMost,
-    Best,
-    CuttingRule,
-    Elbow,
-    OneStandardError,
-    WithinBudget,
-    as_rule,
-)
-from secateur.path.path import Selection, SelectionPath, load_rule, versions
-from secateur.path.step import Score, Step
-from secateur.path.stopping import (
-    CostBudget,
-    History,
-    MaxFeatures,
-    Patience,
-    StoppingRule,
-    StopReason,
-    TimeLimit,
-)
-
-__all__ = [
-    "AtMost",
-    "Best",
-    "CostBudget",
-    "CuttingRule",
-    "Elbow",
-    "History",
-    "MaxFeatures",
-    "OneStandardError",
-    "Patience",
-    "Score",
-    "Selection",
-    "SelectionPath",
-    "Step",
-    "StopReason",
-    "StoppingRule",
-    "TimeLimit",
-    "WithinBudget",
-    "as_rule",
-    "load_rule",
-    "versions",
-]
+from secateur.path.cutting import AtMost as AtMost
+from secateur.path.cutting import Best as Best
+from secateur.path.cutting import CuttingRule as CuttingRule
+from secateur.path.cutting import Elbow as Elbow
+from secateur.path.cutting import OneStandardError as OneStandardError
+from secateur.path.cutting import WithinBudget as WithinBudget
+from secateur.path.cutting import as_rule as as_rule
+from secateur.path.path import Selection as Selection
+from secateur.path.path import SelectionPath as SelectionPath
+from secateur.path.path import load_rule as load_rule
+from secateur.path.path import versions as versions
+from secateur.path.step import Score as Score
+from secateur.path.step import Step as Step
+from secateur.path.stopping import CostBudget as CostBudget
+from secateur.path.stopping import History as History
+from secateur.path.stopping import MaxFeatures as MaxFeatures
+from secateur.path.stopping import Patience as Patience
+from secateur.path.stopping import StoppingRule as StoppingRule
+from secateur.path.stopping import StopReason as StopReason
+from secateur.path.stopping import TimeLimit as TimeLimit

@@ -1,12 +1,62 @@
-"""Which steps of two paths match."""
+"""Which steps of a path qualify, which is best, and which match those of another path."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from secateur.path.cutting import best_among, require_steps
-from secateur.path.path import SelectionPath
-from secateur.typing import IntArray
+from secateur.exceptions import ParameterError
+from secateur.path.step import count_of
+from secateur.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from secateur.path.path import SelectionPath
+
+
+def require_steps(path: SelectionPath) -> None:
+    """Raise if there is no step to choose from."""
+    if len(path) == 0:
+        raise ParameterError(
+            "A path without steps cannot be cut. Got a path that ended before its first step "
+            f"({path.stop_reason}). Loosen the limits of the run, or raise its penalty."
+        )
+
+
+def usable(path: SelectionPath) -> IntArray:
+    """Return the steps whose score is finite; NaN is never chosen."""
+    return np.flatnonzero(np.isfinite(path.utilities)).astype(np.int64)
+
+
+def best_among(path: SelectionPath, indices: IntArray) -> int:
+    """Return the step of the best finite score; ties: fewer features, lower cost, earlier."""
+    scored = indices[np.isfinite(path.utilities[indices])]
+    if scored.size == 0:
+        raise ParameterError(
+            "Only a step with a finite score can be chosen. Got none among the "
+            f"{count_of(indices.size, 'step')} that qualify. Look at path.scores for NaN, or score "
+            "again."
+        )
+    return _first(scored, path.costs, path.n_features, -path.utilities)
+
+
+def smallest_among(path: SelectionPath, indices: IntArray) -> int:
+    """Return the step with the fewest features; ties: lower cost, better score, earlier."""
+    return _first(indices, -path.utilities, path.costs, path.n_features)
+
+
+def _first(indices: IntArray, *keys: FloatArray | IntArray) -> int:
+    # lexsort sorts by its last key first, NaN last, and is stable: a tie goes to the earlier.
+    return int(indices[np.lexsort([key[indices] for key in keys])[0]])
+
+
+def envelope(path: SelectionPath) -> IntArray:
+    """Return the steps that no step with as many or fewer features equals, smallest first."""
+    scored = usable(path)
+    scored = scored[np.lexsort([scored, -path.utilities[scored], path.n_features[scored]])]
+    utility = path.utilities[scored]
+    before = np.maximum.accumulate(np.concatenate([[-np.inf], utility[:-1]]))
+    return scored[utility > before]
 
 
 def matched_steps(path: SelectionPath, other: SelectionPath) -> tuple[int, ...]:
@@ -24,18 +74,15 @@ def matched_steps(path: SelectionPath, other: SelectionPath) -> tuple[int, ...]:
     is_grid = len(penalties) == len(path) and len(place) == len(other)
     if is_grid and np.isfinite(list(penalties)).all() and penalties <= set(place):
         return tuple(place[step.penalty] for step in path)
-    return tuple(_by_size(path, index, other) for index in range(len(path)))
-
-
-def _by_size(path: SelectionPath, index: int, other: SelectionPath) -> int:
-    """The second of three steps of one size matches the middle one of the other path."""
-    size = path[index].n_features
-    equals = np.flatnonzero(path.n_features == size)
-    if len(equals) == 1:
-        return step_of_size(other, size)
-    theirs = _steps_of_size(other, size)
-    share = int(np.searchsorted(equals, index)) / (len(equals) - 1)
-    return int(theirs[round(share * (len(theirs) - 1))])
+    matches = []
+    for index, size in enumerate(path.n_features.tolist()):
+        equals, theirs = np.flatnonzero(path.n_features == size), _steps_of_size(other, size)
+        if len(equals) == 1:
+            matches.append(better_of(other, theirs))
+        else:  # the second of three steps of one size matches the middle one of the other path
+            share = int(np.searchsorted(equals, index)) / (len(equals) - 1)
+            matches.append(int(theirs[round(share * (len(theirs) - 1))]))
+    return tuple(matches)
 
 
 def step_of_size(path: SelectionPath, size: int) -> int:

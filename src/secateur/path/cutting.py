@@ -7,12 +7,15 @@ A rule is any object with two methods: ``choose(path)`` returns the index of a s
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from secateur.exceptions import ParameterError
+from secateur.exceptions import ParameterError, StorageError
+from secateur.path import codec
+from secateur.path.comparing import best_among, envelope, require_steps, smallest_among, usable
 from secateur.path.step import Step, count_of, format_amount, format_score, set_fields
 from secateur.path.stopping import real_number, whole_number, within_budget
 from secateur.typing import FloatArray, IntArray
@@ -204,24 +207,6 @@ class WithinBudget:
         return _limited(path, index, f"at a cost of at most {budget} (it costs {cost})")
 
 
-def as_rule(value: Any) -> CuttingRule:
-    """Turn what a user may write into a rule; see `SelectionPath.cut`."""
-    shorthand = {"best": Best, "one_se": OneStandardError, "elbow": Elbow}
-    if value is None:
-        return OneStandardError()
-    if isinstance(value, str) and value in shorthand:
-        return shorthand[value]()
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return AtMost(whole_number("cut", value, advice=_NO_LIMIT))
-    # A class has the methods too, but is no rule.
-    if isinstance(value, CuttingRule) and not isinstance(value, type):
-        return value
-    raise ParameterError(
-        "'cut' must be a cutting rule, 'best', 'one_se', 'elbow', a number of features or None. "
-        f"Got {value!r}. Use for instance 'one_se', 12, or WithinBudget(2.5)."
-    )
-
-
 _NO_LIMIT = "Use 'best' for no limit."
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
 _CHANCE = 2.0  # standard errors that the best must gain over no features
@@ -323,66 +308,66 @@ def _elbow(path: SelectionPath) -> int | None:
     if steps.size < 3:
         return None  # two points are their own chord
     # Both axes run from 0 to 1, so the chord is the diagonal and the distance from it is y - x.
-    rise = _unit(path.utilities[steps]) - _unit(path.n_features[steps].astype(np.float64))
-    highest = int(np.argmax(rise))
+    axes = (path.utilities[steps], path.n_features[steps].astype(np.float64))
+    y, x = ((values - values[0]) / (values[-1] - values[0]) for values in axes)
+    highest = int(np.argmax(y - x))
     # The ends lie on the chord; rounding aside, nothing there means nothing above it.
-    return int(steps[highest]) if rise[highest] > 1e-12 else None
+    return int(steps[highest]) if (y - x)[highest] > 1e-12 else None
 
 
-def _unit(values: FloatArray) -> FloatArray:
-    return (values - values[0]) / (values[-1] - values[0])
+# ---- rules by name, and as JSON ---------------------------------------------------------------
+
+RULE_VERSION = 1
+RULES: dict[str, Callable[..., CuttingRule]] = {
+    "best": Best,
+    "one_se": OneStandardError,
+    "elbow": Elbow,
+    "at_most": AtMost,
+    "within_budget": WithinBudget,
+}
+"""The rules that can be saved."""
 
 
-# ---- which steps qualify, and which of them is best -------------------------------------------
+def as_rule(value: Any) -> CuttingRule:
+    """Turn what a user may write into a rule; see `SelectionPath.cut`."""
+    if value is None:
+        return OneStandardError()
+    if isinstance(value, str) and value in {"best", "one_se", "elbow"}:
+        return RULES[value]()
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return AtMost(whole_number("cut", value, advice=_NO_LIMIT))
+    # A class has the methods too, but is no rule.
+    if isinstance(value, CuttingRule) and not isinstance(value, type):
+        return value
+    raise ParameterError(
+        "'cut' must be a cutting rule, 'best', 'one_se', 'elbow', a number of features or None. "
+        f"Got {value!r}. Use for instance 'one_se', 12, or WithinBudget(2.5)."
+    )
 
 
-def require_steps(path: SelectionPath) -> None:
-    """Raise if there is no step to choose from."""
-    if len(path) == 0:
-        raise ParameterError(
-            "A path without steps cannot be cut. Got a path that ended before its first step "
-            f"({path.stop_reason}). Loosen the limits of the run, or raise its penalty."
+def rule_to_document(rule: CuttingRule | None) -> dict[str, Any] | None:
+    """Return a rule as plain JSON values; None for None and for rules of the user's own."""
+    for kind, its_class in RULES.items():
+        if type(rule) is its_class:
+            return {"version": RULE_VERSION, "kind": kind, **codec.to_document(rule)}
+    return None
+
+
+def rule_from_document(document: Any) -> CuttingRule | None:
+    """Read what `rule_to_document` returned."""
+    if document is None:
+        return None
+    kind = RULES.get(str(document.get("kind"))) if isinstance(document, dict) else None
+    if kind is None or document.get("version") not in range(1, RULE_VERSION + 1):
+        raise StorageError(
+            f"A cutting rule must be one of {', '.join(RULES)} in version {RULE_VERSION} or "
+            f"older. Got {document!r}. Install a newer secateur to read it, or name a rule."
         )
-
-
-def usable(path: SelectionPath) -> IntArray:
-    """Return the steps whose score is finite; NaN is never chosen."""
-    return np.flatnonzero(np.isfinite(path.utilities)).astype(np.int64)
-
-
-def best_among(path: SelectionPath, indices: IntArray) -> int:
-    """Return the step of the best finite score; ties: fewer features, lower cost, earlier."""
-    scored = indices[np.isfinite(path.utilities[indices])]
-    if scored.size == 0:
-        raise ParameterError(
-            "Only a step with a finite score can be chosen. Got none among the "
-            f"{count_of(indices.size, 'step')} that qualify. Look at path.scores for NaN, or score "
-            "again."
-        )
-    return _first(scored, _payable(path.costs), path.n_features, -path.utilities)
-
-
-def smallest_among(path: SelectionPath, indices: IntArray) -> int:
-    """Return the step with the fewest features; ties: lower cost, better score, earlier."""
-    return _first(indices, -path.utilities, _payable(path.costs), path.n_features)
-
-
-def _first(indices: IntArray, *keys: FloatArray | IntArray) -> int:
-    # lexsort sorts by its last key first, and is stable: what is left of a tie goes to the earlier.
-    return int(indices[np.lexsort([key[indices] for key in keys])[0]])
-
-
-def _payable(costs: FloatArray) -> FloatArray:
-    return np.where(np.isnan(costs), np.inf, costs)
-
-
-def envelope(path: SelectionPath) -> IntArray:
-    """Return the steps that no step with as many or fewer features equals, smallest first."""
-    scored = usable(path)
-    scored = scored[np.lexsort([scored, -path.utilities[scored], path.n_features[scored]])]
-    utility = path.utilities[scored]
-    before = np.maximum.accumulate(np.concatenate([[-np.inf], utility[:-1]]))
-    return scored[utility > before]
+    try:
+        rule: CuttingRule = codec.decode(kind, document, "cut")
+    except ValueError as error:
+        raise StorageError(f"The cutting rule is damaged. Got {error}. Name a rule.") from error
+    return rule
 
 
 def format_share(path: SelectionPath, index: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import operator
@@ -14,21 +15,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 import numpy as np
 
 from secateur import __version__, exceptions
-from secateur.exceptions import ComparisonError, ParameterError, StorageError
+from secateur.exceptions import ComparisonError, ParameterError
 from secateur.path import codec, rendering
-from secateur.path.cutting import (
-    AtMost,
-    Best,
-    CuttingRule,
-    Elbow,
-    OneStandardError,
-    WithinBudget,
-    as_rule,
-    require_steps,
+from secateur.path.comparing import require_steps
+from secateur.path.cutting import CuttingRule, as_rule, rule_from_document, rule_to_document
+from secateur.path.step import (
+    Refrozen,
+    Score,
+    Step,
+    frozen_integers,
+    frozen_mapping,
+    listed,
+    set_fields,
 )
-from secateur.path.step import Refrozen, Score, Step, frozen_integers, frozen_mapping, set_fields
 from secateur.path.stopping import StopReason
-from secateur.path.upgrading import upgraded_path
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from rich.console import RenderableType
+
+MAX_SELECTED = 60  # names that are shown of a selection
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -110,10 +112,18 @@ class Selection(Refrozen):
         return f"Selection({self.n_features} of {self.n_features_in} features, {self.rule})"
 
     def __rich__(self) -> RenderableType:
-        return rendering.selection_to_rich(self)
+        from rich.panel import Panel
+        from rich.text import Text
+
+        body = Text(self.sentence)
+        if self.names:
+            body.append("\n" + listed(self.names, MAX_SELECTED), style="bold")
+        return Panel(body, title=Text(self.rule), expand=False)
 
     def _repr_html_(self) -> str:
-        return rendering.selection_to_html(self)
+        names = html.escape(listed(self.names, MAX_SELECTED))
+        below = f"<p><b>{names}</b></p>" if names else ""
+        return f"<div><p>{html.escape(self.sentence)}</p>{below}</div>"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -168,12 +178,30 @@ class SelectionPath(codec.Saved, Refrozen):
             parameters=frozen_mapping("parameters", self.parameters),
             versions=frozen_mapping("versions", self.versions),
         )
-        _check_names(self)
-        _check_scores(self)
+        largest = max((int(step.support[-1]) for step in self if step.n_features), default=-1)
+        if largest >= self.n_features_in:
+            raise ParameterError(
+                f"Every feature must have a name. Got {self.n_features_in} names and feature "
+                f"{largest}. Pass a name for every feature of the problem, used or not."
+            )
+        kinds = {step.score.key for step in self if step.score}
+        if len(kinds) > 1:
+            raise ComparisonError(
+                "The scores of one path must be of one metric and one origin. "
+                f"Got {sorted(kinds)}. Score all steps in the same way."
+            )
 
     @classmethod
     def _upgraded(cls, document: dict[str, Any]) -> dict[str, Any]:
-        return upgraded_path(document)
+        """Scores of version 1 as those of version 2, which are scikit-learn's metrics."""
+        evidence = document.get("evidence")
+        is_whole = isinstance(evidence, dict) and evidence.get("all_features") is not None
+        steps = document.get("steps")
+        for step in steps if isinstance(steps, list) else ():
+            score = step.get("score") if isinstance(step, dict) else None
+            if isinstance(score, dict):
+                _upgrade(score, is_whole=is_whole)
+        return document
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -271,8 +299,25 @@ class SelectionPath(codec.Saved, Refrozen):
         )
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return one plain dict for each step."""
-        return [rendering.row_of(self, index) for index in range(len(self))]
+        """Return one plain dict for each step, its details as ``details.<key>``."""
+        return [
+            {
+                "step": index,
+                "n_features": step.n_features,
+                "cost": step.cost,
+                "score": getattr(step.score, "mean", math.nan),
+                "standard_error": getattr(step.score, "standard_error", math.nan),
+                "metric": getattr(step.score, "metric", None),
+                "origin": getattr(step.score, "origin", None),
+                "penalty": step.penalty,
+                "objective": step.objective,
+                "seconds": step.seconds,
+                "entered": list(self.entered(index)),
+                "left": list(self.left(index)),
+                **{f"details.{key}": value for key, value in step.details.items()},
+            }
+            for index, step in enumerate(self)
+        ]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame."""
@@ -309,10 +354,10 @@ class SelectionPath(codec.Saved, Refrozen):
         return f"SelectionPath({rendering.summary(self)})"
 
     def __rich__(self) -> RenderableType:
-        return rendering.path_to_rich(self)
+        return rendering.rich_table(*rendering.table(self), text_column=5)
 
     def _repr_html_(self) -> str:
-        return rendering.path_to_html(self)
+        return rendering.curve_svg(self) + rendering.html_table(*rendering.table(self))
 
     def _names(self, features: IntArray) -> tuple[str, ...]:
         return tuple(self.feature_names[feature] for feature in features)
@@ -322,65 +367,23 @@ class SelectionPath(codec.Saved, Refrozen):
         return self.steps[position - 1].support if position else np.empty(0, dtype=np.int64)
 
 
-def _check_names(path: SelectionPath) -> None:
-    largest = max((int(step.support[-1]) for step in path if step.n_features), default=-1)
-    if largest >= path.n_features_in:
-        raise ParameterError(
-            f"Every feature must have a name. Got {path.n_features_in} names and feature "
-            f"{largest}. Pass a name for every feature of the problem, used or not."
-        )
-
-
-def _check_scores(path: SelectionPath) -> None:
-    kinds = {step.score.key for step in path if step.score}
-    if len(kinds) > 1:
-        raise ComparisonError(
-            "The scores of one path must be of one metric and one origin. "
-            f"Got {sorted(kinds)}. Score all steps in the same way."
-        )
+def _upgrade(score: dict[str, Any], *, is_whole: bool) -> None:
+    """Turn a score of version 1 into one of version 2."""
+    metric = score.get("metric")
+    if metric == "poisson" or (metric == "squared_error" and score.get("origin") == "inner"):
+        for key in ("mean", "spread"):
+            score[key] = 2.0 * float(score[key])
+        score["folds"] = [2.0 * float(each) for each in score["folds"]]
+    elif metric == "squared_error" and not is_whole:
+        # one name for half the squared error of a selector and the whole of `held_out`
+        score["metric"] = "squared_error or half of it"
+    names = {"poisson": "poisson_deviance", "quantile": "pinball_loss"}
+    score["metric"] = names.get(score["metric"], score["metric"])
 
 
 def versions() -> dict[str, str]:
     """Return the versions of secateur, numpy and Python."""
     return {"secateur": __version__, "numpy": np.__version__, "python": platform.python_version()}
-
-
-# ---- what is saved with a path ----------------------------------------------------------------
-
-RULE_VERSION = 1
-RULES: dict[str, type[Any]] = {
-    "best": Best,
-    "one_se": OneStandardError,
-    "elbow": Elbow,
-    "at_most": AtMost,
-    "within_budget": WithinBudget,
-}
-"""The rules that can be saved."""
-
-
-def rule_to_document(rule: CuttingRule | None) -> dict[str, Any] | None:
-    """Return a rule as plain JSON values; None for None and for rules of the user's own."""
-    for kind, its_class in RULES.items():
-        if type(rule) is its_class:
-            return {"version": RULE_VERSION, "kind": kind, **codec.to_document(rule)}
-    return None
-
-
-def rule_from_document(document: Any) -> CuttingRule | None:
-    """Read what `rule_to_document` returned."""
-    if document is None:
-        return None
-    kind = RULES.get(str(document.get("kind"))) if isinstance(document, dict) else None
-    if kind is None or document.get("version") not in range(1, RULE_VERSION + 1):
-        raise StorageError(
-            f"A cutting rule must be one of {', '.join(RULES)} in version {RULE_VERSION} or "
-            f"older. Got {document!r}. Install a newer secateur to read it, or name a rule."
-        )
-    try:
-        rule: CuttingRule = codec.decode(kind, document, "cut")
-    except ValueError as error:
-        raise StorageError(f"The cutting rule is damaged. Got {error}. Name a rule.") from error
-    return rule
 
 
 def load_rule(file: str | os.PathLike[str]) -> CuttingRule | None:

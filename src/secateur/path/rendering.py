@@ -1,50 +1,27 @@
-"""How results are shown: plain rows, tables on the console and in notebooks, a curve."""
+"""How results are shown: tables on the console and in notebooks, a curve."""
 
 from __future__ import annotations
 
 import html
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from secateur.path.cutting import envelope, usable
+from secateur.path.comparing import envelope, usable
 from secateur.path.step import Score, count_of, format_amount, format_score, listed
-from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from rich.panel import Panel
     from rich.table import Table
 
-    from secateur.path.path import Selection, SelectionPath
+    from secateur.path.path import SelectionPath
 
 MAX_ROWS = 40
 MAX_NAMES = 6
-MAX_SELECTED = 60
 
 
-# ---- plain rows and text ----------------------------------------------------------------------
-
-
-def row_of(path: SelectionPath, index: int) -> dict[str, Any]:
-    """Return one step as a plain dict, its details as ``details.<key>``."""
-    step, score = path[index], path[index].score
-    row: dict[str, Any] = {
-        "step": index,
-        "n_features": step.n_features,
-        "cost": step.cost,
-        "score": math.nan if score is None else score.mean,
-        "standard_error": math.nan if score is None else score.standard_error,
-        "metric": None if score is None else score.metric,
-        "origin": None if score is None else score.origin,
-        "penalty": step.penalty,
-        "objective": step.objective,
-        "seconds": step.seconds,
-        "entered": list(path.entered(index)),
-        "left": list(path.left(index)),
-    }
-    return row | {f"details.{key}": value for key, value in step.details.items()}
+# ---- plain text -------------------------------------------------------------------------------
 
 
 def summary(path: SelectionPath) -> str:
@@ -67,6 +44,22 @@ def score_with_error(score: Score | None) -> str:
     return f"{format_score(score.mean)}{error}"
 
 
+def table(path: SelectionPath) -> tuple[str, tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the title, the heads of columns and the rows; those amid a long path become dots."""
+    places, half = list(range(len(path))), MAX_ROWS // 2
+    n_hidden = max(0, len(path) - MAX_ROWS)
+    del places[half : half + n_hidden]
+    rows: list[tuple[str, ...]] = []
+    for at in places:
+        step, changes = path[at], (*path.entered(at), *(f"-{name}" for name in path.left(at)))
+        cost, penalty = format_amount(step.cost), format_amount(step.penalty)
+        words = cost, score_with_error(step.score), penalty, listed(changes, MAX_NAMES)
+        rows.append((str(at), str(step.n_features), *words))
+    if n_hidden:
+        rows.insert(half, ("…", *[""] * 4, f"({n_hidden} more steps)"))
+    return summary(path), _heads(path), rows
+
+
 def _heads(path: SelectionPath) -> tuple[str, ...]:
     score = next((step.score for step in path if step.score is not None), None)
     cost = f"cost ({path.cost_unit})" if path.cost_unit else "cost"
@@ -74,36 +67,7 @@ def _heads(path: SelectionPath) -> tuple[str, ...]:
     return "step", "features", cost, shown, path.penalty_name, "entered"
 
 
-def _rows(path: SelectionPath) -> list[tuple[str, ...]]:
-    """The rows of the table; the middle of a long path becomes one row of dots."""
-    shown, n_hidden, half = list(range(len(path))), len(path) - MAX_ROWS, MAX_ROWS // 2
-    if n_hidden <= 0:
-        return [_cells(path, at) for at in shown]
-    gap = ("…", *[""] * 4, f"({n_hidden} more steps)")
-    del shown[half:-half]
-    rows = [_cells(path, at) for at in shown]
-    return [*rows[:half], gap, *rows[half:]]
-
-
-def _cells(path: SelectionPath, index: int) -> tuple[str, ...]:
-    step = path[index]
-    changes = (*path.entered(index), *(f"-{name}" for name in path.left(index)))
-    return (
-        str(index),
-        str(step.n_features),
-        format_amount(step.cost),
-        score_with_error(step.score),
-        format_amount(step.penalty),
-        listed(changes, MAX_NAMES),
-    )
-
-
 # ---- the console ------------------------------------------------------------------------------
-
-
-def path_to_rich(path: SelectionPath) -> Table:
-    """Return the path as a table for rich."""
-    return rich_table(summary(path), _heads(path), _rows(path), text_column=5)
 
 
 def rich_table(
@@ -121,30 +85,7 @@ def rich_table(
     return shown
 
 
-def selection_to_rich(selection: Selection) -> Panel:
-    """Return the selection as a panel for rich: the sentence and the names."""
-    from rich.panel import Panel
-    from rich.text import Text
-
-    body = Text(selection.sentence)
-    if selection.names:
-        body.append("\n" + listed(selection.names, MAX_SELECTED), style="bold")
-    return Panel(body, title=Text(selection.rule), expand=False)
-
-
 # ---- notebooks --------------------------------------------------------------------------------
-
-
-def selection_to_html(selection: Selection) -> str:
-    """Return the selection as HTML: the sentence and the names, everything escaped."""
-    names = html.escape(listed(selection.names, MAX_SELECTED))
-    below = f"<p><b>{names}</b></p>" if names else ""
-    return f"<div><p>{html.escape(selection.sentence)}</p>{below}</div>"
-
-
-def path_to_html(path: SelectionPath) -> str:
-    """Return the path as its curve and an HTML table, everything escaped."""
-    return _curve_svg(path) + html_table(summary(path), _heads(path), _rows(path))
 
 
 def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -164,22 +105,25 @@ WIDTH, HEIGHT = 360, 130
 LEFT, RIGHT, TOP, BOTTOM = 64, 12, 10, 22
 
 
-def _curve_svg(path: SelectionPath) -> str:
-    """Score against number of features as SVG, in the colours of the text around it, or nothing."""
+def curve_svg(path: SelectionPath) -> str:
+    """Return score against number of features as SVG, in the colours of the text, or nothing."""
     steps = usable(path)
     sizes, values = path.n_features[steps], path.scores[steps]
     if len(np.unique(sizes)) < 2:
         return ""
     title = f"{_heads(path)[3]} against number of features"
-    x = _scaled(path.n_features.astype(np.float64), steps, LEFT, WIDTH - RIGHT)
-    y = _scaled(path.scores, steps, HEIGHT - BOTTOM, TOP)
+    low, high = values.min(), values.max()
+    along = (path.n_features - sizes.min()) / (sizes.max() - sizes.min())
+    share = (path.scores - low) / (high - low) if high > low else np.full(len(path), 0.5)
+    x = LEFT + (WIDTH - RIGHT - LEFT) * along
+    y = HEIGHT - BOTTOM + (TOP - (HEIGHT - BOTTOM)) * share
     dots = "".join(f'<circle cx="{x[at]:.1f}" cy="{y[at]:.1f}" r="2.2"/>' for at in steps)
     line = " ".join(f"{x[at]:.1f},{y[at]:.1f}" for at in envelope(path))
     words = (
         (LEFT, HEIGHT - 6, "start", str(sizes.min())),
         (WIDTH - RIGHT, HEIGHT - 6, "end", count_of(int(sizes.max()))),
-        (LEFT - 6, TOP + 4, "end", format_score(float(values.max()))),
-        (LEFT - 6, HEIGHT - BOTTOM, "end", format_score(float(values.min()))),
+        (LEFT - 6, TOP + 4, "end", format_score(float(high))),
+        (LEFT - 6, HEIGHT - BOTTOM, "end", format_score(float(low))),
     )
     labels = "".join(
         f'<text x="{across}" y="{down}" text-anchor="{anchor}">{html.escape(text)}</text>'
@@ -192,9 +136,3 @@ def _curve_svg(path: SelectionPath) -> str:
         f'<polyline points="{line}" fill="none" stroke="currentColor" opacity="0.6"/>'
         f"{dots}{labels}</svg>"
     )
-
-
-def _scaled(values: FloatArray, known: IntArray, start: float, stop: float) -> FloatArray:
-    low, high = values[known].min(), values[known].max()
-    share = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
-    return start + (stop - start) * share

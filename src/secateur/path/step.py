@@ -181,20 +181,39 @@ class Step(Refrozen):
 
     def __post_init__(self) -> None:
         supports = {str(k): frozen_integers("supports", v) for k, v in self.supports.items()}
+        numbers = ("penalty", "objective", "cost", "seconds")
         set_fields(
             self,
             support=frozen_integers("support", self.support),
             order=frozen_integers("order", self.order),
             weight=_frozen("weight", np.asarray(self.weight), np.dtype(np.float64)),
-            penalty=float(self.penalty),
-            objective=float(self.objective),
-            cost=float(self.cost),
-            seconds=float(self.seconds),
             details=frozen_mapping("details", self.details),
             supports=MappingProxyType(supports),
+            **{key: float(getattr(self, key)) for key in numbers},
         )
-        _check_support(self.support, self.order, self.weight)
-        _check_supports(self.support, self.supports)
+        support, order, weight = self.support, self.order, self.weight
+        if weight.size != support.size:
+            raise ParameterError(
+                f"'weight' must have one value for each feature of 'support'. Got {weight.size} "
+                f"weights for {support.size} features. Use Step.of to pick them from a full vector."
+            )
+        if support.size and (support[0] < 0 or not np.all(support[1:] > support[:-1])):
+            raise ParameterError(
+                f"'support' must be sorted, without repeats and not negative. Got {support}. "
+                "Use Step.of to sort it from the order of entry."
+            )
+        if not np.array_equal(np.sort(order), support):
+            raise ParameterError(
+                f"'order' and 'support' must hold the same features. Got {order} and {support}. "
+                "Use Step.of to make one from the other."
+            )
+        # tasks often have one and the same array; there may be hundreds of them, at every round
+        for name, features in {id(its): (name, its) for name, its in supports.items()}.values():
+            if not np.isin(features, support).all() or np.any(features[1:] <= features[:-1]):
+                raise ParameterError(
+                    "'supports' must hold sorted features of 'support'. Got others, or another "
+                    f"order, for {name!r}. Sort each, and give 'support' all of them."
+                )
         for key, value in self.details.items():
             if isinstance(value, tuple | Mapping):
                 raise ParameterError(
@@ -235,34 +254,6 @@ class Step(Refrozen):
     def __repr__(self) -> str:
         score = "" if self.score is None else f", {self.score.metric}={self.score.mean:.6g}"
         return f"Step(n_features={self.n_features}, penalty={self.penalty:.6g}{score})"
-
-
-def _check_support(support: IntArray, order: IntArray, weight: FloatArray) -> None:
-    if weight.size != support.size:
-        raise ParameterError(
-            f"'weight' must have one value for each feature of 'support'. Got {weight.size} "
-            f"weights for {support.size} features. Use Step.of to pick them from a full vector."
-        )
-    if support.size and (support[0] < 0 or not np.all(support[1:] > support[:-1])):
-        raise ParameterError(
-            f"'support' must be sorted, without repeats and not negative. Got {support}. "
-            "Use Step.of to sort it from the order of entry."
-        )
-    if not np.array_equal(np.sort(order), support):
-        raise ParameterError(
-            f"'order' and 'support' must hold the same features. Got {order} and {support}. "
-            "Use Step.of to make one from the other."
-        )
-
-
-def _check_supports(support: IntArray, supports: Mapping[str, IntArray]) -> None:
-    # tasks often have one and the same array; there may be hundreds of them, at every round
-    for name, features in {id(its): (name, its) for name, its in supports.items()}.values():
-        if not np.isin(features, support).all() or np.any(features[1:] <= features[:-1]):
-            raise ParameterError(
-                "'supports' must hold sorted features of 'support'. Got others, or another order, "
-                f"for {name!r}. Sort each, and give 'support' all of them."
-            )
 
 
 # ---- read-only values -------------------------------------------------------------------------

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
 
 from secateur.report.display import SelectionPathDisplay
 from secateur.report.evidence import Distribution, Evidence, StepEvidence, load_evidence
 from secateur.report.facts import Entry, EntryFacts, entry_facts
 from secateur.report.from_data import gather_evidence
-from secateur.report.from_selector import report
-from secateur.report.html import is_page, page, write_page
+from secateur.report.html import is_page, page, report, write_page
 
 __all__ = [
     "Distribution",
@@ -33,8 +31,7 @@ __all__ = [
 class _Report(ModuleType):
     """The package, which can be called: ``secateur.report(selector, X, y, file)``."""
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return report(*args, **options)
+    __call__ = staticmethod(report)
 
 
 sys.modules[__name__].__class__ = _Report

@@ -118,11 +118,6 @@ class TargetGroups:
     names: tuple[str, ...]
     of_row: IntArray
 
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """Rows in each group."""
-        return tuple(np.bincount(self.of_row, minlength=len(self.names)).tolist())
-
 
 def groups_by_class(codes: FloatArray, labels: Sequence[Any]) -> TargetGroups:
     """Group rows by class; beyond eight classes the rarer ones are one group."""

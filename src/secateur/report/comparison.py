@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from secateur.model_selection.comparison import Comparison
 from secateur.model_selection.comparison_text import Cell, by_rank, cell, cells, shortened
-from secateur.model_selection.statistics import PairedTest, Point
+from secateur.model_selection.statistics import Point
 from secateur.path import rendering
 from secateur.path.step import format_score
 from secateur.report import figures
@@ -20,112 +19,85 @@ DASHES = ("solid", "dash", "dot")
 ROW_HEIGHT = 30
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonFacts:
-    """All that is shown of a comparison; methods come by mean rank."""
-
-    comparison: Comparison
-    answer: str
-    sentences: tuple[str, ...]
-    methods: tuple[str, ...]
-    table: tuple[list[str], list[list[Cell]]]
-    tests: tuple[PairedTest, ...]
-    failures: tuple[Mapping[str, Any], ...]
-
-    @property
-    def score_kind(self) -> str:
-        """What was measured, in words."""
-        return f"held-out {self.comparison.metric}".replace("_", " ")
-
-    @property
-    def has_own_sizes(self) -> bool:
-        """Whether any method chooses a number of features itself."""
-        return any(curve.own for curve in self.comparison.curves())
-
-    @property
-    def test_rows(self) -> list[list[Cell]]:
-        """The rows of the table of paired tests."""
-        rows = []
-        for test in self.tests:
+def comparison_facts(comparison: Comparison) -> dict[str, Any]:
+    """All that is shown of a comparison but for its figures; methods come by mean rank."""
+    tests: list[list[Cell]] = []
+    # for each validator the best-ranked method with a number of its own against all others
+    for validator in comparison.validators:
+        made = (comparison.paired_tests(validator, against=best) for best in by_rank(comparison))
+        for test in next((each for each in made if each), ()):
             names = [(name, name) for name in (test.validator, test.method, test.other)]
             words = f"{test.difference:+.4f} ± {format_score(test.standard_error)}"
             p = [cell(value, f"{value:.2g}") for value in (test.p, test.p_adjusted)]
-            rows.append([*names, cell(test.difference, words), *p])
-        return rows
-
-
-def comparison_facts(comparison: Comparison) -> ComparisonFacts:
-    """Compute all that is shown of a comparison."""
-    methods = tuple(by_rank(comparison))
-    tests: list[PairedTest] = []
-    # for each validator the best-ranked method with a number of its own against all others
-    for validator in comparison.validators:
-        made = (comparison.paired_tests(validator, against=best) for best in methods)
-        tests += next((each for each in made if each), ())
+            tests.append([*names, cell(test.difference, words), *p])
     messages: dict[tuple[str, str], list[str]] = {}
     for trial in comparison.failures:
         messages.setdefault((trial.method, trial.status.value), []).append(trial.message)
-    failures = tuple(
+    failures = [
         {"method": name, "status": status, "n_folds": len(all_), "message": shortened(all_[0])}
         for (name, status), all_ in messages.items()
-    )
+    ]
     lines = str(comparison).splitlines()
     best_line = next((line for line in lines if line.startswith("By ")), lines[0])
-    others = tuple(line for line in lines if line != best_line)
-    known = (best_line, others, methods, cells(comparison), tuple(tests), failures)
-    return ComparisonFacts(comparison, *known)
+    return {
+        "comparison": comparison,
+        "answer": best_line,
+        "sentences": [line for line in lines if line != best_line],
+        "score_kind": score_kind(comparison),
+        "has_own_sizes": any(curve.own for curve in comparison.curves()),
+        "table": cells(comparison),
+        "tests": tests,
+        "failures": failures,
+    }
+
+
+def score_kind(comparison: Comparison) -> str:
+    """What was measured, in words."""
+    return f"held-out {comparison.metric}".replace("_", " ")
 
 
 # ---- figures --------------------------------------------------------------------------------
 
 
-def comparison_figures(facts: ComparisonFacts) -> dict[str, Figure]:
-    """All figures of the comparison, by the end of the id of their element."""
-    validators = enumerate(facts.comparison.validators)
-    drawn = {f"curves{at}": curves_figure(facts, validator) for at, validator in validators}
-    return drawn | {"seconds": seconds_figure(facts), "stability": stability_figure(facts)}
-
-
-def curves_figure(facts: ComparisonFacts, validator: str) -> Figure:
+def curves_figure(comparison: Comparison, validator: str) -> Figure:
     """Score against number of features by one validator, a line for each method."""
-    curves = {curve.method: curve for curve in facts.comparison.curves(validator)}
+    curves = {curve.method: curve for curve in comparison.curves(validator)}
     data, sizes = [], []
-    for at, method in enumerate(facts.methods):
+    for at, method in enumerate(by_rank(comparison)):
         curve, look = curves[method], divmod(at, figures.N_COLOURS)
         colour, dash = f"var(--g{look[1]})", DASHES[look[0] % len(DASHES)]
         line = {"mode": "lines+markers", "line": {"color": colour, "dash": dash, "width": 2}}
         star = {"mode": "markers", "marker": {"symbol": "star", "size": 13, "color": colour}}
         own = () if curve.own is None else (curve.own,)
-        traces = [_trace(facts, method, curve.points) | line] if curve.points else []
+        traces = [_trace(comparison, method, curve.points) | line] if curve.points else []
         if own:
-            traces.append(_trace(facts, method, own) | star)
+            traces.append(_trace(comparison, method, own) | star)
             traces[-1]["showlegend"] = not curve.points
         data += [trace | {"legendgroup": str(at)} for trace in traces]
         sizes += [point.n_features for point in (*curve.points, *own)]
-    return figures.with_legend(data, figures.layout(figures.N_FEATURES, facts.score_kind, sizes))
+    drawn = figures.layout(figures.N_FEATURES, score_kind(comparison), sizes)
+    return figures.with_legend(data, drawn)
 
 
-def _trace(facts: ComparisonFacts, method: str, points: tuple[Point, ...]) -> dict[str, Any]:
+def _trace(comparison: Comparison, method: str, points: tuple[Point, ...]) -> dict[str, Any]:
     name = as_text(short(method))
     sizes, scores = zip(*((point.n_features, point.score) for point in points), strict=True)
-    hover = [_hover(facts, name, point) for point in points]
+    hover = []
+    for point in points:
+        limit = "its own number" if point.size is None else f"at most {point.size}"
+        score = as_text(f"{score_kind(comparison)} {rendering.score_with_error(point.score)}")
+        size = f"{point.n_features:.4g} features ({limit})"
+        hover.append(f"<b>{name}</b><br>{size}<br>{score}")
     errors = [number(score.standard_error) or 0.0 for score in scores]
     bars = {"type": "data", "array": errors, "thickness": 1, "width": 2}
     means = [score.mean for score in scores]
     return figures.scatter("", sizes, means, hover, name=name, error_y=bars)
 
 
-def _hover(facts: ComparisonFacts, name: str, point: Point) -> str:
-    limit = "its own number" if point.size is None else f"at most {point.size}"
-    size = f"{point.n_features:.4g} features ({limit})"
-    score = as_text(f"{facts.score_kind} {rendering.score_with_error(point.score)}")
-    return f"<b>{name}</b><br>{size}<br>{score}"
-
-
-def seconds_figure(facts: ComparisonFacts) -> Figure:
+def seconds_figure(comparison: Comparison) -> Figure:
     """The median seconds of a selection, a bar for each method."""
-    timings = facts.comparison.seconds()
-    values = {name: timings[name].median for name in facts.methods}
+    timings = comparison.seconds()
+    values = {name: timings[name].median for name in by_rank(comparison)}
     words = [f"{seconds:.3g} s" for seconds in values.values()]
     bars = {"type": "bar", "orientation": "h", "marker": {"color": "var(--line)"}}
     figure = _by_method(values, words, bars, "seconds per fold, median")
@@ -135,10 +107,10 @@ def seconds_figure(facts: ComparisonFacts) -> Figure:
     return figure
 
 
-def stability_figure(facts: ComparisonFacts) -> Figure:
+def stability_figure(comparison: Comparison) -> Figure:
     """Nogueira's stability of each method with its confidence interval."""
-    found = facts.comparison.stability()
-    values = {name: found[name].index for name in facts.methods}
+    found = comparison.stability()
+    values = {name: found[name].index for name in by_rank(comparison)}
     known = [found[name] for name, index in values.items() if math.isfinite(index)]
     above = [number(each.high - each.index) for each in known]
     below = [number(each.index - each.low) for each in known]

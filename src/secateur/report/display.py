@@ -9,7 +9,7 @@ import numpy as np
 
 from secateur.exceptions import InputTypeError, ParameterError, import_optional
 from secateur.path import Score, Selection, SelectionPath
-from secateur.path.cutting import require_steps
+from secateur.path.comparing import require_steps
 from secateur.path.step import count_of
 from secateur.report.figures import best_at_each
 from secateur.report.sentences import kind_words

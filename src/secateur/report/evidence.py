@@ -79,10 +79,6 @@ class StepEvidence:
     frequency: tuple[float, ...] = field(default=(), repr=False)
     substitutes: tuple[Substitute, ...] = ()
 
-    def substitute_of(self, feature: int) -> Substitute | None:
-        """Return the substitute of a feature, or None."""
-        return next((each for each in self.substitutes if each.feature == feature), None)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evidence(codec.Saved):

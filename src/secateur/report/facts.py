@@ -101,6 +101,13 @@ class FeatureFacts:
     known: int
 
 
+def _feature_facts(path: SelectionPath, feature: int, evidence: Evidence | None) -> FeatureFacts:
+    known = Evidence(0, 0, "") if evidence is None else evidence
+    position = known.features.index(feature) if feature in known.features else -1
+    cost, groups = known.costs.get(feature, math.nan), known.groups.get(feature, ())
+    return FeatureFacts(feature, path.feature_names[feature], cost, groups, position)
+
+
 @dataclass(frozen=True, slots=True)
 class EntryFacts:
     """All that is shown of one path; `cut` and `rules` are positions in `steps`."""
@@ -149,12 +156,19 @@ def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
             f"({entry.path.stop_reason}). Leave this path out, or fit again with looser limits."
         )
     path, evidence, selection = entry.path, entry.evidence, entry.cut
-    cuts = _cuts_by_rule(path)
+    cuts = {}  # by each rule that applies to the path
+    for name in RULES if path.has_scores else ():
+        with suppress(SecateurError):
+            cuts[name] = path.cut(name)
     kept = _kept_steps(path, {selection.index, *(cut.index for cut in cuts.values())}, n_entries)
     # positions in the order of entry: all, or those of largest gain
     by_gain = {index: np.argsort(-gains(path[index]), kind="stable") for index in kept}
     listed = {index: sorted(places[:MAX_LISTED].tolist()) for index, places in by_gain.items()}
-    shown = _shown_features(path, listed, selection.index, n_entries)
+    # the features of the table: those of the cut, then the others by entry
+    orders = [path[index].order[listed[index]] for index in (selection.index, *listed)]
+    shown = list(dict.fromkeys(np.concatenate(orders).tolist()))
+    del shown[max(MAX_ROWS // n_entries, MIN_ROWS) :]
+    rows = {feature: row for row, feature in enumerate(shown)}
     # where two rules choose one step, the first rule counts, and the selection before all
     reasons = {cut.index: cut.sentence for cut in reversed(cuts.values())}
     reasons[selection.index] = selection.sentence
@@ -167,22 +181,10 @@ def entry_facts(entry: Entry, *, n_entries: int = 1) -> EntryFacts:
         has_costs=sentences.has_costs(path),
         cut=kept.index(selection.index),
         rules={name: kept.index(cut.index) for name, cut in cuts.items()},
-        steps=tuple(_step_facts(path, at, listed[at], shown, reasons, evidence) for at in kept),
+        steps=tuple(_step_facts(path, at, listed[at], rows, reasons, evidence) for at in kept),
         features=tuple(_feature_facts(path, feature, evidence) for feature in shown),
         evidence=evidence,
     )
-
-
-# ---- which steps and features are shown -----------------------------------------------------
-
-
-def _cuts_by_rule(path: SelectionPath) -> dict[str, Selection]:
-    """The cut by each rule that applies to the path."""
-    found = {}
-    for name in RULES if path.has_scores else ():
-        with suppress(SecateurError):
-            found[name] = path.cut(name)
-    return found
 
 
 def _kept_steps(path: SelectionPath, needed: set[int], n_entries: int) -> list[int]:
@@ -205,18 +207,6 @@ def gains(step: Step) -> FloatArray:
     return weight / total if total > 0 else np.zeros(len(weight))
 
 
-def _shown_features(
-    path: SelectionPath, listed: Mapping[int, list[int]], cut: int, n_entries: int
-) -> dict[int, int]:
-    """The features of the table and their rows: those of the cut, then the others by entry."""
-    features = np.concatenate([path[index].order[listed[index]] for index in (cut, *listed)])
-    shown = list(dict.fromkeys(features.tolist()))[: max(MAX_ROWS // n_entries, MIN_ROWS)]
-    return {feature: row for row, feature in enumerate(shown)}
-
-
-# ---- one step, one feature ------------------------------------------------------------------
-
-
 def _step_facts(
     path: SelectionPath,
     index: int,
@@ -230,11 +220,14 @@ def _step_facts(
     at = [place for place in listed if order[place] in rows]
     words = sentences.substitute_words
     instead = {each.feature: words(path, each) for each in reversed(known.substitutes)}
+    label = count_of(step.n_features)
+    if (path.n_features == step.n_features).sum() > 1 and math.isfinite(step.penalty):
+        label += f", {path.penalty_name} {step.penalty:.3g}"
     return StepFacts(
         index=index,
         step=step,
         n_unlisted=step.n_features - len(at),
-        label=_label(path, step),
+        label=label,
         answer=sentences.answer(path, index, evidence),
         reason=reasons.get(index, f"Step {index + 1} of {len(path)}, chosen by hand."),
         unstable=sentences.unstable_sentence(path, index, known),
@@ -249,19 +242,3 @@ def _step_facts(
             for task in sorted(step.supports, key=sentences.natural_key)
         },
     )
-
-
-def _label(path: SelectionPath, step: Step) -> str:
-    """The size of a step, and its penalty where several steps have that size."""
-    size = count_of(step.n_features)
-    is_single = int((path.n_features == step.n_features).sum()) == 1
-    if is_single or not math.isfinite(step.penalty):
-        return size
-    return f"{size}, {path.penalty_name} {step.penalty:.3g}"
-
-
-def _feature_facts(path: SelectionPath, feature: int, evidence: Evidence | None) -> FeatureFacts:
-    known = Evidence(0, 0, "") if evidence is None else evidence
-    position = known.features.index(feature) if feature in known.features else -1
-    cost, groups = known.costs.get(feature, math.nan), known.groups.get(feature, ())
-    return FeatureFacts(feature, path.feature_names[feature], cost, groups, position)

@@ -37,8 +37,17 @@ def score_curves(facts: EntryFacts) -> dict[str, Figure]:
     score = None if facts.evidence is None else facts.evidence.all_features
     if score is not None and score.is_usable:
         count = count_of(facts.path.n_features_in)
-        words = f"all {count}: {format_score(score.mean)}"
-        _add_level(drawn["size"], sizes, score.mean, words)
+        label = as_text(f"all {count}: {format_score(score.mean)}")
+        line = {"color": "var(--muted)", "width": 1.5, "dash": "dash"}
+        ends = [sizes.min(), sizes.max()]
+        level = scatter("lines", ends, [score.mean] * 2, [label] * 2, line=line)
+        drawn["size"]["data"].append(level)
+        # above the figure: inside, the curve may be anywhere
+        words = {"text": f"- - -  {label}", "font": {"color": "var(--muted)", "size": 12}}
+        place = {"xref": "paper", "yref": "paper", "x": 1, "y": 1, "showarrow": False}
+        place |= {"xanchor": "right", "yanchor": "bottom"}
+        shown = drawn["size"]["layout"]
+        shown |= {"margin": {**shown["margin"], "t": 30}, "annotations": [words | place]}
     if facts.has_costs:
         title = f"cost ({facts.path.cost_unit})" if facts.path.cost_unit else "cost"
         drawn["cost"] = _curve(facts, facts.shown.costs, title)
@@ -47,7 +56,13 @@ def score_curves(facts: EntryFacts) -> dict[str, Figure]:
 
 def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
     """Score against number of features of several paths, of one kind and from the same data."""
-    kinds = {(each.score_kind, each.greater_is_better, _data(each)) for each in entries}
+    kinds = set()
+    for each in entries:
+        data_set: tuple[Any, ...] = each.path.feature_names  # what tells data sets apart
+        if each.evidence is not None:
+            known = each.evidence
+            data_set = known.n_rows, known.target_groups, known.target_counts
+        kinds.add((each.score_kind, each.greater_is_better, data_set))
     if len(entries) < 2 or len(kinds) > 1 or not entries[0].score_kind:
         return None
     data = []
@@ -57,18 +72,10 @@ def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
         best = best_at_each(sizes, scores, greater_is_better=facts.greater_is_better)
         hover = [f"{name}<br>{_hover(facts, facts.steps[each])}" for each in best]
         line = {"color": f"var(--g{at % N_COLOURS})", "width": 2}
-        drawn = scatter("lines+markers", sizes[best], scores[best], hover, line=line)
-        data.append(drawn | {"name": name})
+        values = sizes[best], scores[best]
+        data.append(scatter("lines+markers", *values, hover, line=line, name=name))
     x = np.concatenate([facts.shown.n_features for facts in entries])
     return with_legend(data, layout(N_FEATURES, entries[0].score_kind, x))
-
-
-def _data(facts: EntryFacts) -> tuple[Any, ...]:
-    """What tells data sets apart: rows and target, or the names of features."""
-    known = facts.evidence
-    if known is None:
-        return facts.path.feature_names
-    return known.n_rows, known.target_groups, known.target_counts
 
 
 def with_legend(data: list[dict[str, Any]], drawn: dict[str, Any]) -> Figure:
@@ -151,19 +158,6 @@ def _curve(facts: EntryFacts, x: AnyArray, title: str) -> Figure:
     band = scatter("lines", x[np.concatenate(along)], np.concatenate(outline))
     band |= {"fill": "toself", "fillcolor": "var(--band)", "line": {"width": 0}}
     return {"data": [points, chosen, band, line], "layout": layout(title, facts.score_kind, x)}
-
-
-def _add_level(figure: Figure, x: AnyArray, y: float, label: str) -> None:
-    """Add a dashed line, with its label above the figure: inside, the curve may be anywhere."""
-    line = {"color": "var(--muted)", "width": 1.5, "dash": "dash"}
-    ends = [x.min(), x.max()]
-    figure["data"].append(scatter("lines", ends, [y, y], [as_text(label)] * 2, line=line))
-    font = {"color": "var(--muted)", "size": 12}
-    words = {"text": as_text(f"- - -  {label}"), "font": font, "showarrow": False}
-    words |= {"xref": "paper", "yref": "paper", "x": 1, "y": 1}
-    words |= {"xanchor": "right", "yanchor": "bottom"}
-    margin = {**figure["layout"]["margin"], "t": 30}
-    figure["layout"] |= {"margin": margin, "annotations": [words]}
 
 
 def _hover(facts: EntryFacts, shown: StepFacts) -> str:

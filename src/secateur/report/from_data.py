@@ -13,7 +13,7 @@ from secateur.path.comparing import matched_steps
 from secateur.report import association
 from secateur.report.association import Columns, TargetGroups
 from secateur.report.evidence import Evidence, StepEvidence, Substitute
-from secateur.report.sentences import is_unstable
+from secateur.report.sentences import MIN_FREQUENCY
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -104,20 +104,22 @@ def gather_evidence(
         # in random order, so that the first of them are a sample as well
         rng = np.random.default_rng(random_state)
         rows = rng.choice(table.n_rows, sample_limit, replace=False)
-    target = _target_groups(y, target_type, table.n_rows)
+    target, sample = _target_groups(y, target_type, table.n_rows), table.take(rows)
     target = TargetGroups(target.names, target.of_row[rows])
-    sample, features = table.take(rows), _described_features(path, selection)
-    columns = _prepared(sample, features)
-    between = association.association(columns, columns)
+    features: IntArray = np.empty(0, np.int64)
+    if len(path):  # the selected features by weight, then the others by entry
+        step = path[(path.cut() if selection is None else selection).index]
+        chosen = step.support[np.argsort(-np.abs(step.weight), kind="stable")]
+        order = np.concatenate([chosen, *(each.order for each in path)])
+        features = np.array(list(dict.fromkeys(order.tolist()))[:MAX_FEATURES], np.int64)
     return Evidence(
         n_rows=table.n_rows,
         n_sampled=len(rows),
         target_type=target_type,
         target_groups=target.names,
-        target_counts=target.counts,
+        target_counts=tuple(np.bincount(target.of_row, minlength=len(target.names)).tolist()),
         features=tuple(features.tolist()),
-        distributions=_distributions(sample, features, target),
-        association=tuple(map(tuple, np.round(between, 4).tolist())),
+        **_described(sample, features, target),
         substitutes=_most_correlated(sample, features),
         steps=tuple(_step_evidence(path, cost_model, fold_paths, sample, features)),
         grid_shape=shape,
@@ -148,16 +150,6 @@ def _checked_shape(
     return shape
 
 
-def _described_features(path: SelectionPath, selection: Selection | None) -> IntArray:
-    """The selected features by weight, then the others by entry."""
-    if len(path) == 0:
-        return np.empty(0, dtype=np.int64)
-    step = path[(path.cut() if selection is None else selection).index]
-    chosen = step.support[np.argsort(-np.abs(step.weight), kind="stable")]
-    order = np.concatenate([chosen, *(each.order for each in path)])
-    return np.array(list(dict.fromkeys(order.tolist()))[:MAX_FEATURES], np.int64)
-
-
 def _target_groups(y: Any, target_type: Any, n_rows: int) -> TargetGroups:
     from secateur.data.target import read_target
     from secateur.data.tasks import is_wide
@@ -178,11 +170,17 @@ def _prepared(table: Table, features: IntArray) -> Columns:
     return association.prepare(table.columns(features), [f in known for f in features.tolist()])
 
 
-def _distributions(table: Table, features: IntArray, groups: TargetGroups) -> tuple[Any, ...]:
+def _described(table: Table, features: IntArray, groups: TargetGroups) -> dict[str, Any]:
+    """The distributions of features and their association, as fields of `Evidence`."""
     values, known = table.columns(features), table.categories
     labels = [known[f].tolist() if f in known else None for f in features.tolist()]
     pairs = zip(values.T, labels, strict=True)
-    return tuple(association.distribution(column, each, groups) for column, each in pairs)
+    columns = _prepared(table, features)
+    between = np.round(association.association(columns, columns), 4)
+    return {
+        "distributions": tuple(association.distribution(*pair, groups) for pair in pairs),
+        "association": tuple(map(tuple, between.tolist())),
+    }
 
 
 def _correlated(
@@ -291,7 +289,7 @@ def substitutes(
     selected, folds = set(step.support.tolist()), [set(support.tolist()) for support in supports]
     found = []
     for feature, share in zip(step.order.tolist(), frequency, strict=False):
-        known = correlation.get(feature, {}) if is_unstable(share) else {}
+        known = correlation.get(feature, {}) if share < MIN_FREQUENCY else {}
         without = [fold for fold in folds if feature not in fold]
         others = [
             Substitute(feature, other, r, sum(other in fold for fold in without))

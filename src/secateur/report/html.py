@@ -11,18 +11,95 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from secateur.exceptions import ParameterError, import_optional, printable
+from secateur.exceptions import ParameterError, import_optional, printable, some_of
 from secateur.model_selection.comparison import Comparison
 from secateur.path.codec import write_whole
 from secateur.path.step import count_of, format_amount, thawed_json
+from secateur.report import comparison as comparing
 from secateur.report import figures
-from secateur.report.comparison import comparison_facts, comparison_figures
 from secateur.report.evidence import Evidence
-from secateur.report.facts import RULES, Entry, EntryFacts, StepFacts, entry_facts
+from secateur.report.facts import RULES, Entry, EntryFacts, entry_facts
 from secateur.report.figures import number
+from secateur.report.from_data import gather_evidence
 from secateur.report.sentences import MIN_FREQUENCY, short
 
 MAX_NAME = 300  # characters of a name in the data of the script
+
+
+def report(
+    selector: Any,
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str] = "report.html",
+    *,
+    title: str = "",
+    random_state: Any = 0,
+    **options: Any,
+) -> Path:
+    """Write a page about a selection: nested cross-validation, evidence and page in one call.
+
+    Parameters
+    ----------
+    selector : estimator of secateur or HeldOut
+        A selector is cloned and its selection repeated in folds by `held_out`. A result of
+        `held_out` is shown as it is.
+    X : array, sparse matrix or data frame of shape (n_rows, n_features)
+    y : array or series of shape (n_rows,)
+    path : path-like, default="report.html"
+        The page; an existing file is replaced.
+    title : str, default=""
+        The title; the name of the algorithm by default.
+    random_state : int, RandomState or None, default=0
+        Of the folds.
+    **options
+        More of `held_out`, as ``cv``, ``groups``, ``scoring``; or of `gather_evidence`, as
+        ``grid_shape``.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Examples
+    --------
+    >>> import secateur
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> selector = secateur.GraftingClassifier(l1=[0.1, 0.03])
+    >>> secateur.report(selector, X, y, "tumours.html", cv=3).name  # doctest: +SKIP
+    'tumours.html'
+    """
+    from secateur.model_selection.held_out import HeldOut, held_out  # loads scikit-learn
+    from secateur.model_selection.rows import target_type_of
+
+    shown = {name: options.pop(name) for name in ("grid_shape", "sample_limit") if name in options}
+    if isinstance(selector, HeldOut):
+        if options:
+            raise ParameterError(
+                f"A result of held_out is shown as it is. Got {some_of(sorted(options))} besides. "
+                "Pass them to held_out, or give a selector."
+            )
+        held = selector
+    else:
+        held = held_out(selector, X, y, random_state=random_state, **options)
+    fitted = held.selector
+    known = fitted.get_params(deep=False)
+    is_class = getattr(fitted, "target_type_", "regression") != "regression"  # found by the fit
+    given = ("costs", "feature_groups", "keep", "categorical_features")
+    evidence = gather_evidence(
+        X,
+        y,
+        held.path,
+        target_type=target_type_of(fitted) or ("classification" if is_class else "regression"),
+        selection=fitted.selection_,
+        fold_paths=held.fold_paths,
+        all_features=held.all_features,
+        all_features_model=held.all_features_model,
+        **{name: known[name] for name in given if name in known},
+        **shown,
+    )
+    name = title or held.path.algorithm
+    return write_page(path, [Entry(name, held.path, fitted.selection_, evidence)])
 
 
 def write_page(
@@ -69,10 +146,14 @@ def page(
     if not entries and comparison is None:
         raise ParameterError("A page needs a path or a comparison. Got neither. Pass an Entry.")
     facts = [entry_facts(entry, n_entries=len(entries)) for entry in entries]
-    compared = None if comparison is None else comparison_facts(comparison)
-    shared = {} if compared is None else comparison_figures(compared)
-    together = figures.all_paths(facts)
-    if together is not None:
+    compared, shared = None, dict[str, figures.Figure]()  # by the end of the id of their element
+    if comparison is not None:
+        compared = comparing.comparison_facts(comparison)
+        for at, validator in enumerate(comparison.validators):
+            shared[f"curves{at}"] = comparing.curves_figure(comparison, validator)
+        shared["seconds"] = comparing.seconds_figure(comparison)
+        shared["stability"] = comparing.stability_figure(comparison)
+    if together := figures.all_paths(facts):
         shared["paths"] = together
     title = "Selected features" if facts else "Comparison of methods"
     if len(facts) == 1:
@@ -100,7 +181,12 @@ def _environment() -> Any:
     loader = PackageLoader("secateur.report")
     blocks = {"trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_shown, **blocks
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        # text from outside without control characters; markup is ours
+        finalize=lambda value: value if hasattr(value, "__html__") else printable(value),
+        **blocks,
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.filters |= {"short": short, "amount": format_amount, "counted": count_of}
@@ -112,11 +198,6 @@ def _environment() -> Any:
 
     environment.globals |= {"asset": asset, "draw": figures, "rules": RULES}
     return environment
-
-
-def _shown(value: Any) -> Any:
-    """Text from outside without control characters; markup is ours."""
-    return value if hasattr(value, "__html__") else printable(value)
 
 
 def _literal(value: Any) -> str:
@@ -131,31 +212,30 @@ def _literal(value: Any) -> str:
 
 
 def _entry_data(facts: EntryFacts) -> dict[str, Any]:
-    rows = [
-        [short(each.name, MAX_NAME), number(each.cost, 6), each.known] for each in facts.features
-    ]
     data: dict[str, Any] = {
         "cut": facts.cut,
-        "features": rows,
-        "steps": [_step_data(step) for step in facts.steps],
+        "features": [
+            [short(each.name, MAX_NAME), number(each.cost, 6), each.known]
+            for each in facts.features
+        ],
+        "steps": [
+            {name: getattr(step, name) for name in ("label", "answer", "reason", "unstable")}
+            | {
+                "n": step.step.n_features,
+                "more": step.n_unlisted,
+                "rows": step.rows,
+                "place": step.place if step.n_unlisted else None,
+                "gain": [number(gain, 3) for gain in step.gain],
+                "paid": [number(paid, 6) for paid in step.paid] or None,
+                "frequency": [number(each, 3) for each in step.frequency] or None,
+                "substitutes": step.substitutes if any(step.substitutes) else None,
+                "tasks": step.tasks or None,
+            }
+            for step in facts.steps
+        ],
         "figures": figures.score_curves(facts),
     }
     return data if facts.evidence is None else data | _evidence_data(facts, facts.evidence)
-
-
-def _step_data(step: StepFacts) -> dict[str, Any]:
-    words = {name: getattr(step, name) for name in ("label", "answer", "reason", "unstable")}
-    return words | {
-        "n": step.step.n_features,
-        "more": step.n_unlisted,
-        "rows": step.rows,
-        "place": step.place if step.n_unlisted else None,
-        "gain": [number(gain, 3) for gain in step.gain],
-        "paid": [number(paid, 6) for paid in step.paid] or None,
-        "frequency": [number(each, 3) for each in step.frequency] or None,
-        "substitutes": step.substitutes if any(step.substitutes) else None,
-        "tasks": step.tasks or None,
-    }
 
 
 def _evidence_data(facts: EntryFacts, evidence: Evidence) -> dict[str, Any]:

@@ -43,8 +43,12 @@ def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
 def answer(path: SelectionPath, index: int, evidence: Evidence | None = None) -> str:
     """Say what step `index` gives, compared with all features or else the best of the path."""
     step, score = path[index], path[index].score
-    cost_of_all = math.nan if evidence is None else evidence.cost_of_all
-    share = format_share(path, index) + _cost_words(path, step.cost, cost_of_all)
+    share = format_share(path, index)
+    if has_costs(path) and not math.isnan(step.cost):
+        words = format_cost(path, step.cost)
+        share += f" for {words}" if path.cost_unit else f" at a cost of {words}"
+        if evidence is not None and not math.isnan(evidence.cost_of_all):
+            share += f" instead of {format_amount(evidence.cost_of_all)}"
     if score is None or not score.is_usable:
         return f"{share}: no score."
     reference = None if evidence is None else evidence.all_features
@@ -68,14 +72,6 @@ def has_costs(path: SelectionPath) -> bool:
     return any(not math.isnan(step.cost) and step.cost != step.n_features for step in path)
 
 
-def _cost_words(path: SelectionPath, cost: float, cost_of_all: float) -> str:
-    if math.isnan(cost) or not has_costs(path):
-        return ""
-    instead = "" if math.isnan(cost_of_all) else f" instead of {format_amount(cost_of_all)}"
-    words = format_cost(path, cost)
-    return f" for {words}{instead}" if path.cost_unit else f" at a cost of {words}{instead}"
-
-
 def _compared(score: Score, reference: Score, reference_words: str) -> str:
     worse = reference.utility - score.utility
     to_what = f"{reference_words}{format_score(reference.mean)})"
@@ -93,16 +89,11 @@ def _compared(score: Score, reference: Score, reference_words: str) -> str:
 # ---- stability over the folds ---------------------------------------------------------------
 
 
-def is_unstable(frequency: float) -> bool:
-    """Whether a feature that this share of the folds selected is unstable."""
-    return frequency < MIN_FREQUENCY
-
-
 def unstable_sentence(path: SelectionPath, index: int, evidence: StepEvidence) -> str:
     """Name the unstable features of a step and their substitutes; empty if there are none."""
     names, order = path.feature_names, path[index].order.tolist()
     pairs = zip(order, evidence.frequency, strict=False)
-    unstable = [names[feature] for feature, share in pairs if is_unstable(share)]
+    unstable = [names[feature] for feature, share in pairs if share < MIN_FREQUENCY]
     if not unstable:
         return ""
     verb = "is" if len(unstable) == 1 else "are"

@@ -3,30 +3,111 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.data.memory import require_memory
 from secateur.data.target import are_counts
 from secateur.engines.boosted.group_design import GroupDesign, GroupTesting, largest_group
-from secateur.engines.boosted.groups import Groups, sum_groups, sum_groups_in_blocks
+from secateur.engines.boosted.groups import Groups, sum_groups
 from secateur.exceptions import GroupTestingWarning
 from secateur.execution.blocks import RowStore
 from secateur.selectors.base import warn_caller
 from secateur.selectors.boosted_base import BoostedInput, BoostedSelector
-from secateur.selectors.boosted_parameters import (
-    AGBMPenalty,
+from secateur.selectors.parameters import (
     ClassificationParameters,
-    GBFSPenalty,
-    GroupTestingParameters,
     RegressionParameters,
+    number,
+    with_constructor,
 )
-from secateur.selectors.parameters import with_constructor
 from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
 from secateur.typing import FloatArray
 
 EXPECTED_FEATURES = 20  # what "auto" expects where ``max_features`` says nothing
+
+
+@with_constructor
+class GBFSPenalty:
+    """The gain of GBFS.
+
+    Parameters
+    ----------
+    penalty : float, "auto" or sequence of float, default="auto"
+        The penalty of a new feature, times its cost, in units of the loss summed over rows; >= 0.
+        Whole weights count rows; others are divided by their mean.
+        "auto" tries a falling grid, scores each value on held-out rows, and lets ``cut`` choose; a
+        sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
+        is one value from the middle of the grid.
+    """
+
+    penalty: Any = "auto"
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "gbfs"
+    _max_penalty: ClassVar[float] = np.inf
+
+
+@with_constructor
+class AGBMPenalty:
+    """The gain of A-GBM.
+
+    Parameters
+    ----------
+    penalty : float, "auto" or sequence of float, default="auto"
+        The penalty of a new feature, times its cost, as a share of the squared error at the root of
+        a tree; from 0 to below 1. 0.01 selects what explains at least one part in a hundred.
+        "auto" tries a falling grid, scores each value on held-out rows, and lets ``cut`` choose; a
+        sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
+        is one value from the middle of the grid.
+    """
+
+    penalty: Any = "auto"
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
+    _max_penalty: ClassVar[float] = 1.0
+
+
+@with_constructor
+class GroupTestingParameters:
+    """How new features are found by group tests.
+
+    Parameters
+    ----------
+    expected_features : int or "auto", default="auto"
+        The number of features s that matter, about; "auto" is ``max_features`` if given, 20
+        otherwise. All features are dealt out into s subsets, again and again, and each is searched
+        by itself.
+    delta : float, default=0.1
+        The probability that some of these features never is in a group without another of them
+        (Theorem 4.1); the smaller, the more often features are dealt out.
+    leaf_size : int or "auto", default="auto"
+        Halving ends at groups of so many features, which are then searched one by one. Less takes
+        more memory; 1 is the paper's search to the end. "auto" is chosen with the group size, 32
+        where that is given.
+    group_size : int, None or "auto", default="auto"
+        The largest groups that are tested: all groups of this size, of which the best of each
+        subset are halved on. "auto" is the size with the fewest columns to look at in a node, at
+        most one feature for every 500 rows: sums of more drown in noise. If that is not clearly
+        fewer than there are features, all are searched, as without group tests. None is the
+        paper's: half a subset.
+    """
+
+    expected_features: Any = number(
+        1, whole=True, words=("auto",), advice="Use 'auto' for max_features, or 20."
+    ).default("auto")
+    delta: float = number(0, 1, above=True, below=True).default(0.1)
+    leaf_size: Any = number(
+        1, whole=True, words=("auto",), advice="Use 'auto', or 1 to search to the end."
+    ).default("auto")
+    group_size: Any = number(
+        1,
+        whole=True,
+        or_none=True,
+        words=("auto",),
+        advice="Use 'auto' to have it chosen, None for the paper's.",
+    ).default("auto")
 
 
 class GroupTestedSelector(BoostedSelector):
@@ -101,9 +182,7 @@ class GroupTestedSelector(BoostedSelector):
     ) -> Groups | None:
         """Groups of features and their sums, made where the rows are; None for an exact search."""
         settings = self._group_testing(weight, seed)
-        if row_store is None:
-            return sum_groups(columns, weight, settings, threads)
-        return sum_groups_in_blocks(row_store, columns, weight, settings)
+        return sum_groups(columns, weight, settings, threads, row_store)
 
 
 class BoostedClassifier(PredictsClasses, BoostedSelector, ClassificationParameters):

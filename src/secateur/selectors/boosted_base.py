@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
-from secateur.data.costs import CostModel
 from secateur.data.table import Fold, Table, all_rows
-from secateur.data.target import Target, are_counts
+from secateur.data.target import Target
 from secateur.engines.boosted.engine import (
+    FEW_POINTS,
+    GRID_POINTS,
     BoostedData,
-    BoostedEngine,
     ValidationRows,
     higher_penalties,
+    no_features,
     penalty_grid,
 )
 from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.trees import BoostingParams
+from secateur.engines.boosted.search import BoostedEngine, can_eliminate
+from secateur.engines.boosted.trees import BoostingParams, min_leaf_rows
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, SecateurError
 from secateur.execution.blocks import RowStore
 from secateur.execution.disk import row_store_of
 from secateur.losses import Loss, get_loss, weighted_quantile
@@ -33,14 +36,20 @@ from secateur.path import (
     OneStandardError,
     Patience,
     SelectionPath,
+    StopReason,
     WithinBudget,
     as_rule,
 )
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
-from secateur.selectors.boosted_parameters import BoostedParameters
 from secateur.selectors.inputs import FitInput, read_input, read_resume, read_validation, store_lazy
-from secateur.selectors.parameters import read_penalty, with_parameters_of
+from secateur.selectors.parameters import (
+    number,
+    one_of,
+    read_penalty,
+    with_constructor,
+    with_parameters_of,
+)
 from secateur.selectors.prediction import StepPredictor
 from secateur.selectors.progress import Progress
 from secateur.storage.stored_table import StoredTable
@@ -49,8 +58,6 @@ from secateur.typing import FloatArray
 GRID_PATIENCE = 2  # penalties without progress after which "auto" tries no lower ones
 STOPPING_ROWS = 10_000  # the number of rows above which early_stopping="auto" holds some out
 FALLBACK = 2  # the penalty of the grid that "auto" takes where there are too few rows for folds
-# The penalty of the step without features, by one that is higher than the grid already.
-FAR_ABOVE = 8.0
 HUBER_LEVEL = 0.9  # residuals from the median beyond this quantile count as outliers by default
 
 
@@ -68,11 +75,70 @@ class BoostedInput(FitInput):
     resume: SelectionPath | None = None
 
 
-class BoostedSelector(StepPredictor, BoostedParameters):
+@with_constructor
+class BoostedSelector(StepPredictor):
     """Fits boosted trees with feature costs and keeps the features of one step.
 
     Subclasses set the gain (``_criterion``) and say whether classes or numbers are predicted.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.1
+    max_iter : int, default=200
+        The largest number of rounds; each has one tree, or one per class if there are more than
+        two.
+    max_depth : int, default=4
+    max_bins : int, default=255
+        Bins per feature; columns with fewer distinct values have a bin for each.
+    min_samples_leaf : "auto" or number, default="auto"
+        The smallest number of rows in a leaf; "auto" is 1 to 20, one for every 50 rows.
+    l2_regularization : float, default=0.0
+        Added to the curvature of a leaf, a sum over rows. Whole weights count rows; others are
+        divided by their mean.
+    leaf : {"newton", "mean"}, default="newton"
+        The value of a leaf: a Newton step, or the mean gradient as in the papers.
+    subsample : float, default=1.0
+        The share of rows that each tree sees.
+    early_stopping : bool or "auto", default="auto"
+        With a single penalty: hold rows out and stop when their loss no longer falls; "auto" does
+        so above 10,000 rows.
+    validation_fraction : float, default=0.1
+        The share of rows that early stopping holds out.
+    n_iter_no_change : int, default=10
+        Rounds without a lower loss on held-out rows after which a fit stops.
+    categorical_features : None, "from_dtype", list or mask, default=None
+        Columns of categories; those of a category type are always taken as such.
+
+    Attributes
+    ----------
+    path_ : SelectionPath
+        Supports, costs and scores: a step is one penalty of a grid, or one support of a single
+        fit.
+    feature_importances_ : array of float, shape (n_features_in_,)
+    n_iter_ : int
+        Rounds of the chosen model.
     """
+
+    learning_rate: float = number(0, above=True, below=True).default(0.1)
+    max_iter: int = number(1, whole=True).default(200)
+    max_depth: int = number(1, 16, whole=True).default(4)
+    max_bins: int = number(2, 255, whole=True, advice="Use 255 for the finest bins.").default(255)
+    min_samples_leaf: Any = number(
+        1, below=True, words=("auto",), advice="Use 'auto' for 1 to 20, by number of rows."
+    ).default("auto")
+    l2_regularization: float = number(0, below=True, advice="Use 0 for none.").default(0.0)
+    leaf: Literal["newton", "mean"] = one_of(
+        "newton", "mean", advice="Use 'newton' for a Newton step."
+    ).default("newton")
+    subsample: float = number(0, 1, above=True, advice="Use 1 for all rows.").default(1.0)
+    early_stopping: Any = one_of(
+        True, False, "auto", advice="Use 'auto' to stop early on long tables."
+    ).default("auto")
+    validation_fraction: float = number(
+        0, 1, above=True, below=True, advice="Use 0.1 for one row in ten."
+    ).default(0.1)
+    n_iter_no_change: int = number(1, whole=True).default(10)
+    categorical_features: Any = None
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]]
     _max_penalty: ClassVar[float]
@@ -169,21 +235,60 @@ class BoostedSelector(StepPredictor, BoostedParameters):
             return [self._single_fit(variants[0], params, given, folds[0], progress)]
         grids = [self._penalties(data, params, given, folds) for data in variants]
         n_fits = len(folds) + (len(folds) != 1)
-        size = None if isinstance(given.penalty, list) else self._wanted_size
         progress.expect(sum(map(len, grids)), n_fits * params.n_rounds)
         return [
-            search_penalties(
-                BoostedEngine(data, params, folds, self.n_iter_no_change, progress.round),
-                grid,
-                done={step.penalty: step for step in given.resume or ()},
-                size=size,
-                none=self._none(data, params, given, folds),
-                rules=[Patience(GRID_PATIENCE)] if folds and given.penalty is None else [],
-                on_step=progress.part,
-                keep_losses=len(variants) > 1,
-            )
+            self._search(data, grid, params, given, folds, progress, is_one=len(variants) == 1)
             for data, grid in zip(variants, grids, strict=True)
         ]
+
+    def _search(
+        self,
+        data: Any,
+        grid: list[float],
+        params: BoostingParams,
+        given: BoostedInput,
+        folds: list[Fold],
+        progress: Progress,
+        *,
+        is_one: bool,
+    ) -> PathSearch:
+        """The search along a grid of penalties; where it can be, with elimination at its end."""
+        none = None  # a penalty without features for penalties of the user, if one is above 0
+        if isinstance(given.penalty, list) and folds and max(given.penalty) > 0.0:
+            none = no_features(penalty_grid(data, params)[0], data.cost_model, self._max_penalty)
+        more: dict[str, Any] = {"rules": [Patience(GRID_PATIENCE)]}
+        if given.penalty is not None or not folds:
+            more = {}
+        elif isinstance(data, BoostedData) and can_eliminate(data, params, folds):
+            more = {"limit": params.max_features, "patience": GRID_PATIENCE}
+            params = replace(params, max_features=None)
+        engine = BoostedEngine(data, params, folds, self.n_iter_no_change, progress.round)
+        if "limit" in more:
+            more["eliminate"] = engine.eliminate
+        search = search_penalties(
+            engine,
+            grid,
+            done={step.penalty: step for step in given.resume or ()},
+            size=None if isinstance(given.penalty, list) else self._wanted_size,
+            none=none,
+            on_step=progress.part,
+            keep_losses=not is_one,
+            **more,
+        )
+        return replace(search, finish=partial(self._refit_chosen, engine))
+
+    def _refit_chosen(self, engine: BoostedEngine, path: SelectionPath) -> SelectionPath:
+        """The path with its chosen step fitted to all rows, unless the search was ended."""
+        if not path or path.stop_reason in {StopReason.INTERRUPTED, StopReason.TIME_LIMIT}:
+            return path
+        rule = self._default_rule() if self.cut is None else as_rule(self.cut)
+        try:
+            index = rule.choose(path)
+        except SecateurError:  # said when the path is cut
+            return path
+        steps = list(path.steps)
+        steps[index] = engine.refit(steps[index])
+        return replace(path, steps=tuple(steps))
 
     def _single_fit(
         self, data: Any, params: BoostingParams, given: BoostedInput, fold: Fold, progress: Progress
@@ -251,27 +356,13 @@ class BoostedSelector(StepPredictor, BoostedParameters):
     ) -> list[float]:
         if isinstance(given.penalty, list):
             return given.penalty
-        grid = penalty_grid(data, params)
+        few = isinstance(data, BoostedData) and can_eliminate(data, params, folds)
+        grid = penalty_grid(data, params, FEW_POINTS if few else GRID_POINTS)
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
             return [*higher_penalties(grid[0], data.cost_model), *grid]
         if not folds:
             return grid[FALLBACK : FALLBACK + 1] or grid[-1:]
-        return [self._without_features(grid[0], data.cost_model), *grid]
-
-    def _none(
-        self, data: Any, params: BoostingParams, given: BoostedInput, folds: list[Fold]
-    ) -> float | None:
-        """A penalty without features for penalties of the user, if one of them is above 0."""
-        if not isinstance(given.penalty, list) or not folds or max(given.penalty) == 0.0:
-            return None
-        return self._without_features(penalty_grid(data, params)[0], data.cost_model)
-
-    def _without_features(self, penalty: float, cost_model: CostModel) -> float:
-        """A penalty far above the first of a grid, but allowed for features of the lowest cost."""
-        cost = cost_model.costs(cost_model.keep)
-        least = min(1.0, float(cost[cost > 0.0].min(initial=1.0)))
-        high, _ = higher_penalties(penalty, cost_model)
-        return min(FAR_ABOVE * high, 0.999 * self._max_penalty / least)
+        return [no_features(grid[0], data.cost_model, self._max_penalty), *grid]
 
     def _params(self, given: BoostedInput) -> BoostingParams:
         return BoostingParams(
@@ -290,20 +381,10 @@ class BoostedSelector(StepPredictor, BoostedParameters):
         )
 
     def _default_rule(self) -> CuttingRule:
-        """The best of one fit; along a grid the fewest features within one standard error."""
-        return Best() if isinstance(self._read_penalty(), float) else OneStandardError()
-
-
-def min_leaf_rows(min_samples_leaf: Any, weight: FloatArray) -> float:
-    """The smallest weight of a leaf: as given, or one for every 50 rows, from 1 to 20.
-
-    >>> min_leaf_rows("auto", np.ones(500))
-    10.0
-    """
-    if min_samples_leaf != "auto":
-        return float(min_samples_leaf)
-    n_rows = weight.sum() if are_counts(weight) else len(weight)
-    return float(np.clip(n_rows // 50, 1, 20))
+        """The best of one fit, or within a limit; else the fewest within one standard error."""
+        if isinstance(self._read_penalty(), float):
+            return Best()
+        return OneStandardError() if self.max_features is None else OneStandardError(0.0)
 
 
 def rounds_to_resume(given: BoostedInput, fold: Fold) -> list[Any]:

@@ -13,24 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.binning import bin_table
 from secateur.data.table import Fold, Problem
-from secateur.engines.boosted.trees import BoostingParams
+from secateur.engines.boosted.trees import BoostingParams, min_leaf_rows
 from secateur.engines.featboost.evaluator import Evaluator
 from secateur.engines.featboost.forward import (
     IIS,
-    AdaBoostWeighting,
     FeatBoost,
     ForwardParams,
     ForwardSelection,
-    LossWeighting,
     Weighting,
 )
 from secateur.engines.featboost.neighbours import NeighbourEvaluator, NeighbourTargets, ScaledTable
 from secateur.engines.path_search import PathSearch
-from secateur.model_selection.rows import check_target_type
-from secateur.model_selection.scorers import Scorer, read_scoring
+from secateur.model_selection.rows import Scorer, check_target_type, read_scoring
 from secateur.path import Best, OneStandardError, StopReason
 from secateur.path.cutting import CuttingRule
-from secateur.selectors.boosted_base import min_leaf_rows
 from secateur.selectors.featboost_check import ConstantCheck
 from secateur.selectors.featboost_evaluators import (
     BoostedTrees,
@@ -184,7 +180,7 @@ class ForwardSelector(StepPredictor):
     def _engine(
         self, given: ForwardInput, folds: list[Fold], threads: Threads, progress: Progress
     ) -> list[PathSearch]:
-        n_features = given.problem.n_features
+        n_features = given.problem.table.n_features
         progress.expect(1, min(self.max_features or n_features, n_features))
         search = self._selection(given, folds, threads)
 
@@ -201,51 +197,39 @@ class ForwardSelector(StepPredictor):
     ) -> ForwardSelection:
         problem = given.problem
         scorer = SklearnFoldScorer(problem, folds, given.scorer, given.metric)
-        uses_trees = "trees" in (self.ranker, self.evaluator)
-        trees: Any = self._trees(given, folds, scorer, threads) if uses_trees else None
+        trees: Any = None
+        if "trees" in (self.ranker, self.evaluator):
+            seed, weight = given.seed, problem.weight
+            more: dict[str, Any] = {"max_bins": MAX_BINS, "threads": threads, "random_state": seed}
+            columns = bin_table(problem.table, weight, **more)
+            params = BoostingParams(
+                learning_rate=self.learning_rate,
+                n_rounds=self.max_iter,
+                max_depth=self.max_depth,
+                min_samples_leaf=min_leaf_rows("auto", weight),
+                seed=seed,
+            )
+            trees = BoostedTrees(problem, columns, params, threads, folds, scorer)
         ranker: Any = trees
         if self.ranker != "trees":
             ranker = EstimatorEvaluator(self.ranker, problem, folds, scorer, given.seed, 1)
         evaluator: Evaluator = trees
-        if self.evaluator != "trees":
-            evaluator = self._evaluator(given, folds, scorer, threads)
-        fixed = (problem.target.values, problem.cost_model, self._params(given), self.executor)
-        return self._search(problem, ranker, evaluator, *fixed)
-
-    def _params(self, given: ForwardInput) -> ForwardParams:
-        most, budget = self.max_features, self.cost_budget
-        return ForwardParams(
-            self.n_candidates, most, self.epsilon, budget=budget, metric=given.metric
-        )
-
-    def _trees(
-        self, given: ForwardInput, folds: list[Fold], scorer: SklearnFoldScorer, threads: Threads
-    ) -> BoostedTrees:
-        """Trees that rank or evaluate."""
-        table, weight, seed = given.problem.table, given.problem.weight, given.seed
-        columns = bin_table(table, weight, max_bins=MAX_BINS, threads=threads, random_state=seed)
-        params = BoostingParams(
-            learning_rate=self.learning_rate,
-            n_rounds=self.max_iter,
-            max_depth=self.max_depth,
-            min_samples_leaf=min_leaf_rows("auto", weight),
-            seed=seed,
-        )
-        return BoostedTrees(given.problem, columns, params, threads, folds, scorer)
-
-    def _evaluator(
-        self, given: ForwardInput, folds: list[Fold], scorer: SklearnFoldScorer, threads: Threads
-    ) -> Evaluator:
-        problem = given.problem
         if not isinstance(self.evaluator, str):
             # on a cluster there are as many fits at a time as there are threads
             n_jobs = resolve_n_jobs(self.n_jobs) if self.executor is None else 1
-            return EstimatorEvaluator(self.evaluator, problem, folds, scorer, given.seed, n_jobs)
-        table = ScaledTable(problem.table, problem.weight, standardize=self.standardize)
-        k = self.n_neighbors if self.evaluator == "knn" else 1
-        target = problem.target
-        targets = NeighbourTargets(target.values, problem.weight, target.n_classes, k)
-        return NeighbourEvaluator(table, targets, folds, scorer, threads)
+            fixed = (problem, folds, scorer, given.seed, n_jobs)
+            evaluator = EstimatorEvaluator(self.evaluator, *fixed)
+        elif self.evaluator != "trees":
+            table = ScaledTable(problem.table, problem.weight, standardize=self.standardize)
+            k, target = self.n_neighbors if self.evaluator == "knn" else 1, problem.target
+            targets = NeighbourTargets(target.values, problem.weight, target.n_classes, k)
+            evaluator = NeighbourEvaluator(table, targets, folds, scorer, threads)
+        rest = (problem.target.values, problem.cost_model, self._params(given), self.executor)
+        return self._search(problem, ranker, evaluator, *rest)
+
+    def _params(self, given: ForwardInput) -> ForwardParams:
+        fixed = (self.n_candidates, self.max_features, self.epsilon)
+        return ForwardParams(*fixed, budget=self.cost_budget, metric=given.metric)
 
     def _default_rule(self) -> CuttingRule:
         """The best step, which is the last with features; none where that may be chance."""
@@ -320,12 +304,8 @@ class _FeatBoost(ForwardSelector):
         return replace(super()._params(given), reset=self.reset, per_cost=self.gain_per_cost)
 
     def _search(self, problem: Problem, *args: Any) -> FeatBoost:
-        weighting: Weighting = LossWeighting(problem.weight)
-        if self.weighting is None:
-            weighting = Weighting(problem.weight)
-        elif self.weighting == "adaboost":
-            weighting = AdaBoostWeighting(problem.weight, problem.target.n_classes)
-        return FeatBoost(weighting, *args)
+        kind = "loss" if self.weighting in {"softmax", "residual"} else self.weighting
+        return FeatBoost(Weighting(problem.weight, kind, problem.target.n_classes), *args)
 
 
 @with_constructor

@@ -15,8 +15,8 @@ from secateur.data.table import Fold
 from secateur.data.target import are_counts
 from secateur.engines.drive import drive
 from secateur.engines.featboost.forward import ForwardSelection
-from secateur.engines.featboost.neighbours import NeighbourTargets, constant_model
-from secateur.engines.path_search import FoldLosses, gain_over_none
+from secateur.engines.featboost.neighbours import NeighbourModel, NeighbourTargets
+from secateur.engines.fold_losses import FoldLosses, gain_over_none
 from secateur.exceptions import ClusterError, ParameterError
 from secateur.model_selection.folds import FEW_ROWS, draw_folds
 from secateur.path import Best, SelectionPath, Step, StopReason
@@ -32,13 +32,7 @@ MIN_GAIN = 1.0
 
 
 def chance_gain(n_selected: int, n_features: int) -> float:
-    """Standard errors that the best subset of this size may gain by chance on rows that chose it.
-
-    There are fewer than ``n_features ** n_selected`` such subsets.
-
-    >>> round(chance_gain(3, 20), 1)
-    4.2
-    """
+    """Standard errors that the best of n_features ** n_selected subsets may gain by chance."""
     return math.sqrt(2.0 * n_selected * math.log(n_features))
 
 
@@ -72,19 +66,27 @@ class ConstantCheck:
         steps, best = list(path), Best().choose(path)
         details = {**steps[best].details, "gain_over_none": gain}
         steps[best] = replace(steps[best], details=details)
-        if gain <= MIN_GAIN:
-            steps.append(self._empty_step(steps[-1].seconds))
+        if gain <= MIN_GAIN:  # a step without features, with the inner scores of a constant
+            given, target = self.given, self.given.problem.target.values
+            scorer = SklearnFoldScorer(given.problem, self.folds, given.scorer, given.metric)
+            scores = [
+                scorer(t, self._constant(fold), target[fold.test])
+                for t, fold in enumerate(self.folds)
+            ]
+            score = Score.of(scores, origin="inner", metric=given.metric, greater_is_better=True)
+            model = NeighbourModel(self._targets(slice(None)))
+            seconds = steps[-1].seconds
+            steps.append(Step.of([], cost=0.0, score=score, seconds=seconds, model=model))
         return replace(path, steps=tuple(steps))
 
     def _gain_of(self, path: SelectionPath) -> float | None:
         """The gain of repeated selections in standard errors; None where none are needed."""
         problem = self.given.problem
         is_short = path.stop_reason in {StopReason.INTERRUPTED, StopReason.TIME_LIMIT}
-        if is_short or not len(path) or problem.n_rows < FEW_ROWS or problem.cost_model.keep.any():
+        has_kept = problem.cost_model.keep.any() or not path.n_features.all()
+        if is_short or not len(path) or problem.n_rows < FEW_ROWS or has_kept:
             return None
-        if not path.n_features.all():
-            return None
-        by_chance = chance_gain(int(path.n_features.max()), problem.n_features)
+        by_chance = chance_gain(int(path.n_features.max()), problem.table.n_features)
         if not is_small(self._gain(self.search.predictions()) - by_chance):
             return None
         try:
@@ -146,14 +148,3 @@ class ConstantCheck:
     def _constant(self, fold: Fold) -> FloatArray:
         """The prediction of test rows from the training rows, without features."""
         return self._targets(fold.train).constant(len(fold.test))
-
-    def _empty_step(self, seconds: float) -> Step:
-        """A step without features, with the inner scores of a constant."""
-        given, target = self.given, self.given.problem.target.values
-        scorer = SklearnFoldScorer(given.problem, self.folds, given.scorer, given.metric)
-        scores = [
-            scorer(t, self._constant(fold), target[fold.test]) for t, fold in enumerate(self.folds)
-        ]
-        score = Score.of(scores, origin="inner", metric=given.metric, greater_is_better=True)
-        model = constant_model(self._targets(slice(None)))
-        return Step.of([], cost=0.0, score=score, seconds=seconds, model=model)

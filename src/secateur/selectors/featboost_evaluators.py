@@ -22,10 +22,10 @@ from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.boosted.whole_fit import boost_small
 from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
-from secateur.engines.featboost.neighbours import NeighbourTargets, constant_model
+from secateur.engines.featboost.neighbours import NeighbourModel, NeighbourTargets
 from secateur.exceptions import ParameterError
 from secateur.losses import get_loss
-from secateur.model_selection.scorers import Scorer, prepared, takes_weight
+from secateur.model_selection.rows import Scorer, prepared, takes_weight
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 MIN_PROBABILITY = 1e-30  # lower bound of probabilities, so that losses are finite
@@ -50,8 +50,11 @@ class SklearnFoldScorer:
         if self._name == "accuracy":
             right = prediction.argmax(axis=1) == target
             return float(weight @ right) / float(weight.sum())
-        if self._name == "r2":
-            return weighted_r2(target, prediction, weight)
+        if self._name == "r2":  # 1 for a constant target that is predicted exactly, else 0
+            residual = float(weight @ (target - prediction) ** 2)
+            mean = float(weight @ target) / float(weight.sum())
+            total = float(weight @ (target - mean) ** 2)
+            return 1.0 - residual / total if total else float(residual == 0.0)
         return self.of_estimator(fold, _Predicted(prediction), np.zeros((len(target), 1)), target)
 
     def of_estimator(self, fold: int, estimator: Any, X: AnyArray, target: AnyArray) -> float:
@@ -61,16 +64,6 @@ class SklearnFoldScorer:
             estimator = Labelled(estimator, self._classes)
             target = self._classes[target.astype(np.int64)]
         return float(self._scorer(estimator, X, target, **more))
-
-
-def weighted_r2(target: FloatArray, prediction: FloatArray, weight: FloatArray) -> float:
-    """R squared; for a constant target 1 if it is predicted exactly, else 0."""
-    residual = float(weight @ (target - prediction) ** 2)
-    mean = float(weight @ target) / float(weight.sum())
-    total = float(weight @ (target - mean) ** 2)
-    if total == 0.0:
-        return 1.0 if residual == 0.0 else 0.0
-    return 1.0 - residual / total
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -126,11 +119,7 @@ def check_ranker(estimator: Any, weighting: str | None) -> None:
 
 
 class EstimatorEvaluator(Evaluator):
-    """Any estimator as evaluator (H2): a fit of a clone for every candidate and fold.
-
-    As ranker (H1) if it has ``feature_importances_`` or ``coef_``. It gets floats, with classes as
-    codes 0, 1, ...; a sparse table stays sparse for the ranking.
-    """
+    """Any estimator, fitted to floats and codes, as evaluator (H2), or as ranker (H1)."""
 
     def __init__(
         self,
@@ -160,9 +149,8 @@ class EstimatorEvaluator(Evaluator):
     def rank(self, target: FloatArray, weight: FloatArray | None = None) -> FloatArray:
         """Importances of a fit to all rows."""
         if self._X is None:
-            all_columns = np.arange(self._table.n_features)
-            is_sparse = self._table.is_sparse
-            self._X = csr_matrix(self._table.csc) if is_sparse else self._table.columns(all_columns)
+            table = self._table
+            self._X = csr_matrix(table.csc) if table.is_sparse else table.columns(slice(None))
         if weight is None:
             return importances(self._fit(self._X, target))
         model = prepared(self._estimator, self._seed)
@@ -208,7 +196,7 @@ class EstimatorEvaluator(Evaluator):
     def model(self) -> Any:
         """The estimator fitted to all rows on the accepted features."""
         if not self.features:
-            return constant_model(self._constant)
+            return NeighbourModel(self._constant)
         features = np.array(self.features)
         fitted = self._fit(self._table.columns(features), self.target)
         return EstimatorModel(features, fitted, self._constant.n_classes)
@@ -276,9 +264,8 @@ class BoostedTrees(Evaluator):
     def losses(self, features: IntArray) -> FloatArray:
         """-log of the probability of the true class, or the absolute error."""
         raw = self._raw(features, all_rows(len(self.target)), self.target)
-        if self._n_classes:
-            return self._loss.pointwise(self.target, raw)
-        return np.abs(self.target - raw[0])
+        loss = self._loss
+        return loss.pointwise(self.target, raw) if self._n_classes else np.abs(self.target - raw[0])
 
     def errors(self, features: IntArray) -> FloatArray:
         """1 where the predicted class is wrong."""
@@ -319,7 +306,7 @@ class BoostedTrees(Evaluator):
             return tree._replace(feature=np.where(tree.left >= 0, features[tree.feature], -1))
 
         old = trained.ensemble
-        rounds = [[whole(tree) for tree in round_] for round_ in old.rounds]
+        rounds = [list(map(whole, trees)) for trees in old.rounds]
         return BoostedModel(Ensemble(old.loss, old.baseline, rounds), trained.n_rounds)
 
     def _raw(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:

@@ -19,42 +19,44 @@ from secateur.engines.feature_gradients.search import (
     GRID_POINTS,
     GradientsEngine,
     Inclusion,
-    SearchContext,
     trace_single,
     trace_size,
 )
+from secateur.engines.feature_gradients.units import Units
 from secateur.engines.limits import Limits
 from secateur.engines.path_search import MAX_SIZE_TRIALS, PathSearch, search_path, search_penalties
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, ParameterError
 from secateur.path import AtMost, Best, OneStandardError, Patience, SelectionPath
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
 from secateur.selectors.feature_gradients_input import (
+    METHOD,
     GradientsInput,
     Learnability,
-    check_executor,
-    check_varies,
-    read_gradients_input,
-)
-from secateur.selectors.feature_gradients_stream import (
     StreamSession,
-    known_classes,
+    check_against,
+    check_varies,
     load_session,
     open_session,
+    plain_type,
+    read_params,
     save_session,
+    target_type_of,
 )
-from secateur.selectors.inputs import is_stream
+from secateur.selectors.inputs import is_stream, read_problem, refuse_categories
 from secateur.selectors.parameters import (
     EXECUTOR,
     Constraint,
     flag,
     number,
     one_of,
+    read_penalty,
     with_constructor,
     with_parameters_of,
 )
 from secateur.selectors.progress import Progress, progress_of, with_callbacks
 from secateur.storage.sources import read_blocks
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray
 
 GRID_PATIENCE = 3  # penalties without progress after which "auto" tries no lower ones
@@ -195,7 +197,16 @@ class FeatureGradientsSelector(PathSelector):
         self._check_parameters()
         if is_lazy(X):
             X, y = read_blocks(X, y), None
-        check_executor(self.executor, self.accumulate, is_stream=is_stream(X))
+        if self.executor is not None and is_stream(X):
+            raise ParameterError(
+                "'executor' must be None for a stream, whose blocks are used one after another. "
+                "Got one. Leave it out, or give X as an array or data frame."
+            )
+        if self.executor is not None and self.accumulate < 2:
+            raise ParameterError(
+                "'accumulate' must be at least 2 with an executor: workers share the batches of "
+                f"one update. Got {self.accumulate}. Use the number of workers."
+            )
         if is_stream(X):
             if groups is not None:
                 raise InputError(
@@ -206,7 +217,18 @@ class FeatureGradientsSelector(PathSelector):
         return self._fit(X, y, sample_weight, groups)
 
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> GradientsInput:
-        return read_gradients_input(self, X, y, sample_weight)
+        penalty = read_penalty("penalty", self.penalty)
+        target_type = target_type_of(self.target_type, y)
+        plain = plain_type(target_type)
+        given = read_problem(self.get_params(deep=False), plain, X, y, sample_weight)
+        table, cost_model = given.problem.table, given.problem.cost_model
+        refuse_categories(table.names, table.categories, METHOD)
+        params = read_params(self, target_type, given.seed)
+        Units(cost_model, np.arange(table.n_features), params.group_mode)  # raises for some groups
+        check_against(cost_model, self)
+        check_varies(given.problem.target)
+        params.check_rows(given.problem.n_rows)
+        return given.extended(GradientsInput, params=params, penalty=penalty)
 
     def _folds(self, given: GradientsInput) -> list[Fold]:
         """The folds of ``cv`` for a grid; none for a single penalty or a number of features."""
@@ -223,20 +245,18 @@ class FeatureGradientsSelector(PathSelector):
     ) -> list[PathSearch]:
         n_epochs = given.params.epochs(given.problem.n_rows)
         limits = Limits(given.problem.cost_model, self.max_features, self.cost_budget)
-        context = SearchContext(
-            given.problem, given.params, threads, limits, progress.round, self.executor
+        engine = GradientsEngine(
+            given.problem, given.params, threads, limits, folds, progress.round, self.executor
         )
         if self.n_features is not None:
             progress.expect(GRID_POINTS + MAX_SIZE_TRIALS, n_epochs + 1)
-            steps = trace_size(context, self.n_features)
-            return [PathSearch(steps, on_step=progress.part)]
+            return [PathSearch(trace_size(engine, self.n_features), on_step=progress.part)]
         if isinstance(given.penalty, float):
             progress.expect(1, n_epochs + 1)  # each subset along the search is a step
-            steps = trace_single(context, given.penalty)
+            steps = trace_single(engine, given.penalty)
             return [PathSearch(steps, on_step=progress.round_or_stop)]
         n_penalties = GRID_POINTS if given.penalty is None else len(given.penalty)
         progress.expect(n_penalties, (len(folds) + (len(folds) != 1)) * n_epochs + 1)
-        engine = GradientsEngine(context, folds)
         most = given.max_features(self.cut, is_scored=bool(folds)) or np.inf
         return [
             search_penalties(
@@ -307,16 +327,16 @@ class FeatureGradientsSelector(PathSelector):
         started = perf_counter()
         blocks = read_blocks(X, y, sample_weight)
         first = next(blocks)
-        session = open_session(self, first[0], first[1], known_classes(self.target_type, X))
-        with (
-            Threads(resolve_n_jobs(self.n_jobs)) as threads,
-            progress_of(self, X, y) as progress,
-        ):
+        classes = X.target() if isinstance(X, StoredTable) else None
+        if classes is not None and target_type_of(self.target_type, classes) == "regression":
+            classes = None
+        session = open_session(self, first[0], first[1], classes)
+        more = {**self._limits(), **self._metadata(session.schema, session.stream.cost_model)}
+        n_threads = resolve_n_jobs(self.n_jobs)
+        with Threads(n_threads) as threads, progress_of(self, X, y) as progress:
             progress.expect(1, 1)
             steps = session.trace(chain([first], blocks), threads, progress)
-            metadata = self._metadata(session.schema, session.stream.cost_model)
-            searches = [PathSearch(steps)]
-            path = search_path(searches, started=started, **self._limits(), **metadata)
+            path = search_path([PathSearch(steps)], started=started, **more)
             progress.finish(path)
         last = replace(path[-1], model=session.stream.step().model)
         path = replace(path, steps=(*path.steps[:-1], last))
@@ -374,8 +394,6 @@ class FeatureGradientsSelector(PathSelector):
         check_is_fitted(self)
         details = self.path_[self.selection_.index].details
         error = details.get("estimate_standard_error")
-        return Learnability(
-            float(details.get("estimate", np.nan)),  # NaN where the search was interrupted
-            np.nan if error is None else float(error),
-            details.get("estimate_of", "error rate"),
-        )
+        estimate = float(details.get("estimate", np.nan))  # NaN where the search was interrupted
+        kind = details.get("estimate_of", "error rate")
+        return Learnability(estimate, np.nan if error is None else float(error), kind)

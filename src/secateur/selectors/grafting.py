@@ -27,7 +27,6 @@ from secateur.losses import Loss, get_loss
 from secateur.path import Best, OneStandardError, Patience, Selection
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector, warn_caller
-from secateur.selectors.boosted_parameters import ClassificationParameters
 from secateur.selectors.inputs import (
     FitInput,
     current_executor,
@@ -40,6 +39,7 @@ from secateur.selectors.inputs import (
 from secateur.selectors.parameters import (
     EXECUTOR,
     NO_LIMIT,
+    ClassificationParameters,
     flag,
     number,
     one_of,
@@ -210,16 +210,15 @@ class GraftingSelector(StepPredictor):
     def _engine(
         self, given: GraftingInput, folds: list[Fold], threads: Threads, progress: Progress
     ) -> list[PathSearch]:
-        problem, params = given.problem, self._params()
-        data = GraftingData(
-            _make_columns(problem, self.executor, threads, params),
-            problem.target.values,
-            problem.weight,
-            given.loss,
-            problem.cost_model,
-            threads,
-            self._target_unit(problem),
-        )
+        problem, params, unit = given.problem, self._params(), (0.0, 1.0)
+        values, weight = problem.target.values, problem.weight
+        columns = _make_columns(problem, self.executor, threads, params)
+        if self.model == "mlp" and problem.target.classes is None:  # offset and scale of the target
+            centre = float(np.average(values, weights=weight))
+            scale = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
+            unit = (centre, scale or 1.0)
+        fixed = (given.loss, problem.cost_model, threads, unit)
+        data = GraftingData(columns, values, weight, *fixed)
         if params.one_by_one:
             return [self._search_grafts(data, given.l1, folds, progress)]
         engine = LinearEngine(data, params, folds, progress.round)
@@ -274,15 +273,6 @@ class GraftingSelector(StepPredictor):
     def _params(self) -> GraftingParams:
         names = [field.name for field in fields(GraftingParams) if field.name != "l1"]
         return GraftingParams(**{name: getattr(self, name) for name in names})
-
-    def _target_unit(self, problem: Problem) -> tuple[float, float]:
-        """Offset and scale of the target inside the fit."""
-        if self.model == "linear" or problem.target.classes is not None:
-            return 0.0, 1.0
-        values, weight = problem.target.values, problem.weight
-        centre = float(np.average(values, weights=weight))
-        scale = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
-        return centre, scale or 1.0
 
     def _default_rule(self) -> CuttingRule:
         """The only step of a single penalty; else the fewest features within one standard error."""

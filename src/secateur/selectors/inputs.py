@@ -80,11 +80,7 @@ class FitInput:
 def read_input(
     estimator: Any, target_type: TargetType, X: Any, y: Any, sample_weight: Any
 ) -> FitInput:
-    """Read and check X, y, the weights, the costs and the seed of one task.
-
-    Of the parameters of the estimator those are read that it has: categorical_features, costs,
-    feature_groups, keep, max_features, class_weight and random_state.
-    """
+    """Read and check X, y, the weights, and of an estimator the costs and the seed of one task."""
     known = estimator.get_params(deep=False)
     if isinstance(X, StoredTable):
         y, sample_weight = read_stored(X, y, sample_weight, known.get("categorical_features"))
@@ -239,9 +235,9 @@ def read_validation(
     return ValidationRows(table, target.values, weight)
 
 
+# Parameters that may differ where a fit is resumed.
 MAY_DIFFER = {"max_iter", "n_jobs", "verbose", "cut", "n_iter_no_change", "max_bins"}
 MAY_DIFFER |= {"time_limit", "on_interrupt"}
-"""Parameters that may differ where a fit is resumed."""
 
 
 def read_resume(resume: Any, metadata: dict[str, Any]) -> SelectionPath | None:

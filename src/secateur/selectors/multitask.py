@@ -15,14 +15,13 @@ from secateur.data.table import Table
 from secateur.data.target import read_weights
 from secateur.data.tasks import is_wide, labelled_rows, read_keys, rows_by_key
 from secateur.engines.boosted.trees import BoostedModel
-from secateur.selectors.boosted_parameters import (
+from secateur.selectors.boosted import GroupTestingParameters
+from secateur.selectors.multitask_base import MultitaskSelector, TaskParameters
+from secateur.selectors.parameters import (
     ClassificationParameters,
-    GroupTestingParameters,
     RegressionParameters,
-    TaskParameters,
+    with_constructor,
 )
-from secateur.selectors.multitask_base import MultitaskSelector
-from secateur.selectors.parameters import with_constructor
 from secateur.typing import AnyArray, FloatArray
 
 
@@ -30,25 +29,18 @@ def mean_score(
     score: Callable[..., float], predicted: AnyArray, y: Any, sample_weight: Any, task: Any
 ) -> float:
     """The score of each task, and of these the mean by the weight of its rows."""
-    weight = read_weights(sample_weight, len(predicted))
-    parts = list(_parts(predicted, y, weight, task))
+    n_rows = len(predicted)
+    weight = read_weights(sample_weight, n_rows)
+    if is_wide(y):
+        columns = enumerate(labelled_rows(y, n_rows))
+        parts = [(true, predicted[rows, t], weight[rows]) for t, (_, rows, true) in columns]
+    else:
+        given = as_array(y, "y").ravel()
+        is_one = task is None or np.isscalar(task)
+        by_task = rows_by_key([0] * n_rows if is_one else read_keys(task, n_rows)).values()
+        parts = [(given[rows], predicted[rows], weight[rows]) for rows in by_task]
     scores = [score(true, found, sample_weight=w) for true, found, w in parts]
     return float(np.average(scores, weights=[w.sum() for _, _, w in parts]))
-
-
-def _parts(
-    predicted: AnyArray, y: Any, weight: FloatArray, task: Any
-) -> Iterator[tuple[AnyArray, AnyArray, FloatArray]]:
-    """True values, predictions and weights of each task."""
-    n_rows = len(predicted)
-    if is_wide(y):
-        for t, (_, rows, labels) in enumerate(labelled_rows(y, n_rows)):
-            yield labels, predicted[rows, t], weight[rows]
-        return
-    given = as_array(y, "y").ravel()
-    is_one = task is None or np.isscalar(task)
-    for rows in rows_by_key([0] * n_rows if is_one else read_keys(task, n_rows)).values():
-        yield given[rows], predicted[rows], weight[rows]
 
 
 @with_constructor

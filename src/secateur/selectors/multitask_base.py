@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +13,6 @@ from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.table import Fold, Table
 from secateur.data.target import Target
 from secateur.data.tasks import all_classes, read_keys, rows_by_key
-from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.multitask import (
     TASK_SPLIT_PENALTIES,
@@ -22,12 +21,12 @@ from secateur.engines.boosted.multitask import (
     TasksData,
     TasksModel,
 )
+from secateur.engines.boosted.trees import min_leaf_rows
 from secateur.exceptions import InputError, ParameterError, import_optional, some_of
 from secateur.execution.disk import row_store_of
 from secateur.model_selection.folds import is_drawn, with_classes_trained
 from secateur.selectors.base import PathSelector
 from secateur.selectors.boosted import GroupTestedSelector
-from secateur.selectors.boosted_base import min_leaf_rows
 from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
     MultitaskInput,
@@ -38,11 +37,57 @@ from secateur.selectors.multitask_input import (
     task_weight,
     why_not_common,
 )
-from secateur.selectors.parameters import read_penalty, with_parameters_of
+from secateur.selectors.parameters import (
+    one_of,
+    read_penalty,
+    with_constructor,
+    with_parameters_of,
+)
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 TASK_SHARE = 1.0  # what a task's own penalty is of the group penalty, by default
+
+
+@with_constructor
+class TaskParameters:
+    """What tasks pay for features.
+
+    Parameters
+    ----------
+    group_penalty : float, "auto" or sequence of float, default="auto"
+        What a feature that no task uses yet costs, times its cost, as a share of the squared error
+        at the root of a tree; from 0, which makes the tasks independent, to below 1.
+        "auto" tries a falling grid, scores each value on held-out rows, and lets ``cut`` choose; a
+        sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
+        is one value from the middle of the grid.
+    task_penalty : float, dict, sequence or "auto", default="auto"
+        What a feature that is new to a task costs that task, whoever else uses it; one number, or
+        one per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is as much
+        as the group penalty. With 0 all tasks have one common set.
+    common_trees : bool or "auto", default="auto"
+        Whether a round is one tree for the rows of all tasks, which may ask for the task, instead
+        of one tree for each. A node of it pays for every task that can come to it: what a feature
+        new to the task costs, by the task's share of the rows. "auto" tries both, where the group
+        penalty is "auto" too and rows of several tasks with the same classes come stacked; trees
+        in common are kept where held-out rows find those of the tasks clearly worse. Else it is
+        False. ``common_trees_`` says what was kept.
+    search : {"exact", "group_testing"}, default="exact"
+        Whether nodes look at every feature, or find new ones by group tests as GT-GBM does; the
+        next four parameters are those of group tests.
+    """
+
+    group_penalty: Any = "auto"
+    task_penalty: Any = "auto"
+    common_trees: Any = one_of(
+        True, False, "auto", advice="Use True to begin rounds with a tree for all."
+    ).default("auto")
+    search: str = one_of(
+        "exact", "group_testing", advice="Use 'exact' to look at every feature."
+    ).default("exact")
+
+    _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
+    _max_penalty: ClassVar[float] = 1.0
 
 
 class MultitaskSelector(GroupTestedSelector):
@@ -90,14 +135,8 @@ class MultitaskSelector(GroupTestedSelector):
         for each, its_penalty in zip(tasks, own, strict=True):
             weight = task_weight(given.problem.weight, each, classes, class_weight)
             fits.append(TaskFit(each, weight, self._loss(each.target, weight), its_penalty))
-        found = given.extended(
-            MultitaskInput,
-            loss=fits[0].loss,
-            penalty=penalty,
-            fits=fits,
-            is_wide=is_wide,
-            has_names=has_names,
-        )
+        more = {"fits": fits, "is_wide": is_wide, "has_names": has_names}
+        found = given.extended(MultitaskInput, loss=fits[0].loss, penalty=penalty, **more)
         if self.common_trees is True and (reason := why_not_common(found)):
             raise ParameterError(f"'common_trees' must be False or 'auto' {reason}")
         return found
@@ -124,11 +163,7 @@ class MultitaskSelector(GroupTestedSelector):
             del self.design_
 
     def _variants(self, given: Any, folds: list[Fold], threads: Threads) -> list[Any]:
-        """Trees for each task, and common trees where a split by task costs once or each time.
-
-        All that are asked for, in order of preference, where validation rows can choose; else
-        common trees where each split by task has a penalty.
-        """
+        """Trees for each task, and common ones: all that are asked for, by order of preference."""
         is_choice = bool(folds) and given.penalty is None
         has_common = self.common_trees is True or (
             self.common_trees == "auto"
@@ -138,7 +173,9 @@ class MultitaskSelector(GroupTestedSelector):
         )
         given = replace(given, has_common=has_common)
         if self.search == "group_testing":
-            self._check_groups(given)
+            n_rows, is_stored = given.problem.n_rows, isinstance(given.problem.table, StoredTable)
+            n_copies = len(given.fits) if given.is_wide else 1 + (has_common and not is_stored)
+            self._check_design(given, n_rows * n_copies)
         own = self._tasks_data(given, folds, threads)
         if not has_common:
             return [own]
@@ -146,12 +183,6 @@ class MultitaskSelector(GroupTestedSelector):
         penalties = TASK_SPLIT_PENALTIES if is_choice else TASK_SPLIT_PENALTIES[-1:]
         shared = [replace(common, task_split_penalty=each) for each in penalties]
         return [own, *shared] if self.common_trees == "auto" else shared
-
-    def _check_groups(self, given: MultitaskInput) -> None:
-        table = given.problem.table
-        n_copies = 1 + (given.has_common and not isinstance(table, StoredTable))
-        n_rows = table.n_rows * (len(given.fits) if given.is_wide else n_copies)
-        self._check_design(given, n_rows)
 
     def _design_weight(self, given: MultitaskInput) -> FloatArray:
         """The weights of the task with the median number of rows."""
@@ -171,34 +202,24 @@ class MultitaskSelector(GroupTestedSelector):
             shared = self._data(given, problem.table, problem.weight, threads, row_store)
             # Long tables have no room for a target and a weight of all rows for each task.
             stacked = None if has_own else _stacked(given)
-        tasks = [self._task_data(given, each, shared, stacked, threads) for each in fits]
+        tasks, table = [], problem.table
+        for each in fits:
+            rows, values = each.task.rows, each.task.target.values
+            if shared is None:  # binned by itself
+                own = table if len(rows) == table.n_rows else table.take(rows)
+                data = self._data(given, own, each.weight, threads)
+                data, place = replace(data, target=values, loss=each.loss), np.arange(len(rows))
+            else:
+                target, weight = stacked or (np.zeros(table.n_rows), np.ones(table.n_rows))
+                target[rows], weight[rows] = values, each.weight
+                data = replace(shared, target=target, weight=weight, loss=each.loss, rows=rows)
+                place = rows
+            min_leaf = min_leaf_rows(self.min_samples_leaf, each.weight)
+            unit, key = each.unit if len(fits) > 1 else 1.0, str(each.task.key)
+            tasks.append(TaskData(key, data, rows, place, each.penalty, min_leaf, unit))
         name = fits[0].loss.metric
         metric = f"relative {name}" if len(tasks) > 1 and given.classes is None else name
         return TasksData(tasks, problem.cost_model, problem.n_rows, metric, TASK_SHARE)
-
-    def _task_data(
-        self,
-        given: MultitaskInput,
-        each: TaskFit,
-        shared: BoostedData | None,
-        stacked: tuple[FloatArray, FloatArray] | None,
-        threads: Threads,
-    ) -> TaskData:
-        """The rows of one task: binned by themselves, or among the rows that all tasks share."""
-        task, table = each.task, given.problem.table
-        if shared is None:
-            table = table if len(task.rows) == table.n_rows else table.take(task.rows)
-            data = self._data(given, table, each.weight, threads)
-            data = replace(data, target=task.target.values, loss=each.loss)
-            place = np.arange(len(task.rows))
-        else:
-            target, weight = stacked or (np.zeros(table.n_rows), np.ones(table.n_rows))
-            target[task.rows], weight[task.rows] = task.target.values, each.weight
-            data = replace(shared, target=target, weight=weight, loss=each.loss, rows=task.rows)
-            place = task.rows
-        min_leaf = min_leaf_rows(self.min_samples_leaf, each.weight)
-        unit = each.unit if len(given.fits) > 1 else 1.0
-        return TaskData(str(task.key), data, task.rows, place, each.penalty, min_leaf, unit)
 
     def _common(self, given: MultitaskInput, own: TasksData, threads: Threads) -> CommonData:
         """The rows of all tasks as those of one, for trees that all have in common."""

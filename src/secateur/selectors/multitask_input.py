@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from secateur.data.table import Fold
-from secateur.data.target import Target, TargetType, combine_weights
+from secateur.data.target import Target, TargetType, check_labels, combine_weights
 from secateur.data.tasks import TaskRows, all_classes, check_tasks, is_wide, read_stacked, read_wide
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.losses import Loss
@@ -71,10 +71,7 @@ class MultitaskInput(BoostedInput):
 def read_multitask(
     estimator: Any, target_type: TargetType, X: Any, y: Any, sample_weight: Any, task: Any
 ) -> tuple[FitInput, list[TaskRows], bool, bool]:
-    """Read and check X, y, the tasks, the weights and the costs.
-
-    Returns the input, the tasks, whether y has a column for each, and whether they have names.
-    """
+    """The input, the tasks, whether y has a column for each, and whether they have names."""
     if isinstance(X, StoredTable):
         y, sample_weight, task = _read_stored(estimator, X, y, sample_weight, task)
     wide = isinstance(y, dict) or is_wide(y)
@@ -83,41 +80,28 @@ def read_multitask(
             "'task' must be None where y has a column for each task. Got both. Give one of them."
         )
     parameters = estimator.get_params(deep=False)
-    left_out = _left_out(parameters.get("class_weight"))
-    if wide:
-        given = read_problem(parameters, target_type, X, y, sample_weight, read_y=_no_target)
-    else:
-        given = read_problem(parameters, target_type, X, y, sample_weight, class_weight=left_out)
+    class_weight = parameters.get("class_weight")
+    known = class_weight.items() if isinstance(class_weight, Mapping) else ()
+    # the classes of weight zero, whose rows are no rows
+    left_out = {label: 0.0 for label, weight in known if np.isscalar(weight) and weight == 0}
+    more: dict[str, Any] = {"class_weight": left_out or None}
+    if wide:  # the columns of y are read task by task
+        more = {"read_y": lambda y, target_type, n_rows: Target(np.zeros(n_rows))}  # noqa: ARG005
+    given = read_problem(parameters, target_type, X, y, sample_weight, **more)
     n_rows = len(given.target.values)
     if wide:
         tasks = read_wide(y, target_type=target_type, n_rows=n_rows)
-        tasks = [_without(each, left_out) if left_out else each for each in tasks]
+        for t, each in enumerate(tasks if left_out else ()):
+            labels = [] if each.target.classes is None else each.target.classes.tolist()
+            codes = [code for code, label in enumerate(labels) if label in left_out]
+            kept = np.flatnonzero(~np.isin(each.target.values, codes))
+            tasks[t] = TaskRows(each.key, each.rows[kept], each.target.take(kept))
     else:
         tasks = read_stacked(given.target, task, n_rows)
     if len(given.kept) < n_rows:
         tasks = [each.take(given.kept, n_rows) for each in tasks]
     check_tasks(tasks, given.problem.weight)
     return given, tasks, wide, task is not None
-
-
-def _left_out(class_weight: Any) -> dict[Any, float] | None:
-    """The classes of weight zero, whose rows are no rows; None without any."""
-    known = class_weight.items() if isinstance(class_weight, Mapping) else ()
-    return {label: 0.0 for label, weight in known if np.isscalar(weight) and weight == 0} or None
-
-
-def _without(task: TaskRows, left_out: Mapping[Any, float]) -> TaskRows:
-    """A task without the rows of some classes."""
-    labels = [] if task.target.classes is None else task.target.classes.tolist()
-    codes = [code for code, label in enumerate(labels) if label in left_out]
-    kept = np.flatnonzero(~np.isin(task.target.values, codes))
-    return TaskRows(task.key, task.rows[kept], task.target.take(kept))
-
-
-def _no_target(y: Any, *, target_type: TargetType, n_rows: int) -> Target:
-    """Zeros: the columns of a wide y are read task by task."""
-    del y, target_type
-    return Target(np.zeros(n_rows))
 
 
 def _read_stored(
@@ -140,13 +124,7 @@ def task_weight(
 ) -> FloatArray:
     """The weights of a task's rows, those of its classes included."""
     if isinstance(class_weight, Mapping) and classes is not None:
-        known = classes.tolist()
-        unknown = [label for label in class_weight if label not in known]
-        if unknown:
-            raise ParameterError(
-                f"'class_weight' must have labels of y as keys. Got {some_of(unknown)}. The labels "
-                f"are {some_of(known)}."
-            )
+        check_labels(class_weight, classes.tolist())
         own = set(task.target.classes.tolist()) if task.target.classes is not None else set()
         class_weight = {label: w for label, w in class_weight.items() if label in own}
     return combine_weights(task.target, weight[task.rows], class_weight)

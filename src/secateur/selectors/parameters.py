@@ -51,10 +51,7 @@ def number(
     words: tuple[str, ...] = (),
     whole: bool = False,
 ) -> Constraint:
-    """A number in a range; ``above`` and ``below`` leave the ends out.
-
-    >>> number(0, advice="Use 0 for no penalty.").check("penalty", 0.5)
-    """
+    """A number in a range; ``above`` and ``below`` leave the ends out."""
     kind = "an int" if whole else "a finite number" if below and most == math.inf else "a number"
     span = kind if least == -math.inf else f"{kind} {'>' if above else '>='} {least:g}"
     if most < math.inf:
@@ -114,21 +111,11 @@ def read_stopping(stopping: Any) -> list[StoppingRule]:
     return list(stopping) if isinstance(stopping, list | tuple) else [stopping]
 
 
-def _are_rules(stopping: Any) -> bool:
-    # a class has the method too, but is no rule
-    rules = read_stopping(stopping)
-    return all(hasattr(rule, "reason") and not isinstance(rule, type) for rule in rules)
-
-
 EXECUTOR = Constraint(is_executor, "None or a DaskExecutor", "Use secateur.DaskExecutor(client).")
 
 
 def read_penalty(name: str, given: Any, most: float = math.inf) -> float | list[float] | None:
-    """One number, a falling grid, or None for "auto"; each from 0 to below ``most``.
-
-    >>> read_penalty("penalty", [0.01, 0.1], 1.0)
-    [0.1, 0.01]
-    """
+    """One number, a falling grid, or None for "auto"; each from 0 to below ``most``."""
     advice = "Use 'auto' to have it chosen, 0 for no penalty."
     if isinstance(given, str) and given == "auto":
         return None
@@ -303,7 +290,10 @@ class SelectorParameters:
     cost_budget: float | None = number(0, or_none=True, advice=NO_LIMIT).default(None)
     time_limit: float | None = number(0, above=True, or_none=True, advice=NO_LIMIT).default(None)
     stopping: Any = Constraint(
-        _are_rules,
+        # a class has the method too, but is no rule
+        lambda value: all(
+            hasattr(rule, "reason") and not isinstance(rule, type) for rule in read_stopping(value)
+        ),
         "None, a stopping rule or a list of them",
         "Use for instance secateur.Patience(3), or an object with the method 'reason'.",
     ).default(None)
@@ -320,3 +310,47 @@ class SelectorParameters:
         -np.inf, whole=True, or_none=True, advice="Use None for all cores."
     ).default(None)
     verbose: int = number(0, whole=True, advice="Use 1 for a progress bar.").default(0)
+
+
+@with_constructor
+class ClassificationParameters:
+    """The weights of classes.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or dict, default=None
+        Weights of the classes, times those of the rows.
+    """
+
+    class_weight: Any = None
+
+
+@with_constructor
+class RegressionParameters:
+    """The loss of regression.
+
+    Parameters
+    ----------
+    loss : str, default="squared_error"
+        Also "absolute_error", "huber", "poisson" and "quantile".
+    quantile : float, default=None
+        The level, for ``loss="quantile"``.
+    huber_delta : float, default=None
+        Where the Huber loss turns linear; None takes the 0.9 quantile of the distances to the
+        median.
+    """
+
+    loss: str = one_of(
+        "squared_error",
+        "absolute_error",
+        "huber",
+        "poisson",
+        "quantile",
+        advice="Use 'squared_error' for the mean.",
+    ).default("squared_error")
+    quantile: float | None = number(
+        0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
+    ).default(None)
+    huber_delta: float | None = number(
+        0, above=True, below=True, or_none=True, advice="Use None to have it chosen from y."
+    ).default(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,10 +19,6 @@ from secateur.data.table import DenseTable, SelectedTable, Table
 from secateur.data.target import TargetType
 from secateur.selectors.base import PathSelector
 from secateur.typing import AnyArray, FloatArray, IntArray
-
-
-def _selector_has(method: str) -> Callable[[Any], bool]:
-    return lambda reduced: hasattr(reduced.selector, method)
 
 
 class ReducedModel(BaseEstimator):  # type: ignore[misc]  # untyped
@@ -73,12 +69,12 @@ class ReducedModel(BaseEstimator):  # type: ignore[misc]  # untyped
         """The predictions of the selector's model."""
         return self._ask("predict", X, **more)
 
-    @available_if(_selector_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self.selector, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, **more: Any) -> Any:
         """The probability of each class."""
         return self._ask("predict_proba", X, **more)
 
-    @available_if(_selector_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self.selector, "decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **more: Any) -> Any:
         """Log odds or raw scores."""
         return self._ask("decision_function", X, **more)
@@ -141,19 +137,17 @@ class StepPredictor(PathSelector):
     def _read_for_model(self, X: Any) -> Table:
         """The columns of the chosen model, from all columns or from the selected ones alone."""
         features, support = self._model.features, np.flatnonzero(self.support_)
-        if not self._are_selected(X, len(support)):
-            return self._read_again(X, only=features)
         schema = self._schema.take(support)
+        if not self._are_selected(X, schema.names):
+            return self._read_again(X, only=features)
         if len(support) == 0:
             return DenseTable(np.empty((len(X), 0)), schema)
         only = np.searchsorted(support, features)
         return SelectedTable(read_table(X, like=schema, only=only), support, self._schema)
 
-    def _are_selected(self, X: Any, n_selected: int) -> bool:
-        """Whether X has the selected columns alone, by their names if both have names.
-
-        One column without a name could be any.
-        """
+    def _are_selected(self, X: Any, selected: tuple[str, ...]) -> bool:
+        """Whether X has the selected columns alone; one column without a name could be any."""
+        n_selected = len(selected)
         if self._is_reduced:
             return True
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
@@ -162,7 +156,7 @@ class StepPredictor(PathSelector):
         names, has_names = names_of(X)
         if not (has_names and self._schema.has_names):
             return n_selected != 1
-        return names == self._schema.take(np.flatnonzero(self.support_)).names
+        return names == selected
 
     @property
     def _other_columns(self) -> str:  # type: ignore[override]  # once it is fitted
@@ -198,8 +192,7 @@ class StepPredictor(PathSelector):
         step = self.path_[self.selection_.index]
         shares = np.zeros(self.n_features_in_)
         shares[step.support] = step.weight
-        total = shares.sum()
-        return shares / total if total > 0 else shares
+        return shares / (shares.sum() or 1.0)
 
 
 class PredictsProbabilities(ClassifierMixin, StepPredictor):  # type: ignore[misc]  # untyped

@@ -32,11 +32,7 @@ Show = Callable[[int, int], None]
 
 
 class Progress:
-    """Reports the progress of a fit, to a progress bar and to the callbacks of scikit-learn.
-
-    A fit has parts, such as the penalties of a grid, and parts have rounds. A callback may ask for
-    a stop; the fit then ends as if it was interrupted, once there is a step to keep.
-    """
+    """Reports parts of a fit, such as penalties, and their rounds; callbacks may ask to stop."""
 
     def __init__(self, estimator: Any, show: Show | None, context: Any) -> None:
         self._estimator = estimator

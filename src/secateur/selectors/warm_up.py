@@ -78,25 +78,20 @@ def _fits() -> Iterator[tuple[Any, Any, Any]]:
     gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     tables = (X, gaps, sp.csr_array(np.where(np.abs(X) < 1.0, 0.0, X)))
     classes = np.digitize(signal, [-1.0, 1.0])
-    kinds: list[tuple[type, Any]] = [
-        (kind, signal) for kind in selector_classes("regression").values()
-    ]
+    kinds: list[tuple[type, Any]] = list(product(selector_classes("regression").values(), [signal]))
     for kind in selector_classes("classification").values():
         kinds += [(kind, classes > 0), (kind, classes)]
     for (kind, y), table in product(kinds, tables):
-        for more in _parameters(kind, is_sparse=sp.issparse(table)):
+        # by default, and for boosted selectors also trees that are grown level by level
+        deep: dict[str, Any] = {"max_depth": 9, "feature_groups": {"pair": [0, 1]}}
+        deep |= {} if sp.issparse(table) else {"categorical_features": [5]}
+        is_boosted = issubclass(kind, BoostedSelector)
+        for more in ({}, deep, {"subsample": 0.5}) if is_boosted else ({},):
             yield _make(kind, more), table, y
         if knows_tasks(kind):
             yield _make(kind, {}), table, np.column_stack([y, y[::-1]])
     long = rng.integers(0, 3, size=(60_000, 6)).astype(float)  # rows whose columns are bundled
     yield _make(selector_classes("regression")["agbm"], {"penalty": 0.01}), long, long[:, 0]
-
-
-def _parameters(kind: type, *, is_sparse: bool) -> list[dict[str, Any]]:
-    """By default, and for boosted selectors also trees that are grown level by level."""
-    deep: dict[str, Any] = {"max_depth": 9, "feature_groups": {"pair": [0, 1]}}
-    deep |= {} if is_sparse else {"categorical_features": [5]}
-    return [{}, deep, {"subsample": 0.5}] if issubclass(kind, BoostedSelector) else [{}]
 
 
 def _make(kind: type, more: dict[str, Any]) -> Any:

@@ -166,33 +166,25 @@ def _checksum(file: Path, offset: int, n_bytes: int, _changed: int) -> int:
 
 def check_codes(columns: BinnedColumns, folder: Path) -> BinnedColumns:
     """Refuse codes that are in no bin of their column: kernels do not check what they index."""
-    fits = _dense_codes_fit if isinstance(columns.codes, DenseCodes) else _sparse_codes_fit
-    if not fits(columns.codes, columns):
+    codes, size = columns.codes, max(1, CHUNK // max(1, columns.n_rows))
+    if isinstance(codes, DenseCodes):
+        # one more, so that the code of missing values is 0
+        tops = [
+            (codes.codes[start : start + size] + np.uint8(1)).max(axis=1)
+            for start in range(0, columns.n_features, size)
+        ]
+        fits = bool((np.concatenate(tops) <= columns.n_bins).all())
+    else:
+        ends, rows = (0, len(codes.codes)), codes.indices
+        pointers = (codes.indptr, codes.row_start)
+        fits = all((p[0], p[-1]) == ends and (np.diff(p) >= 0).all() for p in pointers) and bool(
+            (codes.codes + np.uint8(1) <= np.repeat(columns.n_bins, np.diff(codes.indptr))).all()
+            and ((rows >= 0) & (rows < columns.n_rows)).all()
+            and (codes.row_bins < columns.offset[-1]).all()
+        )
+    if not fits:
         raise damaged(folder, "codes that are in no bin")
     return columns
-
-
-def _dense_codes_fit(codes: Any, columns: BinnedColumns) -> bool:
-    size = max(1, CHUNK // max(1, columns.n_rows))
-    # one more, so that the code of missing values is 0
-    tops = [
-        (codes.codes[start : start + size] + np.uint8(1)).max(axis=1)
-        for start in range(0, columns.n_features, size)
-    ]
-    return bool((np.concatenate(tops) <= columns.n_bins).all())
-
-
-def _sparse_codes_fit(codes: Any, columns: BinnedColumns) -> bool:
-    for pointer in (codes.indptr, codes.row_start):
-        is_whole = pointer[0] == 0 and pointer[-1] == len(codes.codes)
-        if not is_whole or (np.diff(pointer) < 0).any():
-            return False
-    n_bins, rows = np.repeat(columns.n_bins, np.diff(codes.indptr)), codes.indices
-    return bool(
-        (codes.codes + np.uint8(1) <= n_bins).all()
-        and ((rows >= 0) & (rows < columns.n_rows)).all()
-        and (codes.row_bins < columns.offset[-1]).all()
-    )
 
 
 # ---- blocks of rows ---------------------------------------------------------------------------
@@ -223,20 +215,15 @@ class StoredBlock:
     def _sizes(self) -> list[int]:
         return [np.dtype(dtype).itemsize * length for dtype, length in self.arrays]
 
-    def _check(self) -> None:
-        check_bytes(self.file, self.offset, self.n_bytes, self.checksum)
-
     def read(self) -> CodeArray:
         """The bytes, in memory."""
-        self._check()
+        check_bytes(self.file, self.offset, self.n_bytes, self.checksum)
         return np.fromfile(self.file, np.uint8, self.n_bytes, offset=self.offset)
 
     def map(self) -> tuple[CodeArray, mmap.mmap]:
-        """The bytes, mapped; and the mapping, by which pages can be given back.
-
-        A private mapping: numba would compile anew for arrays that cannot be written to.
-        """
-        self._check()
+        """The bytes, mapped; and the mapping, by which pages can be given back."""
+        check_bytes(self.file, self.offset, self.n_bytes, self.checksum)
+        # A private mapping: numba would compile anew for arrays that cannot be written to.
         begin = self.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         length = self.offset - begin + self.n_bytes
         with self.file.open("rb") as opened:
@@ -280,10 +267,7 @@ class StoredBlock:
 def write_blocks(
     file: Path, parts: Iterable[Any], block_rows: int, encode: Callable[[list[Any]], list[AnyArray]]
 ) -> list[dict[str, Any]]:
-    """Write rows that come in parts as blocks of so many rows; return what the header says of them.
-
-    ``encode`` makes of the rows of a block its arrays, the widest items first.
-    """
+    """Write rows in blocks, each as the arrays of ``encode``; return what a header says of them."""
     blocks, first_row = [], 0
     with file.open("wb") as out:
         for rows in _in_blocks(parts, block_rows):

@@ -28,7 +28,7 @@ from secateur.storage.folder import (
     write_header,
 )
 from secateur.storage.parts import RowReader, check_same_rows, label_values
-from secateur.storage.sources import Block, Part, read_blocks
+from secateur.storage.sources import Part, read_blocks
 from secateur.storage.stored_table import DiskTable, StoredTable
 from secateur.storage.writing import TemporaryFolder, write_folder
 from secateur.typing import AnyArray, FloatArray, IntArray
@@ -38,17 +38,6 @@ MIN_ROWS = 64  # the fewest rows of a block, however wide the table
 MAX_ROWS = 1 << 17  # the most rows of a dense block
 SPARSE_ROWS = 1 << 13  # the rows of a sparse one
 PART_CELLS = 1 << 21  # cells that are read together, about: 16 MB of them
-
-
-def rows_of_block(n_features: int, *, is_sparse: bool) -> int:
-    """How many rows make a block.
-
-    >>> rows_of_block(1000, is_sparse=False), rows_of_block(10**6, is_sparse=False)
-    (1048, 64)
-    """
-    if is_sparse:
-        return SPARSE_ROWS
-    return max(MIN_ROWS, min(MAX_ROWS, BLOCK_CELLS // n_features))
 
 
 # Complains of columns before any work: it is given their names, and which are categories.
@@ -130,28 +119,28 @@ def store_stream(
     first = next(blocks)  # before a folder is made
     errors: list[OSError] = []
     keeper = TemporaryFolder()
-    folder, parts = keeper.path / "numbers", _parts(chain([first], blocks), errors)
+
+    def read() -> Iterator[Part]:
+        try:
+            for block, values, weight in chain([first], blocks):
+                if values is None:
+                    read_target(None, target_type="regression")
+                rows = np.asarray(block) if isinstance(block, list | tuple) else block
+                if len(rows.shape) != 2 or rows.shape[0]:
+                    yield Part(rows, (values,), weight)
+        except OSError as error:
+            errors.append(error)
+            raise
+
+    folder = keeper.path / "numbers"
     try:
-        rows = write_folder(folder, lambda draft: _write(draft, parts, check), keep=False)
+        rows = write_folder(folder, lambda draft: _write(draft, read(), check), keep=False)
     except StorageError:
         if errors:  # of the stream, not of the folder that is written to
             raise errors[0] from None
         raise
     target = label_values(*rows.targets[0].encoded())
     return StoredNumbers(folder, None, keeper), target, rows.weight
-
-
-def _parts(blocks: Iterable[Block], errors: list[OSError]) -> Iterator[Part]:
-    try:
-        for X, y, weight in blocks:
-            if y is None:
-                read_target(None, target_type="regression")
-            rows = np.asarray(X) if isinstance(X, list | tuple) else X
-            if len(rows.shape) != 2 or rows.shape[0]:
-                yield Part(rows, (y,), weight)
-    except OSError as error:
-        errors.append(error)
-        raise
 
 
 def numbers_of(table: StoredTable, check: Check) -> StoredNumbers:
@@ -182,7 +171,8 @@ def _write(
     numbers = (
         table.csc.tocsr() if table.is_sparse else table.columns(every) for table in rows.tables()
     )
-    size = rows_of_block(schema.n_features, is_sparse=rows.is_sparse)
+    size = max(MIN_ROWS, min(MAX_ROWS, BLOCK_CELLS // schema.n_features))
+    size = SPARSE_ROWS if rows.is_sparse else size
     blocks = write_blocks(folder / NUMBERS[1], numbers, size, encode_numbers)
     facts = {"n_rows": rows.n_rows, "is_sparse": rows.is_sparse, "blocks": blocks}
     write_header(folder, {**schema_to_json(schema), **facts}, NUMBERS)

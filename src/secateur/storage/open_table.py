@@ -133,23 +133,18 @@ def open_table(
             with Threads(resolve_n_jobs(n_jobs)) as threads:
                 rows = RowReader(source.parts(at_once), categorical_features, source.names)
                 bins = survey(rows, limit, seed, max_bins, threads)
-                block_rows = _block_rows(rows.n_rows, bins.n_features, limit, executor)
+                # Models are the same whatever it is: sums over rows have no order.
+                most = limit // BLOCK_SHARE // bins.n_features
+                block_rows = max(LEAST_BLOCK, min(BLOCK_ROWS, most))
+                if executor is not None:
+                    share = -(-rows.n_rows // (WORKER_BLOCKS * executor.n_workers))
+                    block_rows = min(block_rows, max(LEAST_SHARED, share))
                 parts = source.parts(min(block_rows, at_once))
                 facts = {"fingerprint": fingerprint, "target_names": list(source.target_names)}
-                _write(part, rows, parts, _Encoder(rows, bins, threads), block_rows, facts)
+                _write(part, rows, parts, bins, threads, block_rows, facts)
 
         write_folder(folder, write, keep=keeper is None)
     return StoredTable(folder, limit, source, executor, keeper)
-
-
-def _block_rows(n_rows: int, width: int, limit: int, executor: Any) -> int:
-    """The rows of a block. Models are the same whatever it is: sums over rows have no order."""
-    most = max(LEAST_BLOCK, min(BLOCK_ROWS, limit // BLOCK_SHARE // width))
-    if executor is None:
-        return most
-    n_workers: int = executor.n_workers
-    share = -(-n_rows // (WORKER_BLOCKS * n_workers))
-    return min(most, max(LEAST_SHARED, share))
 
 
 # ---- the first pass ---------------------------------------------------------------------------
@@ -240,16 +235,37 @@ def _write(
     folder: Path,
     rows: RowReader,
     parts: Iterator[Part],
-    encoder: _Encoder,
+    bins: BinnedColumns,
+    threads: Threads,
     block_rows: int,
     facts: dict[str, Any],
 ) -> None:
-    """Write all files of a stored table."""
-    kept = (weighted_rows(part)[0] for part in parts)
-    coded = (encoder.rows(rows.table_again(X)) for X in kept if X.shape[0])
-    blocks = write_blocks(folder / CODES[1], coded, min(block_rows, rows.n_rows), encoder.block)
+    """Write all files of a stored table; dense rows are encoded as they come, sparse by block."""
+    import scipy.sparse as sp
+
+    has_missing: BoolArray = np.zeros(bins.n_features, np.bool_)
+
+    def coded() -> Iterator[Any]:
+        for X in (weighted_rows(part)[0] for part in parts):
+            if X.shape[0]:
+                table = rows.table_again(X)
+                if rows.is_sparse:
+                    yield table.csc.tocsr()
+                    continue
+                codes = np.empty((table.n_features, table.n_rows), np.uint8)
+                has_missing[encode_dense(table, bins, codes, threads)] = True
+                yield codes.T
+
+    def encode(some: list[Any]) -> list[AnyArray]:
+        if not rows.is_sparse:
+            return [np.concatenate(some).T]
+        codes, is_missing = encode_sparse(rows.table_again(sp.vstack(some, format="csr")), bins)
+        has_missing[is_missing] = True
+        return [codes.indptr, codes.row_start, codes.indices, codes.row_bins, codes.codes]
+
+    blocks = write_blocks(folder / CODES[1], coded(), min(block_rows, rows.n_rows), encode)
     check_same_rows(sum(block["n_rows"] for block in blocks), rows.n_rows)
-    write_bins(folder, encoder.bins._replace(has_missing=encoder.has_missing))
+    write_bins(folder, bins._replace(has_missing=has_missing))
     columns = {f"target{number}": column for number, column in enumerate(rows.targets)}
     columns |= {} if rows.task is None else {"task": rows.task}
     labels = {}
@@ -260,32 +276,3 @@ def _write(
         np.save(folder / "weight.npy", rows.weight)
     facts |= {"n_rows": rows.n_rows, "is_sparse": rows.is_sparse, "labels": labels}
     write_header(folder, {**facts, **schema_to_json(rows.schema), "blocks": blocks}, CODES)
-
-
-class _Encoder:
-    """Rows as codes: dense ones as they come, sparse ones block by block."""
-
-    def __init__(self, rows: RowReader, bins: BinnedColumns, threads: Threads) -> None:
-        self._reader = rows
-        self.bins = bins
-        self._threads = threads
-        self.has_missing: BoolArray = np.zeros(bins.n_features, np.bool_)
-
-    def rows(self, table: Table) -> Any:
-        """The rows of a table for the writer: codes by row, or a matrix in compressed rows."""
-        if self._reader.is_sparse:
-            return table.csc.tocsr()
-        codes = np.empty((table.n_features, table.n_rows), np.uint8)
-        self.has_missing |= encode_dense(table, self.bins, codes, self._threads)
-        return codes.T
-
-    def block(self, rows: list[Any]) -> list[AnyArray]:
-        """The arrays of a block."""
-        if not self._reader.is_sparse:
-            return [np.concatenate(rows).T]
-        import scipy.sparse as sp
-
-        table = self._reader.table_again(sp.vstack(rows, format="csr"))
-        codes, has_missing = encode_sparse(table, self.bins)
-        self.has_missing |= has_missing
-        return [codes.indptr, codes.row_start, codes.indices, codes.row_bins, codes.codes]

@@ -17,8 +17,8 @@ from uuid import uuid4
 from secateur.data.frames import as_array, as_frame, check_length, is_lazy
 from secateur.exceptions import ClusterError, InputError, InputTypeError, some_of
 from secateur.storage.reading.formats import SourceFiles, kind_of_file
-from secateur.storage.reading.matrices import LABEL, SvmlightFile
-from secateur.storage.reading.read_file import dataset_tables, format_of_path, open_frames
+from secateur.storage.reading.read_file import format_of_path, frames_of, open_frames
+from secateur.storage.reading.typed_files import LABEL, SvmlightFile
 
 TARGET = "(target)"  # the name of a target that came without one
 ROWS = 10_000  # rows of a stream that are read at once
@@ -87,8 +87,8 @@ def open_source(data: Any, target: Any, roles: Roles) -> Source:
     if hasattr(data, "to_batches") and hasattr(data, "files"):  # a dataset of pyarrow
         paths = [Path(file) for file in data.files if Path(file).exists()]
         files = SourceFiles.of(*paths) if paths else None
-        read = partial(dataset_tables, data)
-        return _frame_source(read, list(data.schema.names), files, target, roles)
+        names = list(data.schema.names)
+        return _frame_source(partial(frames_of, data), names, files, target, roles)
     if is_lazy(data):
         return _dask_source(data, target, roles)
     return _memory_source(data, target, roles)
@@ -259,8 +259,16 @@ def read_blocks(
             f"{what} must come with the blocks of a stream. Got it beside them. Give an iterator "
             "of (X, y) or (X, y, weight), or leave it out."
         )
-    is_empty = True
-    for block in X if isinstance(X, Iterator) else _source_blocks(X, y, max_cells):
+    is_empty, blocks = True, X
+    if not isinstance(X, Iterator):
+        source = X if hasattr(X, "target_names") else open_source(X, y, Roles())
+        if len(source.target_names) > 1:
+            raise InputError(
+                f"A stream must have one target. Got {list(source.target_names)}. Name one of them."
+            )
+        n_rows = ROWS if max_cells is None else max(100, min(ROWS, max_cells // source.width))
+        blocks = ((part.X, part.targets[0], part.weight) for part in source.parts(n_rows))
+    for block in blocks:
         if not isinstance(block, tuple | list) or len(block) not in {2, 3}:
             raise InputTypeError(
                 "A stream must give blocks (X, y) or (X, y, weight). Got "
@@ -272,16 +280,6 @@ def read_blocks(
         raise InputError(
             "A stream must have at least one block. Got none. Check the iterator or the file."
         )
-
-
-def _source_blocks(X: Any, y: Any, max_cells: int | None) -> Iterator[Block]:
-    source = X if hasattr(X, "target_names") else open_source(X, y, Roles())
-    if len(source.target_names) > 1:
-        raise InputError(
-            f"A stream must have one target. Got {list(source.target_names)}. Name one of them."
-        )
-    n_rows = ROWS if max_cells is None else max(100, min(ROWS, max_cells // source.width))
-    return ((part.X, part.targets[0], part.weight) for part in source.parts(n_rows))
 
 
 def lazy_blocks(X: Any, y: Any, weight: Any) -> Iterator[Block]:

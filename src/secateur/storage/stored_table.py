@@ -49,21 +49,20 @@ def read_together(blocks: Sequence[StoredBlock], bins: BinnedColumns) -> BinnedC
 
 
 class DiskTable(Table):
-    """Blocks of rows in a folder, or some of these rows; their columns are not given here.
-
-    ``where`` says where they are, ``advice`` what to do instead.
-    """
+    """Blocks of rows in a folder, or some of these rows; their columns are not given here."""
 
     kind: ClassVar[tuple[str, str]]
-    where: ClassVar[str]
-    advice: ClassVar[str]
+    where: ClassVar[str]  # they are, for the message of an error
+    advice: ClassVar[str]  # what to do instead
 
     def __init__(self, folder: Path, executor: Any = None, keeper: Any = None) -> None:
         header = self._header = read_header(folder, self.kind[0])
         self._keeper = keeper  # deletes the folder when it is garbage collected
+        self.is_kept = keeper is None  # whether the folder stays when the table is gone
         self.folder = folder
         self.executor = executor  # None is this process
         self.rows: IntArray | None = None  # of the file, sorted; None for all
+        self.kept: dict[Any, SampledRows] = {}  # rows in memory: see `sample_stored`
         self.schema: TableSchema = schema_from_json(header)
         self.n_stored: int = header["n_rows"]
         file, width = folder / self.kind[1], len(self.names)
@@ -73,11 +72,6 @@ class DiskTable(Table):
     def is_sparse(self) -> bool:
         """Whether only the cells that are not zero are stored."""
         return bool(self._header["is_sparse"])
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether the folder stays when the table is gone."""
-        return self._keeper is None
 
     @property
     def n_rows(self) -> int:
@@ -93,7 +87,7 @@ class DiskTable(Table):
     def take(self, rows: IntArray) -> Self:
         """Some rows, in the order of the file, as for a fold; they stay where they are."""
         part, chosen = copy(self), np.sort(np.asarray(rows, np.int64))
-        part.rows = chosen if self.rows is None else self.rows[chosen]
+        part.rows, part.kept = chosen if self.rows is None else self.rows[chosen], {}
         return part
 
 
@@ -123,20 +117,13 @@ class StoredTable(DiskTable):
         super().__init__(folder, *more)
         self.memory_limit = memory_limit
         self.source = source
-        self.kept: dict[Any, SampledRows] = {}  # rows in memory: see `sample_stored`
         self.target_names: tuple[str, ...] = tuple(self._header["target_names"])
         self.fingerprint: str = self._header["fingerprint"]  # changes with the data that was read
         self.bins = read_bins(self._checked("bins.npz"), self.n_stored)
 
-    def take(self, rows: IntArray) -> Self:
-        """Some rows, in the order of the file, as for a fold; they stay where they are."""
-        part = super().take(rows)
-        part.kept = {}
-        return part
-
     def target(self, number: int = 0) -> AnyArray:
         """The values of a target, as they were read."""
-        return self._labels(f"target{number}")
+        return self._load(f"target{number}")
 
     @property
     def weight(self) -> FloatArray | None:
@@ -146,14 +133,12 @@ class StoredTable(DiskTable):
     @property
     def task(self) -> AnyArray | None:
         """The task of each row, where there is such a column."""
-        return self._labels("task") if "task" in self._header["labels"] else None
-
-    def _labels(self, name: str) -> AnyArray:
-        return label_values(self._load(name), self._header["labels"][name])
+        return self._load("task") if "task" in self._header["labels"] else None
 
     def _load(self, name: str) -> AnyArray:
         array: AnyArray = np.load(self._checked(f"{name}.npy"))
-        return array if self.rows is None else array[self.rows]
+        here = array if self.rows is None else array[self.rows]
+        return label_values(here, self._header["labels"].get(name))
 
     def _checked(self, name: str) -> Path:
         file, header = self.folder / name, self._header
@@ -167,8 +152,17 @@ class StoredTable(DiskTable):
 
     def parts(self, n_rows: int = 10_000) -> Iterator[Part]:
         """The rows as they were read, from where they were read."""
-        parts = self.all_parts(n_rows)
-        return parts if self.rows is None else _parts_of(parts, self.rows)
+        if self.rows is None:
+            yield from self.all_parts(n_rows)
+            return
+        for part, here in _with_rows(self.all_parts(n_rows), self.rows):
+            weight = part.weight
+            yield Part(
+                select_rows(part.X, here),
+                tuple(as_array(values, "target")[here] for values in part.targets),
+                None if weight is None else read_weights(weight, int(part.X.shape[0]))[here],
+                None if part.task is None else as_array(part.task, "task")[here],
+            )
 
     def all_parts(self, n_rows: int) -> Iterator[Part]:
         """All rows of the file, where this table has some of them."""
@@ -181,17 +175,6 @@ class StoredTable(DiskTable):
 
     def __repr__(self) -> str:
         return f"StoredTable({self.n_rows:,} x {self.n_features:,}, {str(self.folder)!r})"
-
-
-def _parts_of(parts: Iterator[Part], rows: IntArray) -> Iterator[Part]:
-    for part, here in _with_rows(parts, rows):
-        weight = part.weight
-        yield Part(
-            select_rows(part.X, here),
-            tuple(as_array(values, "target")[here] for values in part.targets),
-            None if weight is None else read_weights(weight, int(part.X.shape[0]))[here],
-            None if part.task is None else as_array(part.task, "task")[here],
-        )
 
 
 def _with_rows(parts: Iterator[Part], rows: IntArray) -> Iterator[tuple[Part, IntArray]]:
@@ -234,26 +217,20 @@ def most_sampled(table: StoredTable) -> int:
 
 def sample_stored(table: StoredTable, seed: int, most: int = SAMPLE_ROWS) -> SampledRows:
     """Read a sample of rows by seed, all of them if they are few; the table keeps them."""
-    if (seed, most) not in table.kept:
-        table.kept = {(seed, most): _read_sample(table, seed, min(most, most_sampled(table)))}
-    return table.kept[seed, most]
-
-
-def _read_sample(table: StoredTable, seed: int, most: int) -> SampledRows:
-    taken = sample_rows(table.n_rows, most, seed)
-    read = table.parts(max(100, min(10_000, most)))
-    X = _concatenated([select_rows(part.X, here) for part, here in _with_rows(read, taken)])
-    return SampledRows(taken if table.rows is None else table.rows[taken], X)
-
-
-def _concatenated(parts: list[Any]) -> Any:
-    """Blocks of one kind as one."""
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    if hasattr(parts[0], "tocsr"):
-        import scipy.sparse as sp
-
-        return sp.vstack(parts, format="csr")
     import narwhals as nw
+    import scipy.sparse as sp
 
-    return nw.concat([nw.from_native(part) for part in parts]).to_native()
+    if (seed, most) not in table.kept:
+        n_sampled = min(most, most_sampled(table))
+        taken = sample_rows(table.n_rows, n_sampled, seed)
+        read = table.parts(max(100, min(10_000, n_sampled)))
+        parts = [select_rows(part.X, here) for part, here in _with_rows(read, taken)]
+        if isinstance(parts[0], np.ndarray):
+            X = np.concatenate(parts)
+        elif hasattr(parts[0], "tocsr"):
+            X = sp.vstack(parts, format="csr")
+        else:
+            X = nw.concat([nw.from_native(part) for part in parts]).to_native()
+        rows = taken if table.rows is None else table.rows[taken]
+        table.kept = {(seed, most): SampledRows(rows, X)}
+    return table.kept[seed, most]

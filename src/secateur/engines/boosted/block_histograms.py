@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from secateur._kernels.bundling import spread_bins
-from secateur._kernels.histogram import dense_histograms, sparse_by_column, sparse_by_row
+from secateur._kernels.histogram import (
+    dense_histograms,
+    sparse_by_column,
+    sparse_by_row,
+    spread_bins,
+)
 from secateur._kernels.records import N_CODES, DenseCodes, SparseCodes
 from secateur._kernels.splitting import search_rows
 from secateur.execution.blocks import PackedArray, RowArray, RowBlock
@@ -19,7 +23,8 @@ FEW_FEATURES = 0.1  # a larger share of the features is never worth going by col
 
 def histograms_of(block: RowBlock, nodes: list[int], features: list[IntArray]) -> IntArray:
     """Histograms of some nodes, of each for its features; see ``_kernels.histogram``."""
-    columns, out = block.columns, block.histograms[: len(nodes)]
+    columns = block.columns
+    out = block.buffers.nodes(int(columns.offset[-1]))[: len(nodes)]
     for node, asked, histogram in zip(nodes, features, out, strict=True):
         coded = asked if columns.extra is None else asked[asked < columns.n_coded]
         if isinstance(columns.codes, DenseCodes):
@@ -100,7 +105,8 @@ def _dense_node(
     if bundles is None:
         _add_up(block, held.codes, node, features, shape, out)
         return
-    is_bundled, needed = bundles.parted(features)
+    is_bundled = bundles.column[features] >= 0
+    needed = np.unique(bundles.column[features[is_bundled]])
     _add_up(block, held.codes, node, features[~is_bundled], shape, out)
     if len(needed):  # histograms of the bundles, split up by the codes of the features in them
         n_bundles, features = len(bundles.codes), features[is_bundled]

@@ -15,34 +15,38 @@ from secateur.data.costs import CostModel
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import are_counts, weight_of_a_row
 from secateur.engines.boosted import rows
-from secateur.engines.boosted.group_search import GroupSearch
-from secateur.engines.boosted.groups import Groups
+from secateur.engines.boosted.groups import Groups, GroupSearch
 from secateur.engines.boosted.grower import TreeGrower
 from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.boosted.whole_fit import WholeFit, suits
+from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.engines.limits import FeatureUse
-from secateur.engines.path_search import FoldLosses, mean_of, pool
 from secateur.execution.blocks import CodeBlock, Executor, FitRows, LocalRowStore, RowStore
 from secateur.losses import Loss, fixed_point_sum
 from secateur.path.step import Score, Step
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import CodeArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from secateur.engines.boosted.multitask import TasksData
 
 GRID_POINTS = 8  # penalties that "auto" tries
+FEW_POINTS = 5  # of them where elimination finds the sizes between
 # The largest of them, as a share of the best gain that any single split has at the start.
 GRID_TOP = 0.25
 GRID_BOTTOM = 0.002  # the smallest, likewise
+# The penalty of the step without features, by one that is higher than the grid already.
+FAR_ABOVE = 8.0
 
 
-def penalty_grid(data: BoostedData | TasksData, params: BoostingParams) -> list[float]:
+def penalty_grid(
+    data: BoostedData | TasksData, params: BoostingParams, n_points: int = GRID_POINTS
+) -> list[float]:
     """Falling penalties, as shares of the best gain of a single split at the start."""
     top = data.best_gain(params)
     if top <= 0.0:
         return [0.0]
-    return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, GRID_POINTS)]
+    return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, n_points)]
 
 
 def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
@@ -63,6 +67,14 @@ def higher_penalties(penalty: float, cost_model: CostModel) -> tuple[float, floa
     paid = now[now > 0.0]
     ratio = float(paid.mean() / paid.min()) if len(paid) else 1.0
     return 5.0 * ratio * penalty, 2.0 * penalty
+
+
+def no_features(penalty: float, cost_model: CostModel, largest: float) -> float:
+    """A penalty far above the first of a grid, but allowed for features of the lowest cost."""
+    cost = cost_model.costs(cost_model.keep)
+    least = min(1.0, float(cost[cost > 0.0].min(initial=1.0)))
+    high, _ = higher_penalties(penalty, cost_model)
+    return min(FAR_ABOVE * high, 0.999 * largest / least)
 
 
 class ValidationRows:
@@ -166,13 +178,11 @@ class BoostedData:
         done: Sequence[list[Tree]] = (),
     ) -> Run:
         """A fit on one fold, not yet begun; see `trace_boosted`."""
-        train, test = np.sort(fold.train), np.sort(fold.test)
-        fit = (self.loss.n_outputs, self.category)
-        executor = self.where.executor(FitRows(self.target, self.weight, train, test, *fit))
+        executor = self._executor(fold)
         limits = params.max_features, params.cost_budget
         feature_use = feature_use or FeatureUse(self.cost_model, *limits)
         steps = trace_boosted(self, executor, params, feature_use, done)
-        weight, counts = self.weight[test], are_counts(self.weight)
+        weight, counts = self.weight[np.sort(fold.test)], are_counts(self.weight)
 
         def fold_losses(step: Step) -> FoldLosses:
             if self.given is not None:
@@ -182,36 +192,36 @@ class BoostedData:
 
         return Run(steps, fold_losses, self.metric)
 
-    def whole_fit(self, fold: Fold, params: BoostingParams) -> WholeFit | None:
+    def whole_fit(
+        self, fold: Fold, params: BoostingParams, *, has_objective: bool = True
+    ) -> WholeFit | None:
         """A fit on one fold that grows many rounds in one call, where that is possible."""
         if self.given is not None or self.groups is not None or self.category is not None:
             return None
-        train, test = np.sort(fold.train), np.sort(fold.test)
-        given = (self.columns, self.loss, self.cost_model, params)
-        executor = self.where.executor(
-            FitRows(self.target, self.weight, train, test, self.loss.n_outputs)
-        )
-        return WholeFit(executor, *given) if suits(executor, *given) else None
+        executor, given = self._executor(fold), (self.columns, self.loss, self.cost_model, params)
+        if not suits(executor, *given):
+            return None
+        return WholeFit(executor, *given, has_objective=has_objective)
 
+    def cells_per_row(self) -> float:
+        """The cells of a row that have a code: all, or those of a sparse table that are stored."""
+        n_cells, n_rows = self.where.code_executor().sum(rows.size_of_codes)
+        return float(n_cells / n_rows)
 
-class BestRound:
-    """The round with the least mean loss."""
+    def codes(self, some: IntArray, features: IntArray) -> CodeArray:
+        """The codes of some features in some rows, by feature and row, wherever these are."""
+        ascending = np.argsort(some)
+        with closing(self._executor(Fold(some, some[:0]))) as executor:
+            parts = executor.each(rows.training_codes, features)
+        found = np.empty((len(features), len(some)), np.uint8)
+        found[:, ascending] = np.concatenate(parts, axis=1)
+        return found
 
-    def __init__(self, patience: int) -> None:
-        self._patience, self._least = patience, np.inf
-        self.n_rounds = 0
-
-    def note(self, n_rounds: int, mean: float) -> bool:
-        """Note the loss after so many rounds; returns whether it is the best so far."""
-        if self.n_rounds and not mean < self._least:
-            return False
-        self._least = mean if np.isfinite(mean) else np.inf
-        self.n_rounds = n_rounds
-        return True
-
-    def is_past(self, n_rounds: int) -> bool:
-        """Whether the best was too many rounds ago."""
-        return self.n_rounds > 0 and n_rounds - self.n_rounds >= self._patience
+    def _executor(self, fold: Fold) -> Executor:
+        """The rows of a fold, where they are."""
+        rows_of = (np.sort(fold.train), np.sort(fold.test))
+        fit = (self.loss.n_outputs, self.category)
+        return self.where.executor(FitRows(self.target, self.weight, *rows_of, *fit))
 
 
 def trace_boosted(
@@ -229,7 +239,7 @@ def trace_boosted(
     columns, loss, threads = data.columns, data.loss, data.threads
     with closing(executor):
         has_tests = data.groups is not None
-        begun = rows.begin(executor, columns, loss, params.min_samples_leaf, has_tests=has_tests)
+        begun = rows.begin(executor, columns, loss, params, has_tests=has_tests)
         columns, weights, divisible = begun.columns, begun.weights, begun.divisible
         ensemble = Ensemble(loss, begun.baseline)
         histograms = NodeHistograms(executor, columns, params.max_depth, threads)
@@ -293,102 +303,3 @@ def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:
         return 0
     sequence = np.random.SeedSequence([params.seed, n_rounds, k])
     return int(sequence.generate_state(1, np.uint64)[0])
-
-
-class BoostedEngine:
-    """Boosted trees at one penalty after another, for `search_penalties`.
-
-    All folds are boosted side by side, until ``patience`` rounds have not lowered the validation
-    loss; all rows then train for the best number of rounds. The validation rows of a single fold
-    stay out: its step is the fit on the others. Without folds all rows train for all rounds.
-    """
-
-    def __init__(
-        self,
-        data: BoostedData | TasksData,
-        params: BoostingParams,
-        folds: Sequence[Fold],
-        patience: int,
-        on_round: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._data, self._params, self._folds = data, params, folds
-        self._patience, self._on_round = patience, on_round
-        self._losses: Sequence[FoldLosses] = ()
-        self._whole: list[WholeFit] | None = None
-        self.metric = data.metric
-
-    def fit(self, penalty: float, max_features: int | None = None) -> Step:
-        """The step of one penalty: the folds find the number of rounds, then all rows train."""
-        limit = self._params.max_features if max_features is None else max_features
-        params = replace(self._params, penalty=penalty, max_features=limit)
-        if self._whole is None:
-            self._whole = self._whole_fits()
-        if self._whole and isinstance(self._data, BoostedData):
-            return self._fit_whole(self._whole, self._data.threads, params)
-        return self._fit_by_rounds(params)
-
-    def _whole_fits(self) -> list[WholeFit]:
-        """A fit for each fold, and one of all rows unless there is a single fold."""
-        if not isinstance(self._data, BoostedData):
-            return []
-        folds = [*self._folds]
-        if len(folds) != 1:
-            folds.append(self._data.everything)
-        fits = []
-        for fold in folds:
-            fit = self._data.whole_fit(fold, self._params)
-            if fit is None:
-                return []
-            fits.append(fit)
-        return fits
-
-    def _fit_whole(self, fits: list[WholeFit], threads: Threads, params: BoostingParams) -> Step:
-        """All fits advance side by side, a thread for each, ``patience`` rounds at a time."""
-        folds = fits[: len(self._folds)]
-        widest = max(fits, key=lambda fit: fit.n_bins)
-        buffers = [widest.buffers() for _ in range(min(threads.n_threads, len(fits)))]
-        for fit in fits:
-            fit.begin(params)
-        best, n_done, n_rounds = BestRound(self._patience), 0, self._params.n_rounds
-        while n_done < n_rounds and not best.is_past(n_done):
-            last = min(n_done + self._patience, n_rounds) if folds else n_rounds
-            threads.share(
-                lambda worker, i: fits[i].advance(last, buffers[worker]),  # noqa: B023  # at once
-                len(fits),
-            )
-            for n in range(n_done + 1, last + 1):
-                if folds and not best.is_past(n - 1):
-                    best.note(n, mean_of([fit.losses_after(n) for fit in folds]))
-                    for _ in folds:
-                        self._on_round()
-            n_done = last
-        n_best = best.n_rounds if folds else n_rounds
-        self._losses = [fit.losses_after(n_best) for fit in folds]
-        if len(fits) > len(folds):
-            for _ in range(n_best):
-                self._on_round()
-        return fits[-1].step(n_best)
-
-    def _fit_by_rounds(self, params: BoostingParams) -> Step:
-        runs = [self._data.run(fold, params) for fold in self._folds]
-        best, kept = BestRound(self._patience), None
-        for n_rounds, steps in enumerate(zip(*(run.steps for run in runs), strict=True), start=1):
-            losses = [run.fold_losses(step) for run, step in zip(runs, steps, strict=True)]
-            for _ in runs:
-                self._on_round()
-            if best.note(n_rounds, mean_of(losses)):
-                kept, self._losses = steps[0], losses
-            if best.is_past(n_rounds):
-                break  # more rounds would fit noise
-        if kept is not None and len(runs) == 1:
-            return kept
-        if kept is not None:
-            params = replace(params, n_rounds=best.n_rounds)
-        for last in self._data.run(self._data.everything, params).steps:  # noqa: B007
-            self._on_round()
-        return last
-
-    def fold_losses(self, step: Step) -> Sequence[FoldLosses]:
-        """Validation losses at the best number of rounds."""
-        del step  # the last one
-        return self._losses

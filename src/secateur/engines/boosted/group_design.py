@@ -25,18 +25,14 @@ LEAF_SIZE = 32  # where halving ends if only the size of groups is given
 
 @dataclass(frozen=True, slots=True)
 class GroupTesting:
-    """Parameters of group tests: s and delta of Theorem 4.1.
-
-    With ``largest``, group sizes up to it are compared, and leaf sizes too if ``leaf_size`` is
-    None. Without, ``group_size`` None is the paper's.
-    """
+    """Parameters of group tests: s and delta of Theorem 4.1."""
 
     expected_features: int
     delta: float = 0.1
-    leaf_size: int | None = None
-    group_size: int | None = None
+    leaf_size: int | None = None  # None with ``largest``: sizes are compared
+    group_size: int | None = None  # None without ``largest``: the paper's
     seed: int = 0
-    largest: int | None = None
+    largest: int | None = None  # group sizes up to it are compared
 
     @property
     def is_papers(self) -> bool:
@@ -46,19 +42,14 @@ class GroupTesting:
 
 @dataclass(frozen=True, slots=True)
 class GroupDesign:
-    """How some features are grouped.
-
-    Each of ``n_partitions`` partitions has ``n_parts`` subsets; level l of a subset has 2^l groups.
-    Groups of the level ``entry`` are all tested, those of ``leaf`` are searched exactly. Trees take
-    turns with ``n_turns`` sets of partitions; with several, groups compete across subsets.
-    """
+    """How some features are grouped; level l of a subset has 2^l groups."""
 
     n_features: int
-    n_parts: int
+    n_parts: int  # subsets of each partition
     n_partitions: int
-    entry: int
-    leaf: int
-    n_turns: int = 1
+    entry: int  # the level whose groups are all tested
+    leaf: int  # the level whose groups are searched exactly
+    n_turns: int = 1  # sets of partitions for trees in turn; of several, groups of all compete
 
     @classmethod
     def of(cls, n_features: int, testing: GroupTesting) -> GroupDesign:

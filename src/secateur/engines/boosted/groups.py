@@ -1,9 +1,9 @@
-"""Groups of features for group tests: their features, and the sums of these."""
+"""Group tests: groups of features, the sums of these, and the search for new features by them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from secateur._kernels.group_tests import (
     N_FINE,
     RANGES,
     SPAN,
+    TEST_BINS,
     code_steps,
+    group_gains,
+    group_histograms,
     visit_dense,
     visit_sparse,
 )
@@ -22,26 +25,28 @@ from secateur._kernels.records import DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.data.target import whole_weights
+from secateur.engines.boosted.block_histograms import features_per_thread, node_rows
 from secateur.engines.boosted.group_design import GroupDesign, GroupTesting
-from secateur.execution.blocks import CodeBlock, RowStore
+from secateur.engines.boosted.nodes import ExactSearch, Node, NodeHistograms, Siblings, TreeScale
+from secateur.engines.limits import FeatureUse
+from secateur.execution.blocks import CodeBlock, Executor, RowBlock, RowStore
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
 COUNT_BYTES = 1 << 25  # size of the counts of steps that are made together
+TESTS_PER_THREAD = 256  # searching fewer histograms than this is not worth a second thread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupPlan:
-    """Which features are in which group.
+    """Which features are in which group, numbered through all subsets of a level.
 
-    The groups of one level are numbered through all subsets; group x of a level is made up of the
-    groups 2 x and 2 x + 1 of the next. Of the lowest level, group y has the features
-    ``members[cut[y] : cut[y + 1]]``. ``alone`` are features that are in no sum: categories.
+    Group x of a level is made up of the groups 2 x and 2 x + 1 of the next.
     """
 
     design: GroupDesign
-    members: IntArray
+    members: IntArray  # of the lowest level, group y has ``members[cut[y] : cut[y + 1]]``
     cut: IntArray
-    alone: BoolArray
+    alone: BoolArray  # features that are in no sum: categories
 
     def first(self, level: int) -> int:
         """Where the groups of a level begin among all that have a sum."""
@@ -59,10 +64,6 @@ class Groups(NamedTuple):
 
     plan: GroupPlan
     codes: CodeArray
-
-    def with_extra_column(self) -> Groups:
-        """The same groups with one more feature, the last, that is in none of them."""
-        return self._replace(plan=replace(self.plan, alone=np.append(self.plan.alone, True)))
 
 
 def make_plan(columns: BinnedColumns, testing: GroupTesting) -> GroupPlan:
@@ -100,17 +101,6 @@ class _Walk(NamedTuple):
     n_levels: int
     n_tops: int
 
-    @classmethod
-    def of(cls, plan: GroupPlan, columns: BinnedColumns) -> _Walk:
-        design = plan.design
-        n_levels = design.leaf - design.entry + 1
-        first = np.array([plan.first(design.leaf - u) for u in range(n_levels)])
-        n_tops = design.n_parts * design.n_orders * 2**design.entry
-        # every column goes from 0 to about SPAN
-        n_steps = np.maximum(columns.n_bins - 1, 1)
-        per_bin = np.where(columns.n_bins > 1, np.rint(SPAN / n_steps), 0).astype(np.int32)
-        return cls(plan.members, plan.cut, first, per_bin, n_levels, n_tops)
-
     @property
     def below(self) -> int:
         """The number of lowest groups in one of the first level."""
@@ -126,34 +116,34 @@ class _Walk(NamedTuple):
 
 
 def sum_groups(
-    columns: BinnedColumns, weight: FloatArray, testing: GroupTesting, threads: Threads
+    columns: BinnedColumns,
+    weight: FloatArray,
+    testing: GroupTesting,
+    threads: Threads,
+    row_store: RowStore | None = None,
 ) -> Groups | None:
-    """Draw groups, add up the bins of their features, scaled to 0 .. 1, and bin the sums.
-
-    None where the design has no tests: all features are searched.
-    """
+    """Draw groups, add up the bins of their features, scaled to 0 .. 1, and bin the sums."""
     plan = make_plan(columns, testing)
-    if not plan.design.has_tests:
-        return None
-    codes: CodeArray = np.empty((plan.design.n_groups, columns.n_rows), np.uint8)
-    walk = _Walk.of(plan, columns)
-    arrays = _Arrays(whole_weights(weight), codes_out=codes)
-    _visit(columns, threads, walk, CODES_AT_ONCE, range(walk.n_tops), arrays)
-    return Groups(plan, codes)
-
-
-def sum_groups_in_blocks(
-    row_store: RowStore, columns: BinnedColumns, weight: FloatArray, testing: GroupTesting
-) -> Groups | None:
-    """As ``sum_groups``, with the sums made and kept in the blocks of rows."""
-    plan = make_plan(columns, testing)
-    if not plan.design.has_tests:
-        return None
-    walk, n_groups = _Walk.of(plan, columns), plan.design.n_groups
+    design = plan.design
+    if not design.has_tests:
+        return None  # all features are searched
+    n_levels = design.leaf - design.entry + 1
+    first = np.array([plan.first(design.leaf - u) for u in range(n_levels)])
+    n_tops = design.n_parts * design.n_orders * 2**design.entry
+    # every column goes from 0 to about SPAN
+    n_steps = np.maximum(columns.n_bins - 1, 1)
+    per_bin = np.where(columns.n_bins > 1, np.rint(SPAN / n_steps), 0).astype(np.int32)
+    walk = _Walk(plan.members, plan.cut, first, per_bin, n_levels, n_tops)
+    n_groups, whole = design.n_groups, whole_weights(weight)
+    if row_store is None:
+        codes: CodeArray = np.empty((n_groups, columns.n_rows), np.uint8)
+        arrays = _Arrays(whole, codes_out=codes)
+        _visit(columns, threads, walk, CODES_AT_ONCE, range(walk.n_tops), arrays)
+        return Groups(plan, codes)
+    # ranges of the sums, the weights of their steps, then the codes, in the blocks, which keep them
     executor = row_store.code_executor()
     lows, highs = zip(*executor.each(sum_ranges, walk, n_groups), strict=True)
     low, high = np.min(lows, axis=0), np.max(highs, axis=0)
-    whole = whole_weights(weight)
     total = float(whole.sum())
     code: CodeArray = np.empty((n_groups, N_FINE), np.uint8)
     at_once = max(1, COUNT_BYTES // (8 * N_FINE * (2 * walk.below - 1)))
@@ -205,7 +195,7 @@ class _Arrays(NamedTuple):
     weight: FloatArray
     low: AnyArray = np.empty(0, np.int32)
     high: AnyArray = np.empty(0, np.int32)
-    filled: FloatArray = np.empty((0, 0, N_FINE))
+    filled: FloatArray = np.empty((0, N_FINE))
     code: CodeArray = np.empty((0, N_FINE), np.uint8)
     codes_out: CodeArray = np.empty((0, 0), np.uint8)
 
@@ -214,20 +204,135 @@ def _visit(
     columns: BinnedColumns, threads: Threads, walk: _Walk, what: int, tops: range, arrays: _Arrays
 ) -> None:
     """Visit the sums of some groups of the first level and all below them, by threads."""
-    w, low, high, filled, code, out = arrays
-    total = float(w.sum()) if what == CODES_AT_ONCE else 0.0
+    total = float(arrays.weight.sum()) if what == CODES_AT_ONCE else 0.0
     held = columns.codes
 
     def part(start: int, stop: int) -> None:
         for number in range(start, stop):
-            first = tops[number] * walk.below
-            counts = filled[number] if what == COUNTS else filled[:0].reshape(0, N_FINE)
-            where = (walk.members, walk.cut, walk.first, w, total, first, first + walk.below)
-            more: tuple[Any, ...] = (walk.n_levels, low, high, counts, code, out)
+            here = arrays._replace(filled=arrays.filled[number]) if what == COUNTS else arrays
+            given = (walk, total, tops[number] * walk.below, here)
             if isinstance(held, DenseCodes):
-                visit_dense(what, held.codes, columns.has_missing, walk.per_bin, *where, *more)
+                visit_dense(what, held.codes, columns.has_missing, *given)
             else:
-                stored = (held.indptr, held.indices, held.codes, held.zero_code)
-                visit_sparse(what, *stored, walk.per_bin, *where, *more)
+                visit_sparse(what, held, *given)
 
     threads.run(part, len(tops))
+
+
+# ---- search -----------------------------------------------------------------------------------
+
+
+def histogram_of_groups(block: RowBlock, node: int, groups: IntArray) -> IntArray:
+    """Packed sums by code of the listed groups over the rows of a node."""
+    rows = node_rows(block, node)
+    out: IntArray = np.empty((len(groups), TEST_BINS), np.int64)
+    block.threads.run(
+        lambda first, last: group_histograms(block.group_sums, *rows, groups, first, last, out),
+        len(groups),
+        features_per_thread(len(rows[0])),
+    )
+    return out
+
+
+class GroupSearch(ExactSearch):
+    """Algorithm 2 of GT-GBM: used and ungrouped features exactly, others if their groups win."""
+
+    def __init__(
+        self,
+        histograms: NodeHistograms,
+        feature_use: FeatureUse,
+        divisible: IntArray,
+        executor: Executor,
+        plan: GroupPlan,
+        threads: Threads,
+    ) -> None:
+        self._executor, self._plan, self._threads = executor, plan, threads
+        self._new: BoolArray | None = None
+        self._turn = -1
+        self._kept: dict[int, tuple[Node, IntArray]] = {}
+        self._gains: dict[int, FloatArray] = {}
+        super().__init__(histograms, feature_use, divisible)
+
+    def begin_tree(self, scale: TreeScale, only: BoolArray | None = None) -> None:
+        """Begin a tree with its own units of gain."""
+        super().begin_tree(scale, only)
+        self.skip_tree()
+
+    def skip_tree(self) -> None:
+        """Forget the last tree; use the next set of partitions."""
+        self._turn = (self._turn + 1) % self._plan.design.n_turns
+        self._kept, self._gains = {}, {}
+
+    def _candidate_mask(self) -> BoolArray:
+        """The features that every node evaluates: those in use, and those in no group."""
+        self._new = None
+        return super()._candidate_mask() & (self.feature_use.used | self._plan.alone)
+
+    def _choices(self, siblings: Siblings, node: Node) -> IntArray:
+        """Those, and the new features whose groups won in this node."""
+        known = super()._choices(siblings, node)
+        if self._new is None:
+            use = self.feature_use
+            self._new = use.allowed & self.is_divisible & ~use.used & ~self._plan.alone
+        # No tests in a node that cannot be split, or where no feature may be added.
+        if node.weight < 2 * self.histograms.min_weight or not self._new.any():
+            return known
+        found = self._winners(siblings, node)
+        found = found[self._new[found]]
+        if len(found) == 0:
+            return known
+        self.histograms.evaluate_in(node, found)
+        return np.union1d(known, found)
+
+    def _winners(self, siblings: Siblings, node: Node) -> IntArray:
+        """The features of the winning groups, sorted; the same number of groups per subset."""
+        design, plan = self._plan.design, self._plan
+        if node.number not in self._gains:
+            for each, built in zip(siblings.nodes, self._first_level(siblings), strict=True):
+                self._kept[each.number] = (each, built)
+                self._gains[each.number] = self._gains_of(built, each)
+        gains = self._gains.pop(node.number)
+        n_tested = gains.size
+        # those that go on: the best of all, or of each subset
+        n_rows = 1 if design.n_turns > 1 else design.n_subsets
+        rows, n_kept = gains.reshape(n_rows, -1), design.n_kept * design.n_subsets // n_rows
+        order = np.argsort(-rows, axis=1, kind="stable")[:, :n_kept]
+        best = (np.arange(n_rows)[:, None] * rows.shape[1] + order).ravel()
+        best += self._turn * gains.size
+        for level in range(design.entry, design.leaf):
+            # of each pair of halves the one whose sum gains more, the left one of equals
+            halves = np.stack([2 * best, 2 * best + 1], axis=1)
+            groups = plan.first(level + 1) + halves.ravel()
+            built = self._executor.sum(histogram_of_groups, node.number, groups)
+            gains = self._gains_of(built, node).reshape(halves.shape)
+            n_tested += gains.size
+            best = 2 * best + (gains[:, 1] > gains[:, 0])
+        self.histograms.count(n_tested, node.weight)
+        return plan.features(best)
+
+    def _first_level(self, siblings: Siblings) -> list[IntArray]:
+        """Histograms of the groups of the first level in some siblings."""
+        left = siblings.nodes[0].number
+        parent = next((q for q, (node, _) in self._kept.items() if node.left == left), None)
+        if parent is None:
+            return [self._build(node) for node in siblings.nodes]
+        lighter, _ = siblings.by_weight()
+        smaller = self._build(lighter)
+        larger = self._kept.pop(parent)[1]
+        np.subtract(larger, smaller, out=larger)  # the parent is not needed after this
+        return [smaller if node is lighter else larger for node in siblings.nodes]
+
+    def _build(self, node: Node) -> IntArray:
+        n_first = self._plan.design.n_subsets * 2**self._plan.design.entry
+        groups = self._turn * n_first + np.arange(n_first)
+        return self._executor.sum(histogram_of_groups, node.number, groups)
+
+    def _gains_of(self, built: IntArray, node: Node) -> FloatArray:
+        gains = np.empty(len(built))
+        limits = (node.total, self.histograms.steps, self.histograms.min_weight)
+        self._threads.run(
+            lambda start, stop: group_gains(built, *limits, start, stop, gains),
+            len(built),
+            TESTS_PER_THREAD,
+        )
+        return gains

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from secateur._kernels.boosting import NOISE, ROUNDING
+from secateur._kernels.boosting import NOISE, ROUNDING, fixed_point_scale, gradient_scale
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.splitting import LOW, order_categories
 from secateur._kernels.threads import Threads
@@ -23,6 +23,7 @@ MAX_STORED = 2_000_000
 # The same for dense tables, which can also be drafted on few features where features cost.
 MAX_DENSE = 500_000
 MAX_BINS = 2_000_000  # bins of all nodes of a level: their histograms are kept side by side
+MAX_ROW_BINS = 65_536  # bins of a node whose positions have two bytes
 MAX_DEPTH = 8  # deeper trees have too many nodes for that
 
 
@@ -31,7 +32,11 @@ def is_small(columns: BinnedColumns, params: BoostingParams) -> bool:
     if not params.whole or params.max_depth > MAX_DEPTH:
         return False
     n_cells = columns.codes.codes.size  # all cells, or those that are stored
-    n_bins = max(int(columns.offset[-1]), columns.n_features) * 2 ** (params.max_depth - 1)
+    n_bins = max(int(columns.offset[-1]), columns.n_features)
+    if params.only is not None and isinstance(columns.codes, DenseCodes):
+        n_cells = len(params.only) * columns.n_rows
+        n_bins = int((columns.n_bins[params.only] + 1).sum())
+    n_bins *= 2 ** (params.max_depth - 1)
     max_cells = MAX_DENSE if isinstance(columns.codes, DenseCodes) else MAX_STORED
     return n_cells <= max_cells and n_bins <= MAX_BINS
 
@@ -42,18 +47,29 @@ def tree_buffers(columns: BinnedColumns, depth: int) -> tuple[AnyArray, ...]:
     return (
         np.empty((n_level, int(columns.offset[-1])), np.int64),
         np.empty((n_level, d)),
-        np.empty((n_level, d, 3), np.int64),
         np.empty((n_level, d), np.bool_),
         *(np.empty(columns.n_rows, dtype) for dtype in (np.uint8, np.uint32, np.int64)),
     )
 
 
+def tree_columns(columns: BinnedColumns, features: IntArray) -> tuple[AnyArray, ...]:
+    """The columns as ``grow_whole`` takes them, with the cells of dense tables by row too."""
+    row_bins = np.empty((0, 0), np.uint16)
+    if isinstance(columns.codes, DenseCodes) and columns.offset[-1] <= MAX_ROW_BINS:
+        codes = np.minimum(columns.codes.codes[features].T, columns.n_bins[features])
+        row_bins = np.ascontiguousarray(codes + columns.offset[features], np.uint16)
+    return columns.offset, columns.n_bins, columns.is_categorical, row_bins
+
+
 class WholeTrees:
     """Grows trees where all rows are in one block and features have separate costs."""
 
-    def __init__(self, block: RowBlock, columns: BinnedColumns, depth: int) -> None:
+    def __init__(
+        self, block: RowBlock, columns: BinnedColumns, depth: int, divisible: IntArray
+    ) -> None:
         self._block, self._columns, self._depth = block, columns, depth
         self._buffers = tree_buffers(columns, depth)
+        self._shape = tree_columns(block.columns, divisible)
 
     @classmethod
     def where_faster(
@@ -65,18 +81,17 @@ class WholeTrees:
         block: RowBlock | None = only_block(executor)
         if block is None or not is_small(columns, params):
             return None
-        return cls(block, columns, params.max_depth)
+        return cls(block, columns, params.max_depth, np.flatnonzero(search.is_divisible))
 
     def grow(self, scale: TreeScale, min_weight: int, search: ExactSearch, total: int) -> Tree:
         """The tree of the block's gradients; leaves the block's rows in the order of the leaves."""
         block, feature_use = self._block, search.feature_use
-        columns = block.columns
         n_nodes = 2 ** (self._depth + 1)
         tree = Tree.empty(n_nodes)
         bounds, split = np.zeros((n_nodes, 2), np.int64), np.zeros((n_nodes, 2), np.int64)
         n_nodes, n_cells = grow_whole(
-            columns.codes,
-            (columns.offset, columns.n_bins, columns.is_categorical),
+            block.columns.codes,
+            self._shape,
             block.packed_by_row,
             block.order,
             total,
@@ -132,7 +147,7 @@ class TreeGrower:
             tree = self._grow_by_levels(scale, total)
         leaves = np.flatnonzero(tree.left < 0).tolist()
         terms = (largest[0], largest[2], self._weights.largest)
-        scales = [rows.fixed_point_scale(most, n_rows) for most in terms]
+        scales = [fixed_point_scale(most, n_rows) for most in terms]
         values = self._leaf_values(loss, k, leaves, scales)
         tree.value[leaves] = self._params.learning_rate * values
         self._executor.apply(rows.finish_tree, k, leaves, tree)
@@ -142,10 +157,10 @@ class TreeGrower:
         """Round the gradients; their scale, None where they are constant, and their packed sum."""
         if n_rows == 0 or not largest[1] > 0.0:
             return None, 0
-        fixed = [rows.fixed_point_scale(terms, n_rows) for terms in largest[:2]]
+        fixed = [fixed_point_scale(terms, n_rows) for terms in largest[:2]]
         sums = self._executor.sum(rows.term_sums, k, *fixed)
         sum_absolute, sum_g, sum_squares = sums / np.array([fixed[0], fixed[0], fixed[1]])
-        per_unit = rows.gradient_scale(largest[0], sum_absolute, n_rows)
+        per_unit = gradient_scale(largest[0], sum_absolute, n_rows)
         total = int(self._executor.sum(rows.pack, k, per_unit))
         weight = self._weights.total
         if self._params.subsample < 1.0:

@@ -9,19 +9,19 @@ full search adds up about twice the cells of the table, level by level; this add
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from secateur._kernels.bundling import spread_cells
 from secateur._kernels.confirming import bound_gains, dense_cells, find_better
-from secateur._kernels.partition import mark_rows
+from secateur._kernels.histogram import spread_cells
 from secateur._kernels.records import MAX_BINS, N_CODES, DenseCodes
 from secateur._kernels.splitting import LOW
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.engines.boosted.nodes import Decision, ExactSearch
 from secateur.execution.blocks import Executor, RowBlock
-from secateur.typing import BoolArray, CodeArray, FloatArray, IntArray
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 # Features whose cell histograms a thread holds together: they fit in its cache.
 FEATURES_AT_ONCE = 24
@@ -37,7 +37,8 @@ MAX_WAIT = 64  # trees searched in full after many failures in a row
 # Size of the histograms that are requested together where rows are in other processes.
 MESSAGE_BYTES = 1 << 24
 SLACK = 1e-9  # allowance for rounding in a bound, as a share
-Shape = tuple[IntArray, IntArray, IntArray]  # the searched nodes: see ``_shape``
+# Of each searched node: its cell or -1 (if its children were searched), left child, total.
+Shape = tuple[IntArray, IntArray, IntArray]
 
 
 def begin_cells(block: RowBlock, cells: list[int]) -> None:
@@ -45,17 +46,17 @@ def begin_cells(block: RowBlock, cells: list[int]) -> None:
     if len(block.cell_start) != block.columns.n_rows:
         block.cell_start = block.space.zeros(block.columns.n_rows, np.uint32)
     for c, node in enumerate(cells):
-        mark_rows(block.order, *block.bounds[node], np.uint32(c * N_CODES), block.cell_start)
+        block.cell_start[block.order[slice(*block.bounds[node])]] = c * N_CODES
     bundles = block.columns.bundles
     if bundles is None:
         return
-    codes, columns = bundles.codes, np.arange(len(bundles.codes))
+    codes, columns, rows = bundles.codes, np.arange(len(bundles.codes)), _tree_rows(block)
     all_codes = np.full(len(columns), MAX_BINS)
     out = block.bundle_cells = np.empty((len(columns), N_CODES * len(cells)), np.int64)
 
     def part(start: int, stop: int) -> None:
         some = columns[start:stop]
-        _add_up(block, codes, some, all_codes, some, out)
+        dense_cells(codes, *rows, some, all_codes, some, out)
 
     block.threads.run(part, len(columns), 2)
 
@@ -66,51 +67,35 @@ def cell_histograms(
     """Packed histograms in the cells, ``[f, c * 256 + code]``; -1 is by all threads together."""
     shape = (len(features), N_CODES * n_cells)
     out: IntArray = block.buffers.cells(worker, shape[0] * shape[1]).reshape(shape)
+    columns, bundles, rows = block.columns, block.columns.bundles, _tree_rows(block)
+
+    def part(start: int, stop: int) -> None:
+        some, places = features[start:stop], np.arange(start, stop)
+        if bundles is not None:
+            is_in = bundles.column[some] >= 0
+            own = (bundles.column, bundles.own)
+            spread_cells(block.bundle_cells, *own, some[is_in], places[is_in], out)
+            some, places = some[~is_in], places[~is_in]
+        dense_cells(columns.codes.codes, *rows, some, columns.n_bins, places, out)
+
     if worker >= 0:
-        _fill(block, features, out)
+        part(0, len(features))
     else:
-        block.threads.run(
-            lambda start, stop: _fill(block, features[start:stop], out[start:stop]), len(out), 2
-        )
+        block.threads.run(part, len(features), 2)
     return out
 
 
-def cell_bounds(
-    histograms: IntArray,
-    n_bins: IntArray,
-    is_categorical: BoolArray,
-    nodes: tuple[IntArray, IntArray],
-    steps: tuple[float, float],
-) -> FloatArray:
+def cell_bounds(histograms: IntArray, given: tuple[Any, ...], shape: tuple[int, int]) -> FloatArray:
     """Bounds of the gains in all nodes, by ``bound_gains`` from the histograms of some rows."""
-    bounds = np.empty((len(n_bins) + 1, len(nodes[0])))
-    bound_gains(histograms, n_bins, is_categorical, nodes, steps, bounds)
+    bounds = np.empty(shape)
+    bound_gains(histograms, *given, bounds)
     return bounds
 
 
-def _fill(block: RowBlock, features: IntArray, out: IntArray) -> None:
-    held, n_bins, bundles = block.columns.codes, block.columns.n_bins, block.columns.bundles
-    places = np.arange(len(features))
-    if bundles is None:
-        _add_up(block, held.codes, features, n_bins, places, out)
-        return
-    is_bundled = bundles.column[features] >= 0
-    _add_up(block, held.codes, features[~is_bundled], n_bins, places[~is_bundled], out)
-    own = (bundles.column, bundles.own)
-    spread_cells(block.bundle_cells, *own, features[is_bundled], places[is_bundled], out)
-
-
-def _add_up(
-    block: RowBlock,
-    codes: CodeArray,
-    columns: IntArray,
-    n_bins: IntArray,
-    places: IntArray,
-    out: IntArray,
-) -> None:
-    rows = (block.tree_rows, block.cell_start, block.packed_by_row)
+def _tree_rows(block: RowBlock) -> tuple[AnyArray, AnyArray, AnyArray, bool]:
+    """The rows of the tree, their cells and packed values, and whether they are all in order."""
     in_order = len(block.tree_rows) == block.columns.n_rows
-    dense_cells(codes, *rows, in_order, columns, n_bins, places, out)
+    return block.tree_rows, block.cell_start, block.packed_by_row, in_order
 
 
 class LazySearch:
@@ -172,8 +157,12 @@ class LazySearch:
     def better_than(self, draft: BoolArray) -> IntArray:
         """Features outside the draft that a node would have chosen at the costs of that moment."""
         decisions = self._search.decisions
-        shape = _shape(decisions)
-        cells = [decisions[q].node.number for q in np.flatnonzero(shape[0] >= 0)]
+        place = {decision.node.number: q for q, decision in enumerate(decisions)}
+        below = np.array([place.get(decision.node.left, -1) for decision in decisions])
+        is_cell = below < 0
+        totals = np.array([decision.node.total for decision in decisions], dtype=np.int64)
+        shape = np.where(is_cell, np.cumsum(is_cell) - 1, -1), below, totals
+        cells = [decisions[q].node.number for q in np.flatnonzero(is_cell)]
         self._executor.apply(begin_cells, cells)
         masks = {id(decision.allowed): decision.allowed for decision in decisions}
         allowed = np.logical_or.reduce(list(masks.values()))
@@ -221,13 +210,9 @@ class LazySearch:
     def still_open(self, features: IntArray, n_cells: int, shape: Shape) -> BoolArray:
         """The features that some node might have chosen according to the bounds."""
         scale, columns, decisions = self._search.scale, self._columns, self._search.decisions
-        finish = partial(
-            cell_bounds,
-            n_bins=columns.n_bins[features],
-            is_categorical=columns.is_categorical[features],
-            nodes=shape[:2],
-            steps=scale.steps,
-        )
+        kinds = columns.n_bins[features], columns.is_categorical[features]
+        sizes = len(features) + 1, len(decisions)
+        finish = partial(cell_bounds, given=(*kinds, shape[:2], scale.steps), shape=sizes)
         bounds = self._executor.sum(cell_histograms, n_cells, features, finish=finish)
         g, w = (shape[2] >> 32) * scale.steps[0], (shape[2] & LOW) * scale.steps[1]
         # The differences between the processes, with an allowance for rounding.
@@ -238,46 +223,25 @@ class LazySearch:
         return ((net >= best - SLACK) & (most > scale.floor)).any(axis=1)
 
     def _find_better(self, histograms: IntArray, features: IntArray, shape: Shape) -> BoolArray:
-        scale, decisions = self._search.scale, self._search.decisions
-        better = np.zeros(len(features), np.bool_)
-        find_better(
-            histograms,
-            features,
-            self._columns.n_bins,
-            self._columns.is_categorical,
-            shape,
-            (
-                np.array([each.gain for each in decisions]),
-                np.array([each.feature if each.is_first_use else -1 for each in decisions]),
-                _penalties(decisions, features, scale.penalty),
-            ),
-            (scale.unit, scale.floor),
-            scale.steps,
-            self._search.histograms.min_weight,
-            better,
-        )
+        """The features that some node would have chosen, from their histograms in the cells."""
+        search, columns, decisions = self._search, self._columns, self._search.decisions
+        better, scale = np.zeros(len(features), np.bool_), search.scale
+        best = np.array([each.gain for each in decisions])
+        first_use = np.array([each.feature if each.is_first_use else -1 for each in decisions])
+        chosen = best, first_use, _penalties(decisions, features, scale.penalty)
+        kinds = columns.n_bins, columns.is_categorical
+        units = (scale.unit, scale.floor), scale.steps, search.histograms.min_weight
+        find_better(histograms, features, *kinds, shape, chosen, *units, better)
         return better
 
 
 def _penalties(decisions: list[Decision], features: IntArray, penalty: float) -> FloatArray:
     """Penalty times cost of the features in each node, infinite where not allowed."""
     penalties = np.empty((len(decisions), len(features)))
-    last: Decision | None = None
     for q, decision in enumerate(decisions):
-        if last is not None and decision.costs is last.costs:
+        if q > 0 and decision.costs is decisions[q - 1].costs:
             penalties[q] = penalties[q - 1]  # no first use in between
             continue
         now = penalty * decision.costs[features]
         penalties[q] = np.where(decision.allowed[features], now, np.inf)
-        last = decision
     return penalties
-
-
-def _shape(decisions: list[Decision]) -> Shape:
-    """Of each searched node: its cell or -1 (if its children were searched), left child, total."""
-    place = {decision.node.number: q for q, decision in enumerate(decisions)}
-    below = np.array([place.get(decision.node.left, -1) for decision in decisions])
-    is_cell = below < 0
-    cell = np.where(is_cell, np.cumsum(is_cell) - 1, -1)
-    totals = np.array([decision.node.total for decision in decisions], dtype=np.int64)
-    return cell, below, totals

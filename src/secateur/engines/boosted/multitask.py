@@ -20,10 +20,10 @@ from secateur.data.target import are_counts
 from secateur.engines.boosted.engine import BoostedData, Run
 from secateur.engines.boosted.feature_use import NodeFeatureUse, TaskFeatureUse
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams
+from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.limits import FeatureUse
-from secateur.engines.path_search import FoldLosses
 from secateur.path.step import Step
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur.typing import FloatArray, IntArray
 
 BELOW_ONE = 0.999  # no split gains a whole: penalties together stay below this
 # What a split by task may cost, as shares of T / n: T tasks without any difference explain about so
@@ -34,18 +34,15 @@ TASK_SPLIT_PENALTIES = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskData:
-    """One task: ``rows`` of the whole table have a target in it, at ``place`` in ``data``.
-
-    ``task_penalty`` None is a share of the group's; ``least`` rows in a leaf; losses by ``unit``.
-    """
+    """One task: ``rows`` of the whole table have a target in it, at ``place`` in ``data``."""
 
     name: str
     data: BoostedData
     rows: IntArray
     place: IntArray
-    task_penalty: float | None
-    least: float = 1.0
-    unit: float = 1.0
+    task_penalty: float | None  # None is a share of the group's
+    least: float = 1.0  # rows in a leaf
+    unit: float = 1.0  # of losses
 
     def params(self, params: BoostingParams) -> BoostingParams:
         """The parameters of this task: its penalties are part of the costs of `TaskFeatureUse`."""
@@ -56,11 +53,6 @@ class TaskData:
         if self.task_penalty is not None:
             return self.task_penalty
         return min(share * group, max(0.0, BELOW_ONE - group))
-
-    def fold(self, is_train: BoolArray, is_test: BoolArray) -> Fold:
-        """The task's part of a fold; without training rows, its validation rows train instead."""
-        train, test = self.place[is_train[self.rows]], self.place[is_test[self.rows]]
-        return Fold(train, test) if len(train) else Fold(test, train)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,14 +75,17 @@ class TasksData:
         common = FeatureUse(self.cost_model, params.max_features, params.cost_budget)
         is_in = np.zeros((2, self.n_rows), np.bool_)
         is_in[0, fold.train] = is_in[1, fold.test] = True
-        folds = [task.fold(*is_in) for task in self.tasks]
+        folds: list[Fold] = []
         uses: dict[str, FeatureUse] = {}
         runs: list[Run] = []
-        for task, its_fold in zip(self.tasks, folds, strict=True):
+        for task in self.tasks:
+            train, test = (task.place[is_here[task.rows]] for is_here in is_in)
+            # without training rows, the validation rows of a task train instead
+            folds.append(Fold(train, test) if len(train) else Fold(test, train))
             own = task.own_penalty(params.penalty, self.share)
             use = TaskFeatureUse(self.cost_model, common, params.penalty, own)
             uses[task.name] = use
-            runs.append(task.data.run(its_fold, task.params(params), use))
+            runs.append(task.data.run(folds[-1], task.params(params), use))
         latest: list[Step] = []
 
         def fold_losses(step: Step) -> FoldLosses:
@@ -114,9 +109,15 @@ class TasksData:
         weight = [float(task.data.weight[task.place].sum()) for task in self.tasks]
         for k in range(1, params.n_rounds + 1):
             latest[:] = [next(run.steps) for run in runs]
+            # shares of each task's reduction of squared error, tasks by their weight
+            importances = np.zeros(self.cost_model.n_features)
+            for step, its_weight in zip(latest, weight, strict=True):
+                whole = float(step.weight.sum())
+                if whole > 0.0:
+                    importances[step.support] += its_weight * step.weight / whole
             yield Step.of(
                 common.entered,
-                _importances(latest, weight, self.cost_model.n_features),
+                importances / sum(weight),
                 penalty=params.penalty,
                 objective=float(np.average([step.objective for step in latest], weights=weight)),
                 cost=common.total_cost,
@@ -130,26 +131,14 @@ class TasksData:
         return float(np.median([task.data.best_gain(task.params(params)) for task in self.tasks]))
 
 
-def _importances(steps: Sequence[Step], weight: Sequence[float], n_features: int) -> FloatArray:
-    """Shares of each task's reduction of squared error, tasks by their weight."""
-    total = np.zeros(n_features)
-    for step, its_weight in zip(steps, weight, strict=True):
-        whole = float(step.weight.sum())
-        if whole > 0.0:
-            total[step.support] += its_weight * step.weight / whole
-    return total / sum(weight)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonData(TasksData):
-    """The rows of all tasks as those of one; the task is one more column, of category ``code``.
-
-    A split by task costs ``task_split_penalty`` T / n, with 0 only the first, the group penalty.
-    """
+    """The rows of all tasks as those of one; the task is one more column, of category ``code``."""
 
     data: BoostedData
     code: IntArray
     plain: BoostedData
+    # a split by task costs this times T / n; with 0 only the first costs, the group penalty
     task_split_penalty: float = TASK_SPLIT_PENALTIES[-1]
 
     @classmethod
@@ -163,11 +152,14 @@ class CommonData(TasksData):
         codes = np.zeros(len(plain.target), np.uint8)
         for its_code, task in zip(code, tasks, strict=True):
             codes[task.rows] = its_code
-        category = Category(codes, int(code.max()) + 1)
+        category, groups = Category(codes, int(code.max()) + 1), plain.groups
+        if groups is not None:  # the category, the last feature, is in none of them
+            alone = np.append(groups.plan.alone, True)
+            groups = groups._replace(plan=replace(groups.plan, alone=alone))
         data = replace(
             plain,
             columns=with_category(plain.columns, category),
-            groups=None if plain.groups is None else plain.groups.with_extra_column(),
+            groups=groups,
             row_store=plain.where,
             category=category,
         )
@@ -179,24 +171,31 @@ class CommonData(TasksData):
         feature_use = self.feature_use(fold, params)
         # penalties are part of the costs
         run = self.data.run(fold, replace(params, penalty=1.0), feature_use)
-        positions, unit = _validation_rows(self, fold)
-        counts = are_counts(self.data.weight)
+        # the validation rows of each task that trains, as positions among those of the fold
+        n_rows, counts = len(self.data.target), are_counts(self.data.weight)
+        place, trains = np.full(n_rows, -1), np.zeros(n_rows, np.bool_)
+        place[np.sort(fold.test)] = np.arange(len(fold.test))
+        trains[fold.train] = True
+        scored = [task for task in self.tasks if trains[task.rows].any()]
+        places = [place[task.rows][place[task.rows] >= 0] for task in scored]
+        positions = np.concatenate(places)
+        unit = np.repeat([task.unit for task in scored], [len(each) for each in places])
 
         def fold_losses(step: Step) -> FoldLosses:
             seen = run.fold_losses(step)
             losses, weight = seen.losses[positions], seen.weights[positions]
             return FoldLosses(losses / unit, weight, counts=counts)
 
-        return Run(self._steps(run, params.penalty, feature_use), fold_losses, self.metric)
+        def steps() -> Iterator[Step]:
+            """The same steps, with the models and supports of all tasks."""
+            names, column = [task.name for task in self.tasks], self.plain.columns.n_features
+            for step in run.steps:
+                trees = (step.model.ensemble, step.model.n_rounds, column)
+                model = TasksModel(tuple(CommonModel(*trees, int(code)) for code in self.code))
+                supports = feature_use.supports(names)
+                yield replace(step, penalty=params.penalty, model=model, supports=supports)
 
-    def _steps(self, run: Run, penalty: float, feature_use: NodeFeatureUse) -> Iterator[Step]:
-        """The same steps, with the models and supports of all tasks."""
-        column = self.plain.columns.n_features
-        names = [task.name for task in self.tasks]
-        for step in run.steps:
-            trees = (step.model.ensemble, step.model.n_rounds, column)
-            model = TasksModel(tuple(CommonModel(*trees, int(code)) for code in self.code))
-            yield replace(step, penalty=penalty, model=model, supports=feature_use.supports(names))
+        return Run(steps(), fold_losses, self.metric)
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split of all rows at the start."""
@@ -215,18 +214,6 @@ class CommonData(TasksData):
         split_penalty = self.task_split_penalty * len(self.tasks) / n_rows
         first_penalty = 0.0 if self.task_split_penalty else params.penalty
         return NodeFeatureUse(self.cost_model, limits, *penalties, split_penalty, first_penalty)
-
-
-def _validation_rows(data: CommonData, fold: Fold) -> tuple[IntArray, FloatArray]:
-    """Positions of the validation rows of each task that trains among those of the fold; units."""
-    n_rows = len(data.data.target)
-    place, trains = np.full(n_rows, -1), np.zeros(n_rows, np.bool_)
-    place[np.sort(fold.test)] = np.arange(len(fold.test))
-    trains[fold.train] = True
-    scored = [task for task in data.tasks if trains[task.rows].any()]
-    places = [place[task.rows][place[task.rows] >= 0] for task in scored]
-    units = [np.full(len(its), task.unit) for its, task in zip(places, scored, strict=True)]
-    return np.concatenate(places), np.concatenate(units)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,35 +32,27 @@ NOWHERE = np.empty(0, np.int64)  # stands for a histogram that is not kept
 
 @dataclass(frozen=True, slots=True)
 class TreeScale:
-    """Units of one tree's gains, dSSE / ``unit`` - ``penalty`` * cost; below ``floor`` is rounding.
-
-    ``steps`` = (1 / gradient scale, 1 / weight scale) scales sums of integers.
-    """
+    """Units of gains in a tree, dSSE / ``unit`` - ``penalty`` * cost, rounding below ``floor``."""
 
     unit: float
     penalty: float
     floor: float
-    steps: tuple[float, float]
+    steps: tuple[float, float]  # of sums of integers: 1 / gradient scale, 1 / weight scale
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node of a growing tree, with the best split of each feature j in ``Siblings.known``.
-
-    ``split[j]`` = (last position of the left side, missing left, packed left sum), ``divisible[j]``
-    is whether the node or one below it can be split on j. ``total`` is the packed sum of the rows,
-    ``slot`` the position of the histogram in the store, ``left`` the number of the left child.
-    """
+    """A node of a growing tree, with the best split of each feature j in ``Siblings.known``."""
 
     number: int
     depth: int
-    total: int
+    total: int  # the packed sum of the rows
     gain: FloatArray
-    split: IntArray
-    divisible: BoolArray
-    slot: int = -1
+    split: IntArray  # of j: last position of the left side, missing left, packed left sum
+    divisible: BoolArray  # whether the node or one below it can be split on j
+    slot: int = -1  # the position of the histogram in the store
     feature: int = -1
-    left: int = -1
+    left: int = -1  # the number of the left child
 
     @property
     def weight(self) -> int:
@@ -70,17 +62,13 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Siblings:
-    """The two children of a split, or the root alone: always evaluated together.
-
-    ``known`` are the features evaluated so far, ``inherited`` those of the ``parent``; ``listed``
-    the known ones that a node here can be split on, if they were evaluated in one go.
-    """
+    """The two children of a split, or the root alone: always evaluated together."""
 
     nodes: list[Node]
-    known: BoolArray | None = None
-    listed: IntArray | None = None
+    known: BoolArray | None = None  # the features evaluated so far
+    listed: IntArray | None = None  # those that a node can be split on, if evaluated in one go
     parent: Node | None = None
-    inherited: BoolArray | None = None
+    inherited: BoolArray | None = None  # the features evaluated in the parent
 
     @property
     def parent_slot(self) -> int:
@@ -198,21 +186,7 @@ class NodeHistograms:
 
     def _requests(self, siblings: Siblings, candidates: Candidates) -> list[_Request]:
         """The histograms to build: of the smaller child only, where the parent's are kept."""
-        features = self._unknown(siblings, candidates)
-        if len(features) == 0:
-            return []
-        if siblings.parent_slot < 0 or siblings.inherited is None:
-            return [(node, features, None) for node in siblings.nodes]
-        smaller, _ = siblings.by_weight()
-        if siblings.inherited is candidates.mask:
-            return [(smaller, features, siblings)]
-        is_kept = siblings.inherited[features]
-        kept, new = features[is_kept], features[~is_kept]
-        found: list[_Request] = [(smaller, kept, siblings)] if len(kept) else []
-        return found + [(node, new, None) for node in siblings.nodes if len(new)]
-
-    def _unknown(self, siblings: Siblings, candidates: Candidates) -> IntArray:
-        """The candidates not evaluated yet that one of the siblings may be split on."""
+        # for the candidates not evaluated yet that one of the siblings may be split on
         features, known = candidates.features, siblings.known
         siblings.known = candidates.mask
         if known is not None:
@@ -225,7 +199,17 @@ class NodeHistograms:
                 divisible = divisible | ~siblings.inherited
             features = features[divisible[features]]
         siblings.listed = features if known is None else None
-        return features
+        if len(features) == 0:
+            return []
+        if siblings.parent_slot < 0 or siblings.inherited is None:
+            return [(node, features, None) for node in siblings.nodes]
+        smaller, _ = siblings.by_weight()
+        if siblings.inherited is candidates.mask:
+            return [(smaller, features, siblings)]
+        is_kept = siblings.inherited[features]
+        kept, new = features[is_kept], features[~is_kept]
+        found: list[_Request] = [(smaller, kept, siblings)] if len(kept) else []
+        return found + [(node, new, None) for node in siblings.nodes if len(new)]
 
     def _build(self, nodes: list[Node], features: list[IntArray]) -> IntArray:
         """The histograms of some nodes, of each for its features, over all blocks."""

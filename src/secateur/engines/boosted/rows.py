@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from secateur._kernels.boosting import GRADIENT_STEPS
 from secateur._kernels.histogram import (
     add_leaf_values,
     largest_terms,
@@ -27,10 +26,10 @@ from secateur.data.binning import BinnedColumns, narrowed
 from secateur.data.sampling import shares_of
 from secateur.data.target import are_counts
 from secateur.engines.boosted.block_histograms import histograms_of
-from secateur.engines.boosted.trees import Tree, WordArray
-from secateur.execution.blocks import ROWS_PER_THREAD, Executor, RowArray, RowBlock
+from secateur.engines.boosted.trees import BoostingParams, Tree, WordArray
+from secateur.execution.blocks import ROWS_PER_THREAD, CodeBlock, Executor, RowArray, RowBlock
 from secateur.losses import Loss, fixed_point_sum
-from secateur.typing import FloatArray, IntArray, Result
+from secateur.typing import CodeArray, FloatArray, IntArray, Result
 
 # The rows of a node with at least this many are partitioned by all threads together.
 MANY_ROWS = 1 << 17
@@ -45,20 +44,6 @@ class RowSplit(NamedTuple):
     left: int
     feature: int
     words: WordArray
-
-
-# ---- rounding ------------------------------------------------------------------------------
-
-
-def fixed_point_scale(largest: float, n_rows: int) -> float:
-    """The power of two by which terms up to ``largest`` can be rounded and summed in int64."""
-    return math.ldexp(1.0, min(61 - math.frexp(largest)[1] - n_rows.bit_length(), 1000))
-
-
-def gradient_scale(largest: float, sum_absolute: float, n_rows: int) -> float:
-    """Steps per unit of gradient, such that no sum of rounded gradients reaches 2^31."""
-    max_steps = (2**31 - 1 - n_rows) * largest / sum_absolute
-    return min(GRADIENT_STEPS, math.floor(max_steps)) / largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +91,7 @@ def begin(
     executor: Executor,
     columns: BinnedColumns,
     loss: Loss,
-    min_samples_leaf: float,
+    params: BoostingParams,
     *,
     has_tests: bool = False,
 ) -> Beginning:
@@ -125,10 +110,25 @@ def begin(
         sums, first = executor.sum(bin_weights), columns.offset[:-1]
         # all bins but the heaviest must weigh enough
         rest = np.add.reduceat(sums, first) - np.maximum.reduceat(sums, first)
-        divisible = np.flatnonzero(rest >= scale.min_weight(min_samples_leaf))
+        divisible = np.flatnonzero(rest >= scale.min_weight(params.min_samples_leaf))
+    if params.only is not None:
+        divisible = np.intersect1d(divisible, params.only)
     executor.apply(narrow, divisible)
     stride = -(-len(target) // OBJECTIVE_ROWS)
     return Beginning(narrowed(columns, divisible), baseline, scale, divisible, stride)
+
+
+def size_of_codes(block: CodeBlock) -> tuple[int, int]:
+    """The number of cells that have a code, and of rows."""
+    return block.columns.codes.codes.size, block.columns.n_rows
+
+
+def training_codes(block: RowBlock, features: IntArray) -> CodeArray:
+    """The codes of some features in the training rows, by feature and row."""
+    found = np.empty((len(features), len(block.rows)), np.uint8)
+    for place, feature in enumerate(features.tolist()):
+        found[place] = block.codes_of(feature)[block.rows]
+    return found
 
 
 def training_rows(block: RowBlock) -> tuple[FloatArray, FloatArray]:
@@ -154,7 +154,6 @@ def bin_weights(block: RowBlock) -> IntArray:
 def narrow(block: RowBlock, features: IntArray) -> None:
     """Keep only the given features in histograms."""
     block.columns = narrowed(block.columns, features)
-    block.make_buffers()
 
 
 def choose_objective_rows(block: RowBlock, stride: int) -> FloatArray:

@@ -13,6 +13,7 @@ from secateur._kernels.partition import add_trees_raw
 from secateur._kernels.records import MISSING
 from secateur._kernels.threads import Threads
 from secateur.data.table import Table
+from secateur.data.target import are_counts
 from secateur.losses import Loss
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -23,7 +24,8 @@ WordArray = npt.NDArray[np.uint64]
 class BoostingParams:
     """Parameters of boosting; gains are dSSE / 2 (Eq. 14 of GBFS) or dSSE / SSE of the root.
 
-    ``lazy`` (trees are drafted on few features) and ``whole`` (in one call) do not change trees.
+    ``only`` are the features that may be used, if not all. ``lazy`` (trees are drafted on few
+    features) and ``whole`` (in one call) do not change trees.
     """
 
     criterion: Literal["gbfs", "agbm"] = "agbm"
@@ -38,8 +40,21 @@ class BoostingParams:
     cost_budget: float | None = None
     subsample: float = 1.0
     seed: int = 0
+    only: IntArray | None = None
     lazy: bool = True
     whole: bool = True
+
+
+def min_leaf_rows(min_samples_leaf: float | str, weight: FloatArray) -> float:
+    """The smallest weight of a leaf: as given, or one for every 50 rows, from 1 to 20.
+
+    >>> min_leaf_rows("auto", np.ones(500))
+    10.0
+    """
+    if min_samples_leaf != "auto":
+        return float(min_samples_leaf)
+    n_rows = weight.sum() if are_counts(weight) else len(weight)
+    return float(np.clip(n_rows // 50, 1, 20))
 
 
 class Tree(NamedTuple):

@@ -12,10 +12,10 @@ from secateur.data.costs import CostModel
 from secateur.data.table import Fold
 from secateur.data.target import are_counts
 from secateur.engines.boosted import rows
-from secateur.engines.boosted.grower import is_small, tree_buffers
+from secateur.engines.boosted.grower import is_small, tree_buffers, tree_columns
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
+from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.limits import FeatureUse
-from secateur.engines.path_search import FoldLosses
 from secateur.execution.blocks import Executor, RowBlock, only_block
 from secateur.losses import Loss
 from secateur.path.step import Step
@@ -78,7 +78,10 @@ def room_for_trees(n_trees: int, depth: int) -> Buffers:
 
 
 class WholeFit:
-    """A fit on some rows, which can be begun again with another penalty."""
+    """A fit on some rows, which can be begun again with another penalty.
+
+    The training loss is computed if ``has_objective``.
+    """
 
     def __init__(
         self,
@@ -87,10 +90,15 @@ class WholeFit:
         loss: Loss,
         cost_model: CostModel,
         params: BoostingParams,
+        *,
+        has_objective: bool = True,
     ) -> None:
         self._block: RowBlock = only_block(executor)  # type: ignore[assignment]  # it suits
-        self._begun = rows.begin(executor, columns, loss, params.min_samples_leaf)
+        self._begun = rows.begin(executor, columns, loss, params)
+        columns = self._block.columns._replace(offset=self._begun.columns.offset)
+        self._columns = tree_columns(columns, self._begun.divisible)
         rows.choose_objective_rows(self._block, self._begun.stride)
+        self._objective_rows = self._block.objective_rows[: None if has_objective else 0]
         self._loss, self._cost_model, self._params = loss, cost_model, params
         self._held_weight = self._block.weight[self._block.held]
         self._counts = are_counts(self._block.weight)
@@ -113,6 +121,16 @@ class WholeFit:
         """The losses of the rows that are held out after so many rounds."""
         return FoldLosses(self._held_losses[n_rounds - 1], self._held_weight, counts=self._counts)
 
+    def support_after(self, n_rounds: int) -> IntArray:
+        """The features in use after so many rounds, sorted, and those that are kept anyway."""
+        features, entered_at = self._entries()
+        return np.union1d(features[entered_at < n_rounds], np.flatnonzero(self._cost_model.keep))
+
+    @property
+    def n_cells(self) -> float:
+        """The cells that were added up in histograms since the fit was begun."""
+        return self._ensemble.n_cells
+
     @property
     def n_bins(self) -> int:
         """The bins of its histograms, which differ between the folds of a table."""
@@ -125,19 +143,19 @@ class WholeFit:
     def advance(self, n_rounds: int, buffers: Buffers) -> None:
         """Add rounds until there are so many."""
         block, begun, outputs = self._block, self._begun, self._loss.n_outputs
-        columns, weights = begun.columns, begun.weights
+        weights = begun.weights
         scales = (weights.scale, weights.mean, weights.total, weights.largest)
         at_once = max(1, (MAX_NODES >> (self._params.max_depth + 1)) // outputs)
         while (n_done := len(self._objective)) < n_rounds:
             n = min(at_once, n_rounds - n_done)
             trees = room_for_trees(n * outputs, self._params.max_depth)
-            objective, losses = np.empty(n), np.empty((n, len(block.held)))
+            objective, losses = np.full(n, np.nan), np.empty((n, len(block.held)))
             self._ensemble.n_cells += boost_rounds(
                 block.columns.codes,
-                (columns.offset, columns.n_bins, columns.is_categorical, begun.divisible),
+                (self._columns, begun.divisible),
                 block.target,
                 (block.weight, block.quantised_weight, *map(float, scales)),
-                (block.rows, block.held, block.objective_rows),
+                (block.rows, block.held, self._objective_rows),
                 *boosting_numbers(self._loss, self._params, weights),
                 self._state,
                 buffers,
@@ -145,6 +163,9 @@ class WholeFit:
                 (objective, losses),
             )
             self._grown.append(trees)
+            of_tree, node = np.nonzero(inner_nodes(trees))
+            on, gain = trees[2][of_tree, node], trees[4][of_tree, node]
+            self._splits.append((on, gain, n_done + of_tree // outputs))
             self._objective.extend(objective.tolist())
             self._held_losses.extend(self._loss.score_factor * losses)
 
@@ -191,13 +212,9 @@ class WholeFit:
         """Make trees of what the kernel wrote; those of fits that only score are never made."""
         outputs, columns = self._loss.n_outputs, self._begun.columns
         for grown in self._grown:
-            n_before = len(self._ensemble.rounds)
             trees = _trees_of(grown, columns)
             firsts = range(0, len(trees), outputs)
             self._ensemble.rounds.extend(trees[first : first + outputs] for first in firsts)
-            of_tree, node = np.nonzero(inner_nodes(grown))
-            on, gain = grown[2][of_tree, node], grown[4][of_tree, node]
-            self._splits.append((on, gain, n_before + of_tree // outputs))
         self._grown.clear()
 
 
@@ -255,10 +272,10 @@ def boost_small(
     trees = room_for_trees(n_rounds * loss.n_outputs, depth)
     boost_rounds(
         columns.codes,
-        (columns.offset, columns.n_bins, columns.is_categorical, np.arange(d)),
+        (tree_columns(columns, np.arange(d)), np.arange(d)),
         target,
         (weight, rounded, *map(float, scales)),
-        (train, fold.test.astype(np.uint32), train[:1]),
+        (train, fold.test.astype(np.uint32), train[:0]),
         *boosting_numbers(loss, params, scale),
         (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])),
         tree_buffers(columns, depth),

@@ -23,8 +23,20 @@ PARTS_PER_SLOT = 2
 class Evaluator:
     """H2 of Algorithm 1: scores of feature subsets in each fold; larger is better.
 
-    Subclasses supply ``subset_scores`` (or ``scores`` and ``current``), ``held_out`` and ``model``.
+    Subclasses supply ``subset_scores(subsets, target)``, of shape (n_subsets, n_folds), or
+    ``scores`` and ``current``; ``held_out(features, t, target)``, predictions of the test rows of
+    fold t; and ``model()``, on the accepted features, fitted to all rows. Those that can be rankers
+    (H1) have ``rank(target, weight)``, the importance >= 0 of every feature in a fit to all rows
+    (weight None: their own), and for each row in a fit to some features alone ``losses(features)``,
+    >= 0, and ``errors(features)``, 1 where the class is wrong.
     """
+
+    subset_scores: Callable[..., FloatArray]
+    held_out: Callable[..., FloatArray]
+    model: Callable[[], Any]
+    rank: Callable[..., FloatArray]
+    losses: Callable[[IntArray], FloatArray]
+    errors: Callable[[IntArray], FloatArray]
 
     def __init__(self, target: AnyArray, folds: Sequence[Fold]) -> None:
         self.target = target
@@ -53,18 +65,6 @@ class Evaluator:
             times[fold.test] += 1.0
         return np.divide(total, times, out=np.zeros(len(target)), where=times > 0.0)
 
-    def subset_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
-        """Scores of shape (n_subsets, n_folds)."""
-        raise NotImplementedError
-
-    def held_out(self, features: IntArray, t: int, target: AnyArray) -> FloatArray:
-        """Predictions of the test rows of fold t from these features."""
-        raise NotImplementedError
-
-    def model(self) -> Any:
-        """A model on the accepted features, fitted to all rows."""
-        raise NotImplementedError
-
 
 class EvaluatorCopy:
     """The pickled evaluator, and on a worker a copy that follows the accepted features."""
@@ -77,23 +77,16 @@ class EvaluatorCopy:
     def __reduce__(self) -> tuple[type[EvaluatorCopy], tuple[bytes]]:
         return EvaluatorCopy, (self._initial,)
 
-    def after(self, accepted: Sequence[int]) -> Evaluator:
-        """The evaluator with these features accepted."""
+    def scores(self, trials: tuple[Sequence[int], IntArray, FloatArray | None]) -> FloatArray:
+        """Scores of some candidates, after the accepted features; runs on a worker."""
+        accepted, candidates, target = trials
         with self._lock:
             working = self._working
             if working is None or len(accepted) < len(working.features):
                 working = self._working = pickle.loads(self._initial)  # noqa: S301 - from our own client
             for feature in accepted[len(working.features) :]:
                 working.accept(feature)
-            return working
-
-
-def score_on_worker(
-    copy: EvaluatorCopy, trials: tuple[Sequence[int], IntArray, FloatArray | None]
-) -> FloatArray:
-    """Scores of some candidates, after the accepted features."""
-    accepted, candidates, target = trials
-    return copy.after(accepted).scores(candidates, target)
+        return working.scores(candidates, target)
 
 
 def distributed_scores(evaluator: Evaluator, executor: DaskExecutor) -> Callable[..., FloatArray]:
@@ -101,11 +94,11 @@ def distributed_scores(evaluator: Evaluator, executor: DaskExecutor) -> Callable
     copy = executor.share(EvaluatorCopy(executor.pack(evaluator)), "evaluator")
 
     def scores(candidates: IntArray, target: FloatArray | None = None) -> FloatArray:
-        n_parts = min(len(candidates), PARTS_PER_SLOT * executor.n_slots)
+        n_parts = min(len(candidates), PARTS_PER_SLOT * sum(executor.workers().values()))
         if n_parts < 2:  # not worth sending
             return evaluator.scores(candidates, target)
         parts = np.array_split(candidates, n_parts)
         tasks = [(tuple(evaluator.features), part, target) for part in parts]
-        return np.concatenate(executor.map(score_on_worker, tasks, copy, "candidates"))
+        return np.concatenate(executor.map(EvaluatorCopy.scores, tasks, copy, "candidates"))
 
     return scores

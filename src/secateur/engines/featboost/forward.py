@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,25 +23,22 @@ MAX_EXPONENT = 20.0  # bound of the logarithm of a weight's growth in one round 
 SCORE_TOL = 1e-12  # scores that differ by less are ties: folds are averaged in floating point
 
 
-class Ranker(Protocol):
-    """H1 of Algorithm 1: ranks all features, and gives the loss of each row."""
-
-    def rank(self, target: FloatArray, weight: FloatArray | None = None) -> FloatArray:
-        """Importance of every feature, >= 0, in a fit to all rows; None is their own weights."""
-
-    def losses(self, features: IntArray) -> FloatArray:
-        """Loss of every row, >= 0, in a fit to these features alone."""
-
-    def errors(self, features: IntArray) -> FloatArray:
-        """1 for rows that a fit to these features alone classifies wrongly, else 0."""
-
-
 class Weighting:
-    """The weights of rows for the ranking: here constant, in subclasses by their losses."""
+    """The weights of rows for the ranking: constant, or by how badly rows are predicted.
 
-    def __init__(self, initial: FloatArray) -> None:
-        self._initial = initial
+    ``kind="loss"``: each row by the ratio of its losses now and before (Eq. 4.2, lines 10 to 14).
+    Losses are held above a floor, as a vanishing loss would make ratios 0 / 0; the ratios then
+    multiply to the last loss over the first.
+
+    ``kind="adaboost"``: all misclassified rows by the same factor (Eq. 4.4), alpha =
+    log((1 - err) / err) + log(n_classes - 1); w <- w * exp(alpha / previous alpha) for
+    misclassified rows. The paper writes this for all rows, which would change nothing.
+    """
+
+    def __init__(self, initial: FloatArray, kind: str | None = None, n_classes: int = 0) -> None:
+        self._initial, self._kind, self._n_classes = initial, kind, n_classes
         self._total = float(initial.sum())
+        self._previous: Any = 1.0  # losses of rows, or alpha
         self.weight: FloatArray = initial
 
     @property
@@ -49,73 +46,29 @@ class Weighting:
         """Whether the weights are the initial ones; the ranking is then the first one."""
         return bool(np.array_equal(self.weight, self._initial))
 
-    def update(self, ranker: Ranker, features: IntArray) -> None:
-        """Leave the weights as they are."""
-
     def reset(self) -> None:
         """Restore the initial weights (line 18)."""
         self.weight = self._initial
 
-    def _multiply(self, factor: FloatArray) -> None:
-        """Multiply the weights and restore their sum."""
+    def update(self, ranker: Evaluator, features: IntArray) -> None:
+        """Multiply the weights by what the losses or errors of a fit say; their sum stays."""
+        if self._kind is None:
+            return
+        if self._kind == "loss":
+            latest: Any = np.maximum(ranker.losses(features), MIN_LOSS)
+            factor = latest / self._previous
+        else:
+            wrong = ranker.errors(features)
+            error = float(wrong @ self._initial) / self._total
+            if not 0.0 < error < 1.0:
+                return
+            latest = math.log((1.0 - error) / error) + math.log(self._n_classes - 1)
+            latest = max(latest, MIN_LOSS)  # worse than chance: AdaBoost would stop
+            exponent = min(latest / self._previous, MAX_EXPONENT)
+            factor = np.where(wrong > 0.0, math.exp(exponent), 1.0)
+        self._previous = latest
         changed = self.weight * factor
         self.weight = changed * (self._total / float(changed.sum()))
-
-
-class LossWeighting(Weighting):
-    """Each row by the ratio of its losses before and now (Eq. 4.2, lines 10 to 14).
-
-    Losses are held above a floor, as a vanishing loss would make ratios 0 / 0; the ratios then
-    multiply to the last loss over the first.
-    """
-
-    def __init__(self, initial: FloatArray) -> None:
-        super().__init__(initial)
-        self._previous = np.ones(len(initial))
-
-    def update(self, ranker: Ranker, features: IntArray) -> None:
-        """W <- w * loss / previous loss, with the same sum."""
-        loss = np.maximum(ranker.losses(features), MIN_LOSS)
-        self._multiply(loss / self._previous)
-        self._previous = loss
-
-
-class AdaBoostWeighting(Weighting):
-    """All misclassified rows by the same factor (Eq. 4.4).
-
-    alpha = log((1 - err) / err) + log(n_classes - 1); w <- w * exp(alpha / previous alpha) for
-    misclassified rows. The paper writes this for all rows, which would change nothing.
-    """
-
-    def __init__(self, initial: FloatArray, n_classes: int) -> None:
-        super().__init__(initial)
-        self._n_classes = n_classes
-        self._previous = 1.0
-
-    def update(self, ranker: Ranker, features: IntArray) -> None:
-        """Increase the weights of misclassified rows, if there are any."""
-        wrong = ranker.errors(features)
-        error = float(wrong @ self._initial) / self._total
-        if not 0.0 < error < 1.0:
-            return
-        alpha = math.log((1.0 - error) / error) + math.log(self._n_classes - 1)
-        alpha = max(alpha, MIN_LOSS)  # worse than chance: AdaBoost would stop
-        exponent = min(alpha / self._previous, MAX_EXPONENT)
-        self._multiply(np.where(wrong > 0.0, math.exp(exponent), 1.0))
-        self._previous = alpha
-
-
-def weight_summary(weight: FloatArray) -> dict[str, float]:
-    """Effective number of rows (Kish), and the largest share of a row.
-
-    >>> weight_summary(np.array([1.0, 1.0, 0.0]))
-    {'effective_rows': 2.0, 'largest_weight': 0.5}
-    """
-    total = float(weight.sum())
-    return {
-        "effective_rows": total * total / float(weight @ weight),
-        "largest_weight": float(weight.max()) / total,
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,35 +84,12 @@ class ForwardParams:
     metric: str = "score"
 
 
-def best_candidate(score: FloatArray, cost: FloatArray) -> int:
-    """The position of the best score; ties by cost, then by rank.
-
-    >>> best_candidate(np.array([0.5, 0.7, 0.7]), np.array([1.0, 5.0, 2.0]))
-    2
-    """
-    usable = np.where(np.isnan(score), -np.inf, score)
-    best = np.flatnonzero(usable >= usable.max() - SCORE_TOL)
-    return int(best[np.argmin(cost[best])])
-
-
-def gain_per_cost(score: FloatArray, before: float, cost: FloatArray) -> FloatArray:
-    """The gain of each candidate divided by its cost; infinite for a gain at no cost.
-
-    >>> gain_per_cost(np.array([0.6, 0.7, 0.5]), 0.5, np.array([1.0, 4.0, 0.0]))
-    array([0.1 , 0.05, 0.  ])
-    """
-    gain = score - before
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_cost = np.where(gain > 0.0, gain / cost, gain)
-    return np.where(np.isnan(by_cost), gain, by_cost)
-
-
 class ForwardSelection:
     """Accepts one feature after another: the state of a selection, and its ``trace``."""
 
     def __init__(
         self,
-        ranker: Ranker,
+        ranker: Evaluator,
         evaluator: Evaluator,
         target: FloatArray,
         cost_model: CostModel,
@@ -227,8 +157,13 @@ class ForwardSelection:
         score = folds.mean(axis=1)
         rated = score
         if self._params.per_cost and math.isfinite(self._utility):
-            rated = gain_per_cost(score, self._utility, cost)
-        best = best_candidate(rated, cost)
+            gain = score - self._utility
+            with np.errstate(divide="ignore", invalid="ignore"):  # a gain at no cost is infinite
+                by_cost = np.where(gain > 0.0, gain / cost, gain)
+            rated = np.where(np.isnan(by_cost), gain, by_cost)
+        usable = np.where(np.isnan(rated), -np.inf, rated)
+        ties = np.flatnonzero(usable >= usable.max() - SCORE_TOL)
+        best = int(ties[np.argmin(cost[ties])])  # by cost, then by rank
         details = {  # plain values only: lists become text
             "rank": int(np.flatnonzero(ranked == tried[best])[0]) + 1,
             "n_tried": len(tried),
@@ -277,14 +212,28 @@ class FeatBoost(ForwardSelection):
         if self._is_full:
             return StopReason.MAX_FEATURES
         for after_reset in (False, True):
-            self._importance = self._rank()  # lines 4 to 7
+            weighting = self._weighting
+            if weighting.is_initial and self._first_ranking is not None:
+                self._importance = self._first_ranking
+            else:  # lines 4 to 7
+                self._importance = self._ranker.rank(self._target, weighting.weight)
+            if weighting.is_initial:
+                self._first_ranking = self._importance
             ranked = self._top_ranked()
             new = ranked[~self._selected.used[ranked]]
             if len(new):
                 feature, folds, details = self._best(ranked, new)
                 gain = float(folds.mean()) - self._utility
-                if gain > self._params.epsilon:
-                    return self._accepted(feature, folds, gain, **details, after_reset=after_reset)
+                if gain > self._params.epsilon:  # lines 8 to 16
+                    details["after_reset"] = after_reset
+                    details["gain"] = gain if math.isfinite(gain) else None
+                    weight, total = weighting.weight, float(weighting.weight.sum())
+                    details["effective_rows"] = total * total / float(weight @ weight)  # of Kish
+                    details["largest_weight"] = float(weight.max()) / total
+                    self._accept(feature, folds)
+                    if not self._is_full:
+                        self._weighting.update(self._ranker, self._selected.entered)
+                    return self._step(folds, **details)
             # lines 17 to 19; with the initial weights the ranking would be the same, and fail again
             if not self._params.reset or self._weighting.is_initial:
                 break
@@ -292,28 +241,9 @@ class FeatBoost(ForwardSelection):
         allowed = self._selected.allowed[~self._selected.used]
         return StopReason.NO_GAIN if allowed.any() else StopReason.COST_BUDGET
 
-    def _rank(self) -> FloatArray:
-        weighting = self._weighting
-        if not weighting.is_initial:
-            return self._ranker.rank(self._target, weighting.weight)
-        if self._first_ranking is None:
-            self._first_ranking = self._ranker.rank(self._target, weighting.weight)
-        return self._first_ranking
-
-    def _accepted(self, feature: int, folds: FloatArray, gain: float, **details: Any) -> Step:
-        """Accept the best candidate, and re-weight the rows if more features may follow (8-16)."""
-        details |= {"gain": finite(gain), **weight_summary(self._weighting.weight)}
-        self._accept(feature, folds)
-        if not self._is_full:
-            self._weighting.update(self._ranker, self._selected.entered)
-        return self._step(folds, **details)
-
 
 class IIS(ForwardSelection):
-    """Iterative Input Selection: the next target is what the features so far do not explain.
-
-    y^{i+1} = y^i - prediction of y^i (Eq. 4.3), held-out, as a model may memorise training rows.
-    """
+    """Iterative Input Selection: each target is what held-out predictions leave (Eq. 4.3)."""
 
     def _first_step(self) -> Step:
         step = super()._first_step()
@@ -335,12 +265,8 @@ class IIS(ForwardSelection):
         gain = float(folds.mean()) - self._utility
         if not gain > self._params.epsilon:
             return StopReason.NO_GAIN
-        details |= {"gain": finite(gain), "target_variance": float(np.var(self._target))}
+        details["gain"] = gain if math.isfinite(gain) else None
+        details["target_variance"] = float(np.var(self._target))
         self._accept(feature, folds)
         self._target = self._target - self._evaluator.predicted(self._target)
         return self._step(folds, **details)
-
-
-def finite(gain: float) -> float | None:
-    """None for the gain of the first feature, which is infinite."""
-    return gain if math.isfinite(gain) else None

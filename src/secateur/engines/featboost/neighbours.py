@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 
 MAX_PAIRS = 8_000 * 8_000  # distances that are kept from round to round: half a GiB
 BLOCK_PAIRS = 4_000_000  # distances of a block of test rows if none are kept
-FIRST_VALUES = 16  # values compared first: two different columns seldom agree in so many
+FIRST = 16  # values compared first: two different columns seldom agree in so many
 MIN_ROWS_PER_THREAD = 16
 
 
@@ -77,7 +76,10 @@ class ScaledTable:
         """Centre, factor and mismatch of a column."""
         seen = ~np.isnan(values)
         if feature in self.table.categories:
-            return 0.0, 1.0, self._mismatch(np.where(seen, values, -1.0))
+            _, which = np.unique(np.where(seen, values, -1.0), return_inverse=True)
+            shares = np.bincount(which, weights=self._share)
+            differ = 1.0 - float(shares @ shares)
+            return 0.0, 1.0, 2.0 / differ if self._standardize and differ > 0.0 else 1.0
         share = self._share[seen]
         if not seen.any():
             return 0.0, 1.0, 0.0
@@ -88,14 +90,6 @@ class ScaledTable:
         unit = float(unit_of(np.abs(apart).max(keepdims=True))[0])
         deviation = float(np.sqrt(share @ (apart * unit) ** 2 / share.sum())) / unit
         return centre, 1.0 / deviation if deviation > 1e-12 * abs(centre) else 0.0, 0.0
-
-    def _mismatch(self, codes: FloatArray) -> float:
-        if not self._standardize:
-            return 1.0
-        _, which = np.unique(codes, return_inverse=True)
-        shares = np.bincount(which, weights=self._share)
-        differ = 1.0 - float(shares @ shares)
-        return 2.0 / differ if differ > 0.0 else 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,17 +127,6 @@ class NeighbourTargets:
             return np.full(n_rows, min(max(float(share @ self.target), low), high))
         shares = np.bincount(self.target.astype(np.int64), share, self.n_classes)
         return np.repeat(shares[None, :], n_rows, axis=0)
-
-
-class Column(NamedTuple):
-    """Values of one feature, and the squared distance of two categories (0 for numbers)."""
-
-    values: FloatArray
-    mismatch: float
-
-    def pair(self, fold: Fold) -> Pair:
-        """The values of the test rows and of the training rows of a fold."""
-        return self.values[fold.test], self.values[fold.train], self.mismatch
 
 
 # A column of the test rows, the same column of the training rows, and its mismatch.
@@ -188,35 +171,30 @@ def find_nearest(
     return out
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class NeighbourModel:
     """Predicts from the nearest training rows; models of one path share their columns."""
 
-    def __init__(
-        self, scaling: Scaling, targets: NeighbourTargets, columns: Sequence[Column]
-    ) -> None:
-        self.features = scaling.features
-        self._scaling = scaling
-        self._targets = targets
-        self._columns = tuple(column.values for column in columns)
+    targets: NeighbourTargets
+    scaling: Scaling = Scaling(np.empty(0, np.int64), *[np.empty(0)] * 3)  # without features
+    columns: tuple[FloatArray, ...] = ()
+
+    @property
+    def features(self) -> IntArray:
+        """The columns of the table that distances are measured in."""
+        return self.scaling.features
 
     def response(self, table: Table, threads: Threads) -> FloatArray:
         """Values, or probabilities of shape (n_rows, n_classes)."""
+        targets, scaling = self.targets, self.scaling
         if len(self.features) == 0:
-            return self._targets.constant(table.n_rows)
-        n_train = len(self._targets.target)
-        columns = zip(self._scaling.apply(table), self._columns, strict=True)
-        pairs = [(*both, float(m)) for both, m in zip(columns, self._scaling.mismatch, strict=True)]
-        blocks = distance_blocks(pairs, table.n_rows, n_train, threads)
+            return targets.constant(table.n_rows)
+        n_train = len(targets.target)
+        cells = (scaling.apply(table), self.columns, scaling.mismatch.tolist())
+        blocks = distance_blocks(list(zip(*cells, strict=True)), table.n_rows, n_train, threads)
         # the distances are complete: the column that is added is zero
         zero = np.zeros((1, table.n_rows)), np.zeros((1, n_train)), np.zeros(1)
-        found = find_nearest(blocks, *zero, self._targets.n_neighbours, threads)
-        return self._targets.vote(found[0])
-
-
-def constant_model(targets: NeighbourTargets) -> NeighbourModel:
-    """A model without features."""
-    none = np.empty(0)
-    return NeighbourModel(Scaling(np.empty(0, np.int64), *[none] * 3), targets, ())
+        return targets.vote(find_nearest(blocks, *zero, targets.n_neighbours, threads)[0])
 
 
 class NeighbourEvaluator(Evaluator):
@@ -235,87 +213,81 @@ class NeighbourEvaluator(Evaluator):
         self._targets = targets
         self._fold_scorer = fold_scorer
         self._threads = threads
-        self._columns: list[Column] = []
+        self._columns: list[tuple[FloatArray, float]] = []  # values, and mismatch
         self._keeps = sum(len(fold.train) * len(fold.test) for fold in folds) <= MAX_PAIRS
         self._distances: list[FloatArray] = []
-
-    def _kept_distances(self) -> list[FloatArray]:
-        """Distances of each fold, allocated at first use so that they are not pickled."""
-        if not self._distances:
-            self._distances = [np.zeros((len(f.test), len(f.train))) for f in self.folds]
-        return self._distances
 
     def accept(self, feature: int) -> None:
         """Add the feature to the distances."""
         super().accept(feature)
-        [column] = self._columns_of(np.array([feature]))
-        self._columns.append(column)
+        [values], [mismatch] = self._read(np.array([feature]))
+        self._columns.append((values, mismatch))
         if self._keeps:
-            for fold, distances in zip(self.folds, self._kept_distances(), strict=True):
-                add_distances(column.pair(fold), distances, self._threads)
+            if not self._distances:  # allocated at first use, so that they are not pickled
+                self._distances = [np.zeros((len(f.test), len(f.train))) for f in self.folds]
+            for fold, distances in zip(self.folds, self._distances, strict=True):
+                pair = values[fold.test], values[fold.train], mismatch
+                add_distances(pair, distances, self._threads)
 
     def scores(self, candidates: IntArray, target: FloatArray | None = None) -> FloatArray:
         """Scores with each candidate, (n_candidates, n_folds); NaN for duplicates of accepted."""
-        columns = self._columns_of(candidates)
-        is_alone = target is not None
-        tried = [c for c, column in enumerate(columns) if is_alone or not self._has(column)]
+        values, mismatch = self._read(candidates)
+        known = [each for each, _ in self._columns if target is None]
+
+        def has(column: FloatArray) -> bool:
+            """Whether an accepted feature has the same values."""
+            some = [each for each in known if np.array_equal(each[:FIRST], column[:FIRST])]
+            return any(np.array_equal(each, column) for each in some)
+
+        pairs = enumerate(zip(values, mismatch, strict=True))
+        tried = [c for c, (x, apart) in pairs if not (has(x) or (apart == 0.0 and has(-x)))]
         out = np.full((len(candidates), len(self.folds)), np.nan)
-        some = [columns[c] for c in tried]
-        for t in range(len(self.folds) if some else 0):
-            out[tried, t] = self._fold_scores(t, some, target)
+        for t in range(len(self.folds) if tried else 0):
+            out[tried, t] = self._fold_scores(t, values[tried], mismatch[tried], target)
         return out
 
     def current(self) -> FloatArray:
         """Scores of the accepted features alone."""
-        zero = [Column(np.zeros(len(self.target)), 0.0)]
-        return np.array([self._fold_scores(t, zero, None)[0] for t in range(len(self.folds))])
+        zero = np.zeros((1, len(self.target))), np.zeros(1)
+        return np.array([self._fold_scores(t, *zero, None)[0] for t in range(len(self.folds))])
 
     def held_out(self, features: IntArray, t: int, target: AnyArray) -> FloatArray:  # noqa: ARG002  # the accepted
         """Predictions of the test rows of fold t from the accepted features."""
-        zero = [Column(np.zeros(len(target)), 0.0)]
-        return next(self._predictions(t, zero, target, is_alone=False))
+        zero = np.zeros((1, len(target))), np.zeros(1)
+        return next(self._predictions(t, *zero, target, is_alone=False))
 
     def model(self) -> NeighbourModel:
         """A model on the accepted features, with all rows."""
-        return NeighbourModel(self._table.scaling(self.features), self._targets, self._columns)
+        columns = tuple(values for values, _ in self._columns)
+        return NeighbourModel(self._targets, self._table.scaling(self.features), columns)
 
-    def _has(self, column: Column) -> bool:
-        """Whether an accepted feature has the same values, or their negatives."""
-        same = [column.values] if column.mismatch else [column.values, -column.values]
-        return any(
-            np.array_equal(known.values[:FIRST_VALUES], values[:FIRST_VALUES])
-            and np.array_equal(known.values, values)
-            for known in self._columns
-            for values in same
-        )
-
-    def _columns_of(self, features: IntArray) -> list[Column]:
+    def _read(self, features: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Values of shape (n_features, n_rows), and mismatches."""
         scaling = self._table.scaling(features)
-        values = scaling.apply(self._table.table)
-        return [Column(*each) for each in zip(values, scaling.mismatch.tolist(), strict=True)]
+        return scaling.apply(self._table.table), scaling.mismatch
 
     def _fold_scores(
-        self, t: int, columns: Sequence[Column], target: FloatArray | None
+        self, t: int, values: FloatArray, mismatch: FloatArray, target: FloatArray | None
     ) -> list[float]:
         """With each column added to the accepted features, or alone for another target."""
         is_alone, test = target is not None, self.folds[t].test
         target = self.target if target is None else target
-        predictions = self._predictions(t, columns, target, is_alone=is_alone)
+        predictions = self._predictions(t, values, mismatch, target, is_alone=is_alone)
         return [self._fold_scorer(t, prediction, target[test]) for prediction in predictions]
 
     def _predictions(
-        self, t: int, columns: Sequence[Column], target: AnyArray, *, is_alone: bool
+        self, t: int, values: FloatArray, mismatch: FloatArray, target: AnyArray, *, is_alone: bool
     ) -> Iterator[FloatArray]:
         """Predictions of the test rows of a fold, for each column."""
         fold, targets = self.folds[t], replace(self._targets, target=target)
         blocks: Iterable[tuple[int, FloatArray]]
-        if self._keeps and not is_alone:
-            blocks = [(0, self._kept_distances()[t])]
+        if self._distances and not is_alone:
+            blocks = [(0, self._distances[t])]
         else:
-            pairs = [column.pair(fold) for column in ([] if is_alone else self._columns)]
+            accepted = [] if is_alone else self._columns
+            pairs = [(each[fold.test], each[fold.train], apart) for each, apart in accepted]
             blocks = distance_blocks(pairs, len(fold.test), len(fold.train), self._threads)
-        train, test = (np.stack([column.values[rows] for column in columns]) for rows in fold)
-        mismatch = np.array([column.mismatch for column in columns])
+        train, test = (np.take(values, rows, axis=1) for rows in fold)
         n_neighbours = self._targets.n_neighbours
         found = find_nearest(blocks, test, train, mismatch, n_neighbours, self._threads)
         return (targets.vote(fold.train[each]) for each in found)

@@ -21,11 +21,13 @@ from secateur.data.target import Target, are_counts
 from secateur.engines.feature_gradients.estimator import Batch, Estimator, Objective, make_estimator
 from secateur.engines.feature_gradients.units import GroupMode, Units
 from secateur.exceptions import InputError
+from secateur.execution.blocks import added
 from secateur.execution.dask import DaskExecutor
 from secateur.execution.worker import BlockSource
 from secateur.typing import FloatArray, IntArray
 
 Arguments = tuple[Centred, int, float]  # of `make_estimator`, but for the threads
+Gradients = tuple[list[FloatArray], FloatArray]  # of `Estimator.gradients`
 TargetType = Literal["classification", "ordinal", "regression"]
 
 AUTO_UPDATES = 100  # updates after which "auto" epochs end: the selection has then converged
@@ -40,11 +42,7 @@ MAX_REPEATED = 10
 
 @dataclass(frozen=True, slots=True)
 class SearchParams:
-    """Parameters of the search.
-
-    ``accumulate`` batches give one update of Adam; ``n_epochs=None`` makes about a hundred updates;
-    ``init`` is v at the start, one number or one per feature.
-    """
+    """Parameters of the search; ``n_epochs=None`` makes about a hundred updates of Adam."""
 
     target_type: TargetType
     order: int = 4
@@ -140,13 +138,8 @@ def times_covariance(
     else:
         indptr, indices, data, mean = columns.rows
         centre = float(mean @ vector)
-        threads.run(
-            lambda a, b: power.sparse_rows_times(
-                indptr, indices, data, rows, vector, centre, a, b, projected
-            ),
-            len(rows),
-            16,
-        )
+        cells = indptr, indices, data, rows, vector, centre
+        threads.run(lambda a, b: power.sparse_rows_times(*cells, a, b, projected), len(rows), 16)
     return _weighted_row_sum(columns, rows, projected, threads) / len(rows)
 
 
@@ -176,7 +169,7 @@ class Batches:
     weight: FloatArray
     objective: Objective
     estimator: Estimator
-    gradients: Callable[..., tuple[list[FloatArray], FloatArray]]  # here, or on a cluster
+    gradients: Callable[..., Gradients]  # here, or on a cluster
 
     def draw(self, params: SearchParams, rng: np.random.Generator) -> Iterator[Batch]:
         """All rows once, shuffled, in batches of about the same size."""
@@ -185,20 +178,14 @@ class Batches:
             yield Batch(self.rows[part], self.y[:, part], self.weight[part])
 
 
-def single_r2(
-    columns: Centred, rows: IntArray, y: FloatArray, weight: FloatArray, threads: Threads
-) -> FloatArray:
-    """R^2 of each column alone, the mean over targets."""
+def best_single_gain(batches: Batches, threads: Threads) -> float:
+    """How much a single feature can lower the objective: f(0) - f(R^2), the mean over targets."""
+    columns, rows, weight = batches.columns, batches.rows, batches.weight
     r2 = np.zeros(columns.n_columns)
-    for target in y:
+    for target in batches.y:
         covariance = _weighted_row_sum(columns, rows, weight * target, threads) / weight.sum()
         r2 += (covariance / columns.spread) ** 2
-    return r2 / len(y)
-
-
-def best_single_gain(batches: Batches, threads: Threads) -> float:
-    """How much a single feature can lower the objective: f(0) - f(R^2)."""
-    r2 = single_r2(batches.columns, batches.rows, batches.y, batches.weight, threads)
+    r2 /= len(batches.y)
     gain = batches.objective.value(np.zeros(1)) - batches.objective.value(r2)
     return float(gain.max(initial=0.0))
 
@@ -211,91 +198,70 @@ def make_batches(
     columns = centre(problem.table, problem.weight, standardize=params.standardize, cost=cost)
     units = Units(problem.cost_model, columns.features, params.group_mode)
     targets = standardize_contrasts(contrasts(problem.target, params.target_type), problem.weight)
-    rows, weight = _repeated(problem.weight)
-    order = _content_order(columns, problem.target.values, rows)
+    rows, weight = np.arange(problem.n_rows), problem.weight / problem.weight.mean()
+    if are_counts(problem.weight):  # whole weights as repeated rows
+        counts = problem.weight.astype(np.int64)
+        counts //= np.gcd.reduce(counts)
+        if counts.sum() <= MAX_REPEATED * len(rows):
+            rows = np.repeat(rows, counts)
+            weight = np.ones(len(rows))
+    if isinstance(columns.rows, DenseRows):
+        total = columns.rows.X.sum(axis=1, dtype=np.float64)
+    else:
+        row = np.repeat(np.arange(problem.n_rows), np.diff(columns.rows.indptr))
+        total = np.bincount(row, columns.rows.data, minlength=problem.n_rows)
+    order = np.lexsort((total[rows], problem.target.values[rows]))
     rows, weight = rows[order], weight[order]
     sample = np.random.default_rng(params.seed).permutation(len(rows))[:EIGENVALUE_ROWS]
     scale = top_eigenvalue(columns, rows[sample], threads, params.seed)
     estimator = make_estimator(columns, params.order, scale, threads)
     gradients = estimator.gradients
     if executor is not None:
-        arguments = (columns, params.order, scale)
-        gradients = DistributedGradients(estimator, arguments, executor).gradients
+        gradients = distributed_gradients(estimator, (columns, params.order, scale), executor)
     y, objective = targets[:, rows], params.objective
     return Batches(columns, units, rows, y, weight, objective, estimator, gradients)
 
 
-def _repeated(weight: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Whole weights as repeated rows; others scaled to mean 1."""
-    if are_counts(weight):
-        counts = weight.astype(np.int64)
-        counts //= np.gcd.reduce(counts)
-        if counts.sum() <= MAX_REPEATED * len(weight):
-            rows = np.repeat(np.arange(len(weight)), counts)
-            return rows, np.ones(len(rows))
-    return np.arange(len(weight)), weight / weight.mean()
-
-
-def _content_order(columns: Centred, target: FloatArray, rows: IntArray) -> IntArray:
-    """Positions of rows sorted by target, then by the sum of the row."""
-    if isinstance(columns.rows, DenseRows):
-        total = columns.rows.X.sum(axis=1, dtype=np.float64)
-    else:
-        cells = columns.rows
-        row = np.repeat(np.arange(len(cells.indptr) - 1), np.diff(cells.indptr))
-        total = np.bincount(row, cells.data, minlength=len(cells.indptr) - 1)
-    return np.lexsort((total[rows], target[rows]))
-
-
 # ---- on a cluster ---------------------------------------------------------------------------
 
-# The number of a copy, the number of copies, and the estimator: it has batches k, k + n, ...
-WorkerCopy = tuple[int, int, Estimator]
+
+class WorkerCopy:
+    """The estimator of a worker, ``which`` = (k, n): it has the batches k, k + n, ..."""
+
+    def __init__(self, which: tuple[int, int], arguments: Arguments, threads: Threads) -> None:
+        self._which, self._estimator = which, make_estimator(*arguments, threads)
+
+    def gradients(
+        self, s: FloatArray, batches: Sequence[Batch], objective: Objective
+    ) -> dict[int, Gradients]:
+        """Signals and gradients of its batches, by number; runs on a worker."""
+        numbers = range(self._which[0], len(batches), self._which[1])
+        return {k: self._estimator.gradients(s, [batches[k]], objective) for k in numbers}
+
+    def checkpoint(self) -> None:
+        """A copy has no state that must be restored."""
 
 
-def make_copy(which: tuple[int, int], arguments: Arguments, threads: Threads) -> WorkerCopy:
-    """Make the copy of a worker."""
-    return *which, make_estimator(*arguments, threads)
-
-
-def worker_gradients(
-    copy: WorkerCopy, s: FloatArray, batches: Sequence[Batch], objective: Objective
-) -> dict[int, tuple[list[FloatArray], FloatArray]]:
-    """Signals and gradients of the batches of a copy, by number; runs on a worker."""
-    first, n_copies, estimator = copy
-    numbers = range(first, len(batches), n_copies)
-    return {k: estimator.gradients(s, [batches[k]], objective) for k in numbers}
-
-
-def _no_checkpoint(_: WorkerCopy) -> None:
-    """A copy has no state that must be restored."""
-
-
-class DistributedGradients:
-    """`Estimator.gradients` on a cluster; ``local`` computes single batches here.
+def distributed_gradients(
+    local: Estimator, arguments: Arguments, executor: DaskExecutor
+) -> Callable[..., Gradients]:
+    """`Estimator.gradients` on a cluster; single batches are computed here, by ``local``.
 
     Batches are drawn from all rows in each epoch, so every worker has a copy of all rows; gradients
     are added here in batch order.
     """
+    n = executor.n_workers
+    source = BlockSource("copies", [1] * n, lambda number: (number, n), WorkerCopy, arguments)
+    copies = executor.distribute(source).code_executor()
 
-    def __init__(self, local: Estimator, arguments: Arguments, executor: DaskExecutor) -> None:
-        self._local = local
-        n = executor.n_workers
-        source = BlockSource("copies", [1] * n, lambda number: (number, n), make_copy, arguments)
-        self._copies = executor.distribute(source).code_executor()
-
-    def gradients(
-        self, s: FloatArray, batches: Sequence[Batch], objective: Objective
-    ) -> tuple[list[FloatArray], FloatArray]:
-        """As those of the estimator, on the workers if there are several batches."""
+    def gradients(s: FloatArray, batches: Sequence[Batch], objective: Objective) -> Gradients:
         if len(batches) < 2:
-            return self._local.gradients(s, batches, objective)
-        found: dict[int, tuple[list[FloatArray], FloatArray]] = {}
-        for part in self._copies.each(worker_gradients, s, batches, objective):
+            return local.gradients(s, batches, objective)
+        found: dict[int, Gradients] = {}
+        for part in copies.each(WorkerCopy.gradients, s, batches, objective):
             found.update(part)
-        self._copies.checkpoint(_no_checkpoint)
+        copies.checkpoint(WorkerCopy.checkpoint)
         in_order = [found[number] for number in range(len(batches))]
-        gradient = 0.0 * in_order[0][1]
-        for _, one in in_order:
-            gradient += one
-        return [z for signals, _ in in_order for z in signals], gradient
+        return [z for signals, _ in in_order for z in signals], added(one for _, one in in_order)
+
+    return gradients

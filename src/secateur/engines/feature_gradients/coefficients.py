@@ -59,28 +59,20 @@ class Chain(NamedTuple):
 
 
 def chain_of(order: int, weight: FloatArray, scale: float = 1.0) -> Chain:
-    """The divisors of one batch; ``scale`` divides X diag(s) X', and so each link.
-
-    >>> chain_of(2, np.ones(5)).step  # binom(5, 2) / 5, binom(5, 3) / binom(5, 2)
-    array([2., 1.])
-    """
-    if (weight == 1.0).all():
-        return _plain_chain(order, len(weight), scale)
-    sums = np.zeros(order + 2)
+    """The divisors of one batch; ``scale`` divides X diag(s) X', and so each link."""
+    n, sums = len(weight), np.zeros(order + 2)
     sums[0] = 1.0
-    symmetric_sums(weight, sums)
-    return _chain(order, sums[1:], scale)
+    if (weight == 1.0).all():  # binomials
+        sums[1:] = np.cumprod([float(n), *((n - m) / (m + 1) for m in range(1, order + 1))])
+    else:
+        symmetric_sums(weight, sums)
+    return _chain(order, tuple(sums[1:].tolist()), scale)
 
 
 @lru_cache(maxsize=256)
-def _plain_chain(order: int, n: int, scale: float) -> Chain:
-    """The divisors for weights of one: ratios of binomials, the same for each batch."""
-    ratios = [float(n), *((n - m) / (m + 1) for m in range(1, order + 1))]
-    return _chain(order, np.cumprod(ratios, dtype=np.float64), scale)
-
-
-def _chain(order: int, sums: FloatArray, scale: float) -> Chain:
-    step = sums[1:] / sums[:-1]
+def _chain(order: int, sums: tuple[float, ...], scale: float) -> Chain:
+    """The divisors from e_1, e_2, ..., which are the same for most batches."""
+    step = np.array(sums[1:]) / np.array(sums[:-1])
     a = np.array(COEFFICIENTS[order])
     slope = np.zeros((order, order))
     for p in range(order):

@@ -31,10 +31,7 @@ ObjectiveKind = Literal["residual variance", "error rate"]
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """The loss as a function of z: the residual variance 1 - z, or the error rate.
-
-    The latter is (1 - sqrt(z)) / 2, continued by straight lines outside [0.01, 1].
-    """
+    """The loss by z: the residual variance 1 - z, or the error rate (1 - sqrt(z)) / 2."""
 
     kind: ObjectiveKind
 
@@ -68,34 +65,13 @@ class Batch(NamedTuple):
     weight: FloatArray
 
 
-class _Buffers:
-    """Arrays that are allocated once and used again for each batch."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, AnyArray] = {}
-
-    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> AnyArray:
-        """An array of this shape with arbitrary content."""
-        size = int(np.prod(shape))
-        array = self._arrays.get(name)
-        if array is None or array.size < size or array.dtype != dtype:
-            array = self._arrays[name] = np.empty(size + size // 4, dtype)
-        return array[:size].reshape(shape)
-
-    def zeros(self, name: str, shape: tuple[int, ...], dtype: Any) -> AnyArray:
-        """An array of this shape filled with zeros."""
-        array = self.array(name, shape, dtype)
-        array[:] = 0
-        return array
-
-
 class _Work(NamedTuple):
     """A batch, the divisors of its chains, and what an estimator prepares for it."""
 
     batch: Batch
     chain: Chain
     n_cells: int
-    part: Any = None
+    part: tuple[AnyArray, ...] = ()  # of sparse rows: (ptr, number, z, zs, u, columns, mean)
 
 
 class Estimator:
@@ -103,29 +79,31 @@ class Estimator:
 
     `set_inclusion` sets s for the batches that follow. Gradients add up until `collect` is called,
     so that passes over all columns are made once per update. ``scale`` is the top eigenvalue of the
-    covariance: eigenvalues are then between 0 and 1.
+    covariance: eigenvalues are then between 0 and 1. ``_walk`` gives r (direction -1, from the last
+    row) or l (1, one link fewer), in batch order; ``_add`` adds the gradient of one batch.
     """
+
+    set_inclusion: Callable[[FloatArray], None]
+    _prepare: Callable[[Batch], _Work]
+    _walk: Callable[[_Work, int], FloatArray]
+    _add: Callable[[_Work, list[FloatArray], FloatArray], None]
 
     def __init__(self, n_columns: int, order: int, scale: float, threads: Threads) -> None:
         self._order = order
         self._scale = scale
         self._threads = threads
         self._dtype: Any = np.float64 if order >= FLOAT64_ORDER else np.float32
-        self._buffers = _Buffers()
+        self._arrays: dict[str, AnyArray] = {}
         self._gradient = np.zeros(n_columns)
-
-    def set_inclusion(self, s: FloatArray) -> None:
-        """Set the inclusion of each column for the batches that follow."""
-        raise NotImplementedError
 
     def signals(self, batch: Batch) -> FloatArray:
         """The z of each target on one batch."""
-        work = self._prepare(batch, chain_of(self._order, batch.weight, self._scale))
+        work = self._prepare(batch)
         return _signals(work, self._walk(work, -1))
 
     def add_gradient(self, batch: Batch, objective: Objective) -> FloatArray:
         """The z of each target; d(mean objective)/ds is added to the sum."""
-        work = self._prepare(batch, chain_of(self._order, batch.weight, self._scale))
+        work = self._prepare(batch)
         walks: list[FloatArray] = [np.empty(0)] * 2
 
         def walk(_: int, number: int) -> None:
@@ -157,16 +135,18 @@ class Estimator:
         else:
             self._threads.share(task, 2)
 
-    def _prepare(self, batch: Batch, chain: Chain) -> _Work:
-        raise NotImplementedError
+    def _array(self, name: str, shape: tuple[int, ...], dtype: Any = None) -> AnyArray:
+        """An array with arbitrary content, allocated once and used again for each batch."""
+        size, dtype = int(np.prod(shape)), dtype or self._dtype
+        array = self._arrays.get(name)
+        if array is None or array.size < size or array.dtype != dtype:
+            array = self._arrays[name] = np.empty(size + size // 4, dtype)
+        return array[:size].reshape(shape)
 
-    def _walk(self, work: _Work, direction: int) -> FloatArray:
-        """R (direction -1, from the last row) or l (1, one link fewer), in batch order."""
-        raise NotImplementedError
-
-    def _add(self, work: _Work, walks: list[FloatArray], by_z: FloatArray) -> None:
-        """Add the gradient of one batch."""
-        raise NotImplementedError
+    def _zeros(self, name: str, shape: tuple[int, ...]) -> AnyArray:
+        array = self._array(name, shape)
+        array[:] = 0
+        return array
 
 
 def _signals(work: _Work, r: FloatArray) -> FloatArray:
@@ -187,10 +167,6 @@ def _row_factors(
     return given.reshape(-1, n), (forward * batch.weight).reshape(-1, n)
 
 
-def _links(chain: Chain, direction: int) -> FloatArray:
-    return chain.step if direction < 0 else chain.step[:-1].copy()
-
-
 class DenseEstimator(Estimator):
     """For dense rows: the gradient is computed by blocks of columns, in parallel."""
 
@@ -203,13 +179,14 @@ class DenseEstimator(Estimator):
         """Set the inclusion of each column for the batches that follow."""
         self._s = s.astype(self._dtype)
 
-    def _prepare(self, batch: Batch, chain: Chain) -> _Work:
+    def _prepare(self, batch: Batch) -> _Work:
+        chain = chain_of(self._order, batch.weight, self._scale)
         return _Work(batch, chain, len(batch.rows) * len(self._s))
 
     def _add(self, work: _Work, walks: list[FloatArray], by_z: FloatArray) -> None:
         rows, factors = work.batch.rows, _row_factors(work, walks, by_z)
         given, carried = (factor.astype(self._dtype) for factor in factors)
-        slope = self._buffers.array("slope", self._s.shape, self._dtype)
+        slope = self._array("slope", self._s.shape)
 
         def part_of_columns(start: int, stop: int) -> None:
             carry = np.empty((len(given), dense.TILE), self._dtype)
@@ -219,28 +196,16 @@ class DenseEstimator(Estimator):
         self._gradient += slope / np.float64(len(by_z))
 
     def _walk(self, work: _Work, direction: int) -> FloatArray:
-        batch, step = work.batch, _links(work.chain, direction)
+        batch, step = work.batch, work.chain.step
+        step = step if direction < 0 else step[:-1].copy()
         y = np.ascontiguousarray(batch.y[:, ::direction])
         r = np.zeros((len(y), len(step) + 1, len(batch.rows)))
         r[:, 0] = y
         if len(step):
-            shape = (len(y) * len(step), len(self._s))
-            carry = self._buffers.zeros(f"carry {direction}", shape, self._dtype)
+            carry = self._zeros(f"carry {direction}", (len(y) * len(step), len(self._s)))
             rows, weight = batch.rows[::direction].copy(), batch.weight[::direction].copy()
             dense.walk_chains(self._X, rows, self._s, y, weight, step, carry, r)
         return r[:, :, ::direction]
-
-
-class _Renumbered(NamedTuple):
-    """The rows of a batch with the columns that occur in it numbered from 0."""
-
-    ptr: IntArray
-    number: AnyArray
-    z: AnyArray
-    zs: AnyArray
-    u: FloatArray
-    columns: AnyArray
-    mean: AnyArray
 
 
 class SparseEstimator(Estimator):
@@ -274,17 +239,13 @@ class SparseEstimator(Estimator):
         by_means = (given * before).sum(axis=0)
         self._gradient_by_means += by_means.sum()
         centre = by_means + (carried * after).sum(axis=0)
-        self._add_by_halves(work.part, given, carried, centre)
-
-    def _add_by_halves(
-        self, part: _Renumbered, given: FloatArray, carried: FloatArray, centre: FloatArray
-    ) -> None:
-        """Gradients of the columns of a batch; the rows in two halves for any number of threads."""
+        ptr, number, z, _, _, columns, mean = work.part
         fours = [self._in_fours(lanes) for lanes in (given, carried)]
-        n_fours, n = len(fours[0]), len(part.columns)
-        middle = int(np.searchsorted(part.ptr, part.ptr[-1] // 2))
-        kept = self._buffers.zeros("kept", (2, n_fours, n, sparse.FOUR), self._dtype)
-        slopes = self._buffers.zeros("slopes", (2, n), self._dtype)
+        n_fours, n = len(fours[0]), len(columns)
+        # the rows in two halves, for any number of threads
+        middle = int(np.searchsorted(ptr, ptr[-1] // 2))
+        kept = self._zeros("kept", (2, n_fours, n, sparse.FOUR))
+        slopes = self._zeros("slopes", (2, n))
         centres = np.zeros((n_fours, len(centre)), self._dtype)
         centres[0] = centre  # once, not with each four of lanes
 
@@ -292,13 +253,11 @@ class SparseEstimator(Estimator):
             walk = (len(centre) - 1, middle - 1, -1) if high else (0, middle, 1)
             give, keep = fours[::-1] if high else fours
             for f in range(n_fours):
-                sparse.sparse_slopes(
-                    part.ptr, part.number, part.z, part.mean, *walk, give[f], keep[f], centres[f],
-                    kept[high, f], slopes[high],
-                )  # fmt: skip
+                lanes = (give[f], keep[f], centres[f], kept[high, f], slopes[high])
+                sparse.sparse_slopes(ptr, number, z, mean, *walk, *lanes)
 
-        self._run_two(of_half, len(part.z))
-        sparse.join_halves(part.columns, kept[0], kept[1], slopes, self._gradient)
+        self._run_two(of_half, len(z))
+        sparse.join_halves(columns, kept[0], kept[1], slopes, self._gradient)
 
     def _in_fours(self, lanes: FloatArray) -> AnyArray:
         """Lanes (lanes, N) as (fours, N, FOUR), padded with zeros."""
@@ -307,37 +266,36 @@ class SparseEstimator(Estimator):
         filled[: len(lanes)] = lanes
         return np.ascontiguousarray(filled.reshape(n_fours, sparse.FOUR, -1).transpose(0, 2, 1))
 
-    def _prepare(self, batch: Batch, chain: Chain) -> _Work:
+    def _prepare(self, batch: Batch) -> _Work:
         indptr, indices, data, _ = self._rows
         n_cells = int((indptr[batch.rows + 1] - indptr[batch.rows]).sum())
         if self._base > np.iinfo(np.int32).max - n_cells:
             self._number[:, sparse.NUMBER] = -1
             self._base = 0
-        array, shape = self._buffers.array, (n_cells,)
+        array, shape = self._array, (n_cells,)
         ptr, u = np.empty(len(batch.rows) + 1, np.int64), np.empty(len(batch.rows))
         index, columns = (array(name, shape, np.int32) for name in ("index", "columns"))
         z = array("z", shape, np.float32)
-        zs, mean = (array(name, shape, self._dtype) for name in ("zs", "mean"))
+        zs, mean = (array(name, shape) for name in ("zs", "mean"))
         n_columns = sparse.renumber(
             indptr, indices, data, batch.rows, self._card, self._number, self._base,
             ptr, index, z, zs, u, columns, mean,
         )  # fmt: skip
         self._base += n_columns
-        part = _Renumbered(ptr, index, z, zs, u, columns[:n_columns], mean[:n_columns])
-        return _Work(batch, chain, n_cells, part)
+        part = (ptr, index, z, zs, u, columns[:n_columns], mean[:n_columns])
+        return _Work(batch, chain_of(self._order, batch.weight, self._scale), n_cells, part)
 
     def _walk(self, work: _Work, direction: int) -> FloatArray:
-        batch, part, step = work.batch, work.part, _links(work.chain, direction)
+        batch, step = work.batch, work.chain.step
+        *cells, columns, _ = work.part
+        step = step if direction < 0 else step[:-1].copy()
         r = np.zeros((len(batch.y), len(step) + 1, len(batch.rows)))
         r[:, 0] = batch.y
         if len(step):
             n_fours = -(-len(batch.y) * len(step) // sparse.FOUR)
-            shape = (n_fours, len(part.columns), sparse.FOUR)
-            carry = self._buffers.zeros(f"carry {direction}", shape, self._dtype)
-            sparse.walk_sparse_chains(
-                part.ptr, part.number, part.z, part.zs, part.u, self._by_mean, batch.y,
-                batch.weight, step, direction < 0, carry, r,
-            )  # fmt: skip
+            carry = self._zeros(f"carry {direction}", (n_fours, len(columns), sparse.FOUR))
+            rows = (batch.y, batch.weight, step, direction < 0)
+            sparse.walk_sparse_chains(*cells, self._by_mean, *rows, carry, r)
         return r
 
 

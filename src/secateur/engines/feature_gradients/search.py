@@ -24,13 +24,14 @@ from secateur.engines.feature_gradients.batches import (
     make_batches,
 )
 from secateur.engines.feature_gradients.units import Units
+from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.limits import Limits
 from secateur.engines.linear_scorer import SHRINKAGES, LinearScorer, shrunken_losses
-from secateur.engines.path_search import FoldLosses, trace_to_size
+from secateur.engines.path_search import trace_to_size
 from secateur.exceptions import InputError
 from secateur.execution.dask import DaskExecutor
 from secateur.path.step import Step
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import FloatArray
 
 GRID_POINTS = 15  # penalties of the automatic grid
 # The first of them, in units of the penalty at which the best single feature still pays.
@@ -56,34 +57,21 @@ class Adam:
     def update(self, gradient: FloatArray, cost: FloatArray, rate: float) -> None:
         """One step against the gradient by s."""
         self.n_steps += 1
-        adam_step(
-            gradient, cost, rate, self.n_steps, self.bound, 0, len(self.v), self.v, self.first,
-            self.second, self.s,
-        )  # fmt: skip
+        moments = self.first, self.second
+        adam_step(gradient, cost, rate, self.n_steps, self.bound, self.v, *moments, self.s)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inclusion:
-    """The state of a search as a model; features that took no part have v = -inf and s = 0."""
+    """The state of a search as a model."""
 
-    features: IntArray
-    v: FloatArray
-    n_features: int
-
-    @property
-    def scores(self) -> FloatArray:
-        """The v of each feature."""
-        scores = np.full(self.n_features, -np.inf)
-        scores[self.features] = self.v
-        return scores
+    scores: FloatArray  # the v of each feature; -inf for those that took no part
 
     @property
     def inclusion(self) -> FloatArray:
         """The s of each feature."""
-        s = np.empty(len(self.v))
-        squash(self.v, s)
-        inclusion = np.zeros(self.n_features)
-        inclusion[self.features] = s
+        inclusion = np.empty_like(self.scores)
+        squash(self.scores, inclusion)
         return inclusion
 
 
@@ -106,20 +94,14 @@ def search(batches: Batches, params: SearchParams, penalty: float) -> Iterator[S
     for epoch in range(params.epochs(len(batches.rows))):
         if epoch > 0:
             units.update_costs(adam.v)
-        objective = run_epoch(batches, params, penalty, adam, rng)
+        steps = updates(batches, params, lambda: penalty, adam, rng)
+        pairs = [(z, cost) for signals, cost in steps for z in signals]
+        each = [float(batches.objective.value(z).mean()) + cost for z, cost in pairs]
+        objective = float(np.mean(each))
         yield SearchState(adam.v, objective, epoch + 1)
         if abs(last - objective) <= params.tol * abs(last):
             return
         last = objective
-
-
-def run_epoch(
-    batches: Batches, params: SearchParams, penalty: float, adam: Adam, rng: np.random.Generator
-) -> float:
-    """Update on all rows once; returns the mean objective of the batches."""
-    steps = updates(batches, params, lambda: penalty, adam, rng)
-    pairs = [(z, cost) for signals, cost in steps for z in signals]
-    return float(np.mean([float(batches.objective.value(z).mean()) + cost for z, cost in pairs]))
 
 
 def updates(
@@ -143,13 +125,18 @@ def updates(
         cost_factor = penalty() / max(1, batches.columns.n_columns)
         cost = cost_factor * units.total_cost(adam.s)
         by_cost = cost_factor * units.cost_gradient(adam.s)
-        adam.update(units.sum_columns(gradient / len(some)), by_cost, params.learning_rate)
+        gradient = gradient / len(some)
+        if units.unit is not None:  # the sum over the columns of a unit
+            gradient = np.bincount(units.unit, gradient, units.n_units).astype(np.float64)
+        adam.update(gradient, by_cost, params.learning_rate)
         yield signals, cost
 
 
 def step_of(units: Units, state: SearchState, penalty: float, limits: Limits | None = None) -> Step:
     """The step of a state: the selected features, weighted by s; within limits the first by v."""
-    model = Inclusion(units.features, units.to_columns(state.v).copy(), units.n_features)
+    scores = np.full(units.n_features, -np.inf)
+    scores[units.features] = units.to_columns(state.v)
+    model = Inclusion(scores)
     return Step.of(
         units.order(state.v, limits),
         model.inclusion,
@@ -160,59 +147,30 @@ def step_of(units: Units, state: SearchState, penalty: float, limits: Limits | N
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchContext:
-    """A problem and the parameters of its search."""
-
-    problem: Problem
-    params: SearchParams
-    threads: Threads
-    limits: Limits
-    on_round: Callable[[], None] = lambda: None
-    executor: DaskExecutor | None = None
-
-    def batches(self, problem: Problem | None = None) -> Batches:
-        """The batches of the problem, or of some of its rows."""
-        return make_batches(problem or self.problem, self.params, self.threads, self.executor)
-
-    def fit(
-        self,
-        batches: Batches,
-        penalty: float,
-        limits: Limits | None = None,
-        *,
-        silent: bool = False,
-    ) -> Step:
-        """The last step of a search at one penalty."""
-        state: SearchState
-        for state in search(batches, self.params, penalty):  # noqa: B007
-            if not silent:
-                self.on_round()
-        return step_of(batches.units, state, penalty, limits)
-
-
-def trace_single(context: SearchContext, penalty: float) -> Iterator[Step]:
+def trace_single(engine: GradientsEngine, penalty: float) -> Iterator[Step]:
     """One step per epoch at one penalty; the last step again with its estimate."""
-    batches, params = context.batches(), context.params
-    for state in search(batches, params, penalty):
-        step = step_of(batches.units, state, penalty, context.limits)
+    for state in search(engine.batches, engine.params, penalty):
+        step = step_of(engine.batches.units, state, penalty, engine.limits)
         yield step
-    yield with_estimate(batches, params, step)
+    yield engine.with_estimate(step)
 
 
-def trace_size(context: SearchContext, n_features: int) -> Iterator[Step]:
+def trace_size(engine: GradientsEngine, n_features: int) -> Iterator[Step]:
     """Search the penalty whose own support has the wanted size; the last step has it exactly.
 
     Only the last few are added or removed by v: the first of a much larger support are a poor one.
     """
-    engine, tried = GradientsEngine(context, ()), []
-    count = context.problem.cost_model.count
+    tried, count = [], engine.limits.cost_model.count
     for step in trace_to_size(engine, engine.grid(), n_features, count):
         yield engine.limited(step)
         tried.append(step)
     best = min(tried, key=lambda step: abs(count(step.support) - n_features))
     if count(best.support) != n_features:
-        yield engine.limited(engine.with_exact_size(best, n_features))
+        units = engine.batches.units
+        v = units.with_size(best.model.scores[units.features], n_features)
+        state = SearchState(v, best.objective, int(best.details["epoch"]))
+        exact = replace(step_of(units, state, best.penalty), model=best.model)
+        yield engine.limited(engine.with_estimate(exact))
 
 
 class GradientsEngine:
@@ -223,60 +181,68 @@ class GradientsEngine:
     first penalty is made to fit the limits; others are for `search_penalties` to refuse.
     """
 
-    def __init__(self, context: SearchContext, folds: Sequence[Fold]) -> None:
-        self._context = context
-        parts = [[context.problem.take(np.sort(rows)) for rows in fold] for fold in folds]
-        self._batches_of_folds = [context.batches(train) for train, _ in parts]
+    def __init__(
+        self,
+        problem: Problem,
+        params: SearchParams,
+        threads: Threads,
+        limits: Limits,
+        folds: Sequence[Fold] = (),
+        on_round: Callable[[], None] = lambda: None,
+        executor: DaskExecutor | None = None,
+    ) -> None:
+        self.params, self.limits = params, limits
+        self._threads, self._on_round = threads, on_round
+        parts = [[problem.take(np.sort(rows)) for rows in fold] for fold in folds]
         self._scorers = [LinearScorer(train, test) for train, test in parts]
-        is_single = len(folds) == 1
-        self._batches = self._batches_of_folds[0] if is_single else context.batches()
+        trained = [train for train, _ in parts] + ([problem] if len(folds) != 1 else [])
+        found = [make_batches(each, params, threads, executor) for each in trained]
+        self._batches_of_folds, self.batches = found[: len(folds)], found[-1]
+        self._counts = are_counts(problem.weight)
         self._is_first = True
-
-    @property
-    def metric(self) -> str:
-        """The name of the loss."""
-        return self._scorers[0].metric
+        self.metric = self._scorers[0].metric if folds else ""
 
     def grid(self) -> list[float]:
         """Falling penalties, from the lowest that selects nothing: higher ones give the same."""
-        context, batches = self._context, self._batches
-        cost = batches.units.column_cost
-        gain = best_single_gain(batches, context.threads) if (cost > 0.0).any() else 0.0
+        batches, cost = self.batches, self.batches.units.column_cost
+        gain = best_single_gain(batches, self._threads) if (cost > 0.0).any() else 0.0
         if not gain > 0.0:
             return [0.0]
         top = batches.columns.n_columns * (gain / float(cost[cost > 0.0].min()))
         grid = [GRID_TOP * top / GRID_FACTOR**k for k in range(GRID_POINTS)]
         n_kept = int(batches.units.to_columns(batches.units.kept).sum())
-        size = lambda penalty: context.fit(batches, penalty, silent=True).n_features  # noqa: E731
+
+        def size(penalty: float) -> int:
+            *_, last = search(batches, self.params, penalty)
+            return step_of(batches.units, last, penalty).n_features
+
         first = bisect_right(grid[:-1], n_kept, key=size)
         return grid[max(0, first - 1) :]
 
+    def _last_step(self, batches: Batches, penalty: float, limits: Limits | None) -> Step:
+        """The last step of a search at one penalty."""
+        state: SearchState
+        for state in search(batches, self.params, penalty):  # noqa: B007
+            self._on_round()
+        return step_of(batches.units, state, penalty, limits)
+
     def fit(self, penalty: float, max_features: int | None = None) -> Step:
         """The step of a search at one penalty."""
-        limits = self._context.limits if self._is_first else None
+        limits = self.limits if self._is_first else None
         self._is_first = False
         if max_features is not None:
-            limits = replace(self._context.limits, max_features=max_features)
-        self._fold_limits = limits or self._context.limits
-        step = self._context.fit(self._batches, penalty, limits)
-        return with_estimate(self._batches, self._context.params, step)
-
-    def with_exact_size(self, step: Step, n_features: int) -> Step:
-        """The step with the first ``n_features`` by v; of groups as many as fit."""
-        units, model = self._batches.units, step.model
-        v = units.with_size(model.v, n_features)
-        state = SearchState(v, step.objective, int(step.details["epoch"]))
-        exact = replace(step_of(units, state, step.penalty), model=model)
-        return with_estimate(self._batches, self._context.params, exact)
+            limits = replace(self.limits, max_features=max_features)
+        self._fold_limits = limits or self.limits
+        return self.with_estimate(self._last_step(self.batches, penalty, limits))
 
     def limited(self, step: Step) -> Step:
         """The step with those of its features, by v, that are within the limits."""
-        order = self._batches.units.within(step.order, self._context.limits)
+        order = self.batches.units.within(step.order, self.limits)
         if len(order) == step.n_features:
             return step
         taken = np.isin(step.support, order)
         less = replace(step, support=np.sort(order), order=order, weight=step.weight[taken])
-        return with_estimate(self._batches, self._context.params, less)
+        return self.with_estimate(less)
 
     def fold_losses(self, step: Step) -> list[FoldLosses]:
         """Losses of the test rows of each fold, for a search at the penalty of the step."""
@@ -287,31 +253,30 @@ class GradientsEngine:
             steps = [step] * len(scorers)
         else:
             limits, parts = self._fold_limits, self._batches_of_folds
-            steps = [self._context.fit(each, step.penalty, limits) for each in parts]
+            steps = [self._last_step(each, step.penalty, limits) for each in parts]
         pairs = zip(scorers, steps, strict=True)
         losses = [scorer.losses_by_shrinkage(each.support, SHRINKAGES) for scorer, each in pairs]
         weights = [scorer.weight for scorer in scorers]
-        counts = are_counts(self._context.problem.weight)
         shrunken = zip(shrunken_losses(losses, weights), weights, strict=True)
-        return [FoldLosses(*each, counts=counts) for each in shrunken]
+        return [FoldLosses(*each, counts=self._counts) for each in shrunken]
 
-
-def with_estimate(batches: Batches, params: SearchParams, step: Step) -> Step:
-    """Add the estimate for the support itself: s = 1 inside and 0 outside."""
-    objective, estimator = batches.objective, batches.estimator
-    selected, z = np.isin(batches.columns.features, step.support), [np.zeros(1)]
-    if selected.any():
-        estimator.set_inclusion(selected.astype(np.float64))
-        rng = np.random.default_rng(params.seed)
-        z = [estimator.signals(batch) for batch in batches.draw(params, rng)]
-    # the mean comes first: single batches may leave [0, 1]
-    mean = objective.clipped(np.mean(z, axis=0)).mean()
-    each = np.array([objective.value(one).mean() for one in z])
-    values, n = each - each.mean() + mean, len(z)
-    details: dict[str, Any] = {
-        **step.details,
-        "estimate": float(values.mean()),
-        "estimate_standard_error": float(values.std(ddof=1)) / np.sqrt(n) if n > 1 else None,
-        "estimate_of": objective.kind,
-    }
-    return replace(step, details=details)
+    def with_estimate(self, step: Step) -> Step:
+        """Add the estimate for the support itself: s = 1 inside and 0 outside."""
+        batches = self.batches
+        objective, estimator = batches.objective, batches.estimator
+        selected, z = np.isin(batches.columns.features, step.support), [np.zeros(1)]
+        if selected.any():
+            estimator.set_inclusion(selected.astype(np.float64))
+            rng = np.random.default_rng(self.params.seed)
+            z = [estimator.signals(batch) for batch in batches.draw(self.params, rng)]
+        # the mean comes first: single batches may leave [0, 1]
+        mean = objective.clipped(np.mean(z, axis=0)).mean()
+        each = np.array([objective.value(one).mean() for one in z])
+        values, n = each - each.mean() + mean, len(z)
+        details: dict[str, Any] = {
+            **step.details,
+            "estimate": float(values.mean()),
+            "estimate_standard_error": float(values.std(ddof=1)) / np.sqrt(n) if n > 1 else None,
+            "estimate_of": objective.kind,
+        }
+        return replace(step, details=details)

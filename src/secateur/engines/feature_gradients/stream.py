@@ -84,11 +84,14 @@ class Stream:
         columns = centre_by(table, moments, standardize=self.params.standardize)
         self._update_eigenvalue(columns, threads)
         estimator = make_estimator(columns, self.params.order, self.scale, threads)
+        # targets of mean 0 and variance 1 over all rows so far; 0 for constant ones
+        deviation = np.sqrt(by_target.square / by_target.weight)[:, None]
+        scaled = (y - by_target.mean[:, None]) / np.where(deviation > 1e-12, deviation, 1.0)
         batches = Batches(
             columns,
             self.units,
             np.arange(table.n_rows),
-            _standardized(y, by_target),
+            np.where(deviation > 1e-12, scaled, 0.0),
             weight / weight.mean(),
             self.objective_function,
             estimator,
@@ -147,11 +150,3 @@ class Stream:
             "estimate_of": self.objective_function.kind,
         }
         return replace(step, details=details)
-
-
-def _standardized(y: FloatArray, moments: Moments) -> FloatArray:
-    """Targets of mean 0 and variance 1 over all rows so far; 0 for constant ones."""
-    deviation = np.sqrt(moments.square / moments.weight)
-    varies = deviation > 1e-12
-    scaled = (y - moments.mean[:, None]) / np.where(varies, deviation, 1.0)[:, None]
-    return np.where(varies[:, None], scaled, 0.0)

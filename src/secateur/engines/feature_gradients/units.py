@@ -38,9 +38,7 @@ class Units:
         self._cost_model = cost_model
         groups = None if cost_model.feature_groups is None else cost_model.feature_groups[features]
         self._soft_groups: Any = groups if mode == "soft" else None
-        self.unit: IntArray | None = None
-        if groups is not None and mode == "hard":
-            self.unit = _units_of(groups)
+        self.unit: IntArray | None = None if groups is None or mode == "soft" else _units_of(groups)
         self.n_units = len(features) if self.unit is None else int(self.unit.max(initial=-1)) + 1
         self.kept: BoolArray = self._max_by_unit(cost_model.keep[features].astype(np.float64)) > 0
         # kept columns that were left out of the search (constant, duplicate) stay selected
@@ -119,7 +117,11 @@ class Units:
     def with_size(self, by_column: FloatArray, n_features: int) -> FloatArray:
         """V of units, changed to select the first ``n_features`` columns, of groups what fits."""
         v = self._max_by_unit(by_column)
-        sizes = self._sizes()
+        # features of each unit; those of one column of the table count once
+        unit = np.arange(self.n_units) if self.unit is None else self.unit
+        sources = self._cost_model.sources
+        column = self.features if sources is None else sources[self.features]
+        sizes = np.bincount(np.unique(np.stack([unit, column]), axis=1)[0], minlength=self.n_units)
         by_rank = np.argsort(-v, kind="stable")
         fits = np.cumsum(sizes[by_rank]) <= n_features
         n_selected = max(int(fits.sum()), int(self.kept.sum()))
@@ -127,14 +129,6 @@ class Units:
         changed[by_rank[:n_selected]] = np.arange(n_selected, 0, -1.0)
         changed[self.kept] = np.inf
         return changed
-
-    def _sizes(self) -> FloatArray:
-        """The number of features of each unit; those of one column of the table count once."""
-        unit = np.arange(self.n_units) if self.unit is None else self.unit
-        sources = self._cost_model.sources
-        column = self.features if sources is None else sources[self.features]
-        pairs = np.unique(np.stack([unit, column]), axis=1)
-        return np.bincount(pairs[0], minlength=self.n_units).astype(np.float64)
 
     def count(self, v: FloatArray) -> int:
         """How many features are selected."""
@@ -156,12 +150,6 @@ class Units:
     def to_columns(self, value: Any) -> Any:
         """One value per column from one per unit."""
         return value if self.unit is None else value[self.unit]
-
-    def sum_columns(self, value: FloatArray) -> FloatArray:
-        """One value per unit: the sum over its columns."""
-        if self.unit is None:
-            return value
-        return np.bincount(self.unit, value, minlength=self.n_units).astype(np.float64)
 
     def order(self, v: FloatArray, limits: Limits | None = None) -> IntArray:
         """The selected features by decreasing v, the cheapest of a hard group first, in limits."""

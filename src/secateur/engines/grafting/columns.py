@@ -12,7 +12,7 @@ from secateur.data.costs import CostModel
 from secateur.data.standardize import StandardColumns
 from secateur.data.table import Fold, all_rows
 from secateur.data.target import are_counts
-from secateur.engines.path_search import FoldLosses
+from secateur.engines.fold_losses import FoldLosses
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.losses import Loss
 from secateur.path.step import Step
@@ -26,12 +26,7 @@ MIN_ALPHA_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GraftingParams:
-    """The lambdas of Eq. 7, and how the model grows.
-
-    ``tol`` is the largest violation of optimality and duality gap, as shares of those at the start.
-    ``adjust`` is what is fitted after a graft (Section 3.4); ``retries`` are further candidates
-    that are tried when the criterion rises (Section 3.2.3).
-    """
+    """The lambdas of Eq. 7, and how the model grows: see `GraftingSelector`."""
 
     model: Literal["linear", "mlp"] = "linear"
     l1: float = 0.0
@@ -54,17 +49,13 @@ class GraftingParams:
 
 
 class View:
-    """The training rows of a table; others have weight zero, but are predicted too.
-
-    A standardised value is ``(stored - mean) * inverse``, with ``inverse`` 0 for constant columns.
-    """
+    """Training rows of a table, the others of weight 0; standardised, constant columns are 0."""
 
     def __init__(self, data: GraftingData, train: IntArray, params: GraftingParams) -> None:
         self.unit = offset, scale = data.unit
         columns, weight = data.columns, data.weight
         self.columns, self.loss, self.threads = columns, data.loss, data.threads
-        is_plain = data.unit == (0.0, 1.0)
-        self.target = data.target if is_plain else (data.target - offset) / scale
+        self.target = (data.target - offset) / scale
         self.rows = np.sort(train)
         self.weight = np.zeros(len(weight))
         self.weight[self.rows] = weight[self.rows]
@@ -77,12 +68,9 @@ class View:
             scaled = np.where(deviation > 0.0, 1.0 / deviation, 0.0)
         unscaled = np.where((deviation > 0.0) | (not centre), 1.0, 0.0)
         self.inverse: FloatArray = scaled if params.standardize else unscaled
-
-    def start(self, *, fit_intercept: bool) -> FloatArray:
-        """The intercepts at the start: the best constant of the training rows, or 0."""
-        if not fit_intercept:
-            return np.zeros(self.loss.n_outputs)
-        return self.loss.baseline(self.target[self.rows], self.weight[self.rows])
+        self.start = np.zeros(self.loss.n_outputs)  # the intercepts at the start
+        if params.fit_intercept:
+            self.start = self.loss.baseline(self.target[self.rows], self.weight[self.rows])
 
     def mean_loss(self, raw: FloatArray) -> float:
         """The weighted mean loss of the training rows."""
@@ -96,12 +84,8 @@ class View:
         hessian *= self.shares
         return gradient, hessian
 
-    def column_gradients(self, by_row: FloatArray) -> FloatArray:
-        """Gradients by weight of all standardised columns, shape (n_outputs, n_features)."""
-        return self.standardised(self.columns.dots(by_row, self.threads), by_row)
-
     def standardised(self, dots: FloatArray, by_row: FloatArray) -> FloatArray:
-        """`column_gradients` from sums over the stored columns, in place."""
+        """Gradients by weight of standardised columns, from sums over the stored ones, in place."""
         if self.mean.any():
             dots -= self.mean * np.array([[row.sum()] for row in by_row])
         dots *= self.inverse
@@ -137,10 +121,8 @@ class View:
 def without_duplicates(
     view: View, gradient: FloatArray, alpha: FloatArray, old: IntArray, new: IntArray
 ) -> IntArray:
-    """Leave out new features that are duplicates (or negatives) of others, with no lower alpha.
-
-    With equal columns the optimum is not unique. Duplicates have exactly the same gradient.
-    """
+    """Leave out new features equal to others (or their negatives) of no higher alpha."""
+    # with equal columns the optimum is not unique; they have exactly the same gradient
     everyone = np.concatenate([old, new])
     size = np.abs(gradient[everyone])
     order = np.argsort(size, kind="stable")

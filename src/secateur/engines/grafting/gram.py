@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,36 +19,25 @@ MAX_CELLS = 1 << 24
 CELLS_PER_SWEEP = 100
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Free:
+class Free(NamedTuple):
     """The free weights of all outputs: ``output[a]`` and ``feature[a]`` of weight a."""
 
     output: IntArray
     feature: IntArray
 
-    @classmethod
-    def of(cls, by_output: list[IntArray]) -> Free:
-        """From the free features of each output."""
-        output = np.repeat(np.arange(len(by_output)), [len(features) for features in by_output])
-        return cls(output, np.concatenate(by_output))
-
-    def only(self, k: int) -> Free:
-        """The weights of one output."""
-        here = self.output == k
-        return Free(self.output[here], self.feature[here])
-
 
 class FreeColumns:
-    """Standardised columns ``cells`` of the training rows, in memory while their weights are free.
+    """Standardised columns of the training rows, in memory while their weights are free.
 
-    If the curvature is constant, products of all columns that were ever free are kept as well.
+    Those of a frugal table are gathered for each sum, a few rows at a time. If the curvature is
+    constant, products of all columns that were ever free are kept as well.
     """
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self.features: IntArray = np.empty(0, np.int64)
-        self.cells: FloatArray = np.empty((0, len(view.rows)))
-        self._places: list[IntArray] = [self.features] * view.loss.n_outputs
+        self._features: IntArray = np.empty(0, np.int64)
+        self._cells: FloatArray = np.empty((0, len(view.rows)))
+        self._places: list[IntArray] = [self._features] * view.loss.n_outputs
         self._known: dict[int, int] = {}
         self._products: FloatArray = np.empty((0, 0))
         self._sums: FloatArray = np.empty(0)
@@ -56,6 +45,8 @@ class FreeColumns:
     def fits(self, free: Free) -> bool:
         """Whether the columns fit in memory, and the weights in one matrix."""
         table, n_rows = self._view.columns, len(self._view.rows)
+        if table.is_frugal:
+            return len(free.feature) <= MAX_COLUMNS
         features = free.feature if len(self._places) == 1 else np.unique(free.feature)
         if table.is_sparse and len(self._places) == 1:
             n_stored = table.n_stored(features)
@@ -67,18 +58,31 @@ class FreeColumns:
     def hold(self, free: Free) -> None:
         """Gather the missing columns, and drop those that are no longer free."""
         features = np.array(list(dict.fromkeys(free.feature.tolist())), np.int64)
-        self._gather(features)
+        if not self._view.columns.is_frugal and not np.array_equal(features, self._features):
+            _, self._cells = next(self._parts(features))
+        self._features = features
         where = {int(j): a for a, j in enumerate(features)}
         self._places = [
             np.array([where[int(j)] for j in free.feature[free.output == k]], np.int64)
             for k in range(len(self._places))
         ]
 
-    def _held(self) -> Iterator[tuple[slice, FloatArray]]:
-        """The columns, for a part of the training rows at a time: the rows, and their cells."""
-        yield slice(None), self.cells
+    def _parts(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+        """Some columns, for a part of the training rows at a time: the rows, and their cells."""
+        view, place = self._view, {int(j): a for a, j in enumerate(self._features)}
+        if view.columns.is_frugal:
+            for rows in row_chunks(len(view.rows), len(features)):
+                yield rows, view.gather(features, rows)
+        elif features is self._features:
+            yield slice(None), self._cells
+        else:  # those in memory are not gathered again
+            cells = np.empty((len(features), len(view.rows)))
+            held = np.array([place.get(int(j), -1) for j in features], np.int64)
+            cells[held >= 0] = self._cells[held[held >= 0]]
+            cells[held < 0] = view.gather(features[held < 0])
+            yield slice(None), cells
 
-    def _part(self, cells: FloatArray, k: int) -> FloatArray:
+    def _of_output(self, cells: FloatArray, k: int) -> FloatArray:
         return cells if len(self._places) == 1 else cells[self._places[k]]
 
     def _by_training_row(self, by_row: FloatArray) -> FloatArray:
@@ -88,8 +92,8 @@ class FreeColumns:
         """Gradients by all free weights, from gradients by row."""
         here = self._by_training_row(by_row)
         return added(
-            np.concatenate([self._part(cells, k) @ row[rows] for k, row in enumerate(here)])
-            for rows, cells in self._held()
+            np.concatenate([self._of_output(cells, k) @ row[rows] for k, row in enumerate(here)])
+            for rows, cells in self._parts(self._features)
         )
 
     def combine(self, step: FloatArray) -> FloatArray:
@@ -98,11 +102,11 @@ class FreeColumns:
         parts = np.split(step, ends)
         if self._view.is_whole:
             raw = np.empty((len(parts), len(self._view.rows)))
-            for rows, cells in self._held():
-                raw[:, rows] = [part @ self._part(cells, k) for k, part in enumerate(parts)]
+            for rows, cells in self._parts(self._features):
+                raw[:, rows] = [part @ self._of_output(cells, k) for k, part in enumerate(parts)]
             return raw
         by_output = zip(self._places, parts, strict=True)
-        return np.array([self._view.combine(self.features[at], part) for at, part in by_output])
+        return np.array([self._view.combine(self._features[at], part) for at, part in by_output])
 
     def products(
         self, raw: FloatArray, curvature: FloatArray
@@ -110,16 +114,16 @@ class FreeColumns:
         """Second derivatives: by pairs of weights, by outputs and weights, by pairs of outputs."""
         curvature = self._by_training_row(curvature)
         if len(curvature) == 1:
-            is_constant = self._view.loss.constant_hessian
-            products, sums = (
-                self._constant(curvature[0]) if is_constant else _curved(self._held(), curvature[0])
-            )
+            if self._view.loss.constant_hessian:
+                products, sums = self._constant(curvature[0])
+            else:
+                products, sums = _curved(self._parts(self._features), curvature[0])
             return products, sums[None], np.array([[curvature[0].sum()]])
         shares = self._by_training_row(self._view.loss.response(raw).T)
         weighted = shares * self._by_training_row(self._view.shares)
         return added(
             self._coupled(cells, shares[:, rows], weighted[:, rows], curvature[:, rows])
-            for rows, cells in self._held()
+            for rows, cells in self._parts(self._features)
         )
 
     def _coupled(
@@ -131,7 +135,7 @@ class FreeColumns:
         products = np.empty((ends[-1], ends[-1]))
         sums = np.empty((n_outputs, ends[-1]))
         totals = np.empty((n_outputs, n_outputs))
-        cells = [self._part(held, k) for k in range(n_outputs)]
+        cells = [self._of_output(held, k) for k in range(n_outputs)]
         for k in range(n_outputs):
             here = slice(ends[k], ends[k + 1])
             for other in range(n_outputs):
@@ -144,71 +148,28 @@ class FreeColumns:
                     products[there, here] = products[here, there].T
         return products, sums, totals
 
-    def _gather(self, features: IntArray) -> None:
-        if not np.array_equal(features, self.features):
-            _, cells = next(self._some(features))
-            self.features, self.cells = features, cells
-
     def _constant(self, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """``X' D X`` and ``X' d`` of the columns from known products; d by training row."""
-        wanted = self.features
-        fresh = np.array([j for j in wanted if int(j) not in self._known], np.int64)
-        if len(fresh):
+        """``X' D X`` and ``X' d`` of the columns; products with new columns are added once."""
+        wanted = self._features
+        fresh = [j for j in wanted.tolist() if j not in self._known]
+        if fresh:
             if len(self._known) + len(fresh) > 2 * MAX_COLUMNS:
                 self._known, self._products, self._sums = {}, np.empty((0, 0)), np.empty(0)
-                fresh = wanted
-            self._learn(fresh, curvature)
-        index = np.array([self._known[int(j)] for j in wanted], np.int64)
+                fresh = wanted.tolist()
+            known, n_old = np.array([*self._known, *fresh], np.int64), len(self._known)
+            products = np.empty((len(known), len(known)))
+            products[:n_old, :n_old] = self._products
+            products[n_old:], sums = _curved(self._parts(known), curvature, n_old)
+            products[:n_old, n_old:] = products[n_old:, :n_old].T
+            self._products, self._sums = products, np.concatenate([self._sums, sums])
+            self._known = {j: a for a, j in enumerate(known.tolist())}
+        index = np.array([self._known[j] for j in wanted.tolist()], np.int64)
         return self._products[np.ix_(index, index)], self._sums[index]
-
-    def _learn(self, fresh: IntArray, curvature: FloatArray) -> None:
-        """Add the products of new columns with all that were ever free."""
-        n_old, n_all = len(self._known), len(self._known) + len(fresh)
-        known = np.array([*self._known, *fresh.tolist()], np.int64)
-        products = np.empty((n_all, n_all))
-        products[:n_old, :n_old] = self._products
-        products[n_old:], sums = _curved(self._some(known), curvature, n_old)
-        products[:n_old, n_old:] = products[n_old:, :n_old].T
-        self._products = products
-        self._sums = np.concatenate([self._sums, sums])
-        self._known = {int(j): a for a, j in enumerate(known)}
-
-    def _some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Some columns in the form of `_held`; those in memory are not gathered again."""
-        place = {int(j): a for a, j in enumerate(self.features)}
-        cells = np.empty((len(features), len(self._view.rows)))
-        held = np.array([place.get(int(j), -1) for j in features], np.int64)
-        cells[held >= 0] = self.cells[held[held >= 0]]
-        cells[held < 0] = self._view.gather(features[held < 0])
-        yield slice(None), cells
-
-
-class ChunkedColumns(FreeColumns):
-    """Free columns that are gathered for each sum, a few rows at a time: only products are kept."""
-
-    def fits(self, free: Free) -> bool:
-        """Whether the weights fit in one matrix."""
-        return len(free.feature) <= MAX_COLUMNS
-
-    def _held(self) -> Iterator[tuple[slice, FloatArray]]:
-        return self._some(self.features)
-
-    def _some(self, features: IntArray) -> Iterator[tuple[slice, FloatArray]]:
-        for rows in row_chunks(len(self._view.rows), len(features)):
-            yield rows, self._view.gather(features, rows)
-
-    def _gather(self, features: IntArray) -> None:
-        self.features = features
 
 
 def _curved(
     parts: Iterator[tuple[slice, FloatArray]], curvature: FloatArray, first: int = 0
 ) -> tuple[FloatArray, FloatArray]:
     """``X' D X`` and ``X' d`` of the columns from ``first`` on with all of them."""
-
-    def products() -> Iterator[tuple[FloatArray, FloatArray]]:
-        for rows, cells in parts:
-            weighted = cells[first:] * curvature[rows]
-            yield weighted @ cells.T, weighted.sum(axis=1)
-
-    return added(products())
+    weighted = ((cells[first:] * curvature[rows], cells) for rows, cells in parts)
+    return added((each @ cells.T, each.sum(axis=1)) for each, cells in weighted)

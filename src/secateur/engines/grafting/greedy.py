@@ -10,19 +10,11 @@ import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
 from secateur.data.table import Fold
+from secateur.engines.fold_losses import pool
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.linear import LinearGrafting
-from secateur.engines.grafting.models import (
-    SLOPE_AT_ZERO,
-    NetworkModel,
-    NetworkWeights,
-    flat_gradient,
-    hidden_values,
-    outputs,
-    unit_gradients,
-)
+from secateur.engines.grafting.models import SLOPE_AT_ZERO, NetworkModel, NetworkWeights
 from secateur.engines.limits import Limits
-from secateur.engines.path_search import pool
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -97,7 +89,8 @@ class GrowingNetwork:
 
     def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
         self.view, self._params, self._alpha = view, params, alpha
-        self.network = NetworkWeights.empty(view.start(fit_intercept=params.fit_intercept))
+        none, nothing = np.empty(0, np.int64), np.empty(0)
+        self.network = NetworkWeights(none, none, nothing, none, nothing, view.start)
         self._cells: FloatArray = np.empty((0, view.columns.n_rows))
         self._entered: list[int] = []
         self._known: tuple[FloatArray, FloatArray] | None = None
@@ -111,16 +104,17 @@ class GrowingNetwork:
         return float(size.max(initial=0.0))
 
     def _predict(self) -> None:
-        self._hidden = hidden_values(self.network, self._cells)
-        self.raw: FloatArray = outputs(self.network, self._hidden)
+        self._hidden = self.network.hidden_values(self._cells)
+        self.raw: FloatArray = self.network.outputs(self._hidden)
 
     def gradients(self) -> FloatArray:
         """Gradient of the loss by every possible connection, cached."""
         if self._known is None or self._known[0] is not self.raw:
             by_row, _ = self.view.row_gradients(self.raw)
-            by_unit = unit_gradients(self.network, self._hidden, by_row)
+            by_unit = self.network.unit_gradients(self._hidden, by_row)
             by_row = np.concatenate([SLOPE_AT_ZERO * by_row, by_unit])
-            self._known = self.raw, self.view.column_gradients(by_row)
+            dots = self.view.columns.dots(by_row, self.view.threads)
+            self._known = self.raw, self.view.standardised(dots, by_row)
         return self._known[1]
 
     def is_open(self, limits: Limits | None = None) -> BoolArray:
@@ -161,29 +155,24 @@ class GrowingNetwork:
         sign = np.sign(self.network.weight)
         sign[sign == 0.0] = 1.0
         sign[-1] = newest_sign or 1.0
-        start = self.network.flat()
+        start, tol = self.network.flat(), self._params.tol
+        options = {"maxcor": 30, "maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 0.1 * tol}
+        options["gtol"] = tol * max(self._top, 1e-12)
         for _ in range(MAX_FLIPS):
-            found = minimize(
-                self._value_and_gradient,
-                start,
-                args=(sign,),
-                jac=True,
-                method="L-BFGS-B",
-                bounds=self._bounds(start, sign),
-                options={
-                    "maxcor": 30,
-                    "maxiter": MAX_STEPS,
-                    "maxfun": 2 * MAX_STEPS,
-                    "ftol": 0.1 * self._params.tol,
-                    "gtol": self._params.tol * max(self._top, 1e-12),
-                },
-            )
-            start = found.x
-            flipped = self._flipped(start, sign)
+            how = {"jac": True, "method": "L-BFGS-B", "bounds": self._bounds(start, sign)}
+            start = minimize(self._value_and_gradient, start, sign, options=options, **how).x
+            network = self.network.with_flat(start)
+            at_zero = network.weight == 0.0
+            if self._params.l1 == 0.0 or not at_zero.any() or self._params.adjust == "newest":
+                break
+            # weights at zero that would decrease the criterion with the other sign
+            pull = self._loss_and_gradient(network)[1][-len(sign) :] * sign
+            slack = tol * self._top
+            flipped = at_zero & (pull > self._params.l1 * self._alpha[network.feature] + slack)
             if not flipped.any():
                 break
             sign[flipped] *= -1.0
-        self.network = self.network.with_flat(start)
+        self.network = network
 
     def _bounds(self, start: FloatArray, sign: FloatArray) -> list[tuple[float, float]]:
         """Connections keep their sign; in the variant of Section 3.4 old ones keep their value."""
@@ -210,23 +199,15 @@ class GrowingNetwork:
         return value, gradient
 
     def _loss_and_gradient(self, network: NetworkWeights) -> tuple[float, FloatArray]:
-        hidden = hidden_values(network, self._cells)
-        raw = outputs(network, hidden)
+        """The loss and its gradient by all weights, as `NetworkWeights.flat` orders them."""
+        hidden = network.hidden_values(self._cells)
+        raw = network.outputs(hidden)
         by_row, _ = self.view.row_gradients(raw)
-        by_unit = unit_gradients(network, hidden, by_row)
-        gradient = flat_gradient(network, self._cells, by_unit, by_row)
-        return self.view.mean_loss(raw), gradient
-
-    def _flipped(self, vector: FloatArray, sign: FloatArray) -> BoolArray:
-        """Weights at zero that would decrease the criterion with the other sign."""
-        network = self.network.with_flat(vector)
-        at_zero = network.weight == 0.0
-        if self._params.l1 == 0.0 or not at_zero.any() or self._params.adjust == "newest":
-            return np.zeros(len(at_zero), np.bool_)
-        _, gradient = self._loss_and_gradient(network)
-        pull = gradient[len(gradient) - len(sign) :] * sign
-        slack = self._params.tol * self._top
-        return at_zero & (pull > self._params.l1 * self._alpha[network.feature] + slack)
+        by_unit = network.unit_gradients(hidden, by_row)
+        place = np.searchsorted(network.features, network.feature)
+        by_weight = (by_unit @ self._cells.T)[network.unit, place]
+        parts = [by_row.sum(axis=1), by_unit.sum(axis=1), by_weight]
+        return self.view.mean_loss(raw), np.concatenate(parts)
 
     def value(self, l1: float) -> float:
         """The criterion without its L0 term."""
@@ -259,12 +240,8 @@ class GrowingNetwork:
         """The state in the user's units; connections of weight zero are left out."""
         network = self.network
         live = network.weight != 0.0
-        kept = replace(
-            network,
-            feature=network.feature[live],
-            unit=network.unit[live],
-            weight=network.weight[live],
-        )
+        names = ("feature", "unit", "weight")
+        kept = replace(network, **{name: getattr(network, name)[live] for name in names})
         units = self.view.user_units(kept.features)
         return NetworkModel(self.view.loss, kept, *units, *self.view.unit)
 
@@ -290,20 +267,14 @@ class GraftRun:
             if params.model == "mlp"
             else GrowingLinear(data, params, fold)
         )
-        self._grafts = self._graft()
+        # one more graft each (the first time none), until the criterion would rise
+        self.grafts = self._graft()
         self._criterion = np.nan
         self._n_grafts = 0
         self._newest = np.nan
 
-    def advance(self) -> bool:
-        """One more graft (the first time none); False if the criterion would rise."""
-        return next(self._grafts, False)
-
     def _graft(self) -> Iterator[bool]:
-        """Free the weight with the lowest bound and fit; undo what raises the criterion.
-
-        ``params.retries`` further candidates are then tried (Section 3.2.3).
-        """
+        """Free the weight with the lowest bound and fit; undo what raises the criterion."""
         growing, params = self.growing, self._params
         self._criterion = self._value()
         min_decrease = params.tol * abs(self._criterion)
@@ -340,8 +311,11 @@ class GraftRun:
         open_ = self.growing.is_open(self._limits)
         open_ &= size > params.l1 * alpha * (1.0 + HAIR) + np.finfo(np.float64).tiny
         excess = np.where(open_, size - params.l1 * alpha, 0.0)
-        if np.isnan(self._newest):
-            self._newest = self._typical_step(float(excess.max(initial=0.0)))
+        if np.isnan(self._newest):  # the size of a Newton step along a standardised column
+            _, curvature = self.growing.view.row_gradients(self.growing.raw)
+            total = max(float(curvature.sum(axis=1).max()), 1e-300)
+            largest = float(excess.max(initial=0.0))
+            self._newest = largest / (total * self.growing.slope_at_zero**2)
         used = np.zeros(len(alpha), np.bool_)
         used[self.growing.support()] = True
         cost = cost_model.costs(used) if params.l0 > 0.0 else np.zeros(len(alpha))
@@ -349,12 +323,6 @@ class GraftRun:
         flat = np.flatnonzero(open_)
         flat = flat[np.argsort(bound.ravel()[flat], kind="stable")]
         return np.column_stack(np.unravel_index(flat, open_.shape))
-
-    def _typical_step(self, excess: float) -> float:
-        """The size of a Newton step along a standardised column."""
-        _, curvature = self.growing.view.row_gradients(self.growing.raw)
-        total = max(float(curvature.sum(axis=1).max()), 1e-300)
-        return excess / (total * self.growing.slope_at_zero**2)
 
     def step(self) -> Step:
         """The state as a step of a path."""
@@ -364,17 +332,14 @@ class GraftRun:
 
 
 def trace_grafts(
-    data: GraftingData,
-    params: GraftingParams,
-    folds: Sequence[Fold],
-    on_round: Callable[[], None] = lambda: None,
+    data: GraftingData, params: GraftingParams, folds: Sequence[Fold], on_round: Callable[[], None]
 ) -> Iterator[Step]:
     """One step per graft; folds graft as many weights as the fit on all rows, or until they end."""
     whole = GraftRun(data, params, data.everything)
     runs = [GraftRun(data, params, fold) for fold in folds]
-    while whole.advance():
+    for _ in whole.grafts:
         for run in runs:
-            run.advance()
+            next(run.grafts, False)
             on_round()
         on_round()
         losses = [data.fold_losses(run.fold, run.growing.raw) for run in runs]

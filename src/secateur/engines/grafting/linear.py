@@ -15,12 +15,12 @@ import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
 from secateur.data.table import Fold
+from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View, without_duplicates
 from secateur.engines.grafting.gram import Free
 from secateur.engines.grafting.models import LinearModel
-from secateur.engines.grafting.solver import LinearState, Penalty, Refit, duality_gap, violations
+from secateur.engines.grafting.solver import LinearState, Penalty, Refit, violations
 from secateur.engines.limits import Limits
-from secateur.engines.path_search import FoldLosses
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
@@ -68,7 +68,7 @@ class Certificate(NamedTuple):
 
     violation: float
     gap: float
-    n_rounds: int
+    rounds: int
 
 
 class LinearGrafting:
@@ -81,9 +81,8 @@ class LinearGrafting:
         self.limits = Limits(data.cost_model, params.max_features, params.cost_budget)
         self._chosen: IntArray | None = None  # the only features, once a limit was reached
         n_outputs, n_features = view.loss.n_outputs, view.columns.n_features
-        start = view.start(fit_intercept=params.fit_intercept)
-        raw = np.repeat(start[:, None], view.columns.n_rows, axis=1)
-        self.state = LinearState(np.zeros((n_outputs, n_features)), start.copy(), raw)
+        raw = np.repeat(view.start[:, None], view.columns.n_rows, axis=1)
+        self.state = LinearState(np.zeros((n_outputs, n_features)), view.start.copy(), raw)
         self.entry = np.full(n_features, NEVER)
         self.n_grafts = 0
         self.allowed: BoolArray | None = None
@@ -104,9 +103,8 @@ class LinearGrafting:
     def gradient(self) -> tuple[FloatArray, FloatArray]:
         """Gradients of the loss by row and by weight, cached."""
         if self.known is None or self.known[0] is not self.state.raw:
-            by_row, _ = self.view.row_gradients(self.state.raw)
-            self.known = self.state.raw, by_row, self.view.column_gradients(by_row)
-        return self.known[1:]
+            _set_gradients([self])
+        return self.known[1:]  # type: ignore[index]
 
     def penalty(self, l1: float) -> Penalty:
         """The penalty with this ``l1``."""
@@ -132,17 +130,14 @@ class LinearGrafting:
         new = np.setdiff1d(after, used)
         if not limits.allow(after if chosen is None else np.concatenate([used, new])):
             self.state = before
-            self._chosen = limits.filled(used, self._by_gradient(new))
+            # by falling gradient, in units of their alphas
+            size = np.abs(self.gradient()[1][:, new]).max(axis=0)
+            size /= np.where(self.alpha[new] > 0.0, self.alpha[new], 1.0)
+            self._chosen = limits.filled(used, new[np.argsort(-size, kind="stable")])
             is_chosen = np.isin(np.arange(len(self.alpha)), self._chosen)
             self.allowed = data.cost_model.with_siblings(is_chosen)
             certificate = yield from self._solving(l1)
         return certificate
-
-    def _by_gradient(self, features: IntArray) -> IntArray:
-        """Features by falling gradient, in units of their alphas."""
-        alpha = self.alpha[features]
-        size = np.abs(self.gradient()[1][:, features]).max(axis=0)
-        return features[np.argsort(-size / np.where(alpha > 0.0, alpha, 1.0), kind="stable")]
 
     def _solving(self, l1: float) -> Solving:
         """`solve` as a generator that yields when it needs gradients."""
@@ -177,10 +172,30 @@ class LinearGrafting:
         worst /= self.scale
         if worst > self.params.tol and n_rounds < self.params.max_iter:
             return Certificate(worst, np.inf, n_rounds), found
-        gap = duality_gap(
-            self.view, state.raw, by_row, gradient, state.weight, penalty, self.allowed
-        )
+        gap = self._duality_gap(by_row, gradient, penalty)
         return Certificate(worst, gap / self._null_loss, n_rounds), found
+
+    def _duality_gap(self, by_row: FloatArray, gradient: FloatArray, penalty: Penalty) -> float:
+        """The duality gap ``P(w) - D(u) >= 0``, a bound on how much the criterion can still fall.
+
+        The dual point is the gradient by row, scaled until ``|x_j' u| <= l1 alpha_j`` where there
+        is no squared penalty. Intercepts and features of alpha 0 are taken to be at their optimum.
+        """
+        view, threshold, ridge = self.view, penalty.threshold, penalty.ridge
+        held = threshold > 0.0 if self.allowed is None else (threshold > 0.0) & self.allowed
+        size = np.abs(gradient)
+        strict = held & (ridge == 0.0)
+        top = float((size[:, strict] / threshold[strict]).max(initial=0.0))
+        part = min(1.0, 1.0 / top) if top > 0.0 else 1.0
+        slope = np.zeros_like(by_row)
+        used = view.shares > 0.0
+        slope[:, used] = part * by_row[:, used] / view.shares[used]
+        dual = -float(view.shares @ view.loss.conjugate(view.target, slope))  # type: ignore[attr-defined]  # the losses of grafting have one
+        soft = held & (ridge > 0.0)
+        if soft.any():
+            beyond = np.maximum(part * size[:, soft] - threshold[soft], 0.0)
+            dual -= float((beyond * beyond / (2.0 * ridge[soft])).sum())
+        return max(0.0, view.mean_loss(self.state.raw) + penalty.value(self.state.weight) - dual)
 
     def _choose(self, gradient: FloatArray, found: FloatArray, penalty: Penalty) -> list[IntArray]:
         """For each output the weights to free: those in use, and the largest violations (Eq. 8)."""
@@ -212,7 +227,8 @@ class LinearGrafting:
 
     def fit(self, free: list[IntArray], penalty: Penalty, goal: float) -> None:
         """Fit the free weights of all outputs again."""
-        self._refit.fit(self.state, Free.of(free), penalty, goal)
+        output = np.repeat(np.arange(len(free)), [len(features) for features in free])
+        self._refit.fit(self.state, Free(output, np.concatenate(free)), penalty, goal)
         if self.params.fit_intercept and len(free) > 1:
             # remove the shift common to all classes, which changes no probability
             shift = self.state.intercept.mean()
@@ -265,15 +281,8 @@ class LinearEngine:
         for _ in runs:
             self._on_round()
         *self._latest, whole = runs
-        return self._data.step(
-            whole,
-            penalty,
-            whole.value(penalty),
-            rounds=certificate.n_rounds,
-            grafts=whole.n_grafts,
-            violation=certificate.violation,
-            gap=certificate.gap,
-        )
+        details = {"grafts": whole.n_grafts, **certificate._asdict()}
+        return self._data.step(whole, penalty, whole.value(penalty), **details)
 
     def fold_losses(self, step: Step) -> list[FoldLosses]:  # noqa: ARG002  # the last one
         """Losses of the test rows of each fold."""

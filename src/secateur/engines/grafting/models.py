@@ -25,10 +25,7 @@ SLOPE_AT_ZERO = 0.5  # g'(0)
 def read_filled(table: Table, features: IntArray, fill: FloatArray) -> FloatArray:
     """Columns of a table with missing values filled, shape (n_rows, n_features)."""
     cells = table.columns(features)
-    missing = np.isnan(cells)
-    if missing.any():
-        cells = np.where(missing, fill, cells)
-    return cells
+    return np.where(np.isnan(cells), fill, cells)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,12 +71,6 @@ class NetworkWeights:
     hidden_bias: FloatArray
     output_bias: FloatArray
 
-    @classmethod
-    def empty(cls, output_bias: FloatArray) -> NetworkWeights:
-        """A network without units."""
-        none, nothing = np.empty(0, np.int64), np.empty(0)
-        return cls(none, none, nothing, none, nothing, output_bias)
-
     @property
     def n_units(self) -> int:
         """The number of hidden units."""
@@ -108,50 +99,31 @@ class NetworkWeights:
 
     def with_flat(self, vector: FloatArray) -> NetworkWeights:
         """The same connections with other weights and biases."""
-        first, second = len(self.output_bias), len(self.output_bias) + self.n_units
-        return replace(
-            self,
-            weight=vector[second:].copy(),
-            hidden_bias=vector[first:second].copy(),
-            output_bias=vector[:first].copy(),
-        )
+        n_outputs = len(self.output_bias)
+        parts = np.split(vector, [n_outputs, n_outputs + self.n_units])
+        output_bias, hidden_bias, weight = (part.copy() for part in parts)
+        return replace(self, weight=weight, hidden_bias=hidden_bias, output_bias=output_bias)
 
-    def matrix(self) -> FloatArray:
-        """Connections as a matrix of shape (n_units, len(features))."""
-        out = np.zeros((self.n_units, len(self.features)))
-        out[self.unit, np.searchsorted(self.features, self.feature)] = self.weight
-        return out
+    def hidden_values(self, cells: FloatArray) -> FloatArray:
+        """G of every unit, shape (n_units, n_rows); ``cells`` are the columns of its features."""
+        matrix = np.zeros((self.n_units, len(self.features)))
+        matrix[self.unit, np.searchsorted(self.features, self.feature)] = self.weight
+        inner = matrix @ cells
+        inner += self.hidden_bias[:, None]
+        inner *= 0.5
+        return np.tanh(inner, out=inner)
 
+    def outputs(self, hidden: FloatArray) -> FloatArray:
+        """Raw predictions of shape (n_outputs, n_rows)."""
+        raw = np.repeat(self.output_bias[:, None], hidden.shape[1], axis=1)
+        np.add.at(raw, self.unit_output, hidden)
+        return raw
 
-def hidden_values(network: NetworkWeights, cells: FloatArray) -> FloatArray:
-    """G of every unit, shape (n_units, n_rows); ``cells`` are the columns of its features."""
-    inner = network.matrix() @ cells
-    inner += network.hidden_bias[:, None]
-    inner *= 0.5
-    return np.tanh(inner, out=inner)
-
-
-def outputs(network: NetworkWeights, hidden: FloatArray) -> FloatArray:
-    """Raw predictions of shape (n_outputs, n_rows)."""
-    raw = np.repeat(network.output_bias[:, None], hidden.shape[1], axis=1)
-    np.add.at(raw, network.unit_output, hidden)
-    return raw
-
-
-def unit_gradients(network: NetworkWeights, hidden: FloatArray, by_row: FloatArray) -> FloatArray:
-    """Gradient of the loss by the input of each unit, shape (n_units, n_rows)."""
-    slope = 0.5 * (1.0 - hidden * hidden)  # g'(a), from g(a)
-    slope *= by_row[network.unit_output]
-    return slope
-
-
-def flat_gradient(
-    network: NetworkWeights, cells: FloatArray, by_unit: FloatArray, by_row: FloatArray
-) -> FloatArray:
-    """Gradient of the loss by all weights, as `NetworkWeights.flat` orders them."""
-    by_cell = by_unit @ cells.T
-    place = np.searchsorted(network.features, network.feature)
-    return np.concatenate([by_row.sum(axis=1), by_unit.sum(axis=1), by_cell[network.unit, place]])
+    def unit_gradients(self, hidden: FloatArray, by_row: FloatArray) -> FloatArray:
+        """Gradient of the loss by the input of each unit, shape (n_units, n_rows)."""
+        slope = 0.5 * (1.0 - hidden * hidden)  # g'(a), from g(a)
+        slope *= by_row[self.unit_output]
+        return slope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,30 +149,24 @@ class NetworkModel:
         if len(self.features):
             given = read_filled(table, self.features, self.fill)
             cells = ((given - self.centre) * self.inverse).T
-        raw = outputs(self.network, hidden_values(self.network, cells))
+        raw = self.network.outputs(self.network.hidden_values(cells))
         return raw * self.scale + self.offset
 
     def response(self, table: Table, threads: Threads | None = None) -> FloatArray:
         """Predictions on the target's scale: values, or a probability per class."""
         return self.loss.response(self.raw(table, threads))
 
-    def readable(self, names: Sequence[str], outputs_: Sequence[str]) -> Network:
+    def readable(self, names: Sequence[str], outputs: Sequence[str]) -> Network:
         """The network in the user's units, with names."""
         net = self.network
         place = np.searchsorted(self.features, net.feature)
         weight = net.weight * self.inverse[place]
         bias = net.hidden_bias.copy()
         np.subtract.at(bias, net.unit, weight * self.centre[place])
-        return Network(
-            feature=tuple(names[j] for j in net.feature),
-            unit=net.unit,
-            weight=weight,
-            hidden_bias=bias,
-            unit_output=tuple(outputs_[k] for k in net.unit_output),
-            output_bias=net.output_bias,
-            offset=self.offset,
-            scale=self.scale,
-        )
+        feature = tuple(names[j] for j in net.feature)
+        unit_output = tuple(outputs[k] for k in net.unit_output)
+        connections = (feature, net.unit, weight, bias, unit_output, net.output_bias)
+        return Network(*connections, self.offset, self.scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

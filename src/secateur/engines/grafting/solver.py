@@ -13,8 +13,8 @@ import numpy as np
 from secateur._kernels.columns import SparseColumns
 from secateur._kernels.coordinate_descent import descend_dense, descend_gram, descend_sparse
 from secateur.engines.grafting.columns import View
-from secateur.engines.grafting.gram import ChunkedColumns, Free, FreeColumns
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur.engines.grafting.gram import Free, FreeColumns
+from secateur.typing import FloatArray, IntArray
 
 MAX_COUPLED = 20  # with more outputs their second derivatives are too many
 MAX_SWEEPS = 10_000  # sweeps over the free weights for one quadratic
@@ -57,37 +57,6 @@ def violations(
     return out
 
 
-def duality_gap(
-    view: View,
-    raw: FloatArray,
-    by_row: FloatArray,
-    gradient: FloatArray,
-    weight: FloatArray,
-    penalty: Penalty,
-    allowed: BoolArray | None = None,
-) -> float:
-    """The duality gap ``P(w) - D(u) >= 0``, a bound on how much the criterion can still fall.
-
-    The dual point is the gradient by row, scaled until ``|x_j' u| <= l1 alpha_j`` where there is no
-    squared penalty. Intercepts and features of alpha 0 are taken to be at their optimum.
-    """
-    threshold, ridge = penalty.threshold, penalty.ridge
-    held = threshold > 0.0 if allowed is None else (threshold > 0.0) & allowed
-    size = np.abs(gradient)
-    strict = held & (ridge == 0.0)
-    top = float((size[:, strict] / threshold[strict]).max(initial=0.0))
-    part = min(1.0, 1.0 / top) if top > 0.0 else 1.0
-    slope = np.zeros_like(by_row)
-    used = view.shares > 0.0
-    slope[:, used] = part * by_row[:, used] / view.shares[used]
-    dual = -float(view.shares @ view.loss.conjugate(view.target, slope))  # type: ignore[attr-defined]  # the losses of grafting have one
-    soft = (held if penalty.l2 > 0.0 else np.zeros_like(held)) & (ridge > 0.0)
-    if soft.any():
-        beyond = np.maximum(part * size[:, soft] - threshold[soft], 0.0)
-        dual -= float((beyond * beyond / (2.0 * ridge[soft])).sum())
-    return max(0.0, view.mean_loss(raw) + penalty.value(weight) - dual)
-
-
 @dataclass(slots=True, eq=False)
 class LinearState:
     """Weights of all features, intercepts, their raw predictions, and the loss of these, cached."""
@@ -118,7 +87,7 @@ class Refit:
     def __init__(self, view: View, *, fit_intercept: bool) -> None:
         self._view = view
         self._fit_intercept = fit_intercept
-        self.columns = ChunkedColumns(view) if view.columns.is_frugal else FreeColumns(view)
+        self.columns = FreeColumns(view)
 
     def fit(
         self, state: LinearState, free: Free, penalty: Penalty, goal: float, max_steps: int = 30
@@ -139,7 +108,7 @@ class Refit:
         """One Newton step on the Gram matrix; False if none is needed, or none helps."""
         by_row, curvature = self._view.row_gradients(state.raw)
         threshold, ridge = penalty.threshold[free.feature], penalty.ridge[free.feature]
-        weight = state.weight[free.output, free.feature]
+        weight = state.weight[free]
         gradient, total = self.columns.gradient(by_row), by_row.sum(axis=1)
         worst = float(violations(gradient, weight, threshold, ridge).max(initial=0.0))
         if self._fit_intercept:
@@ -171,7 +140,8 @@ class Refit:
         view, is_moved = self._view, False
         for k in range(len(state.raw)):
             by_row, curvature = view.row_gradients(state.raw)
-            part = free.only(k)
+            here = free.output == k
+            part = Free(free.output[here], free.feature[here])
             features = part.feature
             weight = state.weight[k, features]
             moved = weight.copy()
@@ -198,7 +168,7 @@ class Refit:
         view = self._view
         by_row, _ = view.row_gradients(state.raw)
         bound = np.ascontiguousarray(view.loss.response(state.raw).T) * view.shares
-        before = state.weight[free.output, free.feature]
+        before = state.weight[free]
         moved, raw = before.copy(), np.empty_like(state.raw)
         shift, ends = np.zeros(len(raw)), np.searchsorted(free.output, np.arange(len(raw) + 1))
         worst = 0.0
@@ -235,9 +205,9 @@ class Refit:
         self, state: LinearState, free: Free, penalty: Penalty, move: Move, by_row: FloatArray
     ) -> bool:
         """Backtracking line search; False if the criterion does not fall."""
-        view, place, (step, shift, change) = self._view, (free.output, free.feature), move
+        view, (step, shift, change) = self._view, move
         threshold, ridge = penalty.threshold[free.feature], 0.5 * penalty.ridge[free.feature]
-        before = state.weight[place]
+        before = state.weight[free]
         penalty_before = _penalty_of(before, threshold, ridge)
         value = state.loss(view) + penalty_before
         after = _penalty_of(before + step, threshold, ridge)
@@ -250,7 +220,7 @@ class Refit:
             loss = view.mean_loss(raw)
             new = loss + _penalty_of(weight, threshold, ridge)
             if is_exact or new <= value + ARMIJO * length * predicted + slack:
-                state.weight[place] = weight
+                state.weight[free] = weight
                 state.intercept += length * shift
                 state.raw = raw
                 state.known_loss = raw, loss

@@ -1,27 +1,17 @@
-"""Columns of text as numbers, dates or categories, decided by all of their rows."""
+"""Columns of text: numbers in any form and dates in them, and counts of what all rows hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from secateur.exceptions import some_of
 from secateur.storage.reading.formats import RawTable, library
-from secateur.storage.reading.number_forms import NumberForm, choose_form
 from secateur.typing import BoolArray, FloatArray
 
 # Text for a missing value, in any case of letters.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
-BOOLEANS = {"true": 1.0, "false": 0.0}  # in any case of letters
-MAX_OTHER = 0.05  # a column of numbers may have this share of other values, which count as missing
-FEW_WORDS = 5  # and so many different ones in any number, among more than FEW_VALUES numbers
-MAX_UNIQUE = 0.5  # text with more distinct values than this share of its rows identifies rows
-FEW_VALUES = 20  # text with no more distinct values than this is always categorical
-# The most frequent values that get a category each; one more is for all others.
-MAX_CATEGORIES = 254
 # Distinct texts that are counted of a column, where there is more than one block.
 MAX_COUNTED = 200_000
 MIN_COUNTER_ROWS = 20  # with fewer rows a column may count up by chance
@@ -97,6 +87,94 @@ def _dates(text: Any, form: str) -> Any:
     return text.str.to_date(form, strict=False).cast(pl.Datetime("us"))
 
 
+# ---- numbers with thousands separators, decimal commas, currencies or units -------------------
+
+# Sign or bracket, currency, digits with their separators, unit. Units begin with a letter or sign.
+_CURRENCY = r"\p{Sc}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|US\$"
+_SIGN = r"[-+\x{2212}]"
+_SPACE = r"[ '\x{2019}\x{a0}\x{202f}]"  # between thousands
+_WRITTEN = (
+    rf"^(?P<bracket>\()?\s*(?P<sign>{_SIGN})?\s*(?P<currency>{_CURRENCY})?\s*(?P<inner>{_SIGN})?\s*"
+    rf"(?P<digits>(?:(?:\d(?:[\d.,]|{_SPACE})*)?\d[.,]?|[.,]\d+)(?:[eE][-+]?\d+)?)"
+    r"\s*(?P<unit>[\p{L}%°‰\p{Sc}][^\s\d().,;]*[\d²³]?)?\s*\)?$"
+)
+_SPACED = rf"^\d{{1,3}}(?:{_SPACE}\d{{3}})+(?:[.,]\d*)?$"  # 1 234 567,5
+_PLAIN = r"^\d*[.,]?\d*(?:[eE][-+]?\d+)?$"
+_THOUSANDS = {  # by the decimal sign: 1,234,567.5 (also 12,34,567) and 1.234.567,5
+    ".": r"^\d{1,3}(?:,\d{2,3})*,\d{3}(?:\.\d*)?$",
+    ",": r"^\d{1,3}(?:\.\d{3})+(?:,\d*)?$",
+}
+_EITHER = r"^[1-9]\d{0,2}[.,]\d{3}$"  # 1,234 is 1234 or 1.234
+
+
+class NumberForm(NamedTuple):
+    """The decimal sign and the unit of the numbers of a column; "$" and "%" are units."""
+
+    decimal: str
+    unit: str = ""
+
+    def __str__(self) -> str:
+        """How they are written."""
+        unit = f"with {self.unit!r}, which is left out, " if self.unit else ""
+        return f"{unit}written as {'1,234.5' if self.decimal == '.' else '1.234,5'}"
+
+    def parse(self, text: Any) -> FloatArray:
+        """Text as numbers; NaN where it is none of this form."""
+        pl = library("polars")
+        frame = text.to_frame("value").select(*_parts())
+        digits, group = pl.col("digits"), "," if self.decimal == "." else "."
+        is_grouped = digits.str.contains(_THOUSANDS[self.decimal])
+        is_plain = digits.str.contains(_PLAIN) & ~digits.str.contains(group, literal=True)
+        number = digits.str.replace_all(group, "", literal=True)
+        number = number.str.replace(self.decimal, ".", literal=True).cast(pl.Float64, strict=False)
+        is_own = pl.col("unit") == self.unit
+        if pl.Series([self.unit]).str.contains(rf"^(?:{_CURRENCY})$")[0]:
+            is_own |= pl.col("unit") == ""
+        value = pl.when(is_own & (is_grouped | is_plain)).then(number * pl.col("sign"))
+        return frame.select(value.cast(pl.Float64)).to_series().fill_null(float("nan")).to_numpy()
+
+
+def _parts() -> list[Any]:
+    """Sign, digits without spaces between them, and unit; null for other text."""
+    pl = library("polars")
+    found = pl.col("value").str.extract_groups(_WRITTEN).struct
+    digits, marks = found.field("digits"), ("sign", "inner")
+    minus = [
+        found.field(mark).is_in(["-", "\N{MINUS SIGN}"]).fill_null(value=False) for mark in marks
+    ]
+    is_negative = minus[0] | minus[1] | found.field("bracket").is_not_null()
+    spaced = digits.str.contains(_SPACED)
+    joined = pl.when(spaced).then(digits.str.replace_all(_SPACE, "")).otherwise(digits)
+    is_number = joined.is_not_null() & ~joined.str.contains(_SPACE)
+    currency, unit = (found.field(name).fill_null("") for name in ("currency", "unit"))
+    return [
+        pl.when(is_number).then(joined).alias("digits"),
+        pl.when(is_number).then(currency + unit).alias("unit"),
+        pl.when(is_negative).then(-1.0).otherwise(1.0).alias("sign"),
+    ]
+
+
+def decimal_sign(texts: list[str]) -> str:
+    """The decimal sign of most numbers among texts, "." where none tells it."""
+    pl = library("polars")
+    cells = pl.DataFrame({"value": texts}, schema={"value": pl.String}).select(*_parts())
+    return _most_frequent_sign(cells.with_columns(n=1)) or "."
+
+
+def _most_frequent_sign(cells: Any) -> str | None:
+    """The decimal sign of most numbers; None if there are only such as 1,234 and 1.234."""
+    pl = library("polars")
+    n_signs = pl.col("digits").str.count_matches(r"[.,]")
+    sign = pl.when(n_signs == 1).then(pl.col("digits").str.extract(r"([.,])"))
+    for decimal, form in _THOUSANDS.items():
+        is_grouped = pl.col("digits").str.contains(form) & (n_signs > 1)
+        sign = pl.when(is_grouped).then(pl.lit(decimal)).otherwise(sign)
+    is_sure = sign.is_not_null() & ~pl.col("digits").str.contains(_EITHER)
+    counted = cells.filter(is_sure).group_by(sign.alias("sign")).agg(pl.col("n").sum())
+    ranked = counted.sort(["n", "sign"], descending=True)["sign"]
+    return str(ranked[0]) if len(ranked) else None
+
+
 # ---- what is known of a column ----------------------------------------------------------------
 
 
@@ -130,12 +208,8 @@ class TextSummary:
             if self.unique_share is None:
                 self.unique_share = len(self._counts) / self.n_filled
             # numbers go first: of a column of numbers only the other values are asked for
-            ranked = self._ranked().sort("word", descending=True, maintain_order=True)
+            ranked = self._counts.sort(["word", "n", "value"], descending=[True, True, False])
             self._counts = ranked.head(MAX_COUNTED)
-
-    def _ranked(self) -> Any:
-        # ties by name, so that the order of rows does not matter
-        return self._counts.sort(["n", "value"], descending=[True, False])
 
     @property
     def n_values(self) -> int:
@@ -145,14 +219,26 @@ class TextSummary:
         return 0 if self._counts is None else len(self._counts)
 
     def values(self) -> list[str]:
-        """The texts, most frequent first."""
-        return list(self._ranked()["value"].to_list())
+        """The texts, most frequent first; ties by name, whatever the order of the rows."""
+        ranked = self._counts.sort(["n", "value"], descending=[True, False])
+        return list(ranked["value"].to_list())
 
     def numbers(self) -> NumberSummary:
         """How many cells are numbers of one form, and what the others hold."""
         pl = library("polars")
-        form, cells = choose_form(self._counts, self.decimal)
-        words, others = cells.filter("word"), cells.filter(~pl.col("is_number"))
+        cells = self._counts.with_columns(*_parts())
+        has_digits = cells["digits"].is_not_null()  # numbers of any form
+        form, is_number = None, ~cells["word"]
+        if (has_digits & cells["word"]).any():
+            units = cells.filter(has_digits).group_by("unit").agg(pl.col("n").sum())
+            unit = units.sort(["n", "unit"], descending=[True, False])["unit"][0]
+            sign = _most_frequent_sign(cells.filter(pl.col("unit") == unit))
+            likely = NumberForm(sign or self.decimal, unit)
+            is_own = ~pl.Series(likely.parse(cells["value"])).is_nan()
+            if (is_own & cells["word"]).any():
+                form, is_number = likely, is_own
+        cells = cells.with_columns(is_number=is_number, has_digits=has_digits)
+        words, others = cells.filter("word"), cells.filter(~is_number)
         # the rarest texts may have been dropped: what is known of the others holds for them too
         share = (self.n_filled - self.n_numbers) / max(1, words["n"].sum())
         read = words.filter("is_number")["n"].sum()
@@ -246,96 +332,3 @@ def summarize(
         if found <= wanted:
             return summary, wanted
         wanted |= found
-
-
-# ---- what becomes of a column -----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Conversion:
-    """What a column of text becomes: "number", "date", "boolean" or "category"."""
-
-    kind: str
-    form: str | NumberForm | None = None  # of dates or numbers; None for plain numbers
-    values: tuple[str, ...] = ()  # categories by frequency
-    has_other: bool = False  # whether there is one more for all other values
-
-    @property
-    def is_number(self) -> bool:
-        """Whether the column becomes one of numbers."""
-        return self.kind != "category"
-
-    def numbers(self, raw: RawTable, place: int) -> FloatArray:
-        """The column as numbers, where it becomes one of them."""
-        text = raw.texts.get(place)
-        if text is not None and isinstance(self.form, NumberForm):
-            return self.form.parse(text)
-        if text is not None and isinstance(self.form, str):
-            return as_days(text, self.form)
-        if text is not None and self.kind == "boolean":
-            lower, dtype = text.str.to_lowercase(), library("polars").Float64
-            text = lower.replace_strict(BOOLEANS, default=None, return_dtype=dtype)
-            return np.array(text.to_numpy())
-        return np.array(raw.matrix[:, place])
-
-
-def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, str]:
-    """What a column becomes, and a note.
-
-    None if its values identify rows, or are numbers of several forms, which the note says.
-    """
-    found = text.numbers()
-    if _are_numbers(text, found):
-        return Conversion("number", found.form), _note_on_numbers(text, found, name)
-    if text.date_formats:
-        form = text.date_formats[0]
-        words = form[:8].replace("%Y", "year").replace("%m", "month").replace("%d", "day")
-        words += " and time" * ("%H" in form) + ", UTC" * form.endswith("Z")
-        note = f"Column {name!r} holds dates ({words}): they become days since 1970."
-        return Conversion("date", form), note
-    is_few = text.n_values <= 2 * len(BOOLEANS)
-    if is_few and {value.lower() for value in text.values()} <= BOOLEANS.keys():
-        return Conversion("boolean"), f"Column {name!r} holds true and false: they become 1 and 0."
-    if text.n_values > max(FEW_VALUES, MAX_UNIQUE * text.n_filled):
-        if found.n_numbers + found.n_mixed > text.n_filled / 2:
-            return None, f"Got {some_of(text.values())} in {name!r}."
-        return None, ""
-    return as_category(text, name)
-
-
-def _are_numbers(text: TextSummary, found: NumberSummary) -> bool:
-    """Whether a column is one of numbers, with other cells that count as missing.
-
-    These are few, or a few texts among many different numbers, or less than half of the cells.
-    """
-    if text.n_filled - found.n_numbers <= MAX_OTHER * text.n_filled:
-        return True
-    if found.n_mixed > MAX_OTHER * text.n_filled or text.date_formats:
-        return False
-    is_many = found.n_values > min(FEW_VALUES, MAX_UNIQUE * found.n_numbers)
-    return is_many and (len(found.others) <= FEW_WORDS or 2 * found.n_numbers >= text.n_filled)
-
-
-def _note_on_numbers(text: TextSummary, found: NumberSummary, name: str) -> str:
-    n_other = text.n_filled - found.n_numbers
-    how = "" if found.form is None else f" {found.form}"
-    if not n_other:
-        return f"Column {name!r} holds numbers{how}."
-    return (
-        f"Column {name!r} holds numbers{how} and {n_other} other "
-        f"{'value' if n_other == 1 else 'values'}, which count as missing: "
-        f"{some_of(found.others, 3)}."
-    )
-
-
-def as_category(text: TextSummary, name: str) -> tuple[Conversion, str]:
-    """A column of text as categories."""
-    ranked = text.values()
-    if len(ranked) <= MAX_CATEGORIES + 1:
-        return Conversion("category", values=tuple(ranked)), ""
-    many = f"at least {len(ranked)}" if text.unique_share is not None else f"{len(ranked)}"
-    note = (
-        f"Column {name!r} has {many} different texts: the {MAX_CATEGORIES} most frequent are "
-        "categories, all others count as one."
-    )
-    return Conversion("category", values=tuple(ranked[:MAX_CATEGORIES]), has_other=True), note

@@ -181,20 +181,17 @@ class CsvFile:
                 decimal_comma=self.dialect.decimal == ",",
             )
         frame.columns = [str(place) for place in columns or places]
-        if not is_rewritten and columns is None and self._is_irregular(content, frame):
+        if is_rewritten or columns is not None:
+            return frame
+        is_irregular = _count_quotes(content) % 2 > 0 or self.dialect.delimiter == " "
+        if not is_irregular and frame[frame.columns[-1]].null_count():
+            # short and blank lines, which polars fills with nulls
+            cells = _QUOTED.sub(b"", content) if has_quotes else content
+            n_delimiters = cells.count(self.dialect.delimiter.encode())
+            is_irregular = frame.width == 1 or n_delimiters != len(frame) * (frame.width - 1)
+        if is_irregular:
             raise ValueError("lines that polars does not read as the csv module does")
         return frame
-
-    def _is_irregular(self, content: bytes, frame: Any) -> bool:
-        """Whether there are short or blank lines, which polars fills with nulls, or odd quotes."""
-        n_quotes = _count_quotes(content)
-        if n_quotes % 2 or self.dialect.delimiter == " ":
-            return True
-        if not frame[frame.columns[-1]].null_count():
-            return False
-        cells = _QUOTED.sub(b"", content) if n_quotes else content
-        n_delimiters = cells.count(self.dialect.delimiter.encode())
-        return self.dialect.n_columns == 1 or n_delimiters != len(frame) * (frame.width - 1)
 
     def _rewritten(self, content: bytes, line: int) -> bytes:
         """Lines as the csv module reads and writes them, with commas; ``line`` come before."""
@@ -202,9 +199,8 @@ class CsvFile:
         out = io.StringIO(newline="")
         writer = csv.writer(out, lineterminator="\n")
         cells: list[str] = []
-        for number, cells in parse_rows(
-            content.decode("utf-8"), self.dialect.delimiter, name, line
-        ):
+        text = content.decode("utf-8")
+        for number, cells in parse_rows(text, self.dialect.delimiter, name, line):
             if len(cells) != n_columns:
                 raise InputError(
                     f"{name} must have {n_columns} cells in every line. Got {len(cells)} in line "

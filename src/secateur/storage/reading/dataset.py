@@ -13,7 +13,7 @@ from secateur.data.categories import missing_in
 from secateur.data.target import TargetType
 from secateur.exceptions import InputError, similar_to, some_of
 from secateur.storage.reading.columns import (
-    MAX_OTHER,
+    NumberForm,
     TableSummary,
     TextSummary,
     as_days,
@@ -22,9 +22,9 @@ from secateur.storage.reading.columns import (
 )
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import RawTable, library
-from secateur.storage.reading.matrices import LABEL
-from secateur.storage.reading.plan import Features, Plan, make_features, make_plan
+from secateur.storage.reading.plan import MAX_OTHER, Features, Plan, make_features, make_plan
 from secateur.storage.reading.read_file import read_file, whole_labels
+from secateur.storage.reading.typed_files import LABEL
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 
@@ -124,7 +124,12 @@ def read_test(
     file: Path, dataset: Dataset, options: ReadOptions, tasks: str | None = None
 ) -> TestRows:
     """The rows of another file with a target, with the columns and categories of a data set."""
-    raw = _widened(read_file(file, options), dataset.raw)
+    raw, first = read_file(file, options), dataset.raw
+    is_like = raw.is_sparse and first.is_sparse and raw.names[0] == first.names[0]
+    if is_like and raw.names != first.names:  # the last columns may happen to be empty
+        matrix = raw.matrix.copy()
+        matrix.resize((raw.n_rows, len(first.names)))
+        raw = replace(raw, matrix=matrix, names=first.names)
     values, _ = row_values(raw, Roles(dataset.target, tasks=tasks), dataset.target_type)
     if (values.y.dtype.kind == "O") != (dataset.y.dtype.kind == "O"):
         raise InputError(
@@ -141,16 +146,6 @@ def read_test(
     features = make_features(dataset.plan, raw, indicators=dataset.is_encoded)
     X = take_rows(features.X, values.rows, raw.n_rows)
     return TestRows(file.name, X, values.y, values.tasks)
-
-
-def _widened(raw: RawTable, first: RawTable) -> RawTable:
-    """A sparse table with the columns of another: its last ones may happen to be empty."""
-    is_like = raw.is_sparse and first.is_sparse and raw.names[0] == first.names[0]
-    if not is_like or raw.names == first.names:
-        return raw
-    matrix = raw.matrix.copy()
-    matrix.resize((raw.n_rows, len(first.names)))
-    return replace(raw, matrix=matrix, names=first.names)
 
 
 # ---- columns ----------------------------------------------------------------------------------
@@ -253,12 +248,11 @@ def row_values(
 def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:
     """The target where there is one, the rows that have it, and a note on the others."""
     values, position, notes = column_values(raw, name), find_column(raw, name), list[str]()
-    if values.dtype.kind == "O" and position is not None:
-        text = TextSummary(raw.decimal)
-        text.add(raw.texts[position], raw.matrix[:, position])
-        values, notes = _target_numbers(text, raw, position) or (values, notes)
-    is_missing = _is_missing(values)
-    rows = np.flatnonzero(~is_missing)
+    is_text = values.dtype.kind == "O"
+    if position is not None and is_text and (form := _target_form(raw, position)):
+        values = form.parse(raw.texts[position])
+        notes.append(f"The target {name!r} holds numbers {form}.")
+    rows = np.flatnonzero(~_is_missing(values))
     if not len(rows):
         raise InputError(f"The target must have values. Got none in {name!r}. Name another column.")
     n_missing = len(values) - len(rows)
@@ -267,10 +261,10 @@ def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:
     return values[rows], rows, notes
 
 
-def _target_numbers(
-    text: TextSummary, raw: RawTable, position: int
-) -> tuple[FloatArray, list[str]] | None:
-    """A target of text as numbers, and a note, where all of its cells are; None for classes."""
+def _target_form(raw: RawTable, position: int) -> NumberForm | None:
+    """The form of the numbers of a target of text, where all of its cells are; None for classes."""
+    text = TextSummary(raw.decimal)
+    text.add(raw.texts[position], raw.matrix[:, position])
     name, found = raw.names[position], text.numbers()
     if text.date_formats and text.n_filled:
         raise InputError(
@@ -283,10 +277,7 @@ def _target_numbers(
             f"The target must hold numbers or classes. Got numbers and {some_of(found.others)} in "
             f"{name!r}. Correct these cells, or empty them."
         )
-    if n_words or found.form is None or found.n_values <= data_target.MOST_CLASSES:
-        return None
-    note = f"The target {name!r} holds numbers {found.form}."
-    return found.form.parse(raw.texts[position]), [note]
+    return None if n_words or found.n_values <= data_target.MOST_CLASSES else found.form
 
 
 def guess_target_type(target: AnyArray, name: str) -> tuple[TargetType, str]:

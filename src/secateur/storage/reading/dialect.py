@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from secateur.exceptions import InputError
-from secateur.storage.reading.columns import MISSING
+from secateur.storage.reading.columns import MISSING, decimal_sign
 from secateur.storage.reading.formats import library
-from secateur.storage.reading.number_forms import decimal_sign
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
 _BOMS = {
@@ -79,7 +78,14 @@ def find_encoding(chunks: Iterable[bytes], name: str, given: str | None = None) 
     for chunk in itertools.chain(chunks, [b""]):
         if decoder is None:
             marked = next((codec for bom, codec in _BOMS.items() if chunk.startswith(bom)), None)
-            codec = _checked_codec(given or marked or "utf-8")
+            codec = given or marked or "utf-8"
+            try:
+                "a".encode(codec)  # Python has codecs that are not for text
+                codec = codecs.lookup(codec).name
+            except (LookupError, UnicodeError) as error:
+                raise InputError(
+                    f"'encoding' must be known to Python, e.g. utf-8 or latin-1. Got {codec!r}."
+                ) from error
             decoder = codecs.getincrementaldecoder(codec)()
             if given is None and marked is None and b"\x00" in chunk[:1_000_000]:
                 raise InputError(
@@ -99,16 +105,6 @@ def find_encoding(chunks: Iterable[bytes], name: str, given: str | None = None) 
             n_lines += previous.count(b"\n")
             previous = chunk
     return Encoding(codec)
-
-
-def _checked_codec(codec: str) -> str:
-    try:
-        b"".decode(codec)  # Python has codecs that are not for text
-        return codecs.lookup(codec).name
-    except LookupError as error:
-        raise InputError(
-            f"'encoding' must be known to Python, e.g. utf-8 or latin-1. Got {codec!r}."
-        ) from error
 
 
 def _guessed_encoding(error: UnicodeError, n_lines: int) -> Encoding:
@@ -156,7 +152,10 @@ def guess_dialect(text: str, name: str, options: ReadOptions = NOTHING_SAID) -> 
     >>> guess_dialect("a;b\n1,5;2\n", "x.csv")
     Dialect(delimiter=';', header=('a', 'b'), n_columns=2, decimal=',', notes=(...))
     """
-    comments, text = _split_comments(text)
+    # the lines at the top that begin with "#"; none if there is nothing below
+    comments = list(itertools.takewhile(lambda line: line[:1] == "#", text.split("\n")))
+    below = text[sum(map(len, comments)) + len(comments) :]
+    comments, text = (comments, below) if below.strip() else ([], text)
     chosen = options.delimiter or _guess_delimiter(text)
     numbered = list(parse_rows(text, chosen, name))
     if not numbered:
@@ -166,8 +165,11 @@ def guess_dialect(text: str, name: str, options: ReadOptions = NOTHING_SAID) -> 
     values = rows[names is not None :]
     if names is not None:
         n_top += numbered[0][0]
-    elif options.header is None and (above := _commented_header(comments, rows[0], chosen)):
-        names, notes, comments = above, [], []
+    elif options.header is None:
+        last = comments[-1].removeprefix("# ").strip() if comments else ""
+        above = next((row for _, row in parse_rows(last, chosen, "")), [])
+        if len(above) == len(rows[0]):  # names in the last line of comments
+            names, notes, comments = tuple(above), [], []
     if comments:
         n_lines = "1 line is" if len(comments) == 1 else f"{len(comments)} lines are"
         notes.append(f"{n_lines} left out at the top: comments.")
@@ -197,22 +199,6 @@ def _find_header(
         return None, [note]
     note = "The first line holds names, some of them numbers (--no-header overrules)."
     return tuple(first), [note] if any(map(_is_number, first)) else []
-
-
-def _split_comments(text: str) -> tuple[list[str], str]:
-    """The lines at the top that begin with "#", and the text below; none if there is nothing."""
-    lines = list(itertools.takewhile(lambda line: line[:1] == "#", text.split("\n")))
-    below = text[sum(map(len, lines)) + len(lines) :]
-    return (lines, below) if below.strip() else ([], text)
-
-
-def _commented_header(
-    comments: list[str], first: list[str], delimiter: str
-) -> tuple[str, ...] | None:
-    """The names in the last line of comments, if there are as many as cells below."""
-    last = comments[-1].removeprefix("# ").strip() if comments else ""
-    names = next((row for _, row in parse_rows(last, delimiter, "")), [])
-    return tuple(names) if len(names) == len(first) else None
 
 
 def parse_rows(
@@ -250,20 +236,15 @@ def _guess_delimiter(sample: str) -> str:
     return best
 
 
-def _has_no_number(first: list[str]) -> bool:
-    filled = [cell for cell in first[:10_000] if cell.strip()]
-    return bool(filled) and not any(map(_is_number, filled))
-
-
 def _looks_like_header(first: list[str], rest: list[list[str]]) -> bool:
     """Whether the cells of the first line are names: none is a number, or they do not fit below.
 
     With numbers among them (years, wavelengths, 0 to n), words must be of another kind than the
     cells below, and be the most, or the numbers must increase.
     """
-    if _has_no_number(first):
-        return True
     numbers = [float(cell.replace(",", ".")) for cell in first[:10_000] if _is_number(cell)]
+    if not numbers and any(cell.strip() for cell in first[:10_000]):
+        return True
     increases = all(low < high for low, high in itertools.pairwise(numbers))
     n_words, votes = 0, 0
     for place, cell in enumerate(first[:10_000]):

@@ -132,9 +132,7 @@ class SourceFiles(NamedTuple):
 def unique_names(
     given: Sequence[str], used: Collection[str] = ()
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Give every column a name of its own; the second result is a note on what was changed.
-
-    The columns that the user named, ``used``, must have theirs already.
+    """Give every column a name of its own, and note it; those ``used`` must have theirs already.
 
     >>> unique_names(["a", "", "a"])
     (('a', 'column 2', 'a (2)'), ["Columns share the name 'a': ..."])
@@ -229,7 +227,11 @@ def open_file(file: Path) -> Iterator[tuple[Any, str]]:
         compression = _by_magic(_COMPRESSIONS, stream.read(8)) or ""
         stream.seek(0)
         try:
-            yield _decompressed(stream, compression), compression
+            if compression == "zst":
+                arrow = library("pyarrow").CompressedInputStream(stream, "zstd")
+                yield io.BufferedReader(arrow), compression
+            else:
+                yield (_MODULES[compression].open(stream) if compression else stream), compression
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # an error of the system, not of the content
@@ -321,12 +323,6 @@ def compress(content: bytes, compression: str) -> bytes:
         found: bytes = library("pyarrow").compress(content, codec="zstd", asbytes=True)
         return found
     return _MODULES[compression].compress(content) if compression else content
-
-
-def _decompressed(stream: Any, compression: str) -> Any:
-    if compression == "zst":
-        return io.BufferedReader(library("pyarrow").CompressedInputStream(stream, "zstd"))
-    return _MODULES[compression].open(stream) if compression else stream
 
 
 def library(name: str) -> Any:

@@ -10,17 +10,105 @@ import numpy as np
 
 from secateur.exceptions import InputError, some_of
 from secateur.storage.reading.columns import (
-    Conversion,
+    NumberForm,
     TableSummary,
-    as_category,
-    choose_conversion,
+    TextSummary,
+    as_days,
 )
 from secateur.storage.reading.formats import RawTable, library, unique_names
 from secateur.typing import FloatArray, IntArray
 
+BOOLEANS = {"true": 1.0, "false": 0.0}  # in any case of letters
+MAX_OTHER = 0.05  # a column of numbers may have this share of other values, which count as missing
+FEW_WORDS = 5  # and so many different ones in any number, among more than FEW_VALUES numbers
+MAX_UNIQUE = 0.5  # text with more distinct values than this share of its rows identifies rows
+FEW_VALUES = 20  # text with no more distinct values than this is always categorical
+# The most frequent values that get a category each; one more is for all others.
+MAX_CATEGORIES = 254
 OTHER = "(other)"
-
 MAX_INDICATORS = 50  # the most frequent values of a category that get an indicator each
+
+
+# ---- columns of text --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What a column of text becomes: "number", "date", "boolean" or "category"."""
+
+    kind: str
+    form: str | NumberForm | None = None  # of dates or numbers; None for plain numbers
+    values: tuple[str, ...] = ()  # categories by frequency
+    has_other: bool = False  # whether there is one more for all other values
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the column becomes one of numbers."""
+        return self.kind != "category"
+
+    def numbers(self, raw: RawTable, place: int) -> FloatArray:
+        """The column as numbers, where it becomes one of them."""
+        text = raw.texts.get(place)
+        if text is not None and isinstance(self.form, NumberForm):
+            return self.form.parse(text)
+        if text is not None and isinstance(self.form, str):
+            return as_days(text, self.form)
+        if text is not None and self.kind == "boolean":
+            lower, dtype = text.str.to_lowercase(), library("polars").Float64
+            text = lower.replace_strict(BOOLEANS, default=None, return_dtype=dtype)
+            return np.array(text.to_numpy())
+        return np.array(raw.matrix[:, place])
+
+
+def choose_conversion(text: TextSummary, name: str) -> tuple[Conversion | None, str]:
+    """What a column becomes, and a note; None if it identifies rows, or has several forms."""
+    found = text.numbers()
+    n_other, few = text.n_filled - found.n_numbers, MAX_OTHER * text.n_filled
+    is_many = found.n_values > min(FEW_VALUES, MAX_UNIQUE * found.n_numbers)
+    # Other cells, which count as missing, are few; or a few texts among many different numbers, or
+    # less than half of the cells.
+    if n_other <= few or (
+        is_many
+        and found.n_mixed <= few
+        and not text.date_formats
+        and (len(found.others) <= FEW_WORDS or 2 * found.n_numbers >= text.n_filled)
+    ):
+        note = f"Column {name!r} holds numbers{f' {found.form}' if found.form else ''}"
+        if n_other:
+            values = "value" if n_other == 1 else "values"
+            note += f" and {n_other} other {values}, which count as missing: "
+            note += some_of(found.others, 3)
+        return Conversion("number", found.form), f"{note}."
+    if text.date_formats:
+        form = text.date_formats[0]
+        words = form[:8].replace("%Y", "year").replace("%m", "month").replace("%d", "day")
+        words += " and time" * ("%H" in form) + ", UTC" * form.endswith("Z")
+        note = f"Column {name!r} holds dates ({words}): they become days since 1970."
+        return Conversion("date", form), note
+    is_few = text.n_values <= 2 * len(BOOLEANS)
+    if is_few and {value.lower() for value in text.values()} <= BOOLEANS.keys():
+        return Conversion("boolean"), f"Column {name!r} holds true and false: they become 1 and 0."
+    if text.n_values > max(FEW_VALUES, MAX_UNIQUE * text.n_filled):
+        if found.n_numbers + found.n_mixed > text.n_filled / 2:
+            return None, f"Got {some_of(text.values())} in {name!r}."
+        return None, ""
+    return as_category(text, name)
+
+
+def as_category(text: TextSummary, name: str) -> tuple[Conversion, str]:
+    """A column of text as categories."""
+    ranked = text.values()
+    if len(ranked) <= MAX_CATEGORIES + 1:
+        return Conversion("category", values=tuple(ranked)), ""
+    many = f"at least {len(ranked)}" if text.unique_share is not None else f"{len(ranked)}"
+    note = (
+        f"Column {name!r} has {many} different texts: the {MAX_CATEGORIES} most frequent are "
+        "categories, all others count as one."
+    )
+    return Conversion("category", values=tuple(ranked[:MAX_CATEGORIES]), has_other=True), note
+
+
+# ---- all columns ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,33 +198,24 @@ def make_features(plan: Plan, raw: RawTable, *, indicators: bool = False) -> Fea
     categories = plan.categories
     if not categories:
         return Features(matrix, plan.names, sources)
-    texts = {place: _text(raw, positions[place]) for place in categories}
+    pl, texts = library("polars"), dict[int, Any]()
+    for place in categories:
+        position = positions[place]
+        texts[place] = raw.texts.get(position)
+        if texts[place] is None:  # all of its values here happen to be numbers
+            cells = [None if np.isnan(cell) else f"{cell:g}" for cell in raw.matrix[:, position]]
+            texts[place] = pl.Series(cells, dtype=pl.String)
     if indicators:
         return _with_indicators(plan, matrix, texts)
-    columns = {
-        name: _coded(texts[place], categories[place]) if place in texts else matrix[:, place]
-        for place, name in enumerate(plan.names)
-    }
-    return Features(library("polars").DataFrame(columns), plan.names, sources)
-
-
-def _text(raw: RawTable, position: int) -> Any:
-    """A column as text, also where all of its values here happen to be numbers."""
-    if position in raw.texts:
-        return raw.texts[position]
-    pl = library("polars")
-    values = [None if np.isnan(value) else f"{value:g}" for value in raw.matrix[:, position]]
-    return pl.Series(values, dtype=pl.String)
-
-
-def _coded(text: Any, conversion: Conversion) -> Any:
-    """Text as the categories of a conversion; other values are missing, or count as one."""
-    pl = library("polars")
-    values = sorted(conversion.values)
-    known = text.is_in(values) | text.is_null()
-    other = pl.lit(OTHER if conversion.has_other else None, pl.String)
-    column = pl.select(pl.when(known).then(text).otherwise(other)).to_series()
-    return column.cast(pl.Enum([*values, OTHER] if conversion.has_other else values))
+    columns = {name: matrix[:, place] for place, name in enumerate(plan.names)}
+    for place, conversion in categories.items():
+        text, values = texts[place], sorted(conversion.values)
+        # other values are missing, or count as one
+        other = pl.lit(OTHER if conversion.has_other else None, pl.String)
+        known = pl.when(text.is_in(values) | text.is_null()).then(text).otherwise(other)
+        dtype = pl.Enum([*values, OTHER] if conversion.has_other else values)
+        columns[plan.names[place]] = pl.select(known).to_series().cast(dtype)
+    return Features(pl.DataFrame(columns), plan.names, sources)
 
 
 def _with_indicators(plan: Plan, matrix: FloatArray, texts: dict[int, Any]) -> Features:

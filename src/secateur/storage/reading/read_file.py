@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from secateur.exceptions import InputError, SecateurWarning, some_of
-from secateur.storage.reading.columns import Conversion, choose_conversion, summarize
+from secateur.storage.reading.columns import summarize
 from secateur.storage.reading.csv import CsvFile
 from secateur.storage.reading.dialect import DELIMITERS, NOTHING_SAID, ReadOptions
 from secateur.storage.reading.formats import (
@@ -25,12 +25,15 @@ from secateur.storage.reading.formats import (
     library,
     open_file,
 )
-from secateur.storage.reading.matrices import SvmlightFile, read_npz, reduced_npz
-from secateur.storage.reading.parquet import (
+from secateur.storage.reading.plan import Conversion, choose_conversion
+from secateur.storage.reading.typed_files import (
     ArrowFile,
+    SvmlightFile,
     arrow_errors,
-    dataset_batches,
-    parquet_batches,
+    dataset_tables,
+    parquet_tables,
+    read_npz,
+    reduced_npz,
 )
 from secateur.typing import AnyArray, FloatArray
 
@@ -139,43 +142,31 @@ def open_frames(path: Path, labels: Collection[str]) -> Frames:
     """Open a file or folder; whole numbers in columns of labels stay integers."""
     kind = format_of_path(path)
     if kind in {"csv", "npz"}:  # an archive is refused
-        return _open_texts(path, labels)
+        parts = [_open_text(file, labels) for file in files_of(path)]
+        names = parts[0][0]
+        others = [part[0] for part in parts if part[0] != names]
+        if others:
+            raise InputError(
+                f"The files of a folder must have the same columns. Got {some_of(names)} and "
+                f"{some_of(others[0])} in {str(path)!r}. Write them alike."
+            )
+        return names, lambda n: (table for _, read in parts for table in read(n))
     with arrow_errors(path, kind):
         dataset = library("pyarrow.dataset").dataset(str(path), format=kind, partitioning="hive")
     names, read_schema = list(dataset.schema.names), library("pyarrow.parquet").read_schema
     # Where all columns are in the files, these are read themselves: a dataset would have whole
     # row groups in memory.
-    if kind != "parquet" or any(read_schema(f) != dataset.schema for f in dataset.files):
-        return names, partial(dataset_tables, dataset)
-
-    def read(n_rows: int) -> Iterator[Any]:
-        return _tables(batch for f in dataset.files for batch in parquet_batches(Path(f), n_rows))
-
-    return names, read
+    is_parquet = kind == "parquet" and all(read_schema(f) == dataset.schema for f in dataset.files)
+    return names, partial(frames_of, dataset, by_file=is_parquet)
 
 
-def dataset_tables(dataset: Any, n_rows: int) -> Iterator[Any]:
+def frames_of(dataset: Any, n_rows: int, *, by_file: bool = False) -> Iterator[Any]:
     """The rows of a pyarrow dataset, in order, as tables of at most so many rows."""
-    return _tables(dataset_batches(dataset, n_rows))
-
-
-def _tables(batches: Iterable[Any]) -> Iterator[Any]:
-    pa = library("pyarrow")
     with arrow_errors(Path("each file"), "table"):
-        yield from (pa.Table.from_batches([batch]) for batch in batches)
-
-
-def _open_texts(path: Path, labels: Collection[str]) -> Frames:
-    """Text files, all with the same columns."""
-    parts = [_open_text(file, labels) for file in files_of(path)]
-    names = parts[0][0]
-    others = [part[0] for part in parts if part[0] != names]
-    if others:
-        raise InputError(
-            f"The files of a folder must have the same columns. Got {some_of(names)} and "
-            f"{some_of(others[0])} in {str(path)!r}. Write them alike."
-        )
-    return names, lambda n: (table for _, read in parts for table in read(n))
+        if not by_file:
+            yield from dataset_tables(dataset, n_rows)
+        for file in dataset.files if by_file else ():
+            yield from parquet_tables(Path(file), n_rows)
 
 
 def _open_text(file: Path, labels: Collection[str]) -> Frames:
@@ -189,7 +180,7 @@ def _open_text(file: Path, labels: Collection[str]) -> Frames:
         conversion, note = choose_conversion(text, names[place])
         if conversion is not None and conversion.is_number and names[place] not in labels:
             conversions[place] = conversion
-            warnings.warn(note, SecateurWarning, stacklevel=5)
+            warnings.warn(note, SecateurWarning, stacklevel=4)
 
     def column(raw: RawTable, place: int) -> Any:
         if place in conversions:

@@ -1,9 +1,10 @@
-"""LIBSVM (svmlight) and NPZ files: matrices with labels and other arrays."""
+"""Files whose columns have a type: Parquet and Feather, read by pyarrow, LIBSVM and NPZ."""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -16,20 +17,164 @@ import numpy as np
 from secateur.data.checks import made_up_names
 from secateur.data.memory import require_memory
 from secateur.exceptions import InputError, some_of
+from secateur.storage.reading.columns import MICROSECONDS_PER_DAY, numbers_and_texts
 from secateur.storage.reading.formats import (
     MAX_LINE,
     FileKind,
     RawTable,
+    library,
     open_file,
     read_bytes,
     unique_names,
 )
 from secateur.typing import AnyArray
 
+PAGE_BYTES = 1 << 18  # bytes that are read of a column of a Parquet file at a time
 LABEL = "label"  # the name of the labels of a LIBSVM file
 _SCAN_ROWS = 10_000
 _SPARSE = {"data", "indices", "indptr", "shape"}
 _NAMES = "feature_names"
+
+
+# ---- Parquet and Feather ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrowFile:
+    """A Parquet or Feather file: its columns, and a reader of its rows."""
+
+    file: Path
+    kind: FileKind
+    n_rows: int
+    n_columns: int
+    places: tuple[int, ...]  # the columns that can be read: not lists, bytes or structures
+    names: tuple[str, ...]  # of these columns
+    notes: tuple[str, ...]
+
+    @classmethod
+    def open(cls, file: Path, kind: FileKind, used: Collection[str] = ()) -> ArrowFile:
+        """Read the types of the columns; ``used`` are those that the user named."""
+        with arrow_errors(file, kind.format):
+            table, dataset = _opened(file, kind)
+            schema = (dataset if table is None else table).schema
+            n_rows = dataset.count_rows() if table is None else table.num_rows
+        if n_rows == 0 or len(schema.names) == 0:
+            shape = (n_rows, len(schema.names))
+            raise InputError(
+                f"{file.name} must have rows and columns. Got {shape}. Check the export."
+            )
+        labels, notes = unique_names(schema.names, used)
+        dtypes = [_polars_dtype(column) for column in schema.empty_table().columns]
+        places = tuple(place for place, dtype in enumerate(dtypes) if dtype is not None)
+        names = tuple([labels[place] for place in places])
+        dates = [labels[place] for place in places if dtypes[place].is_temporal()]
+        others = [label for label, dtype in zip(labels, dtypes, strict=True) if dtype is None]
+        if dates:
+            notes.append(f"Dates become days since 1970: {some_of(dates)}.")
+        if others:
+            notes.append(f"Lists, bytes and structures are left out: {some_of(others)}.")
+        return cls(file, kind, n_rows, len(labels), places, names, tuple(notes))
+
+    def read(self, n_rows: int | None = None, texts: Collection[int] = ()) -> Iterator[RawTable]:
+        """The rows in order, at most ``n_rows`` at a time; the columns ``texts`` also as text."""
+        pl = library("polars")
+        n_bytes = 8 * min(n_rows or self.n_rows, self.n_rows) * len(self.places)
+        require_memory(n_bytes, f"The columns of {self.file.name}", "Use fewer.")
+        for table in self.tables(n_rows):
+            labels = [str(place) for place in range(len(self.places))]
+            part = table.select(list(self.places)).rename_columns(labels)
+            frame = pl.DataFrame([_text_or_numbers(series) for series in pl.from_arrow(part)])
+            matrix, found = numbers_and_texts(frame, texts)
+            yield RawTable(matrix, self.names, self.kind, found, {}, self.notes)
+
+    def tables(self, n_rows: int | None = None) -> Iterator[Any]:
+        """The rows as pyarrow tables, at most ``n_rows`` at a time."""
+        with arrow_errors(self.file, self.kind.format):
+            table, dataset = _opened(self.file, self.kind, is_whole=n_rows is None)
+            step = n_rows or self.n_rows
+            if table is not None:
+                yield from (table.slice(start, step) for start in range(0, self.n_rows, step))
+            elif self.kind.format == "parquet":
+                yield from parquet_tables(self.file, step)
+            else:
+                yield from dataset_tables(dataset, step)
+
+    def reduced(self, columns: Sequence[int]) -> bytes:
+        """A file of some columns, with their types."""
+        [table] = self.tables()
+        part = table.select([self.places[place] for place in columns])
+        stream = BytesIO()
+        if self.kind.format == "parquet":
+            library("pyarrow.parquet").write_table(part, stream)
+        else:
+            library("pyarrow.feather").write_feather(part, stream)
+        return stream.getvalue()
+
+
+@contextmanager
+def arrow_errors(path: Path, kind: str) -> Iterator[None]:
+    """Errors of pyarrow as InputErrors."""
+    pa = library("pyarrow")
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).replace(f"{path.parent}/", "")[:300]
+        raise InputError(
+            f"{path.name} must be a whole {kind} file, with all rows of one form. Got one that "
+            f"cannot be read ({reason}). Write it again."
+        ) from error
+    finally:
+        # What pages were decoded into is kept for the next read, hundreds of megabytes of it.
+        pa.default_memory_pool().release_unused()
+
+
+def _opened(file: Path, kind: FileKind, *, is_whole: bool = False) -> tuple[Any, Any]:
+    """A table, if ``is_whole`` or it cannot be read otherwise; or else a pyarrow dataset."""
+    with file.open("rb") as stream:
+        is_whole |= bool(kind.compression) or stream.read(4) == b"FEA1"  # Feather of version 1
+    if not is_whole:
+        return None, library("pyarrow.dataset").dataset(file, format=kind.format)
+    stream = library("pyarrow").BufferReader(read_bytes(file))
+    return library(f"pyarrow.{kind.format}").read_table(stream), None
+
+
+def dataset_tables(dataset: Any, n_rows: int) -> Iterator[Any]:
+    """The rows of a pyarrow dataset, in order, as tables of at most so many rows."""
+    # Little is read ahead: the reader, not the fit, would set the peak of memory.
+    batches = dataset.to_batches(batch_size=n_rows, batch_readahead=1, fragment_readahead=1)
+    table = library("pyarrow").Table
+    return (table.from_batches([batch]) for batch in batches if batch.num_rows)
+
+
+def parquet_tables(file: Path, n_rows: int) -> Iterator[Any]:
+    """The rows of a Parquet file as tables; a dataset would read whole row groups."""
+    table, parquet = library("pyarrow").Table, library("pyarrow.parquet")
+    # Nothing is read ahead, so that the reader does not determine the peak of memory.
+    with parquet.ParquetFile(file, pre_buffer=False, buffer_size=PAGE_BYTES) as opened:
+        yield from (table.from_batches([batch]) for batch in opened.iter_batches(n_rows))
+
+
+def _polars_dtype(column: Any) -> Any:
+    """The type of a column in polars; None for lists, bytes and the like."""
+    pl = library("polars")
+    try:
+        dtype = pl.from_arrow(column).dtype
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        return None
+    others = (pl.Categorical, pl.Enum, pl.String, pl.Boolean, pl.Null)
+    return dtype if dtype.is_numeric() or dtype.is_temporal() or dtype in others else None
+
+
+def _text_or_numbers(series: Any) -> Any:
+    """A column as text or as floats: dates as days since 1970, durations and times as days."""
+    pl = library("polars")
+    dtype = series.dtype
+    if dtype in (pl.Categorical, pl.Enum, pl.String):
+        return series.cast(pl.String)
+    if dtype.is_temporal():
+        whole = pl.Datetime("us") if dtype in (pl.Date, pl.Datetime) else pl.Duration("us")
+        return series.cast(whole).cast(pl.Int64) / MICROSECONDS_PER_DAY
+    return series.cast(pl.Float64, strict=False)
 
 
 # ---- LIBSVM -----------------------------------------------------------------------------------
@@ -126,11 +271,9 @@ def _line_blocks(file: Path, n_lines: int) -> Iterator[bytes]:
 
 
 def read_npz(file: Path, kind: FileKind, used: Collection[str] = ()) -> RawTable:
-    """Read an NPZ file.
+    """Read an NPZ file: the table, its ``feature_names``, and arrays with one value per row.
 
-    The table is ``X``, or the only matrix there is, or a sparse one as scipy writes it (``data``,
-    ``indices``, ``indptr``, ``shape``). ``feature_names`` are the names of its columns; arrays
-    with one value per row can be target, weights and so on: ``used`` are those the user named.
+    The table is ``X``, or the only matrix there is, or a sparse one as scipy writes it.
     """
     arrays, name = _load_arrays(file), file.name
     matrix, table = _sparse(arrays, name) if arrays.keys() >= _SPARSE else _dense(arrays, name)

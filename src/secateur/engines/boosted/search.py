@@ -1,0 +1,314 @@
+"""Boosted fits at one penalty after another, and backward elimination from one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from secateur._kernels.threads import Threads
+from secateur.data.binning import described, take_columns
+from secateur.data.table import Fold
+from secateur.engines.boosted.engine import BoostedData
+from secateur.engines.boosted.trees import BoostingParams
+from secateur.engines.boosted.whole_fit import LOSSES, WholeFit, boost_small
+from secateur.engines.fold_losses import FoldLosses, mean_of
+from secateur.losses import Loss
+from secateur.path.step import Step
+from secateur.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from secateur.engines.boosted.multitask import TasksData
+
+# Short fits decide which feature is dropped. On 15,000 x 300, 15 informative and 30 redundant: six
+# candidates are as good as all, three clearly worse; twice the rounds gain little, and swaps with
+# features that were dropped before gain nothing on other rows.
+SHORT_RATE, SHORT_ROUNDS = 0.3, 30
+MAX_ROWS = 12_000  # of short fits; half of them find worse subsets
+MIN_ROWS = 800  # training rows below which a quarter of them decides nothing
+# How features are dropped: how many together, as a share of those left, and of how many more that
+# are tried one by one. The first that is fast enough; the last drops those with the least gain.
+WAYS_TO_DROP = ((0.0, 5), (0.05, 5), (0.1, 5), (0.2, 5), (0.3, 5), (0.1, 0), (0.3, 0))
+LITTLE_WORK = 2e8  # cells: a tenth of a second, which is always spent
+MAX_WORK = 4.0  # the work of elimination, as a multiple of that of the fits it begins from
+
+
+class BestRound:
+    """The round with the least mean loss."""
+
+    def __init__(self, patience: int) -> None:
+        self._patience, self._least = patience, np.inf
+        self.n_rounds = 0
+
+    def note(self, n_rounds: int, mean: float) -> bool:
+        """Note the loss after so many rounds; returns whether it is the best so far."""
+        if self.n_rounds and not mean < self._least:
+            return False
+        self._least = mean if np.isfinite(mean) else np.inf
+        self.n_rounds = n_rounds
+        return True
+
+    def is_past(self, n_rounds: int) -> bool:
+        """Whether the best was too many rounds ago."""
+        return self.n_rounds > 0 and n_rounds - self.n_rounds >= self._patience
+
+
+class BoostedEngine:
+    """Boosted trees at one penalty after another, for `search_penalties`.
+
+    All folds are boosted side by side, until ``patience`` rounds have not lowered the validation
+    loss; all rows then train for the best number of rounds. The validation rows of a single fold
+    stay out, until ``refit``. Without folds all rows train for all rounds.
+    """
+
+    def __init__(
+        self,
+        data: BoostedData | TasksData,
+        params: BoostingParams,
+        folds: Sequence[Fold],
+        patience: int,
+        on_round: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._data, self._params, self._folds = data, params, folds
+        self._patience, self._on_round = patience, on_round
+        self._losses: Sequence[FoldLosses] = ()
+        self._whole: list[WholeFit] | None = None
+        # by penalty, the features of each fold, and of all rows unless there is a single fold
+        self._supports: dict[float, list[IntArray]] = {}
+        self.metric = data.metric
+
+    @property
+    def _parts(self) -> list[Fold]:
+        """The folds, and all rows unless there is a single fold."""
+        parts = [*self._folds]
+        return parts if len(parts) == 1 else [*parts, self._data.everything]
+
+    def fit(self, penalty: float, max_features: int | None = None) -> Step:
+        """The step of one penalty: the folds find the number of rounds, then all rows train."""
+        limit = self._params.max_features if max_features is None else max_features
+        params = replace(self._params, penalty=penalty, max_features=limit)
+        if self._whole is None:
+            self._whole = self._whole_fits([self._params] * len(self._parts))
+        if self._whole and isinstance(self._data, BoostedData):
+            return self._fit_whole(self._whole, self._data.threads, params)
+        return self._fit_by_rounds([params] * len(self._parts))
+
+    def _whole_fits(self, params: Sequence[BoostingParams]) -> list[WholeFit]:
+        """A fit for each part of the rows, all with their own parameters; [] where it is slower."""
+        if not isinstance(self._data, BoostedData):
+            return []
+        fits, parts = [], self._parts
+        for fold, its in zip(parts, params, strict=True):
+            is_last = fold is parts[-1]  # the others only score
+            fit = self._data.whole_fit(fold, its, has_objective=is_last)
+            if fit is None:
+                return []
+            fits.append(fit)
+        return fits
+
+    def _fit_whole(self, fits: list[WholeFit], threads: Threads, params: BoostingParams) -> Step:
+        """All fits advance side by side, a thread for each, ``patience`` rounds at a time."""
+        folds = fits[: len(self._folds)]
+        widest = max(fits, key=lambda fit: fit.n_bins)
+        buffers = [widest.buffers() for _ in range(min(threads.n_threads, len(fits)))]
+        for fit in fits:
+            fit.begin(params)
+        best, n_done, n_rounds = BestRound(self._patience), 0, self._params.n_rounds
+        while n_done < n_rounds and not best.is_past(n_done):
+            last = min(n_done + self._patience, n_rounds) if folds else n_rounds
+            threads.share(
+                lambda worker, i: fits[i].advance(last, buffers[worker]),  # noqa: B023  # at once
+                len(fits),
+            )
+            for n in range(n_done + 1, last + 1):
+                if folds and not best.is_past(n - 1):
+                    best.note(n, mean_of([fit.losses_after(n) for fit in folds]))
+                    for _ in folds:
+                        self._on_round()
+            n_done = last
+        n_best = best.n_rounds if folds else n_rounds
+        self._losses = [fit.losses_after(n_best) for fit in folds]
+        self._supports[params.penalty] = [fit.support_after(n_best) for fit in fits]
+        if len(fits) > len(folds):
+            for _ in range(n_best):
+                self._on_round()
+        return fits[-1].step(n_best)
+
+    def _fit_by_rounds(self, params: Sequence[BoostingParams]) -> Step:
+        """The same round by round; each part of the rows has its own parameters."""
+        runs = [self._data.run(*of_run) for of_run in zip(self._folds, params, strict=False)]
+        best = BestRound(self._patience)
+        kept: tuple[Step, ...] = ()
+        for n_rounds, steps in enumerate(zip(*(run.steps for run in runs), strict=True), start=1):
+            losses = [run.fold_losses(step) for run, step in zip(runs, steps, strict=True)]
+            for _ in runs:
+                self._on_round()
+            if best.note(n_rounds, mean_of(losses)):
+                kept, self._losses = steps, losses
+            if best.is_past(n_rounds):
+                break  # more rounds would fit noise
+        if len(kept) != 1:
+            last = params[-1]
+            if kept:
+                last = replace(last, n_rounds=best.n_rounds)
+            for step in self._data.run(self._data.everything, last).steps:  # noqa: B007
+                self._on_round()
+            kept = (*kept, step)
+        self._supports[params[-1].penalty] = [step.support for step in kept]
+        return kept[-1]
+
+    def fold_losses(self, step: Step) -> Sequence[FoldLosses]:
+        """Validation losses at the best number of rounds."""
+        del step  # the last one
+        return self._losses
+
+    def refit(self, step: Step) -> Step:
+        """The step of a single fold fitted to all rows, with its features and rounds."""
+        data = self._data
+        if not isinstance(data, BoostedData) or len(self._folds) != 1 or not step.n_features:
+            return step
+        if not len(self._folds[0].test):  # the user's own validation rows
+            return step
+        params = replace(
+            self._params,
+            penalty=0.0,
+            max_features=None,
+            only=step.support,
+            n_rounds=step.model.n_rounds,
+        )
+        data = replace(data, groups=None)
+        fit = data.whole_fit(data.everything, params)
+        steps = data.run(data.everything, params).steps if fit is None else fit.steps()
+        for last in steps:  # noqa: B007
+            pass
+        return replace(step, model=last.model, objective=last.objective)
+
+    def eliminate(self, step: Step, sizes: Sequence[int]) -> Iterator[Step]:
+        """Steps of falling sizes, by backward elimination from the features of an earlier step.
+
+        Each fold drops features of its own, which its validation rows do not choose. A step has no
+        penalty of its own: its number is just below that of the step it comes from.
+        """
+        data, penalty = self._data, step.penalty
+        if not isinstance(data, BoostedData) or penalty not in self._supports:
+            return
+        pairs = zip(self._parts, self._supports[penalty], strict=True)
+        parts = [Elimination(data, self._params, fold.train, its) for fold, its in pairs]
+        work = [sum(part.work(min(sizes), *way) for part in parts) for way in WAYS_TO_DROP]
+        n_trained = step.model.n_rounds * sum(len(part.train) for part in self._parts)
+        begun = tree_cells(n_trained * data.cells_per_row(), self._params, data.loss)
+        most = max(LITTLE_WORK, MAX_WORK * begun)
+        affordable = (way for way, its in zip(WAYS_TO_DROP, work, strict=True) if its <= most)
+        way = next(affordable, WAYS_TO_DROP[-1])
+        for size in sizes:
+            penalty = float(np.nextafter(penalty, -np.inf))
+            base = replace(self._params, penalty=0.0, max_features=None)
+            params = [replace(base, only=part.down_to(size, *way)) for part in parts]
+            fits = self._whole_fits(params)
+            if fits:
+                fewer = self._fit_whole(fits, data.threads, base)
+            else:
+                fewer = self._fit_by_rounds(params)
+            details = {**fewer.details, "eliminated_from": step.n_features}
+            yield replace(fewer, penalty=penalty, details=details)
+
+
+def can_eliminate(data: BoostedData, params: BoostingParams, folds: Sequence[Fold]) -> bool:
+    """Whether features can be dropped by short fits: exact searches, features of one cost."""
+    model = data.cost_model
+    cost = model.costs(model.keep)[~model.keep]
+    return (
+        data.groups is None
+        and data.category is None
+        and data.loss.name in LOSSES
+        and model.is_plain
+        and params.cost_budget is None
+        and len(np.unique(cost)) == 1
+        and bool(folds)
+        and min(len(fold.train) for fold in folds) >= MIN_ROWS
+    )
+
+
+def tree_cells(n_cells: float, params: BoostingParams, loss: Loss) -> float:
+    """The cells that trees add up, about, for so many of their root nodes: by depth and output.
+
+    It does not depend on how rows are held or searched, so neither does what is made of it.
+    """
+    return n_cells * (1.0 + 0.4 * (params.max_depth - 1)) * loss.n_outputs
+
+
+class Elimination:
+    """Drops features one after the other, by short fits on some of the training rows.
+
+    Of those with the least gain, the one goes without which a fit on three quarters of the rows
+    predicts the last quarter best. ``features`` are those that are left.
+    """
+
+    def __init__(
+        self, data: BoostedData, params: BoostingParams, train: IntArray, support: IntArray
+    ) -> None:
+        self._loss, self._threads = data.loss, data.threads
+        self._params = replace(
+            params, penalty=0.0, learning_rate=SHORT_RATE, n_rounds=SHORT_ROUNDS, max_features=None
+        )
+        rng = np.random.default_rng(params.seed)
+        by_target = np.lexsort((rng.random(len(train)), data.target[train]))
+        rows = train[by_target[:: -(-len(train) // MAX_ROWS)]]
+        is_held = np.arange(len(rows)) % 4 == 3
+        self._fold = Fold(np.flatnonzero(~is_held), np.flatnonzero(is_held))
+        self._target, self._weight = data.target[rows], data.weight[rows]
+        self._columns = described(data.columns, support, data.codes(rows, support))
+        self._support, self._is_kept = support, data.cost_model.keep[support]
+        self._left, self._gains = np.arange(len(support)), np.empty(0)
+
+    def work(self, size: int, share: float, n_more: int) -> float:
+        """The cells to be added up until so many features are left, about."""
+        k, cells = len(self._support), 0.0
+        while k > size:
+            n_drop = min(max(1, int(share * k)), k - size)
+            cells += (n_drop + n_more if n_more else 1) * k
+            k -= n_drop
+        cells *= len(self._fold.train) * SHORT_ROUNDS
+        return tree_cells(cells, self._params, self._loss)
+
+    def down_to(self, size: int, share: float, n_more: int) -> IntArray:
+        """Drop features until so many are left, a share of them at once; returns the others.
+
+        Those that are dropped are the best of ``n_more`` candidates more; 0: those of least gain.
+        """
+        if not len(self._gains):
+            self._gains = self._fit(self._left)[1]
+        while len(self._left) > size and not self._is_kept[self._left].all():
+            n_drop = max(1, int(share * len(self._left)))
+            self._drop(min(n_drop, len(self._left) - size), n_more)
+        return self._support[self._left]
+
+    def _drop(self, n_drop: int, n_more: int) -> None:
+        """Drop the features whose absence costs least, of those with the least gain."""
+        by_gain = np.argsort(self._gains, kind="stable")
+        by_gain = by_gain[~self._is_kept[self._left[by_gain]]]
+        candidates = by_gain[: n_drop + n_more]
+        if len(candidates) <= n_drop:
+            self._left = np.delete(self._left, candidates)
+            self._gains = self._fit(self._left)[1]
+            return
+        found: list[tuple[float, FloatArray]] = [(np.inf, np.empty(0))] * len(candidates)
+
+        def leave_out(_: int, number: int) -> None:
+            found[number] = self._fit(np.delete(self._left, candidates[number]))
+
+        self._threads.share(leave_out, len(candidates))
+        order = np.argsort([loss for loss, _ in found], kind="stable")[:n_drop]
+        gains = np.insert(found[order[0]][1], candidates[order[0]], 0.0)
+        self._gains = np.delete(gains, candidates[order])
+        self._left = np.delete(self._left, candidates[order])
+
+    def _fit(self, places: IntArray) -> tuple[float, FloatArray]:
+        """The mean loss of the held rows, and the gain of each feature."""
+        given = (self._target, self._weight, self._loss, self._params, self._fold)
+        raw, gains = boost_small(take_columns(self._columns, places), *given)
+        held = self._fold.test
+        losses = self._loss.scores(self._target[held], raw[:, held])
+        return float(np.average(losses, weights=self._weight[held])), gains
