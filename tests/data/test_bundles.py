@@ -16,7 +16,7 @@ from secateur.data import binning
 def join(codes, n_bins, varying=None, **limits):
     """As a fit would, of however few rows."""
     varying = np.arange(len(n_bins)) if varying is None else varying
-    limits = {"LEAST_SAVED": 0.0, **limits}
+    limits = {"MIN_SAVED": 0.0, **limits}
     with mock.patch.multiple(binning, **limits), Threads(2) as threads:
         return binning.bundle_columns(codes, n_bins, varying, threads)
 
@@ -37,7 +37,7 @@ def test_no_code_is_lost(seed):
     codes[rng.random(codes.shape) < 0.02 * (seed % 3)] = MISSING
     found = join(codes, n_bins, np.flatnonzero(n_bins > 1))
     assert_whole(found, codes)
-    assert (found.column[(n_bins == 1) | (n_bins > binning.MOST_BINS)] == -1).all()
+    assert (found.column[(n_bins == 1) | (n_bins > binning.MAX_BUNDLED_BINS)] == -1).all()
 
 
 def test_columns_of_one_category_are_one_column():
@@ -64,5 +64,5 @@ def test_nothing_is_bundled_where_little_is_saved():
     codes = np.random.default_rng(2).integers(0, 64, (4, 1_000)).astype(np.uint8)
     codes[3] = codes[0]
     n_bins = np.full(4, 64)
-    assert join(codes, n_bins, LEAST_SAVED=0.5) is None
-    assert join(codes, n_bins, LEAST_SAVED=0.25).column.tolist() == [0, -1, -1, 0]
+    assert join(codes, n_bins, MIN_SAVED=0.5) is None
+    assert join(codes, n_bins, MIN_SAVED=0.25).column.tolist() == [0, -1, -1, 0]

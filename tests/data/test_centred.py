@@ -13,7 +13,7 @@ from secateur.data.frames import read_table
 def as_dense(found, n_rows):
     if isinstance(found.rows, DenseRows):
         return found.rows.X
-    shape = (n_rows, found.n_columns)
+    shape = (n_rows, len(found.features))
     rows = sp.csr_array((found.rows.data, found.rows.indices, found.rows.indptr), shape=shape)
     return rows.toarray() - found.rows.mean
 
@@ -43,7 +43,7 @@ def test_columns_are_centred_and_scaled_with_weights(kind, standardize):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_of_equal_columns_the_cheapest_stays(kind):
+def test_of_equal_columns_the_one_of_lowest_cost_stays(kind):
     X, weight = table()
     cost = np.array([1.0, 3.0, 1.0, 1.0, 2.0, 1.0])
     found = centre(read_table(kind(X)), weight, standardize=True, cost=cost)
@@ -97,6 +97,6 @@ def test_rows_lie_one_after_another_whatever_was_left_out(order, spoilt):
     whole[:, list(spoilt)] = X[:, list(spoilt)]
     whole[:, 1] = X[:, 1]
     found = centre(read_table(np.asarray(whole, order=order)), weight, standardize=True)
-    assert found.n_columns == 6 - len(spoilt)
+    assert len(found.features) == 6 - len(spoilt)
     assert found.rows.X.flags.c_contiguous
     assert found.rows.X.dtype == np.float32

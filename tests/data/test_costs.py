@@ -140,7 +140,7 @@ def test_kept_features_open_their_groups():
 # ---- neighbours -------------------------------------------------------------------------------
 
 
-def test_neighbours_on_a_grid_are_cheaper():
+def test_neighbours_on_a_grid_cost_less():
     bound = FeatureCosts(2, neighbours=(3, 3)).bind([f"p{i}" for i in range(9)])
     grid = bound.costs(used(4, n=9)).reshape(3, 3)
     np.testing.assert_array_equal(grid, [[2, 1, 2], [1, 0, 1], [2, 1, 2]])
@@ -261,7 +261,7 @@ def test_a_wrong_rule_is_named(answer, message):
         ({"keep": [True, False]}, "one value per feature, 4"),
     ],
 )
-def test_mistakes_are_told_when_bound(words, message):
+def test_mistakes_are_reported_when_bound(words, message):
     costs = FeatureCosts(**words)
     with pytest.raises((InputError, ParameterError), match=message):
         costs.bind(NAMES)
@@ -314,7 +314,7 @@ def any_prices(draw):
 
 
 @given(any_prices())
-def test_buying_never_makes_anything_dearer(case):
+def test_selecting_never_raises_a_cost(case):
     bound, order = case
     owned = np.zeros(bound.n_features, dtype=bool)
     before = bound.costs(owned)

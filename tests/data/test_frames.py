@@ -254,7 +254,7 @@ def test_columns_may_be_named_counted_or_masked(chosen):
     np.testing.assert_array_equal(table.block(0, 3), [[1, 0, 0], [2, 1, 1]])
 
 
-def test_arrays_have_categories_when_told():
+def test_arrays_have_categories_where_declared():
     X = np.array([[30.0, 1.0], [10.0, 2.0], [NAN, 3.0], [30.0, 4.0]])
     table = read_table(X, categorical_features=[0])
     np.testing.assert_array_equal(table.categories[0], [10.0, 30.0])
@@ -313,7 +313,7 @@ def test_another_width_is_refused():
             read_table(X, like=schema)
 
 
-def test_missing_and_unknown_names_are_told():
+def test_missing_and_unknown_names_are_reported():
     schema = read_table(pd.DataFrame({"a": [1], "b": [2]})).schema
     with pytest.raises(InputError, match="missing: 'b'; unknown: 'c'"):
         read_table(pd.DataFrame({"a": [1], "c": [2]}), like=schema)

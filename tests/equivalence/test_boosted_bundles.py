@@ -21,7 +21,7 @@ from secateur.engines.boosted import grower as whole
 @contextmanager
 def always_bundled():
     """Join what goes together, however few the rows and however little it saves."""
-    with mock.patch.multiple(binning, LEAST_ROWS=1, LEAST_SAVED=0.0):
+    with mock.patch.multiple(binning, MIN_BUNDLED_ROWS=1, MIN_SAVED=0.0):
         yield
 
 

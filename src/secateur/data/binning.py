@@ -7,15 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from secateur._kernels.binning import (
-    bin_sparse_columns,
-    bins_by_row,
-    bundle_pairs,
-    cut_sorted,
-    encode,
-    mark_pairs,
-    move_bins,
-)
+from secateur._kernels import binning as kernels
 from secateur._kernels.partition import sparse_column
 from secateur._kernels.records import MISSING, N_CODES, DenseCodes, SparseCodes
 from secateur._kernels.threads import Threads
@@ -28,13 +20,13 @@ SAMPLE_ROWS = 200_000  # above so many rows the cuts are chosen on a sample of t
 
 # Where the codes of several columns occur in at most 256 combinations, as those of one-hot columns,
 # the histogram of the combinations gives those of all columns: fewer columns to add up.
-LEAST_ROWS = 50_000  # fewer rows are added up before the columns are bundled
+MIN_BUNDLED_ROWS = 50_000  # fewer rows are added up before the columns are bundled
 BUNDLED_SAMPLE = 10_000  # rows, at equal distances, that show which columns go together...
 SAMPLED_CODES = 160  # ... in at most so many combinations: all rows have more
-MOST_BINS = 64  # columns of more bins are left as they are: hardly two of them go together
+MAX_BUNDLED_BINS = 64  # columns of more bins are left as they are: hardly two of them go together
 N_OPEN = 6  # the groups that a column is tried with
-LEAST_SAVED = 0.25  # the share of the columns that must be saved...
-MOST_ADDED = 0.1  # ... by bundled columns, which take memory: such a share of all, or one
+MIN_SAVED = 0.25  # the share of the columns that must be saved...
+MAX_ADDED = 0.1  # ... by bundled columns, which take memory: such a share of all, or one
 
 
 class BundledCodes(NamedTuple):
@@ -104,7 +96,7 @@ def bin_table(
 def with_bundles(columns: BinnedColumns, threads: Threads) -> BinnedColumns:
     """Bundle columns of few values, where the codes are dense and it saves work."""
     held = columns.codes
-    if not isinstance(held, DenseCodes) or columns.n_rows < LEAST_ROWS:
+    if not isinstance(held, DenseCodes) or columns.n_rows < MIN_BUNDLED_ROWS:
         return columns
     found = bundle_columns(held.codes, columns.n_bins, columns.varying, threads)
     return columns._replace(bundles=found)
@@ -125,7 +117,7 @@ def _encode_columns(
             for j, values in enumerate(block.T, first):
                 cuts = cuts_of(j, values)
                 if cuts is not None:
-                    has_missing[j] = encode(values, cuts, codes_out[j])
+                    has_missing[j] = kernels.encode(values, cuts, codes_out[j])
                     continue
                 missing = np.isnan(values)
                 codes_out[j] = np.where(missing, MISSING, values).astype(np.uint8)
@@ -168,7 +160,7 @@ def _cuts(values: FloatArray, weight: FloatArray, max_bins: int) -> FloatArray:
         ordered, weight = values[order], weight[order]
     n = int(np.searchsorted(ordered, np.nan))
     cuts = np.empty(max_bins)
-    return cuts[: cut_sorted(ordered[:n], weight[:n], max_bins, cuts)].copy()
+    return cuts[: kernels.cut_sorted(ordered[:n], weight[:n], max_bins, cuts)].copy()
 
 
 def _bin_sparse(
@@ -188,11 +180,9 @@ def _bin_sparse(
     codes, zero_code = np.empty(len(indices), np.uint8), np.zeros(table.n_features, np.uint8)
     has_missing = np.zeros(table.n_features, np.bool_)
     out = (cuts, n_cuts, codes, zero_code, has_missing)
-    threads.run(
-        lambda a, b: bin_sparse_columns(given, weight, seen, max_bins, cut_start, a, b, out),
-        table.n_features,
-        256,
-    )
+    fixed = (given, weight, seen, max_bins, cut_start)
+    run = lambda a, b: kernels.bin_sparse_columns(*fixed, a, b, out)  # noqa: E731
+    threads.run(run, table.n_features, 256)
     parts = [cuts[a : a + n] for a, n in zip(cut_start, n_cuts, strict=False)]
     held = _sparse_codes(indptr, indices, codes, zero_code, n_cuts + 1, table.n_rows)
     return held, n_cuts + 1, parts, has_missing
@@ -210,7 +200,7 @@ def _sparse_codes(
     per_row = np.bincount(indices, minlength=n_rows)
     row_start = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int64)
     row_bins = np.empty(len(indices), np.uint32)
-    bins_by_row(indptr, indices, codes, offset_of(n_bins), n_bins, row_start, row_bins)
+    kernels.bins_by_row(indptr, indices, codes, offset_of(n_bins), n_bins, row_start, row_bins)
     return SparseCodes(indptr, indices, codes, zero_code, row_start, row_bins)
 
 
@@ -229,7 +219,7 @@ def narrowed(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
         place = np.arange(columns.offset[-1]) + np.repeat(by, columns.n_bins + 1)
         held = columns.codes
         row_start, row_bins = np.empty_like(held.row_start), np.empty_like(held.row_bins)
-        n_kept = move_bins(held.row_start, held.row_bins, place, row_start, row_bins)
+        n_kept = kernels.move_bins(held.row_start, held.row_bins, place, row_start, row_bins)
         moved = held._replace(row_start=row_start, row_bins=row_bins[:n_kept].copy())
         columns = columns._replace(codes=moved)
     return columns._replace(offset=offset)
@@ -282,15 +272,12 @@ def with_category(columns: BinnedColumns, category: Category) -> BinnedColumns:
     )
 
 
-# ---- bundles of columns with few values -------------------------------------------------------
-
-
 def bundle_columns(
     codes: CodeArray, n_bins: IntArray, varying: IntArray, threads: Threads
 ) -> BundledCodes | None:
     """Bundle columns; None where that saves little."""
     groups = _plan(codes, n_bins, varying)
-    if sum(len(group) - 1 for group in groups) < LEAST_SAVED * len(varying):
+    if sum(len(group) - 1 for group in groups) < MIN_SAVED * len(varying):
         return None
     bundled: CodeArray = np.zeros((len(groups), codes.shape[1]), np.uint8)
     column = np.full(len(n_bins), -1)
@@ -306,7 +293,7 @@ def bundle_columns(
 
 def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[int]]:
     """Groups of at least two columns that have few combinations in a sample of the rows."""
-    few = varying[n_bins[varying] <= MOST_BINS]
+    few = varying[n_bins[varying] <= MAX_BUNDLED_BINS]
     few = few[np.argsort(n_bins[few], kind="stable")]
     step = max(1, codes.shape[1] // BUNDLED_SAMPLE)
     seen = np.zeros(N_CODES * N_CODES, np.uint8)
@@ -315,7 +302,7 @@ def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[in
     for j in few.tolist():
         column = np.ascontiguousarray(codes[j, ::step])
         for g in range(max(0, len(groups) - N_OPEN), len(groups)):
-            mark_pairs(sums[g], column, seen)
+            kernels.mark_pairs(sums[g], column, seen)
             if np.count_nonzero(seen) <= SAMPLED_CODES:
                 groups[g].append(j)
                 break
@@ -325,18 +312,18 @@ def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[in
             sums.append(np.zeros(len(column), np.uint8))
         _add(column, sums[g], seen)
     groups = sorted((group for group in groups if len(group) > 1), key=len, reverse=True)
-    return groups[: max(1, int(MOST_ADDED * len(varying)))]
+    return groups[: max(1, int(MAX_ADDED * len(varying)))]
 
 
 def _add(column: CodeArray, bundled: CodeArray, seen: AnyArray) -> IntArray | None:
     """Join one more column; returns the pair of each new code, None if they are too many."""
-    mark_pairs(bundled, column, seen)
+    kernels.mark_pairs(bundled, column, seen)
     pairs = np.flatnonzero(seen)
     if len(pairs) > N_CODES:
         return None
     number = np.zeros(len(seen), np.uint8)
     number[pairs] = np.arange(len(pairs))
-    bundle_pairs(column, number, bundled)
+    kernels.bundle_pairs(column, number, bundled)
     return np.pad(pairs, (0, N_CODES - len(pairs)))
 
 
@@ -352,9 +339,6 @@ def _join(codes: CodeArray, group: list[int], bundled: CodeArray, own: CodeArray
         own[j] = pair & 255
         members.append(j)
     return members
-
-
-# ---- further rows, in known bins --------------------------------------------------------------
 
 
 def encode_dense(
@@ -373,7 +357,7 @@ def encode_sparse(table: Table, bins: BinnedColumns) -> tuple[SparseCodes, BoolA
     has_missing = np.zeros(table.n_features, np.bool_)
     for j in np.flatnonzero(np.diff(indptr)):
         stored = slice(indptr[j], indptr[j + 1])
-        has_missing[j] = encode(matrix.data[stored], bins.cuts[j], codes[stored])
+        has_missing[j] = kernels.encode(matrix.data[stored], bins.cuts[j], codes[stored])
     zero_code = np.array([int(np.searchsorted(cuts, 0.0)) for cuts in bins.cuts], np.uint8)
     held = _sparse_codes(indptr, indices, codes, zero_code, bins.n_bins, table.n_rows)
     return held, has_missing

@@ -108,7 +108,7 @@ def warn_of_unknown(categories: Categories, column: AnyArray, name: str) -> None
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether one value stands for no value: None, NaN, NaT or pandas' NA."""
+    """Whether one value stands for no value: None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -117,7 +117,7 @@ def is_missing(value: Any) -> bool:
 
 
 def missing_in(column: AnyArray) -> BoolArray:
-    """Tell for each value of an array of any kind whether it is missing."""
+    """Which values of an array of any kind are missing."""
     if column.dtype.kind in "fc":
         return np.isnan(column)
     if column.dtype.kind in "mM":

@@ -23,10 +23,8 @@ from secateur.data.table import DenseTable, SparseTable, Table
 from secateur.exceptions import InputError
 from secateur.typing import FloatArray, IntArray
 
-# Columns read in one go: a block of them stays in the cache for tables of a few thousand rows.
-COLUMNS_AT_ONCE = 64
-# As `FLAT`, for sparse columns, whose means are taken off in float32.
-SPARSE_FLAT = 1e-7
+COLUMNS_AT_ONCE = 64  # read together: they stay in the cache for a few thousand rows
+SPARSE_FLAT = 1e-7  # as `FLAT`, for sparse columns, which are centred in float32
 LARGEST = 1e18  # cells are held in float32, and multiplied with each other
 
 
@@ -50,18 +48,8 @@ class Centred:
     """Columns of a table, centred and scaled."""
 
     rows: DenseRows | SparseRows  # x = (column - mean) / scale; missing cells are 0, the mean
-    features: IntArray  # the columns of the table, sorted
+    features: IntArray  # the columns of the table that take part, sorted
     spread: FloatArray  # the standard deviation of x
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the rows are sparse."""
-        return isinstance(self.rows, SparseRows)
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns take part."""
-        return len(self.features)
 
 
 def centre(

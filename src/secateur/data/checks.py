@@ -19,6 +19,9 @@ from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 _TILE_BYTES = 1 << 20  # of X looked at in one go: stays in the cache, and is enough for numpy
 _COLUMNS_AT_ONCE = 16  # of a data frame looked at in one go
+# Names as Python writes whole numbers, so that the text of a number finds them.
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
+_TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
 def check_shape(shape: tuple[int, ...]) -> None:
@@ -68,9 +71,6 @@ def to_floats(array: AnyArray) -> FloatArray:
             f"X holds values that are not numbers: {error}. Got dtype {array.dtype}. Convert "
             "them to numbers, or name their columns in categorical_features."
         ) from error
-
-
-_TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
 def kind_of_objects(values: AnyArray) -> str:
@@ -123,9 +123,6 @@ def _infinite_columns(array: AnyArray) -> BoolArray:
             columns = slice(start, start + step) if by_column else slice(None)
             found[columns] |= infinite.any(axis=1 if by_column else 0)
     return found
-
-
-# ---- names ------------------------------------------------------------------------------------
 
 
 def made_up_names(n_features: int) -> tuple[str, ...]:
@@ -264,8 +261,8 @@ class FeatureIndex:
         found = self.positions.get(name_of(feature))
         if is_position and 0 <= feature < len(self.names) and found != feature:
             raise InputError(
-                f"{parameter!r} must tell names from positions. Got {feature}, the name of column "
-                f"{found} and the position of {self.names[feature]!r}. Give names as text."
+                f"{parameter!r} must distinguish names from positions. Got {feature}, the name of "
+                f"column {found} and the position of {self.names[feature]!r}. Give names as text."
             )
         if found is None or isinstance(feature, bool):
             hint = similar_to(feature, self.names) if isinstance(feature, str) else ""
@@ -281,7 +278,3 @@ class FeatureIndex:
                 f"Got {some_of(wrong.tolist())}. X has {len(self.names)} features."
             )
         return indices.astype(np.int64)
-
-
-# Names as Python writes whole numbers, so that the text of a number finds them.
-_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)

@@ -351,9 +351,6 @@ def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:
     return matrix
 
 
-# ---- neighbours -------------------------------------------------------------------------------
-
-
 def read_neighbours(neighbours: Any, n_features: int) -> Any:
     """Return which features are neighbours, as a symmetric sparse matrix."""
     import scipy.sparse as sp

@@ -16,20 +16,6 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 if TYPE_CHECKING:
     import narwhals as nw
 
-
-def refuse_kinds(names: tuple[str, ...], kinds: dict[int, str], chosen: Collection[int]) -> None:
-    """Raise for columns that are neither numbers nor categories, naming them."""
-    wrong = {
-        names[feature]: "text" if kind == "category" else kind
-        for feature, kind in kinds.items()
-        if feature not in chosen or kind in {"time", "complex"}
-    }
-    for kind, message in _REFUSED.items():
-        found = [name for name, its_kind in wrong.items() if its_kind == kind]
-        if found:
-            raise InputError(message.format(some_of(found)))
-
-
 # By the names of narwhals' data types: numbers that are floats as soon as they are in numpy ...
 _DIRECT = {
     *("Float16", "Float32", "Float64"),
@@ -55,8 +41,20 @@ _REFUSED = {
     "other": "X must hold numbers or categories. Got lists, structures, bytes or integers too "
     "large for floats in column(s) {}. Convert them to columns of numbers, or drop them.",
 }
-# Columns taken out of a frame in one go.
-_PART = 32
+_PART = 32  # columns taken out of a frame together
+
+
+def refuse_kinds(names: tuple[str, ...], kinds: dict[int, str], chosen: Collection[int]) -> None:
+    """Raise for columns that are neither numbers nor categories, naming them."""
+    wrong = {
+        names[feature]: "text" if kind == "category" else kind
+        for feature, kind in kinds.items()
+        if feature not in chosen or kind in {"time", "complex"}
+    }
+    for kind, message in _REFUSED.items():
+        found = [name for name, its_kind in wrong.items() if its_kind == kind]
+        if found:
+            raise InputError(message.format(some_of(found)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +108,7 @@ def _parts_of(
 
 
 def kinds_of(frame: nw.DataFrame[Any], features: Sequence[int]) -> dict[int, str]:
-    """Tell what columns hold: number, category, text, empty (null text), time, complex, other."""
+    """What columns hold: number, category, text, empty (null text), time, complex, other."""
     kinds: dict[int, str] = {}
     for start, part in _parts_of(frame, features):
         for position, dtype in enumerate(part.schema.values()):

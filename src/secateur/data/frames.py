@@ -212,9 +212,6 @@ def _read_frame(
     return FrameTable(frame, _with_categories(X, categorical_features, like, only, column))
 
 
-# ---- arrays -----------------------------------------------------------------------------------
-
-
 def _as_array(X: Any) -> AnyArray:
     array = _to_numpy(
         X, "X must be a table with rows of equal length", "Give one column per feature."
@@ -276,9 +273,6 @@ def _not_numbers(
     refuse_kinds(names, {j: kind for j, kind in kinds.items() if kind != "other"}, ())
     found = some_of([names[feature] for feature in kinds])
     return type(error)(f"{error} Got them in column(s) {found}.")
-
-
-# ---- one value per row ------------------------------------------------------------------------
 
 
 def as_array(values: Any, what: str) -> AnyArray:

@@ -9,25 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from secateur._kernels.columns import (
-    FLAT,
-    LARGE,
-    SMALL,
-    DenseColumns,
-    SparseColumns,
-    add_dense,
-    add_sparse,
-    dense_dots,
-    dense_moments,
-    fill_and_scale,
-    gather_dense,
-    gather_sparse,
-    present_moments,
-    scale_by,
-    sparse_dots,
-    sparse_moments,
-    transpose_block,
-)
+from secateur._kernels import columns as kernels
+from secateur._kernels.columns import FLAT, LARGE, SMALL, DenseColumns, SparseColumns
 from secateur._kernels.threads import Threads
 from secateur.data.table import DenseTable, Table
 from secateur.exceptions import InputError, SecateurWarning, some_of
@@ -35,8 +18,7 @@ from secateur.typing import BoolArray, FloatArray, IntArray
 
 ONE_THREAD = Threads(1)
 GRAIN = 16  # columns that are worth a thread
-# A sparse table with a larger share of stored cells takes less memory as a dense one.
-CROWDED = 2.0 / 3.0
+CROWDED = 2.0 / 3.0  # share of stored cells above which a dense table takes less memory
 BLOCK_CELLS = 1 << 20  # cells copied out of a table at a time
 WORTH_A_THREAD = 100_000  # stored cells of a loop that are worth waking a thread for
 
@@ -138,7 +120,7 @@ def column_moments(
     """Moments of the cells that are not missing."""
     if not isinstance(columns, SparseColumns):
         out = np.empty((4, len(columns.values)))
-        run = lambda a, b: present_moments(columns.values, weight, a, b, *out)  # noqa: E731
+        run = lambda a, b: kernels.present_moments(columns.values, weight, a, b, *out)  # noqa: E731
         threads.run(run, len(columns.values), GRAIN)
         return Moments(*out)
     values, missing = columns.values, np.isnan(columns.values)
@@ -172,7 +154,7 @@ def apply_scale(columns: DenseColumns | SparseColumns, scale: Scale, threads: Th
     if isinstance(columns, SparseColumns):
         fill_missing(columns, scale.fill)
         return
-    threads.run(lambda a, b: scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN)
+    threads.run(lambda a, b: kernels.scale_by(columns.values, *scale, a, b), len(scale.fill), GRAIN)
 
 
 def fill_missing(columns: SparseColumns, fill: FloatArray) -> None:
@@ -237,14 +219,15 @@ class StandardColumns:
     def dots(self, vectors: FloatArray, threads: Threads) -> FloatArray:
         """Sums over rows of each stored column times each vector, (n_vectors, n_features)."""
         out = np.empty((len(vectors), self.n_features))
+        kernel = kernels.sparse_dots if self.is_sparse else kernels.dense_dots
         for vector, its_out in zip(vectors, out, strict=True):
-            self._run(sparse_dots if self.is_sparse else dense_dots, threads, vector, its_out)
+            self._run(kernel, threads, vector, its_out)
         return out
 
     def moments(self, weight: FloatArray, threads: Threads) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each stored column; the weights have the sum one."""
         mean, spread = np.empty(self.n_features), np.empty(self.n_features)
-        kernel = sparse_moments if self.is_sparse else dense_moments
+        kernel = kernels.sparse_moments if self.is_sparse else kernels.dense_moments
         self._run(kernel, threads, weight, mean, spread)
         _check_squares(np.isfinite(spread))
         return mean, spread
@@ -266,9 +249,9 @@ class StandardColumns:
         if self.is_sparse:
             place = np.full(self.n_rows, -1, np.int64)
             place[rows] = np.arange(len(rows))
-            gather_sparse(*self.columns, features, place, mean, inverse, out)
+            kernels.gather_sparse(*self.columns, features, place, mean, inverse, out)
         else:
-            gather_dense(*self.columns, features, rows, mean, inverse, out)
+            kernels.gather_dense(*self.columns, features, rows, mean, inverse, out)
         return out
 
     def combine(
@@ -276,7 +259,7 @@ class StandardColumns:
     ) -> FloatArray:
         """The sum of a few columns, standardised as in `gather`, each times its step."""
         out = np.zeros(self.n_rows)
-        add = add_sparse if self.is_sparse else add_dense
+        add = kernels.add_sparse if self.is_sparse else kernels.add_dense
         add(*self.columns, features, mean, inverse, step, out)
         return out
 
@@ -306,10 +289,9 @@ def standardize_table(
         return StandardColumns(columns, table.n_rows, fill / unit, zero, zero + 1.0 / unit)
     values = _read_dense(table, threads)
     out = [np.empty(table.n_features) for _ in range(3)]
-    grain = max(1, WORTH_A_THREAD // table.n_rows)
-    threads.run(
-        lambda a, b: fill_and_scale(values, shares, centre, scale, a, b, *out), len(values), grain
-    )
+    fixed = (values, shares, centre, scale)
+    run = lambda a, b: kernels.fill_and_scale(*fixed, a, b, *out)  # noqa: E731
+    threads.run(run, len(values), max(1, WORTH_A_THREAD // table.n_rows))
     _, shift, factor = out
     warn_of_size(table.names, factor > LARGE)
     is_flat = (values[:, 0] == 0.0) & (values[:, -1] == 0.0) & (shift != 0.0)
@@ -329,9 +311,8 @@ def _read_dense(table: Table, threads: Threads) -> FloatArray:
     if isinstance(table, DenseTable) and not table.schema.encoders:
         array = table.array
         if array.flags.c_contiguous and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8:
-            threads.run(
-                lambda a, b: transpose_block(array, a, b, values), table.n_features, grain=64
-            )
+            run = lambda a, b: kernels.transpose_block(array, a, b, values)  # noqa: E731
+            threads.run(run, table.n_features, grain=64)
         else:
             values[:] = array.T
         return values

@@ -25,7 +25,7 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 TargetType = Literal["classification", "regression"]
 MAX_EXPONENT = 50  # of two: whole weights up to 2^50 count rows, larger ones are relative
 MANY_CLASSES = 50  # a classifier warns of more
-MOST_CLASSES = 20  # whole numbers with at most so many different values are taken for classes
+MAX_GUESSED_CLASSES = 20  # whole numbers of at most so many values are taken for classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,11 +174,8 @@ def guess_target_type(y: Any) -> TargetType:
     except (TypeError, ValueError):
         return "regression"
     is_whole = np.isfinite(values).all() and (values == np.floor(values)).all()
-    is_few = len(values) <= min(MOST_CLASSES, max(2, len(array) // 2))
+    is_few = len(values) <= min(MAX_GUESSED_CLASSES, max(2, len(array) // 2))
     return "classification" if is_whole and is_few else "regression"
-
-
-# ---- weights of rows --------------------------------------------------------------------------
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
