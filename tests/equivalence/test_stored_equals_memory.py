@@ -25,7 +25,7 @@ STOPS = {"early_stopping": True}
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     monkeypatch.setattr(opening, "BLOCK_ROWS", 700)
-    monkeypatch.setattr(opening, "LEAST_BLOCK", 700)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 700)
     monkeypatch.setattr(opening, "PART_BYTES", 1 << 19)
 
 
@@ -168,7 +168,7 @@ def test_tasks_by_row_in_any_cut_into_blocks(frame, tmp_path, monkeypatch):
     kwargs = {"group_penalty": 0.002, **ONE}
     many = store(frame, tmp_path, "number", task="group")
     its = secateur.MultitaskAGBMRegressor(**kwargs).fit(many)
-    monkeypatch.setattr(opening, "LEAST_BLOCK", 10**6)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 10**6)
     monkeypatch.setattr(opening, "BLOCK_ROWS", 10**6)
     left_out = [name for name in EXTRA if name not in {"number", "group"}]
     whole = secateur.open_table(frame, "number", task="group", drop=left_out)
@@ -318,7 +318,7 @@ def test_trees_are_boosted_whole_where_all_rows_are_in_one_block_in_memory(
     many = secateur.AGBMRegressor(**kwargs).fit(store(frame, tmp_path, "number"))
     assert sum(n_whole) == (ONE["max_iter"] if memory == "in memory" else 0)
     n_whole.clear()
-    monkeypatch.setattr(opening, "LEAST_BLOCK", 10**6)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 10**6)
     monkeypatch.setattr(opening, "BLOCK_ROWS", 10**6)
     left_out = [name for name in EXTRA if name != "number"]
     table = secateur.open_table(frame, "number", drop=left_out)

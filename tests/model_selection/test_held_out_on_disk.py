@@ -17,7 +17,7 @@ N_ROWS = 700
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     monkeypatch.setattr(opening, "BLOCK_ROWS", 150)
-    monkeypatch.setattr(opening, "LEAST_BLOCK", 100)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 100)
 
 
 @pytest.fixture(scope="module")

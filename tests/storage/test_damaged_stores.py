@@ -35,7 +35,7 @@ N_PLACES = 12  # of every file
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     monkeypatch.setattr(opening, "BLOCK_ROWS", 100)
-    monkeypatch.setattr(opening, "LEAST_BLOCK", 100)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 100)
 
 
 def frame():

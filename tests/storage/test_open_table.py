@@ -24,7 +24,7 @@ N_ROWS = 900
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
     monkeypatch.setattr(opening, "BLOCK_ROWS", 400)
-    monkeypatch.setattr(opening, "LEAST_BLOCK", 100)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 100)
     monkeypatch.setattr(opening, "PART_BYTES", 1 << 14)
 
 
@@ -168,7 +168,7 @@ def test_a_table_without_a_cache_goes_with_its_last_user(frame):
         ({"random_state": None}, ParameterError, "Got None"),
     ],
 )
-def test_bad_input_is_told_before_any_work(frame, given, error, message):
+def test_bad_input_is_refused_before_any_work(frame, given, error, message):
     with pytest.raises(error, match=message):
         secateur.open_table(**{"data": frame.drop(columns="colour"), "target": "y", **given})
 
@@ -227,7 +227,7 @@ class _Cluster:
 
 
 def test_blocks_are_as_many_as_workers_can_share(frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "LEAST_SHARED", 30)
+    monkeypatch.setattr(opening, "MIN_SHARED_ROWS", 30)
     alone = secateur.open_table(frame.drop(columns="colour"), "y", cache=tmp_path)
     assert [block.n_rows for block in alone.blocks] == [400, 400, 100]
     for n_workers, rows in ((1, 225), (4, 57), (100, 30)):

@@ -132,9 +132,6 @@ def read_header(folder: Path, kind: str) -> dict[str, Any]:
     return found
 
 
-# ---- checksums --------------------------------------------------------------------------------
-
-
 def damaged(folder: Path, found: str) -> StorageError:
     """The error of a store that is not as it was written."""
     return StorageError(
@@ -185,9 +182,6 @@ def check_codes(columns: BinnedColumns, folder: Path) -> BinnedColumns:
     if not fits:
         raise damaged(folder, "codes that are in no bin")
     return columns
-
-
-# ---- blocks of rows ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,6 @@ MIN_ROWS = 64  # the fewest rows of a block, however wide the table
 MAX_ROWS = 1 << 17  # the most rows of a dense block
 SPARSE_ROWS = 1 << 13  # the rows of a sparse one
 PART_CELLS = 1 << 21  # cells that are read together, about: 16 MB of them
-
-
 # Complains of columns before any work: it is given their names, and which are categories.
 Check = Callable[[tuple[str, ...], Sequence[int]], None]
 
@@ -64,8 +62,6 @@ class StoredNumbers(DiskTable):
     """The numbers of a table in a file, or some rows of it."""
 
     kind = NUMBERS
-    where = "rows on disk"
-    advice = "Read the columns that are needed from their file."
 
     def pieces(self) -> list[Piece]:
         """The blocks with rows of this table, and which of theirs these are."""
@@ -106,9 +102,6 @@ class Piece(NamedTuple):
         """The rows as a matrix in compressed columns, its indices sorted."""
         matrix = self.block.sparse()
         return matrix if self.kept is None else rows_of(matrix, self.kept)
-
-
-# ---- writing ----------------------------------------------------------------------------------
 
 
 def store_stream(

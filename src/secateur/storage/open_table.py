@@ -32,17 +32,13 @@ from secateur.storage.stored_table import StoredTable
 from secateur.storage.writing import TemporaryFolder, write_folder
 from secateur.typing import AnyArray, BoolArray, IntArray
 
-# What the numbers of the rows that are read at once may take, at most.
-PART_BYTES = 1 << 26
-# They take at most such a part of the memory: some copies of them are there at a time.
-PART_SHARE = 64
+PART_BYTES = 1 << 26  # the numbers of rows that are read together take at most so much ...
+PART_SHARE = 64  # ... and such a part of the memory: there are some copies of them
 BLOCK_SHARE = 16  # a block of codes takes at most such a part of the memory
 BLOCK_ROWS = 1 << 17  # the most rows of a block, so that threads and workers have some to share
-LEAST_BLOCK = 1 << 12  # the fewest, however wide the table
-# A worker of a cluster has so many blocks at least, so that all have about the same rows...
-WORKER_BLOCKS = 4
-# ... as long as these have so many rows: each block has an answer of its own to every question.
-LEAST_SHARED = 1 << 14
+MIN_BLOCK_ROWS = 1 << 12  # the fewest, however wide the table
+WORKER_BLOCKS = 4  # blocks of each worker, at least, so that all have about the same rows ...
+MIN_SHARED_ROWS = 1 << 14  # ... as long as these have so many rows
 MIN_SAMPLE = 20_000  # rows that choose the bins, however wide the table and small the memory
 SAMPLE_SHARE = 4  # the sample takes at most the fourth part of the memory
 
@@ -135,19 +131,16 @@ def open_table(
                 bins = survey(rows, limit, seed, max_bins, threads)
                 # Models are the same whatever it is: sums over rows have no order.
                 most = limit // BLOCK_SHARE // bins.n_features
-                block_rows = max(LEAST_BLOCK, min(BLOCK_ROWS, most))
+                block_rows = max(MIN_BLOCK_ROWS, min(BLOCK_ROWS, most))
                 if executor is not None:
                     share = -(-rows.n_rows // (WORKER_BLOCKS * executor.n_workers))
-                    block_rows = min(block_rows, max(LEAST_SHARED, share))
+                    block_rows = min(block_rows, max(MIN_SHARED_ROWS, share))
                 parts = source.parts(min(block_rows, at_once))
                 facts = {"fingerprint": fingerprint, "target_names": list(source.target_names)}
                 _write(part, rows, parts, bins, threads, block_rows, facts)
 
         write_folder(folder, write, keep=keeper is None)
     return StoredTable(folder, limit, source, executor, keeper)
-
-
-# ---- the first pass ---------------------------------------------------------------------------
 
 
 def survey(
@@ -226,9 +219,6 @@ class _SparseSample:
         rows = self._parts[0]
         assert rows.shape[0] == n_rows  # noqa: S101  # every slot was written to
         return SparseTable(canonical_csc(rows if order is None else rows[order]), schema)
-
-
-# ---- the second pass --------------------------------------------------------------------------
 
 
 def _write(

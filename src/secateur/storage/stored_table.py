@@ -52,8 +52,6 @@ class DiskTable(Table):
     """Blocks of rows in a folder, or some of these rows; their columns are not given here."""
 
     kind: ClassVar[tuple[str, str]]
-    where: ClassVar[str]  # they are, for the message of an error
-    advice: ClassVar[str]  # what to do instead
 
     def __init__(self, folder: Path, executor: Any = None, keeper: Any = None) -> None:
         header = self._header = read_header(folder, self.kind[0])
@@ -81,7 +79,8 @@ class DiskTable(Table):
     def columns(self, *_: Any, **__: Any) -> Any:
         """Raise an error."""
         raise InputTypeError(
-            f"X must hold its numbers in memory for this. Got {self.where}. {self.advice}"
+            "X must hold its numbers in memory for this. Got a table on disk. Use a boosted "
+            "selector, or read the columns that are needed from their file."
         )
 
     def take(self, rows: IntArray) -> Self:
@@ -108,8 +107,6 @@ class StoredTable(DiskTable):
     """
 
     kind = CODES
-    where = "a stored table, which has codes on disk"
-    advice = "Use a boosted selector, or read the columns that are needed from their file."
 
     def __init__(
         self, folder: Path, memory_limit: int, source: Source | None = None, *more: Any
@@ -187,9 +184,6 @@ def _with_rows(parts: Iterator[Part], rows: IntArray) -> Iterator[tuple[Part, In
         if start < stop:
             yield part, numbers[rows[start:stop] - first]
         first += len(numbers)
-
-
-# ---- rows in memory ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -76,7 +76,7 @@ def draft_beside(folder: Path) -> Iterator[Path]:
         draft.mkdir()
         yield draft
     except OSError as error:
-        if error.filename is not None:  # the name of the draft would tell nothing
+        if error.filename is not None:  # the name of the draft means nothing to users
             error.filename = str(error.filename).replace(str(draft), str(folder))
         raise
     finally:

@@ -12,8 +12,7 @@ from secateur.typing import BoolArray, FloatArray
 
 # Text for a missing value, in any case of letters.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
-# Distinct texts that are counted of a column, where there is more than one block.
-MAX_COUNTED = 200_000
+MAX_COUNTED = 200_000  # distinct texts of a column that are counted over several blocks
 MIN_COUNTER_ROWS = 20  # with fewer rows a column may count up by chance
 # The forms of dates that are recognised; where two fit, the first one counts.
 DATE_FORMATS = (
@@ -22,9 +21,6 @@ DATE_FORMATS = (
     *("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
 )
 MICROSECONDS_PER_DAY = 86_400_000_000
-
-
-# ---- values -----------------------------------------------------------------------------------
 
 
 def numbers_and_texts(
@@ -86,8 +82,6 @@ def _dates(text: Any, form: str) -> Any:
         return text.str.to_datetime(form, strict=False, time_unit="us")
     return text.str.to_date(form, strict=False).cast(pl.Datetime("us"))
 
-
-# ---- numbers with thousands separators, decimal commas, currencies or units -------------------
 
 # Sign or bracket, currency, digits with their separators, unit. Units begin with a letter or sign.
 _CURRENCY = r"\p{Sc}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|US\$"
@@ -155,7 +149,7 @@ def _parts() -> list[Any]:
 
 
 def decimal_sign(texts: list[str]) -> str:
-    """The decimal sign of most numbers among texts, "." where none tells it."""
+    """The decimal sign of most numbers among texts, "." where none shows it."""
     pl = library("polars")
     cells = pl.DataFrame({"value": texts}, schema={"value": pl.String}).select(*_parts())
     return _most_frequent_sign(cells.with_columns(n=1)) or "."
@@ -173,9 +167,6 @@ def _most_frequent_sign(cells: Any) -> str | None:
     counted = cells.filter(is_sure).group_by(sign.alias("sign")).agg(pl.col("n").sum())
     ranked = counted.sort(["n", "sign"], descending=True)["sign"]
     return str(ranked[0]) if len(ranked) else None
-
-
-# ---- what is known of a column ----------------------------------------------------------------
 
 
 class TextSummary:

@@ -124,8 +124,6 @@ class CsvFile:
             out.write(part.write_csv(include_header=False, **how))
         return out.getvalue().encode("utf-8")
 
-    # ---- parsing ------------------------------------------------------------------------------
-
     def _parsed(self, parse: Callable[..., Any]) -> Iterator[Any]:
         """The results of ``parse`` for all rows, some megabytes at a time."""
         for line, content in self._pieces():
@@ -213,8 +211,6 @@ class CsvFile:
                 "for a single quote in the line where it begins."
             )
         return out.getvalue().encode("utf-8")
-
-    # ---- cutting ------------------------------------------------------------------------------
 
     def _pieces(self) -> Iterator[tuple[int, bytes]]:
         """Whole lines below the header, and how many lines come before them."""

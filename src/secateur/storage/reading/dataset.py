@@ -148,9 +148,6 @@ def read_test(
     return TestRows(file.name, X, values.y, values.tasks)
 
 
-# ---- columns ----------------------------------------------------------------------------------
-
-
 def plan_features(summary: TableSummary, raw: RawTable, roles: Roles) -> Plan:
     """Plan the columns that have no role; ``raw`` has their names."""
     used = [*roles.named, target_name(raw, roles.target), *roles.drop]
@@ -217,9 +214,6 @@ def target_name(raw: RawTable, given: str | None) -> str:
     )
 
 
-# ---- values -----------------------------------------------------------------------------------
-
-
 def row_values(
     raw: RawTable, roles: Roles, target_type: TargetType | None = None
 ) -> tuple[RowValues, list[str]]:
@@ -277,7 +271,7 @@ def _target_form(raw: RawTable, position: int) -> NumberForm | None:
             f"The target must hold numbers or classes. Got numbers and {some_of(found.others)} in "
             f"{name!r}. Correct these cells, or empty them."
         )
-    return None if n_words or found.n_values <= data_target.MOST_CLASSES else found.form
+    return None if n_words or found.n_values <= data_target.MAX_GUESSED_CLASSES else found.form
 
 
 def guess_target_type(target: AnyArray, name: str) -> tuple[TargetType, str]:
@@ -292,7 +286,7 @@ def guess_target_type(target: AnyArray, name: str) -> tuple[TargetType, str]:
             f"The target must have at least two values. Got {some_of(values)} in every row of "
             f"{name!r}. Name another target, or look at how its rows were chosen."
         )
-    if is_text and len(values) > max(data_target.MOST_CLASSES, len(target) // 2):
+    if is_text and len(values) > max(data_target.MAX_GUESSED_CLASSES, len(target) // 2):
         raise InputError(
             f"The target must be classes or numbers. Got {len(values)} different texts in the "
             f"{len(target)} rows of {name!r}. Name another column, or convert it to numbers."

@@ -46,9 +46,6 @@ class ReadOptions(NamedTuple):
 NOTHING_SAID = ReadOptions()
 
 
-# ---- encoding ---------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """The encoding of a file; ``errors`` as in `bytes.decode`."""
@@ -122,9 +119,6 @@ def _guessed_encoding(error: UnicodeError, n_lines: int) -> Encoding:
     return Encoding(codec, "replace", (note,))
 
 
-# ---- delimiter, header, decimal sign ----------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How the cells of a text file are written; ``header`` is None if the first line has values."""
@@ -192,10 +186,7 @@ def _find_header(
         return (tuple(first) if options.header else None), []
     is_named = any(cell.strip() in options.names for cell in first)
     if not is_named and not _looks_like_header(first, rows[1:]):
-        note = (
-            "The first line holds numbers, so the columns are called x0, x1, ... (--header "
-            "overrules)."
-        )
+        note = "The first line holds numbers: the columns are x0, x1, ... (--header overrules)."
         return None, [note]
     note = "The first line holds names, some of them numbers (--no-header overrules)."
     return tuple(first), [note] if any(map(_is_number, first)) else []

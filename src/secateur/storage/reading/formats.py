@@ -52,6 +52,7 @@ _HTML = re.compile(rb"\s*(<!doctype html|<html)", re.IGNORECASE)
 _JSON = re.compile(rb'\s*(\{\s*"[^"]*"\s*:|\[\s*[\[{])')
 # A label and at least one index:value pair, and nothing else.
 _LIBSVM_LINE = re.compile(rb"^[-+\d.eE,]+(\s+(qid:)?\d+:\S+)+\s*(#.*)?$")
+_LISTENER: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,9 +273,6 @@ def read_chunks(file: Path, *, is_text: bool = True) -> Iterator[bytes]:
                     f"{limit >> 20} MB. Check the export, or write it as Parquet."
                 )
             yield chunk
-
-
-_LISTENER: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
 
 
 @contextmanager

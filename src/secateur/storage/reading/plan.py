@@ -9,12 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from secateur.exceptions import InputError, some_of
-from secateur.storage.reading.columns import (
-    NumberForm,
-    TableSummary,
-    TextSummary,
-    as_days,
-)
+from secateur.storage.reading.columns import NumberForm, TableSummary, TextSummary, as_days
 from secateur.storage.reading.formats import RawTable, library, unique_names
 from secateur.typing import FloatArray, IntArray
 
@@ -23,13 +18,9 @@ MAX_OTHER = 0.05  # a column of numbers may have this share of other values, whi
 FEW_WORDS = 5  # and so many different ones in any number, among more than FEW_VALUES numbers
 MAX_UNIQUE = 0.5  # text with more distinct values than this share of its rows identifies rows
 FEW_VALUES = 20  # text with no more distinct values than this is always categorical
-# The most frequent values that get a category each; one more is for all others.
-MAX_CATEGORIES = 254
+MAX_CATEGORIES = 254  # the most frequent values; one more category is for all others
 OTHER = "(other)"
 MAX_INDICATORS = 50  # the most frequent values of a category that get an indicator each
-
-
-# ---- columns of text --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +97,6 @@ def as_category(text: TextSummary, name: str) -> tuple[Conversion, str]:
         "categories, all others count as one."
     )
     return Conversion("category", values=tuple(ranked[:MAX_CATEGORIES]), has_other=True), note
-
-
-# ---- all columns ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,14 +37,15 @@ from secateur.storage.reading.typed_files import (
 )
 from secateur.typing import AnyArray, FloatArray
 
-# Tables of numbers in memory at a time: as read, as features, and what a fit makes of them.
-COPIES = 3
+COPIES = 3  # tables of numbers in memory: as read, as features, and what a fit makes
 EXPANSION = 6  # how many times larger decompressed content is, about
 SAMPLE_BYTES = 1 << 20  # the beginning of a text, by which the length of its cells is estimated
 SUMMARY_ROWS = 20_000  # rows of text that are summarized together
 SUMMARY_CELLS = 1 << 23  # and their cells, at most
 
 TableFile = ArrowFile | SvmlightFile | CsvFile
+# The names of the columns, and a reader of tables of at most so many rows.
+Frames = tuple[list[str], Callable[[int], Iterator[Any]]]
 
 
 def read_file(file: str | Path, options: ReadOptions | None = None) -> RawTable:
@@ -117,12 +118,6 @@ def whole_labels(numbers: FloatArray) -> AnyArray:
     """Labels as integers where all of them are whole numbers."""
     is_whole = bool((numbers == np.floor(numbers)).all()) and bool((np.abs(numbers) < 2**53).all())
     return numbers.astype(np.int64) if is_whole else numbers
-
-
-# ---- frames -----------------------------------------------------------------------------------
-
-# The names of the columns, and a reader of tables of at most so many rows.
-Frames = tuple[list[str], Callable[[int], Iterator[Any]]]
 
 
 def format_of_path(path: Path) -> str:

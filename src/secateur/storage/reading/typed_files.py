@@ -36,9 +36,6 @@ _SPARSE = {"data", "indices", "indptr", "shape"}
 _NAMES = "feature_names"
 
 
-# ---- Parquet and Feather ----------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrowFile:
     """A Parquet or Feather file: its columns, and a reader of its rows."""
@@ -177,9 +174,6 @@ def _text_or_numbers(series: Any) -> Any:
     return series.cast(pl.Float64, strict=False)
 
 
-# ---- LIBSVM -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SvmlightFile:
     """A LIBSVM file and a reader of its rows; columns are ``x1``, ..., from ``x0`` with index 0."""
@@ -265,9 +259,6 @@ def _line_blocks(file: Path, n_lines: int) -> Iterator[bytes]:
         read_line = partial(lines.readline, MAX_LINE)
         while content := b"".join(islice(iter(read_line, b""), n_lines)):
             yield content
-
-
-# ---- NPZ --------------------------------------------------------------------------------------
 
 
 def read_npz(file: Path, kind: FileKind, used: Collection[str] = ()) -> RawTable:
