@@ -18,7 +18,7 @@ from secateur.storage import open_table as opening
 
 pytestmark = pytest.mark.xdist_group("dask")
 N_ROWS = 4_000
-TOLD = {"penalty": 0.002, "max_iter": 8, "random_state": 0}
+PARAMS = {"penalty": 0.002, "max_iter": 8, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def rows():
 def folder(rows, tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setattr(opening, "BLOCK_ROWS", 600)
-    patch.setattr(opening, "LEAST_BLOCK", 600)
+    patch.setattr(opening, "MIN_BLOCK_ROWS", 600)
     table = secateur.open_table(*rows, cache=tmp_path_factory.mktemp("cache"))
     patch.undo()
     assert len(table.blocks) == 7
@@ -43,7 +43,7 @@ def folder(rows, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def local(folder):
-    return secateur.AGBMRegressor(**TOLD).fit(secateur.open_table(folder))
+    return secateur.AGBMRegressor(**PARAMS).fit(secateur.open_table(folder))
 
 
 SLOW = pytest.mark.slow
@@ -57,14 +57,14 @@ def test_any_number_of_workers_gives_the_same_bits(client, folder, rows, local, 
     workers = addresses(client)[:n_workers]
     executor = secateur.DaskExecutor(client, workers=workers, fan_in=fan_in)
     table = secateur.open_table(folder, executor=executor)
-    assert_same_selector(local, secateur.AGBMRegressor(**TOLD).fit(table))
-    assert_same_selector(local, secateur.AGBMRegressor(**TOLD).fit(*rows))
+    assert_same_selector(local, secateur.AGBMRegressor(**PARAMS).fit(table))
+    assert_same_selector(local, secateur.AGBMRegressor(**PARAMS).fit(*rows))
 
 
 @pytest.mark.slow
 def test_folds_classes_samples_and_group_tests(client, tmp_path, rows, monkeypatch):
     monkeypatch.setattr(opening, "BLOCK_ROWS", 1_000)
-    monkeypatch.setattr(opening, "LEAST_BLOCK", 1_000)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 1_000)
     X, y = rows
     labels = np.digitize(y, [-1.0, 1.0])
     executor = secateur.DaskExecutor(client)
@@ -103,7 +103,7 @@ def stacked(rows, tmp_path_factory):
     y = np.where(task == "one", y, 1.0 - y)
     patch = pytest.MonkeyPatch()
     patch.setattr(opening, "BLOCK_ROWS", 600)
-    patch.setattr(opening, "LEAST_BLOCK", 600)
+    patch.setattr(opening, "MIN_BLOCK_ROWS", 600)
     cache = tmp_path_factory.mktemp("tasks")
     table = secateur.open_table(frame.assign(y=y, t=task), "y", task="t", cache=cache)
     patch.undo()
@@ -142,7 +142,7 @@ def test_the_ways_of_several_tasks_and_group_tests(client, tmp_path, monkeypatch
     """The choice of classes' ways, and group tests, as this process does them on the same table."""
     pd = pytest.importorskip("pandas")
     monkeypatch.setattr(opening, "BLOCK_ROWS", 500)
-    monkeypatch.setattr(opening, "LEAST_BLOCK", 500)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 500)
     made = make_wide(2_000, 120, 3, 0)
     rng = np.random.default_rng(0)
     task = rng.choice(["a", "b", "c"], len(made.y), p=[0.2, 0.5, 0.3])
@@ -185,7 +185,7 @@ def test_a_worker_killed_in_the_middle_is_survived(client, folder, local, monkey
     table = secateur.open_table(folder, executor=executor)
     victims = []
     when = _At(monkeypatch, 4, lambda: victims.append(kill_one(client)))
-    selector = secateur.AGBMRegressor(**TOLD).fit(table)
+    selector = secateur.AGBMRegressor(**PARAMS).fit(table)
     assert when.n_trees == 8
     assert victims[0] not in addresses(client)
     assert_same_selector(local, selector)
@@ -204,7 +204,7 @@ def test_ctrl_c_leaves_nothing_on_the_workers(client, folder, monkeypatch):
 
     _At(monkeypatch, 3, interrupt)
     with pytest.warns(secateur.exceptions.InterruptedWarning):
-        selector = secateur.AGBMRegressor(**TOLD, on_interrupt="keep").fit(table)
+        selector = secateur.AGBMRegressor(**PARAMS, on_interrupt="keep").fit(table)
     assert len(selector.path_[-1].model.ensemble.rounds) == 2
     n_fits = [store._ask(address, "n_fits") for address in store.actors]
     assert n_fits == [0] * len(addresses(client))
@@ -218,7 +218,7 @@ def test_a_lost_cluster_is_reported_and_the_fit_can_go_on(folder, local, monkeyp
     executor = secateur.DaskExecutor(client, patience=1.0)
     table = secateur.open_table(folder, executor=executor)
     when = _At(monkeypatch, 5, cluster.close)
-    selector = secateur.AGBMRegressor(**TOLD)
+    selector = secateur.AGBMRegressor(**PARAMS)
     with pytest.raises(ClusterError, match="go on with resume=") as caught:
         selector.fit(table)
     assert "is kept in 'path_'" in caught.value.__notes__[0]
@@ -240,15 +240,15 @@ def test_dask_collections_are_fitted_where_the_client_is(client, rows, local, mo
     monkeypatch.setattr(opening, "BLOCK_ROWS", 1_000)
     X, y = rows
     lazy = da.from_array(X, chunks=(1_500, 40)), da.from_array(y, chunks=1_000)
-    assert_same_selector(local, secateur.AGBMRegressor(**TOLD).fit(*lazy))
+    assert_same_selector(local, secateur.AGBMRegressor(**PARAMS).fit(*lazy))
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
     frames = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
-    assert_same_selector(local, secateur.AGBMRegressor(**TOLD).fit(*frames))
+    assert_same_selector(local, secateur.AGBMRegressor(**PARAMS).fit(*frames))
     with pytest.raises(InputError, match="open_table"):
-        secateur.AGBMRegressor(**TOLD).fit(*lazy, sample_weight=np.ones(len(y)))
+        secateur.AGBMRegressor(**PARAMS).fit(*lazy, sample_weight=np.ones(len(y)))
 
 
-def test_bad_input_is_told(client):
+def test_bad_input_is_refused(client):
     with pytest.raises(ParameterError, match=r"must be a dask.distributed.Client. Got str"):
         secateur.DaskExecutor("tcp://somewhere")
     with pytest.raises(ParameterError, match="fan_in"):
@@ -258,10 +258,10 @@ def test_bad_input_is_told(client):
 def test_resume_refuses_other_fits(folder, local):
     table = secateur.open_table(folder)
     for selector, what in (
-        (secateur.AGBMRegressor(**{**TOLD, "learning_rate": 0.2}), "learning_rate"),
-        (secateur.GBFSRegressor(**TOLD), "the selector"),
+        (secateur.AGBMRegressor(**{**PARAMS, "learning_rate": 0.2}), "learning_rate"),
+        (secateur.GBFSRegressor(**PARAMS), "the selector"),
     ):
         with pytest.raises(InputError, match=what):
             selector.fit(table, resume=local.path_)
     with pytest.raises(InputError, match="Got str"):
-        secateur.AGBMRegressor(**TOLD).fit(table, resume="path.json")
+        secateur.AGBMRegressor(**PARAMS).fit(table, resume="path.json")

@@ -12,16 +12,16 @@ import secateur
 from secateur import DaskExecutor, GraftingClassifier, GraftingRegressor
 from secateur.exceptions import InputError
 from secateur.execution import dask_rows as dask_fit
-from secateur.execution import worker as holdings
+from secateur.execution import worker as worker_module
 
 pytestmark = pytest.mark.xdist_group("dask")
 SLOW = pytest.mark.slow
-TOLD = {"random_state": 0, "cv": 2}
+PARAMS = {"random_state": 0, "cv": 2}
 
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
-    monkeypatch.setattr(holdings, "BLOCK_CELLS", 100 * 20)
+    monkeypatch.setattr(worker_module, "BLOCK_CELLS", 100 * 20)
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +50,18 @@ def steps_of(selector):
 @pytest.fixture(scope="module")
 def with_one(client, rows):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(holdings, "BLOCK_CELLS", 100 * 20)
+        patch.setattr(worker_module, "BLOCK_CELLS", 100 * 20)
         executor = DaskExecutor(client, workers=addresses(client)[:1])
-        return GraftingRegressor(executor=executor, **TOLD).fit(*rows)
+        return GraftingRegressor(executor=executor, **PARAMS).fit(*rows)
 
 
 @pytest.mark.parametrize("n_workers", [2, pytest.param(3, marks=SLOW)])
 def test_any_number_of_workers_gives_the_same_bits(client, rows, with_one, n_workers):
     client.wait_for_workers(3)
     executor = DaskExecutor(client, workers=addresses(client)[:n_workers], fan_in=2)
-    found = GraftingRegressor(executor=executor, **TOLD).fit(*rows)
+    found = GraftingRegressor(executor=executor, **PARAMS).fit(*rows)
     assert steps_of(found) == steps_of(with_one)
-    local = GraftingRegressor(**TOLD).fit(*rows)
+    local = GraftingRegressor(**PARAMS).fit(*rows)
     np.testing.assert_array_equal(found.support_, local.support_)
     np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-6)
     assert [s.order.tolist() for s in found.path_] == [s.order.tolist() for s in local.path_]
@@ -74,11 +74,13 @@ def test_classes_networks_prices_and_sparse_tables(client, rows, params):
     X, y = np.nan_to_num(rows[0]), np.digitize(rows[1], [-2.0, 2.0])
     X = sp.csr_matrix(np.where(np.abs(X) > 2.0, X, 0.0)) if not params else X
     one, many = (
-        GraftingClassifier(executor=DaskExecutor(client, workers=some), **params, **TOLD).fit(X, y)
+        GraftingClassifier(executor=DaskExecutor(client, workers=some), **params, **PARAMS).fit(
+            X, y
+        )
         for some in (addresses(client)[:1], addresses(client))
     )
     assert steps_of(one) == steps_of(many)
-    local = GraftingClassifier(**params, **TOLD).fit(X, y)
+    local = GraftingClassifier(**params, **PARAMS).fit(X, y)
     np.testing.assert_array_equal(many.support_, local.support_)
 
 
@@ -104,7 +106,7 @@ def test_a_worker_killed_in_the_middle_is_survived(client, rows, with_one, monke
     client.wait_for_workers(3)
     victims = []
     when = _At(monkeypatch, number, lambda: victims.append(kill_one(client)))
-    found = GraftingRegressor(executor=DaskExecutor(client), **TOLD).fit(*rows)
+    found = GraftingRegressor(executor=DaskExecutor(client), **PARAMS).fit(*rows)
     assert when.n_orders > number
     assert victims[0] not in addresses(client)
     assert steps_of(found) == steps_of(with_one)
@@ -117,17 +119,17 @@ def test_dask_collections_are_fitted_where_the_client_is(client, rows):
 
     client.wait_for_workers(3)
     X, y = rows
-    local = GraftingRegressor(**TOLD).fit(X, y)
+    local = GraftingRegressor(**PARAMS).fit(X, y)
     lazy = da.from_array(X, chunks=(150, 7)), da.from_array(y, chunks=200)
-    found = GraftingRegressor(**TOLD).fit(*lazy)
+    found = GraftingRegressor(**PARAMS).fit(*lazy)
     np.testing.assert_array_equal(found.support_, local.support_)
     np.testing.assert_allclose(found.predict(X), local.predict(X), atol=1e-5)
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)]).assign(y=y)
-    named = GraftingRegressor(**TOLD).fit(dd.from_pandas(frame, npartitions=5), "y")
+    named = GraftingRegressor(**PARAMS).fit(dd.from_pandas(frame, npartitions=5), "y")
     assert named.feature_names_in_.tolist() == [f"x{j}" for j in range(20)]
     np.testing.assert_array_equal(named.support_, local.support_)
     executor = DaskExecutor(client, workers=addresses(client)[:2])
-    params = GraftingRegressor(executor=executor, **TOLD).fit(*lazy)
+    params = GraftingRegressor(executor=executor, **PARAMS).fit(*lazy)
     assert steps_of(params) == steps_of(found)
 
 
@@ -137,13 +139,13 @@ def test_dask_collections_without_a_cluster(rows):
     lazy = da.from_array(X, chunks=(150, 20)), da.from_array(y, chunks=150)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("secateur.selectors.grafting.current_executor", lambda: None)
-        found = GraftingRegressor(**TOLD).fit(*lazy)
+        found = GraftingRegressor(**PARAMS).fit(*lazy)
         weight = np.arange(len(y)) % 5  # rows of weight 0 are left out
-        weighted = GraftingRegressor(**TOLD).fit(*lazy, sample_weight=weight)
+        weighted = GraftingRegressor(**PARAMS).fit(*lazy, sample_weight=weight)
         with pytest.raises(InputError, match=f"{len(y)}, {len(y) + 1}"):
-            GraftingRegressor(**TOLD).fit(lazy[0], np.append(y, 0.0))
-    np.testing.assert_array_equal(found.support_, GraftingRegressor(**TOLD).fit(X, y).support_)
-    local = GraftingRegressor(**TOLD).fit(X, y, weight)
+            GraftingRegressor(**PARAMS).fit(lazy[0], np.append(y, 0.0))
+    np.testing.assert_array_equal(found.support_, GraftingRegressor(**PARAMS).fit(X, y).support_)
+    local = GraftingRegressor(**PARAMS).fit(X, y, weight)
     np.testing.assert_allclose(weighted.predict(X), local.predict(X), atol=1e-5)
 
 
@@ -164,7 +166,7 @@ def test_ctrl_c_keeps_the_path(client, rows, monkeypatch):
         raise KeyboardInterrupt
 
     _At(monkeypatch, 40, interrupt)
-    found = GraftingRegressor(executor=DaskExecutor(client), on_interrupt="keep", **TOLD)
+    found = GraftingRegressor(executor=DaskExecutor(client), on_interrupt="keep", **PARAMS)
     with pytest.warns(secateur.exceptions.InterruptedWarning):
         found.fit(*rows)
     assert found.path_.stop_reason is secateur.StopReason.INTERRUPTED

@@ -117,7 +117,7 @@ def test_workers_that_end_again_and_again(monkeypatch):
     class Source:
         n_rows = (1,)
 
-    with pytest.raises(ClusterError, match=f"{dask_rows.MOST_LOST} times"):
+    with pytest.raises(ClusterError, match=f"{dask_rows.MAX_LOST} times"):
         DaskRowStore(None, Source())
 
 

@@ -69,7 +69,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize("n_workers", [2, *(pytest.param(n, marks=SLOW) for n in (1, 3))])
-def test_a_race_on_a_cluster_is_the_race_at_home(client, n_workers):
+def test_a_comparison_on_a_cluster_equals_a_local_one(client, n_workers):
     X, y, _ = problem()
     executor = DaskExecutor(client, workers=addresses(client)[:n_workers])
     local = compare(X, y, METHODS, **OPTIONS)
@@ -87,7 +87,7 @@ def test_a_race_on_a_cluster_is_the_race_at_home(client, n_workers):
 
 
 @SLOW
-def test_a_worker_killed_in_the_midst_of_a_race_costs_nothing_but_time(client):
+def test_a_worker_killed_during_a_comparison_costs_nothing_but_time(client):
     X, y, _ = problem()
     methods = {"slow": Odd(seconds=0.5), "slower": Odd(seconds=1.0)}
     local = compare(X, y, methods, **OPTIONS)
@@ -103,7 +103,7 @@ def test_a_worker_killed_in_the_midst_of_a_race_costs_nothing_but_time(client):
 
 
 @SLOW
-def test_what_takes_too_long_or_dies_is_told_as_at_home(client):
+def test_what_takes_too_long_or_dies_is_reported_as_locally(client):
     X, y, _ = problem()
     methods = {"late": Odd(seconds=60.0), "dies": Odd("dies"), "well": Odd()}
     executor = DaskExecutor(client, workers=addresses(client)[:2])
@@ -124,7 +124,7 @@ def test_a_method_that_takes_its_workers_with_it_has_failed():
 
 
 @SLOW
-def test_an_interrupted_race_goes_on_from_its_file(client, tmp_path):
+def test_an_interrupted_comparison_goes_on_from_its_file(client, tmp_path):
     X, y, _ = problem()
     executor = DaskExecutor(client, workers=addresses(client)[:2])
 

@@ -14,7 +14,7 @@ from secateur._kernels.columns import present_moments
 from secateur._kernels.threads import Threads
 from secateur.data.frames import read_table
 from secateur.data.standardize import standardize_table
-from secateur.execution import worker as holdings
+from secateur.execution import worker
 from secateur.execution.distributed_columns import DistributedColumns
 from secateur.execution.worker import number_blocks
 from secateur.selectors import grafting
@@ -34,7 +34,7 @@ def draw(seed, *, sparse):
 def both(X, weight, rows, monkeypatch, **parameters):
     """The columns of a table here, and in blocks of so many rows."""
     table = read_table(sp.csr_matrix(X) if parameters.pop("sparse") else X)
-    monkeypatch.setattr(holdings, "BLOCK_CELLS", rows * X.shape[1])
+    monkeypatch.setattr(worker, "BLOCK_CELLS", rows * X.shape[1])
     source = number_blocks(table)
     over = blocks_here(source, Threads(1))
     spread = DistributedColumns(over, weight, **parameters)
@@ -52,7 +52,7 @@ def both(X, weight, rows, monkeypatch, **parameters):
 def test_blocks_give_the_sums_of_the_whole(sparse, seed, rows, centre, scale):
     X, weight, rng = draw(seed, sparse=sparse)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(holdings, "MOST_BLOCKS", 10_000)
+        patch.setattr(worker, "MAX_BLOCKS", 10_000)
         whole, spread = both(X, weight, rows, patch, sparse=sparse, centre=centre, scale=scale)
     close = {"atol": 1e-9, "rtol": 1e-9}
     np.testing.assert_allclose(spread.shift, whole.shift, **close)
@@ -101,7 +101,7 @@ def test_moments_of_what_is_there(seed):
 
 def in_blocks(selector, X, y, monkeypatch, rows=37):
     """The same fit on blocks in this process."""
-    monkeypatch.setattr(holdings, "BLOCK_CELLS", rows * X.shape[1])
+    monkeypatch.setattr(worker, "BLOCK_CELLS", rows * X.shape[1])
 
     def columns(problem, _, threads, params):
         source = number_blocks(problem.table)
@@ -144,12 +144,12 @@ def test_grafting_on_blocks_selects_what_it_selects_on_the_whole(kind, monkeypat
 
 
 def test_many_free_weights_are_swept_column_by_column(monkeypatch):
-    from secateur.engines.grafting import gram
+    from secateur.engines.grafting import columns as grafting_columns
 
     rng = np.random.default_rng(2)
     X = rng.normal(size=(150, 30))
     y = X @ rng.normal(size=30)
-    monkeypatch.setattr(gram, "MAX_COLUMNS", 5)
+    monkeypatch.setattr(grafting_columns, "MAX_COLUMNS", 5)
     whole = GraftingRegressor(l1=0.01).fit(X, y)
     patch = pytest.MonkeyPatch()
     blocks = in_blocks(GraftingRegressor(l1=0.01), X, y, patch)

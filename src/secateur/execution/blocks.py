@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 ROWS_PER_THREAD = 8192  # loops over fewer rows than this are not worth a second thread
 HISTOGRAM_BYTES = 1 << 20  # bytes that the histograms of nodes that are built together may take...
-# ... and how many nodes these are at the most; there is always room for one.
-NODES_AT_ONCE = 8
+NODES_AT_ONCE = 8  # ... and how many nodes these are at most; at least one
 
 RowArray = npt.NDArray[np.uint32]
 PackedArray = npt.NDArray[np.int64]
@@ -32,9 +31,6 @@ PackedArray = npt.NDArray[np.int64]
 Executor: TypeAlias = "LocalExecutor | DaskFit"
 # The rows of a table, and executors over them.
 RowStore: TypeAlias = "LocalRowStore | SubsetRowStore | DaskRowStore"
-
-
-# ---- the executor -----------------------------------------------------------------------------
 
 
 class LocalExecutor:
@@ -96,9 +92,6 @@ def _add(total: Any, result: Any) -> Any:
     return result if total is None else total + result
 
 
-# ---- memory of blocks -------------------------------------------------------------------------
-
-
 class HeapAllocator:
     """Allocates arrays of zeros in plain memory; subclasses release it while it is not needed."""
 
@@ -134,9 +127,6 @@ class HistogramBuffers:
         if room is None or room.size < size:
             room = self._cells[worker] = np.empty(size, np.int64)
         return room[:size]
-
-
-# ---- blocks -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,13 +232,9 @@ class RowBlock(CodeBlock):
             return self.packed_by_row[self.order[start:stop]]
         if node not in self.gathered:
             self.gathered.add(node)
-            self.threads.run(
-                lambda first, last: gather(
-                    self.packed_by_row, self.order, start + first, start + last, self.packed
-                ),
-                stop - start,
-                ROWS_PER_THREAD,
-            )
+            cells = (self.packed_by_row, self.order)
+            run = lambda a, b: gather(*cells, start + a, start + b, self.packed)  # noqa: E731
+            self.threads.run(run, stop - start, ROWS_PER_THREAD)
         return self.packed[start:stop]
 
     def codes_of(self, feature: int) -> CodeArray:
@@ -263,9 +249,6 @@ class RowBlock(CodeBlock):
             sparse_column(*codes[:4], feature, column)
             self.expanded[feature] = column
         return self.expanded[feature]
-
-
-# ---- all rows ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -107,8 +107,6 @@ class DaskExecutor:
                 )
             time.sleep(PAUSE)
 
-    # ---- rows in blocks -----------------------------------------------------------------------
-
     def distribute(self, source: BlockSource) -> DaskRowStore:
         """Spread blocks of any kind over the workers."""
         return DaskRowStore(self, source)
@@ -135,11 +133,7 @@ class DaskExecutor:
             return self.client.submit(loads, self.pack(value), **self._submit_options(name))
 
     def done(
-        self,
-        function: Callable[..., Any],
-        tasks: Sequence[Any],
-        shared: Any,
-        names: Sequence[str],
+        self, function: Callable[..., Any], tasks: Sequence[Any], shared: Any, names: Sequence[str]
     ) -> Generator[tuple[int, Outcome], None, None]:
         """``function(shared, task)`` of tasks as they are done, by number; close cancels others."""
         from distributed import TimeoutError as Late
@@ -213,7 +207,7 @@ def _direct_client(client: Any) -> Any:
 
     class DirectClient(distributed.Client):  # type: ignore[misc]  # untyped base
         async def _reconnect(self) -> None:
-            await self._close()  # the user's client tells that the scheduler is gone
+            await self._close()  # the user's client reports that the scheduler is gone
 
     return DirectClient(
         client.scheduler.address,

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from secateur.execution.dask import DaskExecutor
 
 
-# What to do after a cluster is lost.
-AGAIN = "then go on with resume= where there is one, or begin again."
+AGAIN = "then go on with resume= where there is one, or begin again."  # the advice of errors
+MAX_UNANSWERED = 50  # calls to a worker without an answer before it counts as lost
+MAX_LOST = 10  # times that workers may be lost during one call
+AHEAD = 2  # blocks on their way to each actor at a time: those of a table in memory are large
 
 
 def lost_scheduler(error: object) -> ClusterError:
@@ -46,13 +48,9 @@ def trees_of(actors: Sequence[Any], fan_in: int) -> list[tuple[Any, Any]]:
     return [(part[0], trees_of(part[1:], fan_in)) for part in parts]
 
 
-MOST_LOST = 10  # times that workers may be lost during one call
-AHEAD = 2  # blocks on their way to each actor at a time: those of a table in memory are large
-
-
 def _no_memory() -> ClusterError:
     return ClusterError(
-        f"The workers must hold their blocks of rows. Got {MOST_LOST} times that some of them "
+        f"The workers must hold their blocks of rows. Got {MAX_LOST} times that some of them "
         f"ended: perhaps memory ran out. Give workers more memory, or start more; {AGAIN}"
     )
 
@@ -69,7 +67,7 @@ class DaskRowStore:
         self._fits: WeakSet[DaskFit] = WeakSet()
         self._codes: DaskFit | None = None
         self._is_lost = False
-        for _ in range(MOST_LOST):
+        for _ in range(MAX_LOST):
             try:
                 self._give_out(range(len(source.n_rows)))
             except (OSError, RuntimeError) as error:
@@ -79,8 +77,6 @@ class DaskRowStore:
             else:
                 return
         raise _no_memory()
-
-    # ---- what fits ask for --------------------------------------------------------------------
 
     def executor(self, asked: FitRows) -> DaskFit:
         """The executor of one fit."""
@@ -113,14 +109,10 @@ class DaskRowStore:
             with suppress(OSError, RuntimeError):  # who is lost has forgotten it
                 self._ask(address, "end", fit.number)
 
-    # ---- giving out blocks --------------------------------------------------------------------
-
     def _give_out(self, numbers: Iterable[int]) -> None:
         """Give blocks to workers, those with few rows first."""
         workers = self._workers()
-        for address in [*self.actors]:
-            if address not in workers:
-                del self.actors[address]
+        self.actors = {each: self.actors[each] for each in self.actors if each in workers}
         n_rows = self._source.n_rows
         load = dict.fromkeys(workers, 0)
         for number, owner in self._owner.items():
@@ -186,8 +178,6 @@ class DaskRowStore:
         with self._executor.client.as_current():
             return getattr(self.actors[address], method)(*given).result()
 
-    # ---- losing workers -----------------------------------------------------------------------
-
     def repair(self) -> bool:
         """Give the blocks of lost workers to others, which catch up; False if none was lost."""
         there = self._workers()
@@ -203,10 +193,6 @@ class DaskRowStore:
                     self._begin(fit, address, numbers)
                 self._ask(address, "catch_up", fit.number, numbers, fit.done, fit.pending)
         return True
-
-
-# How often a worker that the scheduler has still is asked before it counts as lost.
-MOST_IN_VAIN = 50
 
 
 class DaskFit:
@@ -257,7 +243,7 @@ class DaskFit:
         calls, self._waiting = [*self._waiting, call], []
         self._serial += 1
         self.pending = Order(self.number, self._serial, calls)
-        n_in_vain = n_lost = 0
+        n_unanswered = n_lost = 0
         while True:  # where workers are lost on the way, others take over and are asked again
             try:
                 answer = self._store.send(self.pending)
@@ -266,16 +252,16 @@ class DaskFit:
                 if not _is_loss(error):
                     raise
                 is_repaired = self._repair()
-                n_in_vain = 0 if is_repaired else n_in_vain + 1
+                n_unanswered = 0 if is_repaired else n_unanswered + 1
                 n_lost += is_repaired
-                if n_lost > MOST_LOST:
+                if n_lost > MAX_LOST:
                     raise _no_memory() from error
-                if n_in_vain > MOST_IN_VAIN:
+                if n_unanswered > MAX_UNANSWERED:
                     raise ClusterError(
                         "A worker of the cluster must answer. Got none, though the scheduler has "
                         f"it still: {error}. Restart that worker, and go on with resume=."
                     ) from error
-                time.sleep(0.1 if n_in_vain else 0.0)
+                time.sleep(0.1 if n_unanswered else 0.0)
         self.done.extend(calls)
         self.pending = None
         return answer

@@ -31,14 +31,10 @@ from secateur.storage.folder import StoredBlock
 from secateur.storage.stored_table import StoredTable, read_together
 from secateur.typing import AnyArray, IntArray
 
-# What a row takes beside its codes, target and weight: place in the tree, packed sums ...
-ROW_BYTES = 48
-# ... and for each output: prediction, gradient, hessian.
-OUTPUT_BYTES = 24
-# Of the limit; the rest is for bundled columns and what comes and goes: sums, histograms.
-USABLE = 0.95
-# The state of the rows stays in memory if it takes no more than such a share of it.
-STATE_SHARE = 0.6
+ROW_BYTES = 48  # of a row beside its codes, target and weight: node, packed sums ...
+OUTPUT_BYTES = 24  # ... and for each output: prediction, gradient, hessian
+USABLE = 0.95  # share of the limit; the rest is for bundled columns, sums and histograms
+STATE_SHARE = 0.6  # up to which the state of the rows stays in memory
 
 
 class FileAllocator(HeapAllocator):

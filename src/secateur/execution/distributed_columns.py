@@ -14,15 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from secateur._kernels.columns import (
-    FLAT,
-    DenseColumns,
-    SparseColumns,
-    add_dense,
-    gather_dense,
-    scale_by,
-    transpose_block,
-)
+from secateur._kernels import columns as kernels
+from secateur._kernels.columns import FLAT, DenseColumns, SparseColumns
 from secateur._kernels.threads import Threads
 from secateur.data.standardize import (
     GRAIN,
@@ -38,10 +31,8 @@ from secateur.execution.blocks import Executor, HeapAllocator, LocalExecutor
 from secateur.storage.numbers import Piece, StoredNumbers
 from secateur.typing import FloatArray, IntArray
 
-# Cells of the columns in use that are gone over at a time, where they are not in memory...
-CHUNK_CELLS = 1 << 20
-# ... and the fewest rows of them.
-LEAST_CHUNK = 256
+CHUNK_CELLS = 1 << 20  # cells of columns in use that are read at a time, from a file ...
+MIN_CHUNK = 256  # ... and their rows, at least
 
 
 def _as_stored(columns: DenseColumns | SparseColumns, n_rows: int, n_features: int) -> Any:
@@ -71,10 +62,9 @@ def read_numbers(numbers: tuple[int, Any], _: Any, threads: Threads) -> NumberBl
     else:
         columns = DenseColumns(np.empty((n_features, n_rows)))
         cells = np.ascontiguousarray(cells)
-        threads.run(lambda a, b: transpose_block(cells, a, b, *columns), n_features, GRAIN)
-    return NumberBlock(
-        slice(first, first + n_rows), _as_stored(columns, n_rows, n_features), threads
-    )
+        threads.run(lambda a, b: kernels.transpose_block(cells, a, b, *columns), n_features, GRAIN)
+    rows = slice(first, first + n_rows)
+    return NumberBlock(rows, _as_stored(columns, n_rows, n_features), threads)
 
 
 def raw_moments(block: AnyBlock, weight: FloatArray) -> Moments:
@@ -95,9 +85,6 @@ def scaled_moments(block: AnyBlock, weight: FloatArray) -> Moments:
         return Moments(total, *np.zeros((3, held.n_features)))
     mean, spread = held.moments(here / total, block.threads)
     return Moments(total, mean, total * spread * spread, np.abs(mean) + spread)
-
-
-# ---- in a file --------------------------------------------------------------------------------
 
 
 @dataclass(slots=True, eq=False)
@@ -127,7 +114,7 @@ class FileBlock:
             some = stored[start:stop]
             cells[start:stop] = some if kept is None else some[:, kept]
             if self.scale is not None:
-                scale_by(cells, *self.scale, start, stop)
+                kernels.scale_by(cells, *self.scale, start, stop)
 
         self.threads.run(bring, block.n_features, GRAIN)
         return _as_stored(DenseColumns(cells), n_rows, block.n_features)
@@ -147,7 +134,7 @@ def some_columns(block: AnyBlock, features: IntArray) -> FloatArray:
         part = stored if kept is None else stored[:, kept]
         cells: FloatArray = np.array(part, np.float64, order="C")
         if block.scale is not None:
-            scale_by(cells, *(each[features] for each in block.scale), 0, len(features))
+            kernels.scale_by(cells, *(each[features] for each in block.scale), 0, len(features))
         return cells
     held = block.columns
     zero = np.zeros(held.n_features)
@@ -164,9 +151,6 @@ def file_number_blocks(table: StoredNumbers, threads: Threads) -> LocalExecutor:
         blocks.append(FileBlock(piece, rows, threads, buffer))
         first += piece.n_rows
     return LocalExecutor(blocks)
-
-
-# ---- all blocks together ----------------------------------------------------------------------
 
 
 class DistributedColumns:
@@ -218,8 +202,6 @@ class DistributedColumns:
         """The number of cells of some columns."""
         return len(features) * self.n_rows
 
-    # ---- sums over all rows -------------------------------------------------------------------
-
     def dots(self, vectors: FloatArray, threads: Threads) -> FloatArray:  # noqa: ARG002 - theirs
         """Sums over rows of each stored column times each vector, in one trip."""
         return reduce(np.add, self._walk(column_dots, vectors))
@@ -235,15 +217,13 @@ class DistributedColumns:
         spread = np.sqrt(found.square)
         return found.mean, np.where(spread > FLAT * found.top, spread, 0.0)
 
-    # ---- a few columns, here ------------------------------------------------------------------
-
     def gather(
         self, features: IntArray, rows: IntArray, mean: FloatArray, inverse: FloatArray
     ) -> FloatArray:
         """``(stored - mean) * inverse`` of a few columns, shape (n_features, n_rows)."""
         columns, places, mean, inverse = self.at_hand(features, mean, inverse)
         out = np.empty((len(features), len(rows)))
-        gather_dense(columns.values, places, rows, mean, inverse, out)
+        kernels.gather_dense(columns.values, places, rows, mean, inverse, out)
         self._space.release()
         return out
 
@@ -258,7 +238,7 @@ class DistributedColumns:
                 out[rows] = step @ self.gather(features, some, mean, inverse)
             return out
         columns, places, mean, inverse = self.at_hand(features, mean, inverse)
-        add_dense(columns.values, places, mean, inverse, step, out)
+        kernels.add_dense(columns.values, places, mean, inverse, step, out)
         return out
 
     def at_hand(
@@ -298,6 +278,6 @@ class DistributedColumns:
 
 def row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Rows a few at a time, so that so many columns of them take little memory."""
-    size = max(LEAST_CHUNK, CHUNK_CELLS // max(1, n_columns))
+    size = max(MIN_CHUNK, CHUNK_CELLS // max(1, n_columns))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))

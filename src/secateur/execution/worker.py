@@ -32,6 +32,8 @@ from secateur.storage.stored_table import StoredTable
 from secateur.typing import Finish
 
 CODES = 0  # the number of the fit that is none: calls on the codes themselves
+BLOCK_CELLS = 1 << 22  # cells of a block of numbers, about: 32 MB of a dense one
+MAX_BLOCKS = 64  # of a table: each block has an answer of its own to every call
 
 
 class Call(NamedTuple):
@@ -70,8 +72,6 @@ class WorkerActor:
         self._shared: Any = None
         self._fits: dict[int, _Fit] = {CODES: _Fit()}  # those of CODES are held for all
 
-    # ---- coming and going ---------------------------------------------------------------------
-
     def learn(self, make: Any, shared: Any) -> None:
         """Know how blocks are made: by ``make(recipe, shared, threads)``."""
         self._make, self._shared = make, shared
@@ -106,8 +106,6 @@ class WorkerActor:
     def n_fits(self) -> int:
         """How many fits there are blocks of."""
         return len(self._fits) - 1
-
-    # ---- working ------------------------------------------------------------------------------
 
     def run(self, order: Order, below: Sequence[Any] = ()) -> Any:
         """Do the calls here and in the trees ``below``, (actor, its below); the answer of all."""
@@ -146,11 +144,6 @@ def joined(verb: str, answers: Sequence[Any]) -> Any:
     return None
 
 
-BLOCK_CELLS = 1 << 22  # cells of a block of numbers, about: 32 MB of a dense one
-# A table is cut into no more blocks than that: each has an answer of its own to every question.
-MOST_BLOCKS = 64
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockSource:
     """Blocks of rows; actors make them by ``make(recipe(number), shared, threads)``."""
@@ -181,12 +174,12 @@ def number_blocks(table: Table) -> BlockSource:
     part: Callable[[int], Table]
     if isinstance(table, StoredNumbers):
         pieces = table.pieces()
-        size = -(-len(pieces) // MOST_BLOCKS)
+        size = -(-len(pieces) // MAX_BLOCKS)
         runs = [pieces[first : first + size] for first in range(0, len(pieces), size)]
         n_rows = [sum(piece.n_rows for piece in run) for run in runs]
         part, is_sparse = lambda number: table.part(runs[number]), table.is_sparse
     else:
-        size = max(-(-table.n_rows // MOST_BLOCKS), BLOCK_CELLS // table.n_features, 1)
+        size = max(-(-table.n_rows // MAX_BLOCKS), BLOCK_CELLS // table.n_features, 1)
         cuts = np.split(np.arange(table.n_rows), range(size, table.n_rows, size))
         n_rows = [len(rows) for rows in cuts]
         part, is_sparse = lambda number: table.take(cuts[number]), stays_sparse(table)
