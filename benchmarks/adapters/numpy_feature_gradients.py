@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from secateur.engines.feature_gradients.coefficients import COEFFICIENTS
+from secateur.engines.feature_gradients.estimator import COEFFICIENTS
 
 
 def _apply(X: Any, s: Any, r: Any) -> Any:

@@ -196,7 +196,7 @@ def test_columns_and_gram_matrix_lead_to_the_same_optimum(kind, sparse, monkeypa
     given_X = sp.csr_matrix(X) if sparse else X
     l1 = 0.02 * y.std()
     plain = estimator(kind, l1=l1, l2=0.01, costs=costs).fit(given_X, y, sample_weight=weight)
-    monkeypatch.setattr("secateur.engines.grafting.gram.MAX_COLUMNS", 0)
+    monkeypatch.setattr("secateur.engines.grafting.columns.MAX_COLUMNS", 0)
     other = estimator(kind, l1=l1, l2=0.01, costs=costs).fit(given_X, y, sample_weight=weight)
     assert other.path_[0].objective == pytest.approx(plain.path_[0].objective, abs=1e-9)
     assert other.kkt_violation_ <= 1e-10

@@ -10,7 +10,7 @@ from math import comb
 
 import numpy as np
 
-from secateur.engines.feature_gradients.coefficients import COEFFICIENTS
+from secateur.engines.feature_gradients.estimator import COEFFICIENTS
 
 
 def triud(matrix):

@@ -369,6 +369,6 @@ def test_products_of_outputs_are_not_made_for_many_classes(monkeypatch):
     def refuse(*_):
         raise AssertionError
 
-    monkeypatch.setattr("secateur.engines.grafting.gram.FreeColumns.products", refuse)
+    monkeypatch.setattr("secateur.engines.grafting.columns.FreeColumns.products", refuse)
     X = np.random.default_rng(0).normal(size=(60, 3))
     GraftingClassifier(l1=0.01).fit(X, np.arange(60) % 30)

@@ -32,7 +32,7 @@ def _small_blocks(monkeypatch):
     monkeypatch.setattr(numbers, "BLOCK_CELLS", 70 * P)
     monkeypatch.setattr(numbers, "SPARSE_ROWS", 90)
     monkeypatch.setattr(distributed_columns, "CHUNK_CELLS", 500)
-    monkeypatch.setattr(distributed_columns, "LEAST_CHUNK", 40)
+    monkeypatch.setattr(distributed_columns, "MIN_CHUNK", 40)
 
 
 def problem(kind="numbers", seed=5):
@@ -199,9 +199,9 @@ def test_class_weights_may_leave_rows_out():
 
 
 def test_many_free_weights_are_swept_column_by_column(monkeypatch):
-    from secateur.engines.grafting import gram
+    from secateur.engines.grafting import columns as grafting_columns
 
-    monkeypatch.setattr(gram, "MAX_COLUMNS", 3)
+    monkeypatch.setattr(grafting_columns, "MAX_COLUMNS", 3)
     X, y = problem()
     stream, whole = (
         GraftingRegressor(l1=0.001).fit(*given) for given in ((in_blocks(X, y),), (X, y))
@@ -322,7 +322,7 @@ def test_held_out_scores_are_those_of_memory(tmp_path):
     assert there.all_features.mean == pytest.approx(here.all_features.mean, rel=1e-5)
 
 
-def test_feature_gradients_are_judged_on_disk_too(tmp_path):
+def test_feature_gradients_are_scored_on_disk_too(tmp_path):
     X, y = problem("two classes")
     order = np.argsort(y, kind="stable")  # the first block has one class only
     table = secateur.open_table(parquet(tmp_path, X[order], y[order]), "target")

@@ -16,8 +16,7 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 # The score of predictions (values, or probabilities of shape (n_test, n_classes)) of the test rows
 # of a fold, given its number and the target of these rows; larger is better.
 FoldScorer = Callable[[int, FloatArray, AnyArray], float]
-# Parts of the candidates per worker thread, so that fast workers can take another.
-PARTS_PER_SLOT = 2
+PARTS_PER_SLOT = 2  # parts of the candidates per thread: fast workers take another
 
 
 class Evaluator:

@@ -87,6 +87,8 @@ class ForwardParams:
 class ForwardSelection:
     """Accepts one feature after another: the state of a selection, and its ``trace``."""
 
+    _next: Callable[[], Step | StopReason]  # accepts one more feature, or says why there is none
+
     def __init__(
         self,
         ranker: Evaluator,
@@ -125,10 +127,6 @@ class ForwardSelection:
         evaluator, features = self._evaluator, self._selected.entered
         for t, fold in enumerate(evaluator.folds):
             yield fold, evaluator.held_out(features, t, evaluator.target)
-
-    def _next(self) -> Step | StopReason:
-        """Accept one more feature, or say why there is none."""
-        raise NotImplementedError
 
     @property
     def _is_full(self) -> bool:

@@ -24,6 +24,8 @@ MAX_PAIRS = 8_000 * 8_000  # distances that are kept from round to round: half a
 BLOCK_PAIRS = 4_000_000  # distances of a block of test rows if none are kept
 FIRST = 16  # values compared first: two different columns seldom agree in so many
 MIN_ROWS_PER_THREAD = 16
+# A column of the test rows, the same column of the training rows, and its mismatch.
+Pair = tuple[FloatArray, FloatArray, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,10 +129,6 @@ class NeighbourTargets:
             return np.full(n_rows, min(max(float(share @ self.target), low), high))
         shares = np.bincount(self.target.astype(np.int64), share, self.n_classes)
         return np.repeat(shares[None, :], n_rows, axis=0)
-
-
-# A column of the test rows, the same column of the training rows, and its mismatch.
-Pair = tuple[FloatArray, FloatArray, float]
 
 
 def add_distances(pair: Pair, distances: FloatArray, threads: Threads) -> None:

@@ -31,13 +31,10 @@ Gradients = tuple[list[FloatArray], FloatArray]  # of `Estimator.gradients`
 TargetType = Literal["classification", "ordinal", "regression"]
 
 AUTO_UPDATES = 100  # updates after which "auto" epochs end: the selection has then converged
-# Rows sampled for the top eigenvalue, as in the paper for its largest data sets.
-EIGENVALUE_ROWS = 10_000
+EIGENVALUE_ROWS = 10_000  # sampled for it, as in the paper for its largest data sets
 MAX_POWER_ITERATIONS = 30
-
 EIGENVALUE_TOL = 1e-3  # relative change of the eigenvalue below which the power iteration ends
-# Whole weights are read as repeated rows if the rows become at most so many times more.
-MAX_REPEATED = 10
+MAX_REPEATED = 10  # times as many rows, at most, where whole weights repeat rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +109,7 @@ def standardize_contrasts(y: FloatArray, weight: FloatArray) -> FloatArray:
 
 def top_eigenvalue(columns: Centred, rows: IntArray, threads: Threads, seed: int = 0) -> float:
     """The largest eigenvalue of the covariance of some rows, by power iteration."""
-    start = np.random.default_rng(seed).standard_normal(columns.n_columns)
+    start = np.random.default_rng(seed).standard_normal(len(columns.features))
     vector = start / np.linalg.norm(start)
     found = 0.0
     for _ in range(MAX_POWER_ITERATIONS):
@@ -147,7 +144,7 @@ def _weighted_row_sum(
     columns: Centred, rows: IntArray, value: FloatArray, threads: Threads
 ) -> FloatArray:
     """The sum of centred rows, each times its value."""
-    total = np.zeros(columns.n_columns)
+    total = np.zeros(len(columns.features))
     if isinstance(columns.rows, DenseRows):
         X = columns.rows.X
         threads.run(lambda a, b: power.times_rows(X, rows, value, a, b, total), len(total), 64)
@@ -181,7 +178,7 @@ class Batches:
 def best_single_gain(batches: Batches, threads: Threads) -> float:
     """How much a single feature can lower the objective: f(0) - f(R^2), the mean over targets."""
     columns, rows, weight = batches.columns, batches.rows, batches.weight
-    r2 = np.zeros(columns.n_columns)
+    r2 = np.zeros(len(columns.features))
     for target in batches.y:
         covariance = _weighted_row_sum(columns, rows, weight * target, threads) / weight.sum()
         r2 += (covariance / columns.spread) ** 2
@@ -220,9 +217,6 @@ def make_batches(
         gradients = distributed_gradients(estimator, (columns, params.order, scale), executor)
     y, objective = targets[:, rows], params.objective
     return Batches(columns, units, rows, y, weight, objective, estimator, gradients)
-
-
-# ---- on a cluster ---------------------------------------------------------------------------
 
 
 class WorkerCopy:

@@ -34,8 +34,7 @@ from secateur.path.step import Step
 from secateur.typing import FloatArray
 
 GRID_POINTS = 15  # penalties of the automatic grid
-# The first of them, in units of the penalty at which the best single feature still pays.
-GRID_TOP = 4.0
+GRID_TOP = 4.0  # the first, as a multiple of that at which the best feature still pays
 GRID_FACTOR = 2.0  # ratio of two penalties of the grid
 
 
@@ -122,7 +121,7 @@ def updates(
                 "are too far apart for float32. Use standardize=True, clip the outliers, or lower "
                 "'order'."
             )
-        cost_factor = penalty() / max(1, batches.columns.n_columns)
+        cost_factor = penalty() / max(1, len(batches.columns.features))
         cost = cost_factor * units.total_cost(adam.s)
         by_cost = cost_factor * units.cost_gradient(adam.s)
         gradient = gradient / len(some)
@@ -208,7 +207,7 @@ class GradientsEngine:
         gain = best_single_gain(batches, self._threads) if (cost > 0.0).any() else 0.0
         if not gain > 0.0:
             return [0.0]
-        top = batches.columns.n_columns * (gain / float(cost[cost > 0.0].min()))
+        top = len(batches.columns.features) * (gain / float(cost[cost > 0.0].min()))
         grid = [GRID_TOP * top / GRID_FACTOR**k for k in range(GRID_POINTS)]
         n_kept = int(batches.units.to_columns(batches.units.kept).sum())
 

@@ -34,8 +34,7 @@ from secateur.path.step import Step
 from secateur.typing import FloatArray
 
 BOUND = 3.0  # bound of v in a stream: s stays between 0.0025 and 0.9975
-# The automatic penalty is the highest that could select anything, divided by this.
-AUTO_DIVISOR = 64.0
+AUTO_DIVISOR = 64.0  # the automatic penalty is this part of the highest that selects
 SIZE_CONTROL = 0.1  # change of the log penalty per update and per unit of log size error
 MIN_ROWS_PER_LINK = 20  # rows of a batch per link of its chains; smaller blocks are buffered
 MIN_BLOCK_SHARE = 0.1  # the least share of a block in the running eigenvalue
@@ -58,7 +57,6 @@ class Stream:
         start = np.clip(self.units.initial_v(params.init), -BOUND, BOUND)
         start[self.units.kept] = np.inf
         self.adam = Adam(start, BOUND)
-        self.objective_function = params.objective
         self.rng = np.random.default_rng(params.seed)
         self.moments: Moments | None = None
         self.target_moments: Moments | None = None
@@ -82,7 +80,7 @@ class Stream:
             by_target = self.target_moments.joined(by_target)
         self.moments, self.target_moments = moments, by_target
         columns = centre_by(table, moments, standardize=self.params.standardize)
-        self._update_eigenvalue(columns, threads)
+        self._update_eigenvalue(columns, table.n_rows, threads)
         estimator = make_estimator(columns, self.params.order, self.scale, threads)
         # targets of mean 0 and variance 1 over all rows so far; 0 for constant ones
         deviation = np.sqrt(by_target.square / by_target.weight)[:, None]
@@ -93,21 +91,21 @@ class Stream:
             np.arange(table.n_rows),
             np.where(deviation > 1e-12, scaled, 0.0),
             weight / weight.mean(),
-            self.objective_function,
+            self.params.objective,
             estimator,
             estimator.gradients,
         )
         if self.penalty is None:
             paid = self.units.column_cost[self.units.column_cost > 0.0]
             top = best_single_gain(batches, threads) / paid.mean() if len(paid) else 0.0
-            self.penalty = float(top * columns.n_columns / AUTO_DIVISOR)
+            self.penalty = float(top * len(columns.features) / AUTO_DIVISOR)
         self._search(batches)
         self.n_rows += table.n_rows
         self.units.update_costs(self.adam.v)
 
-    def _update_eigenvalue(self, columns: Centred, threads: Threads) -> None:
+    def _update_eigenvalue(self, columns: Centred, n_rows: int, threads: Threads) -> None:
         """One power iteration per block, starting from the last vector."""
-        rows = np.arange(len(columns.rows[0]) - columns.is_sparse)[:EIGENVALUE_ROWS]
+        rows = np.arange(min(n_rows, EIGENVALUE_ROWS))
         if self.scale == 0.0:
             self.scale = top_eigenvalue(columns, rows, threads, self.params.seed)
         unit = self.vector / np.linalg.norm(self.vector)
@@ -131,9 +129,9 @@ class Stream:
                 error = np.clip(np.log((size + 0.5) / (self.n_wanted + 0.5)), -1.0, 1.0)
                 self.penalty = float(self.penalty * np.exp(SIZE_CONTROL * error))
         mean = np.mean(values, axis=0)
-        self.estimate = float(self.objective_function.clipped(mean).mean())
+        self.estimate = float(self.params.objective.clipped(mean).mean())
         cost = (self.penalty or 0.0) / self.cost_model.n_features * units.total_cost(self.adam.s)
-        self.objective = float(self.objective_function.value(mean).mean()) + cost
+        self.objective = float(self.params.objective.value(mean).mean()) + cost
 
     def step(self) -> Step:
         """The present subset."""
@@ -147,6 +145,6 @@ class Stream:
             "rows": self.n_rows,
             "estimate": self.estimate,
             "estimate_standard_error": None,
-            "estimate_of": self.objective_function.kind,
+            "estimate_of": self.params.objective.kind,
         }
         return replace(step, details=details)

@@ -14,8 +14,7 @@ from secateur.typing import BoolArray, FloatArray, IntArray
 GroupMode = Literal["hard", "soft"]
 
 SOFTNESS = 0.05  # temperature of the softmax that shares a soft group's cost among its members
-# A unit is selected if its s is above this share of the largest, or above one half.
-SELECTED_SHARE = 2.0 / 3.0
+SELECTED_SHARE = 2.0 / 3.0  # of the largest s, or one half, above which a unit is selected
 MIN_LARGEST = 0.03  # if no s is above this, nothing is selected
 
 

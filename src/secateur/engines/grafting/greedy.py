@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
-from secateur.data.table import Fold
+from secateur.data.table import Fold, all_rows
 from secateur.engines.fold_losses import pool
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
 from secateur.engines.grafting.linear import LinearGrafting
@@ -57,6 +57,7 @@ class GrowingLinear(LinearGrafting):
 
     def graft(self, slot: int, feature: int) -> float:
         """Free a weight and fit all free weights, or the newest; gives the new weight's size."""
+        self.state, self.entry, self._free = self.state.copy(), self.entry.copy(), [*self._free]
         self._free[slot] = np.append(self._free[slot], feature)
         self.enter(np.array([feature]))
         free = self._free
@@ -65,15 +66,6 @@ class GrowingLinear(LinearGrafting):
             free[slot] = np.array([feature])
         self.fit(free, self.penalty(self.params.l1), 0.3 * self.params.tol * self.scale)
         return float(abs(self.state.weight[slot, feature]))
-
-    def save(self) -> Any:
-        """A copy of the state for `restore`."""
-        return self.state.copy(), list(self._free), self.entry.copy()
-
-    def restore(self, state: Any) -> None:
-        """Restore a saved state."""
-        saved, free, entry = state
-        self.state, self._free, self.entry = saved.copy(), list(free), entry.copy()
 
     def certificate(self) -> dict[str, float]:
         """Violation and duality gap without an L0 penalty."""
@@ -141,7 +133,7 @@ class GrowingNetwork:
             output = int(network.unit_output[unit])
         self.network = network.connected(feature, unit, output)
         if feature not in self._entered:
-            self._entered.append(feature)
+            self._entered = [*self._entered, feature]
         self._cells = self.view.gather(self.network.features, all_rows=True)
         self._fit(sign)
         self._predict()
@@ -221,15 +213,6 @@ class GrowingNetwork:
         used = set(self.network.feature[self.network.weight != 0.0].tolist())
         return np.array([j for j in self._entered if j in used], np.int64)
 
-    def save(self) -> Any:
-        """A copy of the state for `restore`."""
-        return self.network, self._cells, self._hidden, self.raw, list(self._entered)
-
-    def restore(self, state: Any) -> None:
-        """Restore a saved state."""
-        self.network, self._cells, self._hidden, self.raw, entered = state
-        self._entered = list(entered)
-
     def importances(self) -> FloatArray:
         """The sum of absolute weights of each feature's connections, of standardised columns."""
         out = np.zeros(self.view.columns.n_features)
@@ -261,7 +244,7 @@ class GraftRun:
         self._data, self._params = data, params
         self._alpha = data.alpha(np.empty(0, np.int64))
         self._limits = Limits(data.cost_model, params.max_features, params.cost_budget)
-        # a model that grows: weights are numbered by slot (where they go) and feature
+        # weights are numbered by slot (where they go) and feature; a graft changes no shared array
         self.growing: GrowingLinear | GrowingNetwork = (
             GrowingNetwork(View(data, fold.train, params), params, self._alpha)
             if params.model == "mlp"
@@ -275,21 +258,20 @@ class GraftRun:
 
     def _graft(self) -> Iterator[bool]:
         """Free the weight with the lowest bound and fit; undo what raises the criterion."""
-        growing, params = self.growing, self._params
+        params = self._params
         self._criterion = self._value()
         min_decrease = params.tol * abs(self._criterion)
         yield True
         while self._n_grafts < params.max_iter:
-            candidates = self._candidates()
-            before, is_better = growing.save(), False
-            for slot, feature in candidates[: params.retries + 1]:
-                size = growing.graft(int(slot), int(feature))
+            before = self.growing
+            for slot, feature in self._candidates()[: params.retries + 1]:
+                self.growing = copy(before)
+                size = self.growing.graft(int(slot), int(feature))
                 value = self._value()
-                is_better = value < self._criterion - min_decrease
-                if is_better:
+                if value < self._criterion - min_decrease:
                     break
-                growing.restore(before)
-            if not is_better:
+            else:
+                self.growing = before
                 return
             self._criterion, self._newest = value, size or self._newest
             self._n_grafts += 1
@@ -335,7 +317,7 @@ def trace_grafts(
     data: GraftingData, params: GraftingParams, folds: Sequence[Fold], on_round: Callable[[], None]
 ) -> Iterator[Step]:
     """One step per graft; folds graft as many weights as the fit on all rows, or until they end."""
-    whole = GraftRun(data, params, data.everything)
+    whole = GraftRun(data, params, all_rows(len(data.target)))
     runs = [GraftRun(data, params, fold) for fold in folds]
     for _ in whole.grafts:
         for run in runs:

@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
-from secateur.data.table import Fold
+from secateur.data.table import Fold, all_rows
 from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View, without_duplicates
-from secateur.engines.grafting.gram import Free
 from secateur.engines.grafting.models import LinearModel
 from secateur.engines.grafting.solver import LinearState, Penalty, Refit, violations
 from secateur.engines.limits import Limits
@@ -25,8 +24,7 @@ from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 FIRST_FREE = 64  # weights freed in the first round; later as many as are free already
-# A round is fitted to this share of its largest violation only, as another round follows.
-LOOSE = 0.05
+LOOSE = 0.05  # a round is fitted to this share of its largest violation: another follows
 MIN_STRICTNESS = 1e-6  # violations below this share of the tolerance are rounding errors
 NEVER = np.iinfo(np.int64).max  # entry of a feature that was never free
 GRID_POINTS = 40  # L1 penalties of the automatic grid
@@ -227,8 +225,7 @@ class LinearGrafting:
 
     def fit(self, free: list[IntArray], penalty: Penalty, goal: float) -> None:
         """Fit the free weights of all outputs again."""
-        output = np.repeat(np.arange(len(free)), [len(features) for features in free])
-        self._refit.fit(self.state, Free(output, np.concatenate(free)), penalty, goal)
+        self._refit.fit(self.state, free, penalty, goal)
         if self.params.fit_intercept and len(free) > 1:
             # remove the shift common to all classes, which changes no probability
             shift = self.state.intercept.mean()
@@ -267,7 +264,7 @@ class LinearEngine:
         on_round: Callable[[], None] = lambda: None,
     ) -> None:
         self._data, self._params, self.metric = data, params, data.loss.metric
-        self._whole = LinearGrafting(data, params, data.everything)
+        self._whole = LinearGrafting(data, params, all_rows(len(data.target)))
         self._runs = self._latest = [LinearGrafting(data, params, fold) for fold in folds]
         self._on_round = on_round
 

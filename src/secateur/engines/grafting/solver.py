@@ -6,20 +6,23 @@ output after the other would take hundreds of rounds. Of many, each has a step o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from secateur._kernels.columns import SparseColumns
 from secateur._kernels.coordinate_descent import descend_dense, descend_gram, descend_sparse
-from secateur.engines.grafting.columns import View
-from secateur.engines.grafting.gram import Free, FreeColumns
+from secateur.engines.grafting.columns import Free, FreeColumns, View
 from secateur.typing import FloatArray, IntArray
 
 MAX_COUPLED = 20  # with more outputs their second derivatives are too many
+MAX_NEWTON_STEPS = 30  # for one set of free weights
 MAX_SWEEPS = 10_000  # sweeps over the free weights for one quadratic
 MAX_COLUMN_SWEEPS = 200  # the same if every sweep reads the columns
 ARMIJO = 1e-4  # share of the predicted decrease that a step must reach
+# A change of weights, of intercepts, and of the raw predictions.
+Move = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class Penalty:
@@ -77,10 +80,6 @@ class LinearState:
         return self.known_loss[1]
 
 
-# A change of weights, of intercepts, and of the raw predictions.
-Move = tuple[FloatArray, FloatArray, FloatArray]
-
-
 class Refit:
     """Newton's method on the free weights."""
 
@@ -90,16 +89,18 @@ class Refit:
         self.columns = FreeColumns(view)
 
     def fit(
-        self, state: LinearState, free: Free, penalty: Penalty, goal: float, max_steps: int = 30
+        self, state: LinearState, features: Sequence[IntArray], penalty: Penalty, goal: float
     ) -> None:
-        """Fit until no violation among the free weights is above the goal."""
+        """Fit until no violation among the free weights, by output, is above the goal."""
+        output = np.repeat(np.arange(len(features)), [len(each) for each in features])
+        free = Free(output, np.concatenate(features))
         has_many = len(state.raw) > MAX_COUPLED
         fits = not has_many and self.columns.fits(free)
         if fits:
             self.columns.hold(free)
         step = self._step_on_gram if fits else self._step_on_columns
         step = self._step_on_outputs if has_many else step
-        for _ in range(max_steps):
+        for _ in range(MAX_NEWTON_STEPS):
             is_moved = step(state, free, penalty, goal)
             if not is_moved or (fits and self._view.loss.constant_hessian):
                 return
