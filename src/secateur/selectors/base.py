@@ -56,8 +56,7 @@ class PathSelector(
 
     ``_problem(X, y, sample_weight, **more) -> FitInput``
         Read and check the input. Most families call `read_input` and return a subclass of
-        `FitInput` with what their engine needs. All errors of the user are raised here (or in
-        ``_folds``), before any work.
+        `FitInput` with what their engine needs. All errors of the user are raised before any work.
     ``_engine(given, folds, threads, progress) -> list of PathSearch``
         Prepare the algorithm: one `PathSearch`, or several variants of which validation rows
         choose one. Its ``steps`` are a generator of `Step`, often that of `search_penalties`. It
@@ -74,8 +73,7 @@ class PathSelector(
         The chosen step of ``path_``; print it for a sentence.
     support_ : array of bool, shape (n_features_in_,)
     ranking_ : array of int, shape (n_features_in_,)
-        1 for the selected features; then the others by their entry into the path, and last those
-        that never entered.
+        1 for the selected features, then by entry into the path, last those that never entered.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has names that are text.
@@ -200,9 +198,9 @@ class PathSelector(
             self.classes_ = classes
 
     def _read_again(self, X: Any, only: IntArray) -> Table:
-        """Some columns of the X of a later call, held against that of the fit."""
+        """Some columns of the X of a later call, checked against that of the fit."""
         check_is_fitted(self)
-        if hasattr(X, "shape"):  # lists are asked for their shape once they are arrays
+        if hasattr(X, "shape"):  # the shape of lists is checked once they are arrays
             check_shape(tuple(X.shape))
             self._check_names(X)
         return read_table(X, like=self._schema, only=only)
@@ -251,19 +249,15 @@ class PathSelector(
 
     def _warn_of_none(self) -> None:
         largest = int(self.path_.n_features.max())
-        advice = (
-            f"with_cut('best') or with_cut({largest}) chooses another step of the path, which has "
-            f"up to {largest}."
-            if largest
-            else "Lower the penalty, or raise the budget."
-        )
+        advice = "Lower the penalty, or raise the budget."
+        if largest:
+            advice = f"with_cut('best') or with_cut({largest}) chooses another step of the path."
         warn_caller(
             f"{type(self).__name__} selected no features. Got: {self.selection_.sentence} {advice}",
             EmptySelectionWarning,
         )
 
     def _choose(self) -> None:
-        """Cut the path by the rule, and keep what it chose."""
         rule = self._default_rule() if self.cut is None else as_rule(self.cut)
         sources = getattr(self.costs, "sources", None)
         self._set_selection(cut_by_columns(self.path_, rule, sources))
@@ -291,7 +285,7 @@ class PathSelector(
 
         Returns
         -------
-        A new selector; the one that is asked stays as it is.
+        A new selector; this one does not change.
         """
         check_is_fitted(self, "path_")
         other: PathSelector = copy.copy(self)

@@ -23,7 +23,7 @@ from secateur.selectors.parameters import (
     number,
     with_constructor,
 )
-from secateur.selectors.prediction import PredictsClasses, PredictsNumbers
+from secateur.selectors.prediction import PredictsClasses, PredictsValues
 from secateur.typing import FloatArray
 
 EXPECTED_FEATURES = 20  # what "auto" expects where ``max_features`` says nothing
@@ -77,44 +77,31 @@ class GroupTestingParameters:
     ----------
     expected_features : int or "auto", default="auto"
         The number of features s that matter, about; "auto" is ``max_features`` if given, 20
-        otherwise. All features are dealt out into s subsets, again and again, and each is searched
-        by itself.
+        otherwise. All features are divided at random into s subsets, several times.
     delta : float, default=0.1
         The probability that some of these features never is in a group without another of them
-        (Theorem 4.1); the smaller, the more often features are dealt out.
+        (Theorem 4.1); the smaller, the more often features are divided.
     leaf_size : int or "auto", default="auto"
         Halving ends at groups of so many features, which are then searched one by one. Less takes
-        more memory; 1 is the paper's search to the end. "auto" is chosen with the group size, 32
-        where that is given.
+        more memory; 1 is the paper's. "auto" is chosen with the group size, 32 where that is given.
     group_size : int, None or "auto", default="auto"
         The largest groups that are tested: all groups of this size, of which the best of each
-        subset are halved on. "auto" is the size with the fewest columns to look at in a node, at
-        most one feature for every 500 rows: sums of more drown in noise. If that is not clearly
+        subset are halved again. "auto" is the size with the fewest columns to search in a node, at
+        most one feature for every 500 rows: sums of more are mostly noise. If that is not clearly
         fewer than there are features, all are searched, as without group tests. None is the
         paper's: half a subset.
     """
 
-    expected_features: Any = number(
-        1, whole=True, words=("auto",), advice="Use 'auto' for max_features, or 20."
-    ).default("auto")
+    expected_features: Any = number(1, whole=True, words=("auto",)).default("auto")
     delta: float = number(0, 1, above=True, below=True).default(0.1)
-    leaf_size: Any = number(
-        1, whole=True, words=("auto",), advice="Use 'auto', or 1 to search to the end."
-    ).default("auto")
-    group_size: Any = number(
-        1,
-        whole=True,
-        or_none=True,
-        words=("auto",),
-        advice="Use 'auto' to have it chosen, None for the paper's.",
-    ).default("auto")
+    leaf_size: Any = number(1, whole=True, words=("auto",)).default("auto")
+    group_size: Any = number(1, whole=True, or_none=True, words=("auto",)).default("auto")
 
 
 class GroupTestedSelector(BoostedSelector):
     """A boosted selector whose trees look for new features by group tests."""
 
-    _exact: ClassVar[str]
-    """What searches exactly instead."""
+    _exact: ClassVar[str]  # what searches exactly instead
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> BoostedInput:
         given = super()._problem(X, y, sample_weight, **more)
@@ -132,9 +119,7 @@ class GroupTestedSelector(BoostedSelector):
         if not design.is_faster:
             n_columns = self._design(given, GroupDesign.best).n_columns
             other = f"Use {self._exact}, which is exact, or group_size='auto',"
-            done = (
-                f"All features are searched, as by {self._exact}; to test groups, give 'group_size'"
-            )
+            done = f"All are searched, as by {self._exact}; to test groups, give 'group_size'"
             warn_caller(
                 f"Group testing is not faster here (Eq. 3 of its paper). Got {n_columns:,} columns "
                 f"to look at in each node, where an exact search has {design.n_features:,} "
@@ -147,7 +132,7 @@ class GroupTestedSelector(BoostedSelector):
         given: BoostedInput,
         make: Callable[[int, GroupTesting], GroupDesign] = GroupDesign.of,
     ) -> GroupDesign:
-        """The design of the groups, all columns but categories taken to vary."""
+        # all columns but categories are taken to vary
         table = given.problem.table
         n_features = table.n_features - len(table.categories)
         return make(n_features, self._group_testing(self._design_weight(given), given.seed))
@@ -161,7 +146,6 @@ class GroupTestedSelector(BoostedSelector):
         return given.problem.weight
 
     def _group_testing(self, weight: FloatArray, seed: int) -> GroupTesting:
-        """The settings of group tests, with "auto" replaced."""
         expected, group_size, largest = self.expected_features, self.group_size, None
         if expected == "auto":
             expected = self.max_features or EXPECTED_FEATURES
@@ -189,7 +173,7 @@ class BoostedClassifier(PredictsClasses, BoostedSelector, ClassificationParamete
     """Boosted trees with feature costs, for classification: one tree per round, or per class."""
 
 
-class BoostedRegressor(PredictsNumbers, BoostedSelector, RegressionParameters):
+class BoostedRegressor(PredictsValues, BoostedSelector, RegressionParameters):
     """Boosted trees with feature costs, for regression."""
 
 
@@ -266,17 +250,17 @@ class GTGBMClassifier(GroupTestedSelector, BoostedClassifier, GroupTestingParame
     """A-GBM with group tests, for classification and tables with very many features.
 
     As AGBMClassifier, but a node does not look at every feature. Features are put into random
-    groups; the sum of a group stands for its features, the groups whose sums split best
-    are halved on, and only the features of the last ones are searched one by one (Algorithm 2
-    of Han, Rao, Sorokina and Subbian, AISTATS 2020). Features in use are always searched.
+    groups; a group is searched by the sum of its features, the groups whose sums split best are
+    halved again, and only the features of the last ones are searched one by one (Algorithm 2 of
+    Han, Rao, Sorokina and Subbian, AISTATS 2020). Features in use are always searched.
 
     Examples
     --------
     >>> from secateur.datasets import make_wide
-    >>> made = make_wide(2_000, 1_000, 5, 0)
+    >>> problem = make_wide(2_000, 1_000, 5, 0)
     >>> selector = GTGBMClassifier(penalty=0.02, expected_features=5, random_state=0)
-    >>> selector = selector.fit(made.X, made.y)
-    >>> bool(selector.support_[made.relevant].sum() >= 3)
+    >>> selector = selector.fit(problem.X, problem.y)
+    >>> bool(selector.support_[problem.relevant].sum() >= 3)
     True
     """
 
@@ -292,10 +276,10 @@ class GTGBMRegressor(GroupTestedSelector, BoostedRegressor, GroupTestingParamete
     Examples
     --------
     >>> from secateur.datasets import make_wide
-    >>> made = make_wide(2_000, 1_000, 5, 0, target_type="regression")
+    >>> problem = make_wide(2_000, 1_000, 5, 0, target_type="regression")
     >>> selector = GTGBMRegressor(penalty=0.02, expected_features=5, random_state=0)
-    >>> selector = selector.fit(made.X, made.y)
-    >>> bool(selector.support_[made.relevant].sum() >= 3)
+    >>> selector = selector.fit(problem.X, problem.y)
+    >>> bool(selector.support_[problem.relevant].sum() >= 3)
     True
     """
 

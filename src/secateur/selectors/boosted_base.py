@@ -65,7 +65,7 @@ HUBER_LEVEL = 0.9  # residuals from the median beyond this quantile count as out
 class BoostedInput(FitInput):
     """The input of a boosted fit.
 
-    ``penalty`` is one number, a falling grid, or None for one that is made; ``validation`` are the
+    ``penalty`` is one number, a falling grid, or None for "auto"; ``validation`` are the
     user's own validation rows; ``resume`` is the path of an interrupted fit.
     """
 
@@ -79,14 +79,13 @@ class BoostedInput(FitInput):
 class BoostedSelector(StepPredictor):
     """Fits boosted trees with feature costs and keeps the features of one step.
 
-    Subclasses set the gain (``_criterion``) and say whether classes or numbers are predicted.
+    Subclasses set the gain (``_criterion``) and are classifiers or regressors.
 
     Parameters
     ----------
     learning_rate : float, default=0.1
     max_iter : int, default=200
-        The largest number of rounds; each has one tree, or one per class if there are more than
-        two.
+        The largest number of rounds; each has one tree, or one per class for three or more.
     max_depth : int, default=4
     max_bins : int, default=255
         Bins per feature; columns with fewer distinct values have a bin for each.
@@ -100,8 +99,7 @@ class BoostedSelector(StepPredictor):
     subsample : float, default=1.0
         The share of rows that each tree sees.
     early_stopping : bool or "auto", default="auto"
-        With a single penalty: hold rows out and stop when their loss no longer falls; "auto" does
-        so above 10,000 rows.
+        With a single penalty: stop when a held-out loss falls no more; "auto": above 10,000 rows.
     validation_fraction : float, default=0.1
         The share of rows that early stopping holds out.
     n_iter_no_change : int, default=10
@@ -112,8 +110,7 @@ class BoostedSelector(StepPredictor):
     Attributes
     ----------
     path_ : SelectionPath
-        Supports, costs and scores: a step is one penalty of a grid, or one support of a single
-        fit.
+        Supports, costs and scores: a step is one penalty, or one support of a single fit.
     feature_importances_ : array of float, shape (n_features_in_,)
     n_iter_ : int
         Rounds of the chosen model.
@@ -123,20 +120,12 @@ class BoostedSelector(StepPredictor):
     max_iter: int = number(1, whole=True).default(200)
     max_depth: int = number(1, 16, whole=True).default(4)
     max_bins: int = number(2, 255, whole=True, advice="Use 255 for the finest bins.").default(255)
-    min_samples_leaf: Any = number(
-        1, below=True, words=("auto",), advice="Use 'auto' for 1 to 20, by number of rows."
-    ).default("auto")
+    min_samples_leaf: Any = number(1, below=True, words=("auto",)).default("auto")
     l2_regularization: float = number(0, below=True, advice="Use 0 for none.").default(0.0)
-    leaf: Literal["newton", "mean"] = one_of(
-        "newton", "mean", advice="Use 'newton' for a Newton step."
-    ).default("newton")
+    leaf: Literal["newton", "mean"] = one_of("newton", "mean").default("newton")
     subsample: float = number(0, 1, above=True, advice="Use 1 for all rows.").default(1.0)
-    early_stopping: Any = one_of(
-        True, False, "auto", advice="Use 'auto' to stop early on long tables."
-    ).default("auto")
-    validation_fraction: float = number(
-        0, 1, above=True, below=True, advice="Use 0.1 for one row in ten."
-    ).default(0.1)
+    early_stopping: Any = one_of(True, False, "auto").default("auto")
+    validation_fraction: float = number(0, 1, above=True, below=True).default(0.1)
     n_iter_no_change: int = number(1, whole=True).default(10)
     categorical_features: Any = None
 

@@ -44,7 +44,7 @@ from secateur.selectors.parameters import (
     one_of,
     with_constructor,
 )
-from secateur.selectors.prediction import PredictsNumbers, PredictsProbabilities, StepPredictor
+from secateur.selectors.prediction import PredictsProbabilities, PredictsValues, StepPredictor
 from secateur.selectors.progress import Progress
 from secateur.typing import FloatArray, IntArray
 
@@ -52,7 +52,7 @@ MAX_BINS = 64  # bins per column of the built-in trees; enough for a ranking
 N_FOLDS = 3  # folds of cv=None, k of the paper
 
 
-def _estimator_or(*words: str, must: str, advice: str) -> Constraint:
+def _estimator_or(*words: str) -> Constraint:
     """A word, or an estimator by its methods; a class is none."""
 
     def accepts(value: Any) -> bool:
@@ -61,7 +61,7 @@ def _estimator_or(*words: str, must: str, advice: str) -> Constraint:
         wanted = ("fit", "predict", "get_params", "set_params")
         return not isinstance(value, type) and all(hasattr(value, each) for each in wanted)
 
-    return Constraint(accepts, must, advice)
+    return Constraint(accepts, f"{', '.join(map(repr, words))} or an estimator", "")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -120,8 +120,7 @@ class ForwardSelector(StepPredictor):
     categorical_features : None, "from_dtype", list or mask, default=None
         Columns of categories; those of a category type are always taken as such.
     executor : DaskExecutor, default=None
-        Scores the candidates on the workers of a cluster; None scores them in this process. The
-        result does not depend on it.
+        Scores the candidates on the workers of a cluster, with the same result; None does so here.
 
     Attributes
     ----------
@@ -129,8 +128,7 @@ class ForwardSelector(StepPredictor):
         A step for each accepted feature, with its inner score; last, one without features where
         these may be chance (``gain_over_none`` in ``details`` is at most 1). ``details`` hold the
         winner's ``rank``, its ``gain``, the candidates ``tried`` and their ``tried_scores``,
-        whether it came ``after_reset``, and the row weights in two numbers, ``effective_rows`` and
-        ``largest_weight``.
+        whether it came ``after_reset``, and of row weights ``effective_rows``, ``largest_weight``.
     feature_importances_ : array of float, shape (n_features_in_,)
         The ranker's importances of the selected features, as shares, averaged over the steps up to
         the chosen one: a feature that was accepted early is in more of them.
@@ -140,27 +138,15 @@ class ForwardSelector(StepPredictor):
         Rounds of the built-in trees: ``max_iter``.
     """
 
-    ranker: Any = _estimator_or(
-        "trees",
-        must="'trees' or an estimator with feature_importances_",
-        advice="Use 'trees' for the built-in boosted trees.",
-    ).default("trees")
-    evaluator: Any = _estimator_or(
-        "nearest",
-        "knn",
-        "trees",
-        must="'nearest', 'knn', 'trees' or an estimator",
-        advice="Use 'nearest' for the nearest neighbour.",
-    ).default("nearest")
+    ranker: Any = _estimator_or("trees").default("trees")
+    evaluator: Any = _estimator_or("nearest", "knn", "trees").default("nearest")
     n_neighbors: int = number(1, whole=True).default(5)
     standardize: bool = flag("Use True where columns have different units.").default(True)
     n_candidates: int = number(1, whole=True, advice="Use 50 as the paper does.").default(50)
     cv: Any = cv_from(1, "Use 3 for three folds.").default(None)
     scoring: Any = None
     max_features: int | None = 100
-    epsilon: float = number(
-        -math.inf, below=True, advice="Use 1e-9 to accept any improvement."
-    ).default(1e-9)
+    epsilon: float = number(-math.inf, below=True).default(1e-9)
     max_iter: int = number(1, whole=True).default(20)
     learning_rate: float = number(0, above=True, below=True).default(0.3)
     max_depth: int = number(1, 16, whole=True).default(4)
@@ -232,7 +218,7 @@ class ForwardSelector(StepPredictor):
         return ForwardParams(*fixed, budget=self.cost_budget, metric=given.metric)
 
     def _default_rule(self) -> CuttingRule:
-        """The best step, which is the last with features; none where that may be chance."""
+        # the best step is the last with features; none where that may be chance
         return Best() if self.path_.n_features[-1] else OneStandardError(0)
 
     @property
@@ -290,8 +276,7 @@ class _FeatBoost(ForwardSelector):
     reset : bool, default=True
         Try once more with the initial weights before stopping.
     gain_per_cost : bool, default=False
-        Take the candidate with the largest gain per cost instead of the largest gain; the first
-        feature is taken by its score.
+        Take the candidate with the largest gain per cost; the first is taken by its score.
     """
 
     weighting: str | None = one_of(
@@ -331,7 +316,7 @@ class FeatBoostClassifier(PredictsProbabilities, _FeatBoost):
 
 
 @with_constructor
-class FeatBoostRegressor(PredictsNumbers, _FeatBoost):
+class FeatBoostRegressor(PredictsValues, _FeatBoost):
     """Forward selection that re-weights the rows, for regression.
 
     FeatBoost as in ``FeatBoostClassifier``, with rows weighted by how far the ranker's prediction
@@ -353,7 +338,7 @@ class FeatBoostRegressor(PredictsNumbers, _FeatBoost):
 
 
 @with_constructor
-class IISRegressor(PredictsNumbers, ForwardSelector):
+class IISRegressor(PredictsValues, ForwardSelector):
     """Iterative Input Selection: each feature for what the ones before it leave unexplained.
 
     In each round the features are ranked for the current target, the best ranked are scored

@@ -41,7 +41,7 @@ class ConstantCheck:
     """Compares a selection, and selections on training rows by ``again``, with a constant.
 
     Row by row: wrong classes where the metric is the accuracy, the log loss for other metrics of
-    classes, squared errors for numbers. ``given`` is the input of the fit.
+    classes, squared errors for regression. ``given`` is the input of the fit.
     """
 
     given: Any

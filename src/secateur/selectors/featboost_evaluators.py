@@ -29,8 +29,7 @@ from secateur.model_selection.rows import Scorer, prepared, takes_weight
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 MIN_PROBABILITY = 1e-30  # lower bound of probabilities, so that losses are finite
-# Cells up to which a ranking in one call is faster than the engine with threads.
-SMALL_TABLE = 8_000_000
+SMALL_TABLE = 8_000_000  # cells up to which a ranking in one call is faster than threads
 
 
 class SklearnFoldScorer:
@@ -310,7 +309,6 @@ class BoostedTrees(Evaluator):
         return BoostedModel(Ensemble(old.loss, old.baseline, rounds), trained.n_rounds)
 
     def _raw(self, features: IntArray, fold: Fold, target: FloatArray) -> FloatArray:
-        """Raw predictions of a small ensemble on some features."""
         columns = take_columns(self._columns, features)
         return boost_small(columns, target, self._weight, self._loss, self._params, fold)[0]
 

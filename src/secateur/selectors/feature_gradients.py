@@ -150,27 +150,13 @@ class FeatureGradientsSelector(PathSelector):
     _session: StreamSession
 
     penalty: Any = "auto"
-    n_features: int | None = number(
-        1, whole=True, or_none=True, advice="Use None to have the number chosen."
-    ).default(None)
-    target_type: str = one_of(
-        "auto",
-        "classification",
-        "ordinal",
-        "regression",
-        advice="Use 'auto' to have it read from y.",
-    ).default("auto")
+    n_features: int | None = number(1, whole=True, or_none=True).default(None)
+    target_type: str = one_of("auto", "classification", "ordinal", "regression").default("auto")
     order: int = number(1, 12, whole=True).default(4)
-    group_mode: str = one_of(
-        "hard", "soft", advice="Use 'hard' to select groups as a whole."
-    ).default("hard")
+    group_mode: str = one_of("hard", "soft").default("hard")
     batch_size: int = number(4, whole=True).default(1000)
-    accumulate: int = number(
-        1, whole=True, advice="Use 1 for an update after every batch."
-    ).default(1)
-    max_epochs: Any = number(
-        1, whole=True, words=("auto",), advice="Use 'auto' for about a hundred updates."
-    ).default("auto")
+    accumulate: int = number(1, whole=True).default(1)
+    max_epochs: Any = number(1, whole=True, words=("auto",)).default("auto")
     learning_rate: float = number(0, above=True, below=True).default(0.1)
     standardize: bool = flag("Use True unless columns share a unit.").default(True)
     init: Any = Constraint(
@@ -257,12 +243,12 @@ class FeatureGradientsSelector(PathSelector):
             return [PathSearch(steps, on_step=progress.round_or_stop)]
         n_penalties = GRID_POINTS if given.penalty is None else len(given.penalty)
         progress.expect(n_penalties, (len(folds) + (len(folds) != 1)) * n_epochs + 1)
-        most = given.max_features(self.cut, is_scored=bool(folds)) or np.inf
+        limit = given.max_features(self.cut, is_scored=bool(folds)) or np.inf
         return [
             search_penalties(
                 engine,
                 engine.grid() if given.penalty is None else given.penalty,
-                is_too_large=lambda step: step.n_features > most or not limits.allow(step.order),
+                is_too_large=lambda step: step.n_features > limit or not limits.allow(step.order),
                 size=self._wanted_size if given.penalty is None else None,
                 count=given.problem.cost_model.count,
                 rules=[Patience(GRID_PATIENCE)] if given.penalty is None and folds else [],

@@ -83,19 +83,18 @@ METHOD = "Feature Gradients"
 
 def check_against(cost_model: CostModel, estimator: Any) -> None:
     """Check parameters against the number of features, and of those that are kept."""
-    wanted, most = estimator.n_features, estimator.max_features
+    wanted, limit = estimator.n_features, estimator.max_features
     n_features, n_kept = cost_model.n_features, cost_model.count(np.flatnonzero(cost_model.keep))
     n_all = cost_model.count(np.arange(n_features))
     if wanted is not None and not max(1, n_kept) <= wanted <= n_all:
-        least = f"{n_kept}, the number of kept features," if n_kept else "1"
+        lowest = f"{n_kept}, the number of kept features," if n_kept else "1"
         raise ParameterError(
-            f"'n_features' must be from {least} to {n_all}, the number of all features. Got "
+            f"'n_features' must be from {lowest} to {n_all}, the number of all features. Got "
             f"{wanted}. Use None to have it chosen."
         )
-    if wanted is not None and most is not None and wanted > most:
+    if wanted is not None and limit is not None and wanted > limit:
         raise ParameterError(
-            f"'n_features' must be at most 'max_features', {most}. Got {wanted}. Leave one of them "
-            "out."
+            f"'n_features' must be at most 'max_features', {limit}. Got {wanted}. Leave one out."
         )
     size = np.asarray(estimator.init, np.float64)
     if size.ndim > 1 or (size.ndim == 1 and len(size) != n_features):
@@ -162,9 +161,6 @@ def check_varies(target: Target) -> None:
             f"y must vary among the rows of positive weight. Got {what}. Check the rows that y was "
             "taken from, and their weights."
         )
-
-
-# ---- streams ----------------------------------------------------------------------------------
 
 
 class StreamSession:
@@ -248,12 +244,11 @@ def open_session(estimator: Any, X: Any, y: Any, classes: Any) -> StreamSession:
     target_type = target_type_of(estimator.target_type, given)
     if classes is not None and target_type == "regression":
         raise ParameterError(
-            "'classes' must be None for numbers. Got classes. Leave them out, or set 'target_type'."
+            "'classes' must be None for regression. Got some. Leave them out, or set 'target_type'."
         )
     n_rows = table.n_rows if classes is None or y is None else None
-    like = read_target(
-        y if y is None else given, target_type=plain_type(target_type), n_rows=n_rows
-    )
+    known = None if y is None else given
+    like = read_target(known, target_type=plain_type(target_type), n_rows=n_rows)
     stream = _make_stream(estimator, table.names, target_type, penalty)
     check_against(stream.cost_model, estimator)
     return StreamSession(table.schema, Target(like.values[:0], like.classes), stream)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from secateur._kernels.threads import Threads
 from secateur.data.frames import is_lazy
 from secateur.data.standardize import standardize_table
-from secateur.data.table import Fold, Problem
+from secateur.data.table import Fold, Problem, all_rows
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
 from secateur.engines.grafting.greedy import GREEDY_SHARE, GraftRun, trace_grafts
 from secateur.engines.grafting.linear import LinearEngine
@@ -47,15 +47,14 @@ from secateur.selectors.parameters import (
     with_constructor,
     with_parameters_of,
 )
-from secateur.selectors.prediction import PredictsClasses, PredictsNumbers, StepPredictor
+from secateur.selectors.prediction import PredictsClasses, PredictsValues, StepPredictor
 from secateur.selectors.progress import Progress
 from secateur.storage.numbers import StoredNumbers, numbers_of, store_stream
 from secateur.storage.sources import lazy_blocks
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray
 
-# Steps without progress that end "auto"; twice that for networks: a feature takes some grafts.
-PATIENCE = 5
+PATIENCE = 5  # steps without progress that end "auto"; twice that for networks
 FALLBACK = 1 / 3  # position in the grid of the automatic penalty without folds
 
 
@@ -90,8 +89,7 @@ class GraftingSelector(StepPredictor):
     max_hidden : int, default=None
         The largest number of hidden units of a network.
     adjust : {"all", "newest"}, default="all"
-        Which weights are fitted after a graft: all free ones, or the newest and the biases
-        (Section 3.4).
+        Which weights are fitted after a graft: all, or the newest and the biases (Section 3.4).
     retries : int, default=0
         How many further candidates are tried when the criterion rises (Section 3.2.3).
     standardize : bool, default=True
@@ -99,8 +97,7 @@ class GraftingSelector(StepPredictor):
     fit_intercept : bool, default=True
         Without an intercept columns are scaled, not centred.
     tol : float, default=1e-6
-        The largest violation of optimality and the largest duality gap, as shares of those at the
-        start.
+        The largest violation of optimality and duality gap, as shares of those at the start.
     max_iter : int, default=200
         Grafting rounds for one L1 penalty; one by one, the number of grafts.
     cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
@@ -125,8 +122,7 @@ class GraftingSelector(StepPredictor):
     feature_importances_ : array of float, shape (n_features_in_,)
         Shares of the absolute weights of standardised columns.
     kkt_violation_ : float
-        The largest violation of the optimality conditions, as a share of the largest gradient at
-        the start.
+        The largest violation of optimality, as a share of the largest gradient at the start.
     dual_gap_ : float
         Bound on how much the criterion can still fall, as a share of the loss of a constant; NaN
         for networks, which are not convex.
@@ -141,12 +137,8 @@ class GraftingSelector(StepPredictor):
     l0: float = number(0, below=True, advice="Use 0 for no penalty per feature.").default(0.0)
     l2: float = number(0, below=True, advice="Use 0 for no ridge.").default(0.0)
     max_hidden: int | None = number(1, whole=True, or_none=True, advice=NO_LIMIT).default(None)
-    adjust: str = one_of(
-        "all", "newest", advice="Use 'all' to fit every free weight again."
-    ).default("all")
-    retries: int = number(0, whole=True, advice="Use 0 to stop where the criterion rises.").default(
-        0
-    )
+    adjust: str = one_of("all", "newest").default("all")
+    retries: int = number(0, whole=True, advice="Use 0 for none.").default(0)
     standardize: bool = flag("Use True unless columns share a scale.").default(True)
     fit_intercept: bool = flag("Use True for a bias.").default(True)
     tol: float = number(0, 1, above=True, below=True).default(1e-6)
@@ -177,8 +169,7 @@ class GraftingSelector(StepPredictor):
         if is_cut_short and not self._params().one_by_one:
             warn_caller(
                 f"Grafting stopped after 'max_iter' rounds, before the optimum was reached. Got an "
-                f"error of {error:.1e} with tol={self.tol:.1e}. Raise max_iter={self.max_iter}, or "
-                "'tol'.",
+                f"error of {error:.1e} with tol={self.tol:.1e}. Raise max_iter={self.max_iter}.",
                 ConvergenceWarning,
             )
         return self
@@ -188,9 +179,8 @@ class GraftingSelector(StepPredictor):
         if isinstance(l1, list) and self._params().one_by_one:
             if len(l1) > 1:
                 raise ParameterError(
-                    "'l1' must be one number or 'auto' if weights are grafted one by one. Got "
-                    f"{len(l1)} values with an L0 penalty, model='mlp' or adjust='newest'. Fit "
-                    "once for each."
+                    "'l1' must be one number or 'auto' with an L0 penalty, model='mlp' or "
+                    f"adjust='newest'. Got {len(l1)} values. Fit once for each."
                 )
             l1 = l1[0]
         given = read_input(self, self._target_type, *_read_rows(self, X, y, sample_weight))
@@ -259,7 +249,7 @@ class GraftingSelector(StepPredictor):
         """One step per graft; ``l1`` is a number, or None for a small one."""
         params = replace(self._params(), l1=l1 or 0.0)
         if l1 is None:
-            largest = GraftRun(data, params, data.everything).growing.largest_l1()
+            largest = GraftRun(data, params, all_rows(len(data.target))).growing.largest_l1()
             params = replace(params, l1=GREEDY_SHARE[params.model] * largest)
         progress.expect(1, (params.max_iter + 1) * (len(folds) + 1))
         patience = Patience(2 * PATIENCE if self.model == "mlp" else PATIENCE)
@@ -372,7 +362,7 @@ class GraftingClassifier(PredictsClasses, GraftingSelector, ClassificationParame
 
 
 @with_constructor
-class GraftingRegressor(PredictsNumbers, GraftingSelector):
+class GraftingRegressor(PredictsValues, GraftingSelector):
     """Grafting for regression: frees the weights with the largest gradients of the squared error.
 
     Minimises half the mean squared error plus

@@ -64,7 +64,7 @@ class FitInput:
 
     @property
     def classes(self) -> AnyArray | None:
-        """The classes of the target; None for numbers."""
+        """The classes of the target; None for regression."""
         return self.problem.target.classes
 
     @property
@@ -132,11 +132,11 @@ def read_costs(parameters: Mapping[str, Any], names: Sequence[str]) -> CostModel
     costs = as_costs(*(parameters.get(name) for name in ("costs", "feature_groups", "keep")))
     cost_model = costs.bind(names)
     cost_model.costs(cost_model.keep)  # a rule of the user's own may raise
-    most, n_kept = parameters.get("max_features"), cost_model.count(np.flatnonzero(cost_model.keep))
-    if most is not None and n_kept > most:
+    limit = parameters.get("max_features")
+    n_kept = cost_model.count(np.flatnonzero(cost_model.keep))
+    if limit is not None and n_kept > limit:
         raise ParameterError(
-            f"'max_features' must be at least the number of kept features, {n_kept}. Got {most}. "
-            "Keep fewer, or raise it."
+            f"'max_features' must be at least the kept features, {n_kept}. Got {limit}. Keep fewer."
         )
     return cost_model
 

@@ -62,7 +62,7 @@ class TaskParameters:
         sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
         is one value from the middle of the grid.
     task_penalty : float, dict, sequence or "auto", default="auto"
-        What a feature that is new to a task costs that task, whoever else uses it; one number, or
+        What a feature that is new to a task costs that task, used by others or not; one number, or
         one per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is as much
         as the group penalty. With 0 all tasks have one common set.
     common_trees : bool or "auto", default="auto"
@@ -79,12 +79,8 @@ class TaskParameters:
 
     group_penalty: Any = "auto"
     task_penalty: Any = "auto"
-    common_trees: Any = one_of(
-        True, False, "auto", advice="Use True to begin rounds with a tree for all."
-    ).default("auto")
-    search: str = one_of(
-        "exact", "group_testing", advice="Use 'exact' to look at every feature."
-    ).default("exact")
+    common_trees: Any = one_of(True, False, "auto").default("auto")
+    search: str = one_of("exact", "group_testing").default("exact")
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "agbm"
     _max_penalty: ClassVar[float] = 1.0
@@ -163,7 +159,7 @@ class MultitaskSelector(GroupTestedSelector):
             del self.design_
 
     def _variants(self, given: Any, folds: list[Fold], threads: Threads) -> list[Any]:
-        """Trees for each task, and common ones: all that are asked for, by order of preference."""
+        """Trees for each task, and common ones: all variants, by order of preference."""
         is_choice = bool(folds) and given.penalty is None
         has_common = self.common_trees is True or (
             self.common_trees == "auto"
@@ -185,7 +181,7 @@ class MultitaskSelector(GroupTestedSelector):
         return [own, *shared] if self.common_trees == "auto" else shared
 
     def _design_weight(self, given: MultitaskInput) -> FloatArray:
-        """The weights of the task with the median number of rows."""
+        # of the task with the median number of rows
         return sorted((each.weight for each in given.fits), key=len)[len(given.fits) // 2]
 
     def _tasks_data(self, given: MultitaskInput, folds: list[Fold], threads: Threads) -> TasksData:
@@ -200,7 +196,7 @@ class MultitaskSelector(GroupTestedSelector):
         shared, stacked = None, None
         if given.is_wide or row_store is not None:
             shared = self._data(given, problem.table, problem.weight, threads, row_store)
-            # Long tables have no room for a target and a weight of all rows for each task.
+            # Long tables would need too much memory for a target and a weight for each task.
             stacked = None if has_own else _stacked(given)
         tasks, table = [], problem.table
         for each in fits:
@@ -252,7 +248,6 @@ class MultitaskSelector(GroupTestedSelector):
     @property
     def common_trees_(self) -> bool:
         """Whether the tasks have trees in common."""
-        check_is_fitted(self)
         model: TasksModel = self._model
         return model.has_common_trees
 
@@ -261,9 +256,9 @@ class MultitaskSelector(GroupTestedSelector):
         number = {key: t for t, key in enumerate(self.tasks_)}
         if task is None:
             if len(self.tasks_) > 1:
+                tasks = some_of(self.tasks_, limit=20)
                 raise InputError(
-                    "'task' must name the task of every row. Got None. The tasks are "
-                    f"{some_of(self.tasks_, limit=20)}."
+                    f"'task' must hold a task per row. Got None. The tasks are {tasks}."
                 )
             return {0: np.arange(n_rows)}
         keys = [task] * n_rows if np.isscalar(task) else read_keys(task, n_rows)
@@ -294,8 +289,7 @@ class MultitaskSelector(GroupTestedSelector):
         return out
 
     def _predicted(self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]) -> Any:
-        model: Any = self._model
-        return self._by_task(model, self._read_for_model(X), task, predict)
+        return self._by_task(self._model, self._read_for_model(X), task, predict)
 
     def _staged_by_task(
         self, X: Any, task: Any, predict: Callable[[Any, Table, int], Any]
@@ -307,7 +301,6 @@ class MultitaskSelector(GroupTestedSelector):
         return (self._by_task(model, table, task, predict) for model in models)
 
     def _values(self, model: Any, table: Table, t: int) -> AnyArray:  # noqa: ARG002
-        """The predictions of one task."""
         return self._predict(model, table)
 
     def predict(self, X: Any, task: Any = None) -> AnyArray:
@@ -325,12 +318,10 @@ class MultitaskSelector(GroupTestedSelector):
 
 
 def _as_columns(found: Any) -> Any:
-    """A list of predictions, one for each task, as columns."""
     return np.column_stack(found) if isinstance(found, list) else found
 
 
 def _stacked(given: MultitaskInput) -> tuple[FloatArray, FloatArray]:
-    """Target and weight of the rows of all tasks."""
     target, weight = given.problem.target.values.copy(), given.problem.weight.copy()
     for each in given.fits:
         target[each.task.rows], weight[each.task.rows] = each.task.target.values, each.weight

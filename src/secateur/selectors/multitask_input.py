@@ -34,7 +34,7 @@ class TaskFit:
 
     @property
     def unit(self) -> float:
-        """What its best constant loses on average, for numbers; class losses need no unit."""
+        """What its best constant loses on average in regression; class losses need no unit."""
         if self.task.target.classes is not None:
             return 1.0
         values = self.task.target.values
@@ -150,9 +150,9 @@ def read_task_penalties(
     else:
         values = list(value)
     if len(values) != len(keys):
+        n_tasks, n_given = len(keys), len(values)
         raise ParameterError(
-            f"'task_penalty' must be a number or one per task, {len(keys)}. Got {len(values)} "
-            f"values. {_OWN}"
+            f"'task_penalty' must be one per task, {n_tasks}. Got {n_given}. {_OWN}"
         )
     each = number(0, 1, below=True, words=("auto",), advice=_OWN)
     for own in values:

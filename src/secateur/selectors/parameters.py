@@ -41,8 +41,8 @@ class Constraint(NamedTuple):
 
 
 def number(
-    least: float,
-    most: float = math.inf,
+    minimum: float,
+    maximum: float = math.inf,
     *,
     advice: str = "",
     above: bool = False,
@@ -52,10 +52,10 @@ def number(
     whole: bool = False,
 ) -> Constraint:
     """A number in a range; ``above`` and ``below`` leave the ends out."""
-    kind = "an int" if whole else "a finite number" if below and most == math.inf else "a number"
-    span = kind if least == -math.inf else f"{kind} {'>' if above else '>='} {least:g}"
-    if most < math.inf:
-        span += f" and {'<' if below else '<='} {most:g}"
+    kind = "an int" if whole else "a finite number" if below and maximum == math.inf else "a number"
+    span = kind if minimum == -math.inf else f"{kind} {'>' if above else '>='} {minimum:g}"
+    if maximum < math.inf:
+        span += f" and {'<' if below else '<='} {maximum:g}"
 
     def accepts(value: Any) -> bool:
         if value is None:
@@ -65,8 +65,8 @@ def number(
         if isinstance(value, bool | np.bool_) or not isinstance(value, Integral if whole else Real):
             return False
         size = float(value)
-        low = size > least if above else size >= least
-        return low and (size < most if below else size <= most)
+        low = size > minimum if above else size >= minimum
+        return low and (size < maximum if below else size <= maximum)
 
     return Constraint(accepts, _join([span, *map(repr, words)], or_none), advice)
 
@@ -92,15 +92,15 @@ def _join(parts: list[str], or_none: bool = False) -> str:
     return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
 
 
-def cv_from(least: int, advice: str) -> Constraint:
+def cv_from(minimum: int, advice: str) -> Constraint:
     """Folds: None, a number of them, a splitter or lists of rows."""
 
     def accepts(value: Any) -> bool:
         if isinstance(value, int | np.integer) and not isinstance(value, bool):
-            return bool(value >= least)
+            return bool(value >= minimum)
         return value is None or (not is_drawn(value) and not isinstance(value, bool))
 
-    must = f"None, an int >= {least}, a splitter or a list of (train, test) rows"
+    must = f"None, an int >= {minimum}, a splitter or a list of (train, test) rows"
     return Constraint(accepts, must, advice)
 
 
@@ -114,18 +114,18 @@ def read_stopping(stopping: Any) -> list[StoppingRule]:
 EXECUTOR = Constraint(is_executor, "None or a DaskExecutor", "Use secateur.DaskExecutor(client).")
 
 
-def read_penalty(name: str, given: Any, most: float = math.inf) -> float | list[float] | None:
-    """One number, a falling grid, or None for "auto"; each from 0 to below ``most``."""
+def read_penalty(name: str, given: Any, limit: float = math.inf) -> float | list[float] | None:
+    """One number, a falling grid, or None for "auto"; each from 0 to below ``limit``."""
     advice = "Use 'auto' to have it chosen, 0 for no penalty."
     if isinstance(given, str) and given == "auto":
         return None
     if isinstance(given, str) or not np.iterable(given):
-        number(0, most, below=True, words=("auto",), advice=advice).check(name, given)
+        number(0, limit, below=True, words=("auto",), advice=advice).check(name, given)
         return float(given)
     values = list(given)
     if not values:
         raise ParameterError(f"{name!r} must hold at least one value. Got {given!r}. {advice}")
-    each = number(0, most, below=True, advice=advice)
+    each = number(0, limit, below=True, advice=advice)
     for value in values:
         each.check(name, value)
     return sorted({float(value) for value in values}, reverse=True)
@@ -201,7 +201,6 @@ def _documented(cls: type, bases: list[type], parameters: Iterable[str]) -> str:
 def _wrong_arguments(
     name: str, values: tuple[Any, ...], given: Mapping[str, Any], known: list[str]
 ) -> str:
-    """What is wrong with the arguments of a constructor."""
     if values:
         shown = ", ".join(map(repr, values))
         return (
@@ -262,14 +261,13 @@ class SelectorParameters:
         The largest total cost of the features, in every step of the path.
     time_limit : float, default=None
         Seconds after which the search ends with the steps that it has; the first is always
-        finished. Time is looked at after each penalty of a grid, and after each round, epoch,
-        graft or accepted feature of a single fit.
+        finished. Time is checked after each penalty of a grid, and after each round, epoch, graft
+        or accepted feature of a single fit.
     stopping : None, stopping rule or list of rules, default=None
-        Rules that end the search, beside those of the method: `MaxFeatures`, `CostBudget`,
-        `Patience`, `TimeLimit`, or any object with ``reason(history)``. They are asked as often as
-        time is looked at.
+        Further rules that end the search, checked as often as time: `MaxFeatures`, `CostBudget`,
+        `Patience`, `TimeLimit`, or any object with ``reason(history)``.
     on_step : callable, default=None
-        Called with each `Step` of the path as soon as it is there, as often as time is looked at.
+        Called with each `Step` of the path as soon as it is there, as often as time is checked.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does. The steps up to then are in ``path_`` in any case, and the selector can be
         used; with "raise" ``fit`` raises KeyboardInterrupt then, with "keep" it warns and returns.
@@ -302,9 +300,7 @@ class SelectorParameters:
         "None or a function of a step",
         "Use for instance on_step=print.",
     ).default(None)
-    on_interrupt: str = one_of(
-        "raise", "keep", advice="Use 'keep' to end the fit as usual."
-    ).default("raise")
+    on_interrupt: str = one_of("raise", "keep").default("raise")
     random_state: Any = None
     n_jobs: int | None = number(
         -np.inf, whole=True, or_none=True, advice="Use None for all cores."
@@ -336,18 +332,12 @@ class RegressionParameters:
     quantile : float, default=None
         The level, for ``loss="quantile"``.
     huber_delta : float, default=None
-        Where the Huber loss turns linear; None takes the 0.9 quantile of the distances to the
-        median.
+        Where the Huber loss turns linear; None is the 0.9 quantile of distances to the median.
     """
 
-    loss: str = one_of(
-        "squared_error",
-        "absolute_error",
-        "huber",
-        "poisson",
-        "quantile",
-        advice="Use 'squared_error' for the mean.",
-    ).default("squared_error")
+    loss: str = one_of("squared_error", "absolute_error", "huber", "poisson", "quantile").default(
+        "squared_error"
+    )
     quantile: float | None = number(
         0, 1, above=True, below=True, or_none=True, advice="Use 0.5 for the median."
     ).default(None)

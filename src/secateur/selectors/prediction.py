@@ -24,8 +24,7 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 class ReducedModel(BaseEstimator):  # type: ignore[misc]  # untyped
     """A fitted model that takes the selected columns, as ``transform`` of its selector gives them.
 
-    ``fit`` does nothing, and ``clone`` gives the model itself. Arguments beside X, as ``task``, are
-    those of the selector.
+    ``fit`` does nothing, and ``clone`` gives the model itself. ``task`` and the like are passed on.
 
     Parameters
     ----------
@@ -98,12 +97,11 @@ class ReducedModel(BaseEstimator):  # type: ignore[misc]  # untyped
 class StepPredictor(PathSelector):
     """A selector whose steps carry models; it predicts with the one that was chosen.
 
-    A model has ``features``, the columns that it asks for, ``response(table, threads)``, its
+    A model has ``features``, the columns that it uses, ``response(table, threads)``, its
     predictions on the scale of the target, and perhaps ``raw``, those of shape (n_outputs, n_rows).
     """
 
-    _is_reduced: bool = False
-    """Whether X always has the selected columns alone."""
+    _is_reduced: bool = False  # whether X always has the selected columns alone
 
     @property
     def _target_type(self) -> TargetType:
@@ -165,7 +163,6 @@ class StepPredictor(PathSelector):
         return f", or to predict the {self.support_.sum()} selected ones that transform gives"
 
     def _response(self, X: Any) -> FloatArray:
-        """Predictions of the chosen model on the scale of the target."""
         return self._predict(self._model, self._read_for_model(X))
 
     def _predict(self, model: Any, table: Table, kind: str = "response") -> FloatArray:
@@ -174,12 +171,11 @@ class StepPredictor(PathSelector):
         return predicted
 
     def _staged(self, X: Any) -> Iterator[FloatArray]:
-        """Predictions of every step; X is read and checked once, before the first."""
         models, table = self._models_and_rows(X)
         return (self._predict(model, table) for model in models)
 
     def _models_and_rows(self, X: Any) -> tuple[list[Any], Table]:
-        """The models of all steps, and X with the columns that any of them asks for."""
+        """The models of all steps, and X with the columns that any of them uses."""
         check_is_fitted(self)
         models = [step.model for step in self.path_]
         asked: IntArray = np.unique(np.concatenate([model.features for model in models]))
@@ -187,7 +183,7 @@ class StepPredictor(PathSelector):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The share of each feature in what the chosen step holds to be important."""
+        """The share of each feature in the importances of the chosen step."""
         check_is_fitted(self)
         step = self.path_[self.selection_.index]
         shares = np.zeros(self.n_features_in_)
@@ -227,13 +223,13 @@ class PredictsClasses(PredictsProbabilities):
         return raw[0] if len(raw) == 1 else raw.T
 
 
-class PredictsNumbers(RegressorMixin, StepPredictor):  # type: ignore[misc]  # untyped
+class PredictsValues(RegressorMixin, StepPredictor):  # type: ignore[misc]  # untyped
     """The predictions of a regressor."""
 
     def predict(self, X: Any) -> FloatArray:
-        """The predicted number of each row."""
+        """The predicted value of each row."""
         return self._response(X)
 
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
-        """The numbers predicted at each step of the path."""
+        """The values predicted at each step of the path."""
         return self._staged(X)

@@ -14,7 +14,7 @@ try:
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]  # one or the other
-        """Stands in where scikit-learn has no callbacks."""
+        """Replaces that of scikit-learn where it has no callbacks."""
 
     def with_callbacks(method: Any) -> Any:
         """Leave a method as it is."""
@@ -23,12 +23,10 @@ except ImportError:  # scikit-learn before 1.9
 
 __all__ = ["CallbackSupportMixin", "Progress", "listened", "progress_of", "with_callbacks"]
 
-# A context variable, so that fits inside of an evaluation need no parameter in every function
-# between.
+# A context variable, so that the functions between a command and its fits need no parameter.
 _LISTENER: ContextVar[Callable[[float], None] | None] = ContextVar("listener", default=None)
 
-Show = Callable[[int, int], None]
-"""Shows how many rounds are done, and of how many."""
+Show = Callable[[int, int], None]  # of how many rounds are done, and of how many
 
 
 class Progress:
@@ -118,7 +116,7 @@ def _shown(estimator: Any) -> Iterator[Show | None]:
     from rich.progress import Progress as Bar
 
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # a bar that is done makes room on a screen; in a log it is all that is left
+    # on a terminal a finished bar is removed; in a log it is kept
     with Bar(*columns, transient=get_console().is_terminal) as bar:
         task = bar.add_task(type(estimator).__name__, total=None, visible=False)
         yield lambda n_done, total: bar.update(task, completed=n_done, total=total, visible=True)

@@ -32,8 +32,7 @@ def warm_up(folder: str | os.PathLike[str] | None = None) -> None:
     ----------
     folder : path-like, default=None
         Where compiled code is kept. Later processes find it if the environment variable
-        ``NUMBA_CACHE_DIR`` names this folder, which they need not be able to write to. None is
-        where numba keeps it anyway.
+        ``NUMBA_CACHE_DIR`` names this folder, which may be read-only. None is numba's own.
 
     Examples
     --------
