@@ -113,9 +113,6 @@ def _entries(kind: type) -> tuple[tuple[str, str, Any, bool], ...]:
     )
 
 
-# ---- writing ----------------------------------------------------------------------------------
-
-
 def to_document(value: Any) -> dict[str, Any]:
     """Return a dataclass as plain JSON values; optional fields only where they hold something."""
     document = {}
@@ -152,9 +149,6 @@ def _encode(value: Any, kind: Any) -> Any:
 
 def _may_be_any(kind: Any) -> bool:
     return kind is Any or any(map(_may_be_any, get_args(kind)))
-
-
-# ---- reading ----------------------------------------------------------------------------------
 
 
 def read_document(kind: type[Saved], text: str | bytes) -> dict[str, Any]:
@@ -255,7 +249,6 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
 
 
 def _kind_of_any(value: Any) -> Any:
-    """The type of a value where any may be."""
     if isinstance(value, dict):
         return float if value.keys() == {"$float"} else Mapping[str, Any]
     return tuple[Any, ...] if isinstance(value, list) else type(value)
@@ -284,9 +277,6 @@ def _checked(kind: Any, value: Any) -> Any:
 
 def _wrong(wanted: str, value: Any) -> ValueError:
     return ValueError(f"{ascii(value)[:80]} is not {wanted}")
-
-
-# ---- files ------------------------------------------------------------------------------------
 
 
 @contextmanager

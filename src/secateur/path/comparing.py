@@ -34,8 +34,7 @@ def best_among(path: SelectionPath, indices: IntArray) -> int:
     if scored.size == 0:
         raise ParameterError(
             "Only a step with a finite score can be chosen. Got none among the "
-            f"{count_of(indices.size, 'step')} that qualify. Look at path.scores for NaN, or score "
-            "again."
+            f"{count_of(indices.size, 'step')} that qualify. Look at path.scores for NaN."
         )
     return _first(scored, path.costs, path.n_features, -path.utilities)
 
@@ -62,9 +61,8 @@ def envelope(path: SelectionPath) -> IntArray:
 def matched_steps(path: SelectionPath, other: SelectionPath) -> tuple[int, ...]:
     """For each step of `path` the index of the matching step of `other`.
 
-    Where both paths have been along the same penalties, each once, steps of equal penalty match.
-    Otherwise steps match by the nearest number of features; steps of one size match by their place
-    among each other.
+    Where both paths have the same penalties, each once, steps of equal penalty match. Otherwise
+    steps match by the nearest number of features, and steps of one size by their order.
     """
     if len(path) == 0:
         return ()

@@ -155,9 +155,8 @@ class AtMost:
         fitting = np.flatnonzero(sizes <= self.n_features)
         if fitting.size == 0:
             raise ParameterError(
-                f"No step has at most {count_of(self.n_features)}. "
-                f"Got a path whose smallest step has {sizes.min()}. "
-                "Allow that many, or trace with a higher penalty."
+                f"No step has at most {count_of(self.n_features)}. Got a path whose smallest step "
+                f"has {sizes.min()}. Allow that many, or trace with a higher penalty."
             )
         return _best_or_largest(path, fitting, sizes)
 
@@ -189,15 +188,13 @@ class WithinBudget:
         costs = path.costs
         if np.isnan(costs).all():
             raise ParameterError(
-                "A budget needs a path with costs. Got a path without them. "
-                "Give feature costs to the run, or use AtMost."
+                "A budget needs a path with costs. Got none. Give feature costs, or use AtMost."
             )
         fitting = np.flatnonzero(within_budget(costs, self.cost))
         if fitting.size == 0:
             raise ParameterError(
-                f"No step costs at most {format_cost(path, self.cost)}. "
-                f"Got a path whose lowest cost is {format_cost(path, np.nanmin(costs))}. "
-                "Allow that much, or trace with a higher penalty."
+                f"No step costs at most {format_cost(path, self.cost)}. Got a path whose lowest "
+                f"cost is {format_cost(path, np.nanmin(costs))}. Allow that much."
             )
         return _best_or_largest(path, fitting, costs)
 
@@ -284,8 +281,7 @@ class Elbow:
         require_steps(path)
         if not path.has_scores:
             raise ParameterError(
-                "An elbow needs a path with scores. Got a path without them. "
-                "Score the run, or cut by 'best' or a number of features."
+                "An elbow needs a path with scores. Got none. Score the run, or cut by 'best'."
             )
         elbow = _elbow(path)
         return Best().choose(path) if elbow is None else elbow
@@ -315,17 +311,14 @@ def _elbow(path: SelectionPath) -> int | None:
     return int(steps[highest]) if (y - x)[highest] > 1e-12 else None
 
 
-# ---- rules by name, and as JSON ---------------------------------------------------------------
-
 RULE_VERSION = 1
-RULES: dict[str, Callable[..., CuttingRule]] = {
+RULES: dict[str, Callable[..., CuttingRule]] = {  # those that can be saved
     "best": Best,
     "one_se": OneStandardError,
     "elbow": Elbow,
     "at_most": AtMost,
     "within_budget": WithinBudget,
 }
-"""The rules that can be saved."""
 
 
 def as_rule(value: Any) -> CuttingRule:

@@ -88,9 +88,8 @@ class Selection(Refrozen):
         set_fields(self, support=support, names=tuple(self.names))
         if len(self.names) != self.support.size:
             raise ParameterError(
-                "'names' must have one name for each feature of 'support'. "
-                f"Got {len(self.names)} names for {self.support.size} features. "
-                "Use SelectionPath.cut, which keeps them together."
+                "'names' must have one name for each feature of 'support'. Got "
+                f"{len(self.names)} names for {self.support.size} features. Use SelectionPath.cut."
             )
 
     @property
@@ -345,8 +344,7 @@ class SelectionPath(codec.Saved, Refrozen):
         evidence : str, optional
             JSON that is kept with the path, as ``gather_evidence(...).to_json()`` gives it.
         rule : CuttingRule, optional
-            The rule that the path was cut by, as ``Selection.chooser``, for `load_rule`. A rule of
-            the user's own is not kept.
+            As ``Selection.chooser``, for `load_rule`. A rule of the user's own is not kept.
         """
         codec.write_whole(file, self.to_json(evidence=evidence, rule=rule) + "\n")
 

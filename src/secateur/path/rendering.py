@@ -21,9 +21,6 @@ MAX_ROWS = 40
 MAX_NAMES = 6
 
 
-# ---- plain text -------------------------------------------------------------------------------
-
-
 def summary(path: SelectionPath) -> str:
     """Return a path in a few words."""
     if len(path) == 0:
@@ -45,7 +42,7 @@ def score_with_error(score: Score | None) -> str:
 
 
 def table(path: SelectionPath) -> tuple[str, tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the title, the heads of columns and the rows; those amid a long path become dots."""
+    """Return title, heads of columns and rows; the middle of a long path is left out."""
     places, half = list(range(len(path))), MAX_ROWS // 2
     n_hidden = max(0, len(path) - MAX_ROWS)
     del places[half : half + n_hidden]
@@ -67,9 +64,6 @@ def _heads(path: SelectionPath) -> tuple[str, ...]:
     return "step", "features", cost, shown, path.penalty_name, "entered"
 
 
-# ---- the console ------------------------------------------------------------------------------
-
-
 def rich_table(
     title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, text_column: int
 ) -> Table:
@@ -83,9 +77,6 @@ def rich_table(
     for row in rows:
         shown.add_row(*map(Text, row))
     return shown
-
-
-# ---- notebooks --------------------------------------------------------------------------------
 
 
 def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

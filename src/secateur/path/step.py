@@ -199,13 +199,11 @@ class Step(Refrozen):
             )
         if support.size and (support[0] < 0 or not np.all(support[1:] > support[:-1])):
             raise ParameterError(
-                f"'support' must be sorted, without repeats and not negative. Got {support}. "
-                "Use Step.of to sort it from the order of entry."
+                f"'support' must be sorted, without repeats, not negative. Got {support}. Sort it."
             )
         if not np.array_equal(np.sort(order), support):
             raise ParameterError(
-                f"'order' and 'support' must hold the same features. Got {order} and {support}. "
-                "Use Step.of to make one from the other."
+                f"'order' must have the same features as {support}. Got {order}. Use Step.of."
             )
         # tasks often have one and the same array; there may be hundreds of them, at every round
         for name, features in {id(its): (name, its) for name, its in supports.items()}.values():
@@ -254,9 +252,6 @@ class Step(Refrozen):
     def __repr__(self) -> str:
         score = "" if self.score is None else f", {self.score.metric}={self.score.mean:.6g}"
         return f"Step(n_features={self.n_features}, penalty={self.penalty:.6g}{score})"
-
-
-# ---- read-only values -------------------------------------------------------------------------
 
 
 def frozen_integers(name: str, values: Any) -> IntArray:
@@ -318,9 +313,6 @@ def thawed_json(value: Any) -> Any:
     if isinstance(value, tuple):
         return [thawed_json(item) for item in value]
     return value
-
-
-# ---- numbers in sentences and tables ----------------------------------------------------------
 
 
 def format_score(value: float) -> str:

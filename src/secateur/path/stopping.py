@@ -2,8 +2,7 @@
 
 A rule is any object with one method, ``reason(history)``, which returns why the run should stop
 now, or None. Two of the rules are limits (``is_limit = True``): they are checked as soon as a step
-arrives, and a step that exceeds the limit stays out of the path. Limits suit runs whose support
-grows.
+arrives, and a step that exceeds the limit stays out of the path. They suit growing supports.
 """
 
 from __future__ import annotations
@@ -122,10 +121,8 @@ class CostBudget:
         """Return why the run should stop now, or None."""
         cost = history.latest.cost
         if math.isnan(cost):
-            # To go on would be to spend without counting.
             raise ParameterError(
-                "A cost budget needs steps with costs. Got a step without one. "
-                "Give feature costs to the run, or use MaxFeatures."
+                "A cost budget needs steps with costs. Got none. Give feature costs to the run."
             )
         return None if within_budget(cost, self.cost) else StopReason.COST_BUDGET
 
@@ -180,9 +177,6 @@ class TimeLimit:
     def reason(self, history: History) -> StopReason | None:
         """Return why the run should stop now, or None."""
         return StopReason.TIME_LIMIT if history.elapsed >= self.seconds else None
-
-
-# ---- checks that all rules share --------------------------------------------------------------
 
 
 def whole_number(name: str, value: Any, *, minimum: int = 1, advice: str) -> int:
