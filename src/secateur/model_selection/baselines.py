@@ -102,9 +102,6 @@ def as_matrix(X: Any, *, dense: bool = False) -> tuple[Any, BoolArray]:
     return values, is_category
 
 
-# ---- filters ----------------------------------------------------------------------------------
-
-
 def _f_scores(columns: Columns) -> Any:
     with np.errstate(all="ignore"):
         return (f_classif if columns.is_classes else f_regression)(columns.values, columns.y)
@@ -145,9 +142,6 @@ def mrmr(columns: Columns) -> tuple[list[int], None]:
         quotient[order] = -np.inf
         order.append(int(quotient.argmax()))
     return order, None
-
-
-# ---- models -----------------------------------------------------------------------------------
 
 
 def l1(columns: Columns) -> tuple[IntArray, int]:

@@ -168,7 +168,6 @@ def compare(
 def _plan(
     context: ComparisonContext, methods: Mapping[str, Any], limit: float | None
 ) -> Comparison:
-    """The comparison before its first trial."""
     return Comparison(
         trials=(),
         methods=tuple(methods),
@@ -211,15 +210,11 @@ def _collect(
     except KeyboardInterrupt:
         in_file = ", also in the file, from which it can go on" if file is not None else ""
         n_done = count_of(len(done.trials), "trial")
-        warnings.warn(
-            f"compare was interrupted. It keeps the {n_done} done so far{in_file}.",
-            InterruptedWarning,
-            stacklevel=3,
-        )
+        message = f"compare was interrupted. It keeps the {n_done} done so far{in_file}."
+        warnings.warn(message, InterruptedWarning, stacklevel=3)
     except ClusterError as error:
         error.path = done
-        n_done = count_of(len(done.trials), "trial")
-        error.add_note(f"What was done so far, {n_done}, is in its 'path'.")
+        error.add_note(f"{count_of(len(done.trials), 'trial')} done so far are in its 'path'.")
         raise
     return done
 
@@ -246,17 +241,13 @@ def _read_sizes(sizes: Any, n_features: int) -> tuple[int, ...]:
     return tuple(sorted({whole_number("sizes", s, minimum=1, advice=advice) for s in given}))
 
 
-# ---- trials of an earlier run -----------------------------------------------------------------
-
-
 def _load_earlier(file: str | os.PathLike[str] | None) -> Comparison | None:
     """The comparison in the file; None without a file, or if it does not exist yet."""
     if file is None:
         return None
     if not Path(file).resolve().parent.is_dir():
         raise ComparisonError(
-            f"'resume' must be a file in a folder that exists. Got {os.fspath(file)!r}. Make the "
-            "folder first."
+            f"'resume' must be in a folder that exists. Got {os.fspath(file)!r}. Make it first."
         )
     return Comparison.load(file) if Path(file).exists() else None
 
@@ -268,8 +259,7 @@ def _continued(plan: Comparison, earlier: Comparison) -> Comparison:
         if what in before and now[what] != before[what]:
             raise ComparisonError(
                 f"The file of 'resume' holds another comparison: {what} differ. Got "
-                f"{now[what][:80]} now and {before[what][:80]} in the file. Use another file, or "
-                "the same data and settings as before."
+                f"{now[what][:80]} now and {before[what][:80]} in the file. Use another file."
             )
     limit = plan.parameters["time_limit"] or math.inf
     kept = [
@@ -297,12 +287,10 @@ def _settings(comparison: Comparison) -> dict[str, str]:
 
 
 def _description(estimator: Any) -> dict[str, Any]:
-    """The class and the parameters of an estimator, as plain values."""
     found: dict[str, Any] = {"class": type(estimator).__name__}
     if hasattr(estimator, "get_params"):
         values = sorted(estimator.get_params(deep=False).items())
-        kept = {name: _plain(each) for name, each in values if name not in IGNORED_PARAMETERS}
-        found["parameters"] = kept
+        found["parameters"] = {k: _plain(v) for k, v in values if k not in IGNORED_PARAMETERS}
     return found
 
 

@@ -225,8 +225,7 @@ class Comparison(codec.Saved, Refrozen):
     def ranks(self, validator: str | None = None, size: int | None = None) -> tuple[Rank, ...]:
         """Mean ranks over folds, the best method first; by default over all validators and sizes.
 
-        A method without a score in a fold shares the last rank there. Methods without any score at
-        these sizes are left out.
+        A method without a score in a fold shares the last rank there, one without any is left out.
         """
         from scipy.stats import rankdata
 
@@ -345,12 +344,9 @@ class Comparison(codec.Saved, Refrozen):
 
 
 def _known(what: str, value: Any, known: Sequence[Any]) -> Any:
-    """A value, if it is None or known."""
     if value is not None and value not in known:
-        raise ParameterError(
-            f"There is no such {what} in this comparison. Got {value!r}. "
-            f"Use one of {', '.join(map(str, known))}."
-        )
+        names = ", ".join(map(str, known))
+        raise ParameterError(f"There is no such {what} here. Got {value!r}. Use one of {names}.")
     return value
 
 

@@ -16,12 +16,8 @@ COLUMNS = (
     *("method", "fold", "status", "seconds", "size", "n_features"),
     *("validator", "metric", "score", "features", "message"),
 )
-"""The columns of the rows of a comparison."""
-
 MAX_MESSAGE = 160
-
-Cell = tuple[str, float | str]
-"""The text of a cell, and what the column is sorted by."""
+Cell = tuple[str, float | str]  # its text, and what the column is sorted by
 
 
 def title(comparison: Comparison) -> str:

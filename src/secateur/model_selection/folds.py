@@ -29,12 +29,8 @@ def read_seed(random_state: Any) -> int:
         return int(check_random_state(random_state).randint(2**31))
     except ValueError as error:
         raise ParameterError(
-            f"'random_state' must be None, an int >= 0 or a RandomState. Got {random_state!r}. Use "
-            "0 for results that repeat."
+            f"'random_state' must be None, an int >= 0 or RandomState. Got {random_state!r}. Use 0."
         ) from error
-
-
-# ---- inside a fit -----------------------------------------------------------------------------
 
 
 def is_drawn(cv: Any) -> bool:
@@ -196,9 +192,6 @@ def _row_numbers(part: Any, n_rows: int) -> IntArray:
     return np.sort(rows)
 
 
-# ---- around a whole selection -----------------------------------------------------------------
-
-
 def default_outer_folds(n_rows: int) -> int:
     """Five folds, three above 5,000 rows, fewer for less than ten rows."""
     return max(2, min(n_rows // 2, 5 if n_rows <= MANY_ROWS else 3))
@@ -227,9 +220,6 @@ def outer_folds(rows: Rows, cv: Any, seed: int) -> list[Fold]:
     return folds
 
 
-# ---- rows that belong together ----------------------------------------------------------------
-
-
 def check_groups(groups: Any, n_rows: int) -> AnyArray:
     """The group of each row, none of them missing."""
     values = as_array(groups, "groups")
@@ -243,16 +233,14 @@ def check_groups(groups: Any, n_rows: int) -> AnyArray:
     if is_missing.any():
         raise InputError(
             f"'groups' must name the group of every row. Got {int(is_missing.sum())} missing, the "
-            f"first in row {int(np.argmax(is_missing))}. Give each such row a group of its own, or "
-            "leave it out."
+            f"first in row {int(np.argmax(is_missing))}. Give each such row a group of its own."
         )
     return values
 
 
 def group_numbers(groups: AnyArray) -> IntArray:
     """A number for the group of each row."""
-    _, numbers = np.unique(groups.astype(str), return_inverse=True)
-    return numbers.astype(np.int64)
+    return np.unique(groups.astype(str), return_inverse=True)[1].astype(np.int64)
 
 
 def _group_folds(
@@ -275,9 +263,6 @@ def _group_folds(
     if n_folds > 1 or target.classes is None:
         return folds[:n_folds]
     return [max(folds, key=lambda fold: len(np.unique(target.values[fold.train])))]
-
-
-# ---- several tasks ----------------------------------------------------------------------------
 
 
 def strata_of_tasks(tasks: Iterable[TaskRows], n_rows: int) -> Target:

@@ -48,8 +48,7 @@ class HeldOut:
     Parameters
     ----------
     path : SelectionPath
-        The path of all rows. The score of a step is the held-out score of the steps that match it
-        in the folds.
+        The path of all rows; the score of a step is the held-out score of its matches in folds.
     fold_paths : tuple of SelectionPath
         One for each fold that was finished, from its training rows.
     matches : tuple of tuple of int
@@ -244,9 +243,6 @@ def _fit_folds(
     results = results_of(tasks, processes)
     found = until_interrupted(results, lambda n_done: report(1 + n_done, 1 + 2 * n), kept)
     return found[:n], scorer.metric.score(found[n:]) if len(found) == 2 * n else None
-
-
-# ---- fits one after another, or in processes --------------------------------------------------
 
 
 def n_processes(estimator: Any, X: Any, n_jobs: int | None, seconds: float) -> int:

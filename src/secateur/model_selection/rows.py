@@ -35,13 +35,12 @@ from secateur.path.step import Score
 from secateur.storage.stored_table import SampledRows, StoredTable, sample_stored
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-# Seed of the sample of stored rows that is read into memory to evaluate models on.
-TEST_SAMPLE_SEED = 1
+TEST_SAMPLE_SEED = 1  # of the sample of stored rows that models are evaluated on
 COLUMNS_AT_ONCE = 256
 TASK_METHODS = {"predict", "predict_proba", "decision_function"}
-# Smaller probabilities count as this, so that one row does not decide the log loss alone.
-MIN_PROBABILITY = 1e-15
+MIN_PROBABILITY = 1e-15  # lower bound, so that one row does not decide the log loss alone
 DEFAULT = {"classification": "log_loss", "regression": "squared_error"}
+DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2"}
 # Prefix of the names of losses that are divided by the loss of a constant in the same task.
 RELATIVE = "relative "
 Scorer = Callable[..., float]
@@ -218,17 +217,14 @@ def target_type_of(estimator: Any) -> TargetType | None:
 
 
 def check_target_type(name: str, estimator: Any, target_type: TargetType) -> None:
-    """Refuse a regressor for classes, and a classifier for numbers."""
+    """Refuse a regressor for classification, and a classifier for regression."""
     own = target_type_of(estimator) if hasattr(estimator, "fit") else None
     if own is not None and own != target_type:
         kinds = {"classification": "classifier", "regression": "regressor"}
         raise ParameterError(
-            f"{name!r} must be a {kinds[target_type]}, as the target asks for {target_type}. Got "
+            f"{name!r} must be a {kinds[target_type]}, since the target is for {target_type}. Got "
             f"the {kinds[own]} {estimator!r}. Use its counterpart for {target_type}."
         )
-
-
-# ---- metrics ----------------------------------------------------------------------------------
 
 
 def prepared(estimator: Any, seed: int) -> Any:
@@ -249,7 +245,7 @@ def with_threads(estimator: Any, n_jobs: int | None) -> Any:
 
 def read_scoring(scoring: Any, target_type: str) -> tuple[Scorer, str]:
     """A scorer and its name, from what a user may write."""
-    default = "accuracy" if target_type == "classification" else "r2"
+    default = DEFAULT_SCORING[target_type]
     wanted = default if scoring is None else scoring
     if callable(wanted):
         return wanted, getattr(wanted, "__name__", "score")

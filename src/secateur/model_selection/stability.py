@@ -37,8 +37,7 @@ class Stability:
     agreement : Agreement
         Nogueira's index of `supports`, with its confidence interval.
     permuted : tuple of float
-        For each new order of the columns, the Jaccard index of the selection with that from the
-        original order.
+        Jaccard index of the selection from each new order of the columns with the original one.
 
     Examples
     --------
@@ -94,10 +93,8 @@ class Stability:
             f"{always} features are selected every time, {int((share > 0).sum())} at least once."
         )
         if self.permuted:
-            text += (
-                f"\nWith the columns in another order {self.permuted_agreement:.0%} of the "
-                "selection is the same."
-            )
+            same = f"{self.permuted_agreement:.0%} of the selection is the same"
+            text += f"\nWith the columns in another order {same}."
         return text
 
 
@@ -119,8 +116,7 @@ def stability(
     """Repeat a selection on subsamples of the rows and with the columns in another order.
 
     Rows are drawn without replacement: a repeated row would be among the training rows and the
-    validation rows of the selector's own folds. Ctrl-C keeps what was done, from
-    the first subsample on.
+    validation rows of the selector's own folds. Ctrl-C keeps the fits that were finished.
 
     Parameters
     ----------
@@ -133,8 +129,7 @@ def stability(
     fraction : float, default=0.8
         The share of the rows (or of the groups) in a subsample, stratified by class.
     n_permutations : int, default=2
-        Number of new orders of the columns. None are tried where parameters of the selector refer
-        to columns by position.
+        Number of new orders of the columns; none where parameters refer to columns by position.
     groups : array of shape (n_rows,), default=None
         Which rows belong together.
     sample_weight : array of shape (n_rows,), default=None

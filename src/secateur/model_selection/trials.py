@@ -164,10 +164,8 @@ def _ranking(fitted: Any) -> tuple[Any, Any]:
         order, n_own = fitted.order_, fitted.n_own_
         return order, None if n_own is None else order[:n_own]
     if not hasattr(fitted, "get_support"):
-        raise InputError(
-            "A method must have get_support. Got "
-            f"{type(fitted).__name__} without. Use a selector of scikit-learn."
-        )
+        kind = type(fitted).__name__
+        raise InputError(f"A method must have get_support. Got {kind} without. Use a selector.")
     is_own = np.asarray(fitted.get_support(), np.bool_)
     inner = getattr(fitted, "estimator_", None)
     places = [(fitted, "ranking_"), (fitted, "scores_")]
@@ -181,9 +179,6 @@ def _ranking(fitted: Any) -> tuple[Any, Any]:
             order = np.lexsort([-np.nan_to_num(importance, nan=-np.inf), ~is_own])
             return order, order[: is_own.sum()]
     return None, np.flatnonzero(is_own)
-
-
-# ---- where trials run -------------------------------------------------------------------------
 
 
 def run_trials(

@@ -25,13 +25,9 @@ from secateur.model_selection.rows import Metric, Rows, check_target_type, prepa
 from secateur.path import SelectionPath
 from secateur.typing import IntArray
 
-# The penalties that ridge regression chooses from, by leave-one-out cross-validation.
-ALPHAS = tuple(10.0**power for power in range(-3, 4))
+ALPHAS = tuple(10.0**power for power in range(-3, 4))  # of which ridge regression chooses one
 VALIDATOR = "Use for instance sklearn.linear_model.LogisticRegression()."
 LINEAR = {"classification": "logistic", "regression": "ridge"}
-
-
-# ---- by name ----------------------------------------------------------------------------------
 
 
 def linear_model(target_type: str, *, is_sparse: bool) -> Pipeline:
@@ -101,9 +97,6 @@ def check_estimator(name: str, value: Any, *methods: str, advice: str) -> None:
         raise ParameterError(
             f"{name!r} must be an estimator with {' and '.join(methods)}. Got {value!r}. {advice}"
         )
-
-
-# ---- scores of folds and steps ----------------------------------------------------------------
 
 
 def score_fold(
