@@ -108,9 +108,6 @@ def cramers_v(one: FloatArray, other: FloatArray) -> float:
     return min(float(from_table((one.T @ other).astype(np.int64))), 1.0)
 
 
-# ---- histograms -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetGroups:
     """Groups of rows by the target: their names, and the group of each row."""

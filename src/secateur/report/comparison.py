@@ -24,8 +24,8 @@ def comparison_facts(comparison: Comparison) -> dict[str, Any]:
     tests: list[list[Cell]] = []
     # for each validator the best-ranked method with a number of its own against all others
     for validator in comparison.validators:
-        made = (comparison.paired_tests(validator, against=best) for best in by_rank(comparison))
-        for test in next((each for each in made if each), ()):
+        found = (comparison.paired_tests(validator, against=best) for best in by_rank(comparison))
+        for test in next((each for each in found if each), ()):
             names = [(name, name) for name in (test.validator, test.method, test.other)]
             words = f"{test.difference:+.4f} ± {format_score(test.standard_error)}"
             p = [cell(value, f"{value:.2g}") for value in (test.p, test.p_adjusted)]
@@ -54,9 +54,6 @@ def comparison_facts(comparison: Comparison) -> dict[str, Any]:
 def score_kind(comparison: Comparison) -> str:
     """What was measured, in words."""
     return f"held-out {comparison.metric}".replace("_", " ")
-
-
-# ---- figures --------------------------------------------------------------------------------
 
 
 def curves_figure(comparison: Comparison, validator: str) -> Figure:
@@ -124,7 +121,6 @@ def stability_figure(comparison: Comparison) -> Figure:
 def _by_method(
     values: Mapping[str, float], words: Sequence[str], trace: dict[str, Any], title: str
 ) -> Figure:
-    """A value for each method that has one, in rows."""
     pairs = zip(values.items(), words, strict=True)
     known = [(as_text(short(m, 16)), v, word) for (m, v), word in pairs if math.isfinite(v)]
     trace |= {"y": [name for name, _, _ in known], "x": [number(value) for _, value, _ in known]}

@@ -153,7 +153,6 @@ class SelectionPathDisplay:
         return self
 
     def _places(self, x: str) -> tuple[FloatArray, str]:
-        """The steps along an axis, and its label."""
         path = self.path
         cost = f"cost ({path.cost_unit})" if path.cost_unit else "cost"
         known = {

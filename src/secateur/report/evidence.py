@@ -23,8 +23,7 @@ class Distribution:
     """A histogram of one feature; `counts` and `missing` count rows for each group of the target.
 
     `labels` are the values where there are few of them or they are categories, else the bins have
-    `edges`; values beyond the ends are counted in the outer bins. `limits` are then the smallest
-    and the largest value.
+    `edges`; values beyond the ends are counted in the outer bins, and `limits` are their range.
     """
 
     labels: tuple[str, ...]
@@ -105,8 +104,7 @@ class Evidence(codec.Saved):
     costs, groups : mapping of int to float, mapping of int to tuple of str
         The cost alone and the names of the feature groups of features of the path, where known.
     grid_shape, backdrop : tuple of int, tuple of float
-        The shape of the grid, where features are cells such as pixels, and the mean of each cell
-        from 0 to 1; else empty.
+        Where features are cells such as pixels: the shape of the grid, and the means from 0 to 1.
     cost_of_all : float
         Cost of all features together; NaN without costs.
     n_folds : int

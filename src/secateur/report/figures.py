@@ -20,8 +20,7 @@ from secateur.typing import AnyArray, IntArray
 
 Figure = dict[str, Any]
 HEIGHT = 340
-# Where sizes span more than this factor, the axis is logarithmic.
-LOG_FROM = 40
+LOG_FROM = 40  # where sizes span more than this factor, the axis is logarithmic
 N_COLOURS = 8
 N_FEATURES = "number of features"
 MAX_TICKS = 12  # with a tick at every whole number
@@ -58,7 +57,7 @@ def all_paths(entries: Sequence[EntryFacts]) -> Figure | None:
     """Score against number of features of several paths, of one kind and from the same data."""
     kinds = set()
     for each in entries:
-        data_set: tuple[Any, ...] = each.path.feature_names  # what tells data sets apart
+        data_set: tuple[Any, ...] = each.path.feature_names  # what distinguishes data sets
         if each.evidence is not None:
             known = each.evidence
             data_set = known.n_rows, known.target_groups, known.target_counts
@@ -173,9 +172,6 @@ def _hover(facts: EntryFacts, shown: StepFacts) -> str:
             lines.append(f"{sign} {few(names)}")
     # these tags are ours, the names between them may be anything
     return "<br>".join([f"<b>{count_of(step.n_features)}</b>", *map(as_text, lines)])
-
-
-# ---- histograms -----------------------------------------------------------------------------
 
 
 def histogram_paths(values: Distribution) -> list[tuple[int, str]]:

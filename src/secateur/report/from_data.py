@@ -57,8 +57,7 @@ def gather_evidence(
     X : array, sparse matrix or data frame of shape (n_rows, n_features)
         The table that the path was computed from.
     y : array-like of shape (n_rows,), (n_rows, n_tasks), or None
-        Histograms are drawn by its classes, or by its thirds; for all rows together where there
-        are several targets.
+        Histograms are drawn by its classes or thirds; of several targets, for all rows together.
     path : SelectionPath
     target_type : {"classification", "regression"}
     costs, feature_groups, keep : as for the selectors
@@ -162,9 +161,6 @@ def _target_groups(y: Any, target_type: Any, n_rows: int) -> TargetGroups:
     return association.groups_by_class(target.values, target.classes.tolist())
 
 
-# ---- columns --------------------------------------------------------------------------------
-
-
 def _prepared(table: Table, features: IntArray) -> Columns:
     known = table.categories
     return association.prepare(table.columns(features), [f in known for f in features.tolist()])
@@ -215,16 +211,12 @@ def _most_correlated(table: Table, features: IntArray) -> tuple[tuple[tuple[int,
 
 
 def _scaled_means(table: Table) -> tuple[float, ...]:
-    """The mean of each column, scaled from 0 to 1."""
     starts = range(0, table.n_features, BLOCK)
     blocks = (table.block(start, start + BLOCK) for start in starts)
     mean: FloatArray = np.concatenate([np.nan_to_num(each).mean(axis=0) for each in blocks])
     span = float(np.ptp(mean))
     scaled = (mean - mean.min()) / span if span > 0 else np.zeros_like(mean)
     return tuple(np.round(scaled, 3).tolist())
-
-
-# ---- costs ----------------------------------------------------------------------------------
 
 
 def _costs(given: FeatureCosts, path: SelectionPath) -> tuple[CostModel | None, dict[str, Any]]:
@@ -246,9 +238,6 @@ def _costs(given: FeatureCosts, path: SelectionPath) -> tuple[CostModel | None, 
         members = {f: tuple(labels[at]) for f, at in zip(features, of_feature, strict=True)}
         known["groups"] = {feature: names for feature, names in members.items() if names}
     return model, known
-
-
-# ---- folds ----------------------------------------------------------------------------------
 
 
 def _step_evidence(

@@ -41,8 +41,7 @@ def report(
     Parameters
     ----------
     selector : estimator of secateur or HeldOut
-        A selector is cloned and its selection repeated in folds by `held_out`. A result of
-        `held_out` is shown as it is.
+        A selector is cloned and evaluated by `held_out`, a result of `held_out` shown as it is.
     X : array, sparse matrix or data frame of shape (n_rows, n_features)
     y : array or series of shape (n_rows,)
     path : path-like, default="report.html"
@@ -52,8 +51,7 @@ def report(
     random_state : int, RandomState or None, default=0
         Of the folds.
     **options
-        More of `held_out`, as ``cv``, ``groups``, ``scoring``; or of `gather_evidence`, as
-        ``grid_shape``.
+        More of `held_out`, as ``cv``, ``groups``, ``scoring``; or ``grid_shape``, ``sample_limit``.
 
     Returns
     -------
@@ -193,7 +191,7 @@ def _environment() -> Any:
     environment.filters |= {"thawed": thawed_json, "literal": _literal}
 
     def asset(name: str) -> Any:
-        """A style sheet or script of ours, as it is: it may hold what templates would obey."""
+        """A style sheet or script of ours, as it is: braces in it are not those of templates."""
         return Markup(loader.get_source(environment, name)[0])  # noqa: S704 - a file of this package
 
     environment.globals |= {"asset": asset, "draw": figures, "rules": RULES}
@@ -201,17 +199,14 @@ def _environment() -> Any:
 
 
 def _literal(value: Any) -> str:
-    """A value as Python code."""
     plain = thawed_json(value)
     if isinstance(plain, float) and not math.isfinite(plain):
         return f'float("{plain}")'
     return json.dumps(plain) if isinstance(plain, str) else repr(plain)
 
 
-# ---- the data of the script: short keys, no more digits than are shown ----------------------
-
-
 def _entry_data(facts: EntryFacts) -> dict[str, Any]:
+    # the data of the script: short keys, no more digits than are shown
     data: dict[str, Any] = {
         "cut": facts.cut,
         "features": [

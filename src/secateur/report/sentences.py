@@ -86,9 +86,6 @@ def _compared(score: Score, reference: Score, reference_words: str) -> str:
     return f"{words}, which is {side} one standard error ({format_score(error)})."
 
 
-# ---- stability over the folds ---------------------------------------------------------------
-
-
 def unstable_sentence(path: SelectionPath, index: int, evidence: StepEvidence) -> str:
     """Name the unstable features of a step and their substitutes; empty if there are none."""
     names, order = path.feature_names, path[index].order.tolist()
