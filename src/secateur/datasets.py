@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -22,7 +22,6 @@ __all__ = [
     "make_wide",
 ]
 
-TargetType = Literal["classification", "regression"]
 # Minutes of work of a pathologist for each measurement. Invented, but in a sensible order: a
 # diameter is quick, the shape of a contour is not.
 _MINUTES = {
@@ -195,7 +194,6 @@ def _signal(rng: np.random.Generator, informative: FloatArray) -> FloatArray:
 
 
 def _check_sizes(**sizes: tuple[int, int]) -> None:
-    """Raise for a value that is below its minimum."""
     for name, (value, minimum) in sizes.items():
         if value < minimum:
             raise ParameterError(f"{name!r} must be >= {minimum}. Got {value!r}.")
@@ -211,9 +209,8 @@ def make_threshold_max(
     r"""Make two classes by whether any of a few features is large (the threshold max problem).
 
     Features are uniform between -1 and 1. A row is of class 1 if the largest of its
-    ``n_informative`` features exceeds ``2^(1 - 1/n_informative) - 1``, which half of the
-    space does. The decision boundary is far from a plane (Section 4.1 of Perkins, Lacker and
-    Theiler, JMLR 2003).
+    ``n_informative`` features exceeds ``2^(1 - 1/n_informative) - 1``, as in half of the space. The
+    decision boundary is not linear (Section 4.1 of Perkins, Lacker and Theiler, JMLR 2003).
 
     Parameters
     ----------
@@ -275,9 +272,6 @@ def make_grafting_b(n_rows: int = 1000, random_state: int | None = 0) -> Generat
 def make_grafting_c(n_rows: int = 100, random_state: int | None = 0) -> Generated:
     """Make problem C: 10 informative features, 490 copies and 500 irrelevant ones, 100 rows."""
     return make_threshold_max(n_rows, 10, 490, 500, random_state)
-
-
-# ---- the demonstration ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

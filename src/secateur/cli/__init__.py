@@ -32,7 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _app() -> Any:
-    """The commands, put together."""
     import typer
 
     from secateur.cli.compare import compare

@@ -100,7 +100,6 @@ def _compared(
     console: Console,
     trials: Path,
 ) -> Comparison:
-    """Run every method on every fold."""
     from secateur.cli.selection import folds_of
     from secateur.model_selection.compare import compare as compare_methods
 
@@ -175,7 +174,6 @@ def _finish(
 
 
 def _summary(comparison: Comparison, dataset: Dataset) -> dict[str, Any]:
-    """All facts of a comparison."""
     from secateur.cli.documents import command_line
 
     rows, n_features = dataset.features.X.shape

@@ -109,9 +109,6 @@ def json_text(document: Mapping[str, Any]) -> str:
     return json.dumps(finite, allow_nan=False, indent=2) + "\n"
 
 
-# ---- how a command ends -----------------------------------------------------------------------
-
-
 def with_exit_codes(command: Command) -> Command:
     """Turn expected errors into a message and an exit code; bugs keep their traceback."""
 

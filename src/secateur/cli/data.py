@@ -82,9 +82,6 @@ def _describe(dataset: Dataset, request: DataRequest, console: Console) -> None:
     console.message(f"{request.file.name}: {size}, target {dataset.target!r}.", *dataset.notes)
 
 
-# ---- tables on disk -------------------------------------------------------------------------
-
-
 def load_stored(
     request: DataRequest,
     console: Console,
@@ -145,9 +142,6 @@ def _reason_for_disk(file: Path, limit: int, executor: Any) -> str | None:
     )
 
 
-# ---- costs and groups of features -----------------------------------------------------------
-
-
 def read_feature_costs(
     dataset: Dataset, given: options.CostOptions, keep: tuple[str, ...]
 ) -> tuple[FeatureCosts | None, list[str]]:
@@ -177,8 +171,7 @@ def _read_costs(dataset: Dataset, file: Path) -> tuple[FloatArray, list[str]]:
         places = _places(dataset, name, str(file))
         if not 0 <= value < np.inf:
             raise InputError(
-                f"{file} must hold costs >= 0 in its second column. Got {text!r} for {name!r}. Use "
-                "0 for free features."
+                f"{file} must hold costs >= 0. Got {text!r} for {name!r}. Use 0 for free features."
             )
         cost[places] = value
     left = np.flatnonzero(np.isnan(cost))

@@ -106,9 +106,6 @@ def about_page(document: Mapping[str, Any]) -> dict[str, str]:
     return {key: words for key, words in about.items() if words}
 
 
-# ---- on the console -------------------------------------------------------------------------
-
-
 def selection_shown(document: Mapping[str, Any]) -> list[Any]:
     """What the console shows of a selection."""
     from rich.text import Text

@@ -39,9 +39,8 @@ def build_selector(
         raise ParameterError(f"{options.method!r} {what}")
     known = list(inspect.signature(kind).parameters)
     if dataset.is_encoded:
-        costs = costs_of_encoded(
-            costs or FeatureCosts(), dataset.features.sources, dataset.plan.names
-        )
+        columns = (dataset.features.sources, dataset.plan.names)
+        costs = costs_of_encoded(costs or FeatureCosts(), *columns)
     given = {"costs": costs, "cut": read_cut(options.cut), "target_type": dataset.target_type}
     given |= {"random_state": validation.seed, "n_jobs": validation.jobs}
     if dataset.time is not None:
@@ -52,10 +51,8 @@ def build_selector(
     if options.penalty is not None:
         penalties = [name for name in ("penalty", "l1", "group_penalty") if name in known]
         if not penalties:
-            raise ParameterError(
-                f"{kind.__name__} has no penalty. Got --penalty {options.penalty:g}. Use "
-                "--max-features or --budget."
-            )
+            instead = f"Got --penalty {options.penalty:g}. Use --max-features or --budget."
+            raise ParameterError(f"{kind.__name__} has no penalty. {instead}")
         limits[penalties[0]] = options.penalty
     given |= {name: value for name, value in limits.items() if value is not None}
     if dataset.is_stored and options.max_features is not None and "n_features" in known:
@@ -63,9 +60,6 @@ def build_selector(
         given["n_features"] = options.max_features
     given |= read_settings(options.settings or (), kind)
     return kind(**{name: value for name, value in given.items() if name in known})
-
-
-# ---- the class of a method ------------------------------------------------------------------
 
 
 def selector_class(method: str, target_type: TargetType) -> type:
@@ -115,9 +109,6 @@ def _classes(method: str) -> dict[TargetType, type]:
 
 def _names() -> list[str]:
     return sorted({name for kind in TARGET_TYPES for name in selector_classes(kind)})
-
-
-# ---- limits, cuts and other parameters ------------------------------------------------------
 
 
 def read_cut(text: str | None) -> Any:

@@ -64,8 +64,7 @@ def check_folder(folder: Path, *, force: bool, data: Path | None = None) -> None
         )
     if data is not None and data.resolve().parent == folder.resolve():
         raise InputError(
-            f"The output folder must not hold the data. Got {data.name!r} in {folder}. Use another "
-            "--out."
+            f"The output folder must not hold the data. Got {data.name!r} in it. Use another --out."
         )
     if present and not force:
         raise InputError(

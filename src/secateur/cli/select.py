@@ -20,7 +20,7 @@ from secateur.exceptions import ClusterError, ParameterError, import_optional
 SECONDS = 10.0  # for a scheduler to answer
 QUICK = ["cv=3", "learning_rate=0.2", "max_iter=100", "max_depth=2"]
 """Few and large rounds, to be quick. And shallow trees: in the small leaves of deep ones, on 569
-rows, some cheap decoy looks good by chance."""
+rows, some decoy of low cost gains by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,7 @@ def select(
 ) -> None:
     """Select features of DATA and write selection, path, names and report into a folder.
 
-    Scores come from nested cross-validation: the whole selection is repeated in each fold without
-    the held-out rows.
+    Scores come from nested cross-validation: the selection is repeated without the held-out rows.
     """
     from secateur.cli.data import DataRequest, load, load_stored, read_feature_costs
     from secateur.cli.output import reserved_folder
@@ -150,9 +149,6 @@ def warm_up(
     place = "" if folder is None else f" into {folder}. Set NUMBA_CACHE_DIR={folder.resolve()}"
     document = {"folder": None if folder is None else str(folder)}
     console.result(document, f"Compiled{place}.")
-
-
-# ---- clusters -------------------------------------------------------------------------------
 
 
 @contextmanager
