@@ -68,7 +68,7 @@ class AGBM:
         return Run(watch.stages, last.n_features, decide, {"step": last, "cells": cells_of(last)})
 
     def count(self, data: BoostedData, most: int) -> int:
-        """The features bought; a fit that has bought more than ``most`` is given up."""
+        """The features used; a fit that uses more than ``most`` is given up."""
         n_features = 0
         for step in data.run(data.everything, self.params).steps:
             n_features = step.n_features

@@ -26,11 +26,11 @@ OURS = ("A-GBM", "Grafting", "Feature Gradients")
 
 def choosers() -> dict[str, Callable[[Any, Any], Any]]:
     """Every way of choosing, from rows to features."""
-    told = {"random_state": 0, "n_jobs": N_THREADS}
+    params = {"random_state": 0, "n_jobs": N_THREADS}
     return {
-        "A-GBM": lambda X, y: _support(AGBMClassifier(**told), X, y),
+        "A-GBM": lambda X, y: _support(AGBMClassifier(**params), X, y),
         "Grafting": lambda X, y: _support(GraftingClassifier(n_jobs=N_THREADS), X, y),
-        "Feature Gradients": lambda X, y: _support(FeatureGradientsSelector(**told), X, y),
+        "Feature Gradients": lambda X, y: _support(FeatureGradientsSelector(**params), X, y),
         "CEGB, tuned": rivals.tuned_cegb,
         **{
             f"{name} {size}": _top(name, size)

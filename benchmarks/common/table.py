@@ -78,9 +78,9 @@ class Section:
         """The blocks, then a table of the targets; small sizes prove nothing, so nothing is met."""
         if not self.targets:
             return "\n\n".join(self.blocks)
-        verdict = {True: "met", False: "**missed**"}
+        found_losses = {True: "met", False: "**missed**"}
         rows = [
-            [t.what, t.value, f"<= {t.limit:g}", "not checked" if quick else verdict[t.is_met]]
+            [t.what, t.value, f"<= {t.limit:g}", "not checked" if quick else found_losses[t.is_met]]
             for t in self.targets
         ]
         return "\n\n".join([*self.blocks, table(["target", "found", "wanted", ""], rows)])

@@ -26,15 +26,15 @@ def _selector(name: str) -> Callable[[Part], Choices]:
 
         kind = "Classifier" if part.is_classes else "Regressor"
         found = getattr(secateur, name, None) or getattr(secateur, name + kind)
-        told: dict[str, Any] = {"n_jobs": N_THREADS}
+        params: dict[str, Any] = {"n_jobs": N_THREADS}
         known = found().get_params()
         if "random_state" in known:
-            told["random_state"] = 0
+            params["random_state"] = 0
         if "categorical_features" in known and part.categories:
-            told["categorical_features"] = part.categories
+            params["categorical_features"] = part.categories
         for size in (None, *SIZES):
             limit = {} if size is None else {"max_features": size}
-            chosen = found(**told, **limit).fit(part.X, part.y).get_support()
+            chosen = found(**params, **limit).fit(part.X, part.y).get_support()
             yield OWN if size is None else str(size), np.flatnonzero(chosen)
 
     return choose
@@ -83,8 +83,8 @@ def lightgbm_for(part: Part, **more: Any) -> Any:
 
     model = lightgbm.LGBMClassifier if part.is_classes else lightgbm.LGBMRegressor
     rows = max(1, min(20, len(part.y) // 50))
-    told = {"n_jobs": N_THREADS, "verbose": -1, "random_state": 0, "min_child_samples": rows}
-    return model(**{**told, **more})
+    params = {"n_jobs": N_THREADS, "verbose": -1, "random_state": 0, "min_child_samples": rows}
+    return model(**{**params, **more})
 
 
 def rfecv(part: Part) -> tuple[Any, int]:

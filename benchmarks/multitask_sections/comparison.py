@@ -167,7 +167,7 @@ def mean_score(tasks: Tasks, test: Any, predicted: Any) -> tuple[float, float]:
     return float(np.mean(scores)), float(np.average(scores, weights=sizes))
 
 
-def contest(section: Section, splits: Sequence[Tasks], options: Options) -> list[Entry]:
+def compare_methods(section: Section, splits: Sequence[Tasks], options: Options) -> list[Entry]:
     """Mean test scores of all ways over some splits into halves; gives the fits of the first.
 
     ``splits`` are the tasks of each split: the same again, or made anew.

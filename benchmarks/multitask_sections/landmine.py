@@ -10,7 +10,7 @@ from common.data import missing
 from common.options import Options
 from common.table import Section
 
-from multitask_sections.contest import Tasks, contest, stored
+from multitask_sections.comparison import Tasks, compare_methods, stored
 
 N_SPLITS = 10
 
@@ -29,5 +29,5 @@ def run(options: Options) -> Section:
         f"{len(y):,} points, {X.shape[1]} features, {len(np.unique(task))} fields; half of each "
         f"field's points train, the others test; mean of {N_SPLITS} splits."
     )
-    contest(section, [Tasks(X, y, task, is_classes=True)] * N_SPLITS, options)
+    compare_methods(section, [Tasks(X, y, task, is_classes=True)] * N_SPLITS, options)
     return section

@@ -16,11 +16,11 @@ import numpy as np
 from common.options import Options
 from common.table import Section, table
 
-from multitask_sections.contest import (
+from multitask_sections.comparison import (
     FIRST_SPLIT,
     Entry,
     Tasks,
-    contest,
+    compare_methods,
     halves,
     mean_score,
     predict,
@@ -44,7 +44,7 @@ def run(options: Options) -> Section:
         f"all, {N_OWN} more to each task alone, with effects of the task's own; half of the rows "
         f"train, the others test; mean of {N_PROBLEMS} problems."
     )
-    firsts = contest(section, tasks, options)
+    firsts = compare_methods(section, tasks, options)
     _recovery(section, tasks, [truth for _, truth in made], firsts)
     return section
 

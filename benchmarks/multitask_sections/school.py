@@ -7,7 +7,7 @@ from common.data import missing
 from common.options import Options
 from common.table import Section
 
-from multitask_sections.contest import Tasks, contest, stored
+from multitask_sections.comparison import Tasks, compare_methods, stored
 
 N_SPLITS = 2
 
@@ -26,5 +26,5 @@ def run(options: Options) -> Section:
         f"{len(y):,} pupils, {X.shape[1]} features, {len(np.unique(task))} schools; half of each "
         f"school's pupils train, the others test; mean of {N_SPLITS} splits."
     )
-    contest(section, [Tasks(X, y, task, is_classes=False)] * N_SPLITS, options)
+    compare_methods(section, [Tasks(X, y, task, is_classes=False)] * N_SPLITS, options)
     return section

@@ -40,7 +40,7 @@ PENALTY = 2_000.0
 """Of a feature for GBFS, in units of its loss: the one that is compared."""
 
 MORE_PENALTIES = (50_000.0, 20.0)
-"""Further ones for the picture: expensive and cheap."""
+"""Further ones for the picture: of high and low cost."""
 
 SAMPLE_ROWS = 50_000
 TUNING = 210.0

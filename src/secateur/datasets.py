@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -22,6 +22,7 @@ __all__ = [
     "make_wide",
 ]
 
+TargetType = Literal["classification", "regression"]
 # Minutes of work of a pathologist for each measurement. Invented, but in a sensible order: a
 # diameter is quick, the shape of a contour is not.
 _MINUTES = {

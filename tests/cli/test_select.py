@@ -217,7 +217,7 @@ def test_costs_that_cannot_be_read(run, table, tmp_path, text, reason):
 # ---- judging ----------------------------------------------------------------------------------
 
 
-def test_a_test_file_judges_at_the_end(run, table, tmp_path):
+def test_a_test_file_is_scored_at_the_end(run, table, tmp_path):
     lines = table.read_text().splitlines()
     (tmp_path / "train.csv").write_text("\n".join(lines[:90]))
     (tmp_path / "test.csv").write_text("\n".join([lines[0], *lines[90:]]))

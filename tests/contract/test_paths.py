@@ -237,15 +237,15 @@ def test_costs_in_every_form(cls):
 
 
 @pytest.mark.parametrize("cls", having("costs"))
-def test_a_dear_feature_is_replaced_by_its_cheap_copy(cls):
+def test_a_costly_feature_is_replaced_by_its_copy_of_lower_cost(cls):
     small = small_problem(cls)
     X = np.column_stack([small.X, small.X[:, 1]])
     expensive = quick(cls, costs={1: 3.0}).fit(X, small.y)
     assert expensive.support_[8]
     assert not expensive.support_[1]
-    cheap = quick(cls, costs={8: 3.0}).fit(X, small.y)
-    assert cheap.support_[1]
-    assert not cheap.support_[8]
+    other = quick(cls, costs={8: 3.0}).fit(X, small.y)
+    assert other.support_[1]
+    assert not other.support_[8]
 
 
 @pytest.mark.parametrize("cls", having("feature_groups"))

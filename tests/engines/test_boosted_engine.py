@@ -88,7 +88,7 @@ def test_without_folds_nothing_is_scored(data):
     assert [step.details["round"] for step in steps] == [25, 25]
 
 
-def test_the_grid_falls_from_dear_to_cheap_and_spans_the_first_gain(data):
+def test_the_grid_falls_and_spans_the_first_gain(data):
     grid = penalty_grid(data, PARAMS)
     assert grid == sorted(grid, reverse=True)
     first = next(data.run(data.everything, replace(PARAMS, penalty=4.1 * grid[0])).steps)

@@ -144,8 +144,8 @@ def test_no_step_has_more_features_than_the_limit():
 
 def test_an_interrupted_search_is_resumed_to_the_same_path():
     X, y = rows(1200)
-    told = {"random_state": 0, "max_iter": 20, "max_features": 3}
-    whole = AGBMClassifier(**told).fit(X, y).path_
+    params = {"random_state": 0, "max_iter": 20, "max_features": 3}
+    whole = AGBMClassifier(**params).fit(X, y).path_
     n_steps = len(whole) - 1
     assert "eliminated_from" in whole[n_steps].details
     seen = []
@@ -155,10 +155,10 @@ def test_an_interrupted_search_is_resumed_to_the_same_path():
         if len(seen) == n_steps:
             raise KeyboardInterrupt
 
-    begun = AGBMClassifier(**told, on_step=stop, on_interrupt="keep")
+    begun = AGBMClassifier(**params, on_step=stop, on_interrupt="keep")
     with pytest.warns(UserWarning, match="interrupted"):
         begun.fit(X, y)
-    path = AGBMClassifier(**told).fit(X, y, resume=begun.path_).path_
+    path = AGBMClassifier(**params).fit(X, y, resume=begun.path_).path_
     assert [s.support.tolist() for s in path] == [s.support.tolist() for s in whole]
     assert [s.score for s in path] == [s.score for s in whole]
 

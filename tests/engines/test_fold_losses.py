@@ -6,7 +6,7 @@ import pytest
 from secateur.engines.fold_losses import FoldLosses, pool
 
 
-def test_pooled_mean_and_spread_are_those_of_all_rows():
+def test_pooled_mean_and_standard_error_are_those_of_all_rows():
     rng = np.random.default_rng(0)
     losses = rng.random(60)
     parts = [losses[:10], losses[10:35], losses[35:]]
@@ -17,7 +17,7 @@ def test_pooled_mean_and_spread_are_those_of_all_rows():
     assert (score.origin, score.metric) == ("held_out", "loss")
 
 
-def test_weighted_spread_by_hand():
+def test_weighted_standard_error_by_hand():
     losses, weight = np.array([1.0, 2.0, 4.0]), np.array([0.5, 1.5, 1.0])
     mean = (weight * losses).sum() / 3.0
     score = pool([FoldLosses(losses, weight)], origin="inner", metric="loss")
@@ -38,6 +38,6 @@ def test_counted_rows_say_as_much_as_rows_that_are_there():
     assert relative.standard_error > counted.standard_error
 
 
-def test_equal_losses_have_no_spread():
+def test_equal_losses_have_no_standard_error():
     score = pool([FoldLosses(np.full(9, 0.1), np.ones(9))] * 3, origin="inner", metric="loss")
     assert score.standard_error == pytest.approx(0.0, abs=1e-8)

@@ -85,7 +85,7 @@ def test_missing_cells_are_the_mean():
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
-def test_a_ladder_leads_from_the_constant_to_the_model(n_classes):
+def test_shrinkage_leads_from_the_constant_to_the_model(n_classes):
     X, y = rows(60)
     if n_classes:
         y = np.digitize(y, [0.0, 1.0][: n_classes - 1]).astype(float)

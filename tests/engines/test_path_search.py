@@ -68,7 +68,7 @@ def test_a_size_that_no_penalty_has_is_a_limit_of_one_fit(entries):
     assert len(engine.fitted) <= 27
 
 
-def test_features_are_counted_as_the_search_is_told():
+def test_the_search_uses_the_given_count_of_features():
     engine = Thresholds(0.9, 0.8, 0.5, 0.4)
     column = np.array([0, 0, 1, 2])
     path = path_of(

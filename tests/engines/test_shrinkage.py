@@ -16,7 +16,7 @@ def losses_of(margin):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(2, 30))
-def test_each_row_is_judged_as_all_others_advise(seed, n_folds, n_rows):
+def test_each_row_is_shrunk_as_all_others_advise(seed, n_folds, n_rows):
     rng = np.random.default_rng(seed)
     by_shrinkage = [rng.random((5, n_rows + k)) for k in range(n_folds)]
     weights = [rng.integers(1, 4, n_rows + k).astype(float) for k in range(n_folds)]

@@ -249,7 +249,7 @@ def splits(fit: Fit) -> list:
 
 
 def assert_same_fit(one: Fit, other: Fit) -> None:
-    """Bit for bit the same trees, purchases, predictions, gains and objectives."""
+    """Bit for bit the same trees, first_uses, predictions, gains and objectives."""
     assert one.order == other.order
     assert len(one.rounds) == len(other.rounds)
     for trees, others in zip(one.rounds, other.rounds, strict=True):
@@ -280,6 +280,6 @@ def assert_equals_twin(fit: Fit, twin: Boosted, task: Task) -> None:
             np.testing.assert_array_equal(tree.value, [rate * node.value for node in nodes])
             np.testing.assert_array_equal(tree.gain, [node.dsse for node in nodes])
     kept = np.flatnonzero(task.costs.bind(task.names).keep).tolist()
-    assert fit.order == kept + twin.purchases
+    assert fit.order == kept + twin.first_uses
     assert fit.steps[-1].cost == twin.spent
     np.testing.assert_array_equal(fit.raw, twin.raw)

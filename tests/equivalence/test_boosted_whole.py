@@ -128,11 +128,11 @@ def test_folds_with_different_bins_share_buffers():
     X[:100, 1:] = 0.0  # the last rows alone differ
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     folds = [(np.arange(100), np.arange(100, 120)), (np.arange(20, 120), np.arange(20))]
-    told = {"cv": folds, "max_iter": 8, "n_jobs": 1, "min_samples_leaf": 5, "random_state": 0}
-    whole = AGBMClassifier(**told).fit(X, y)
+    params = {"cv": folds, "max_iter": 8, "n_jobs": 1, "min_samples_leaf": 5, "random_state": 0}
+    whole = AGBMClassifier(**params).fit(X, y)
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(engine, "suits", lambda *_: False)
-        stepwise = AGBMClassifier(**told).fit(X, y)
+        stepwise = AGBMClassifier(**params).fit(X, y)
     for one, other in zip(whole.path_, stepwise.path_, strict=True):
         assert one.support.tolist() == other.support.tolist()
         assert (one.objective, one.score.mean) == (other.objective, other.score.mean)

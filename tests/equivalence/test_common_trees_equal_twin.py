@@ -91,8 +91,8 @@ def fit_common(case, task_split_penalty, *, sparse=False, is_lazy=True):
         )
         run = replace(data, task_split_penalty=task_split_penalty).run(fold, params)
         steps = list(run.steps)
-        verdict = run.fold_losses(steps[-1]) if len(fold.test) else None
-    return steps, verdict
+        found_losses = run.fold_losses(steps[-1]) if len(fold.test) else None
+    return steps, found_losses
 
 
 @examples(40)
@@ -115,7 +115,7 @@ def test_common_trees_equal_twin(case, task_split_penalty, sparse):
         params={"n_rounds": N_ROUNDS, "learning_rate": RATE, **all_params},
     )
     last = steps[-1]
-    assert last.order.tolist() == np.flatnonzero(cost_model.keep).tolist() + twin.purchases
+    assert last.order.tolist() == np.flatnonzero(cost_model.keep).tolist() + twin.first_uses
     assert last.cost == twin.spent
     assert [set(last.supports[str(t)].tolist()) for t in range(len(rows_of))] == sets
     assert [model.code for model in last.model.models] == categories(rows_of)
@@ -176,15 +176,17 @@ def test_supports_grow_and_are_what_the_trees_ask_of_a_task(case, task_split_pen
 @given(together())
 def test_held_out_losses_come_task_after_task(case):
     task, rows_of, fold, *_ = case
-    steps, verdict = fit_common(case, 1.0)
-    if verdict is None:
+    steps, found_losses = fit_common(case, 1.0)
+    if found_losses is None:
         return
     expected = []
     for t, model in enumerate(steps[-1].model.models):
         rows = np.intersect1d(rows_of[t], fold.test)
         raw = model.raw(make_table(task.take(rows))) if len(rows) else np.zeros((1, 0))
         expected.append(task.loss.scores(task.target[rows], raw) / (1.0 + t))
-    np.testing.assert_allclose(verdict.losses, np.concatenate(expected), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        found_losses.losses, np.concatenate(expected), rtol=1e-12, atol=1e-12
+    )
 
 
 # ---- the choice between the ways -----------------------------------------------------------------

@@ -141,7 +141,7 @@ def test_nothing_to_cut(values, n_cuts):
 
 
 @pytest.mark.parametrize("a", [0.0, 1.0, -1.0, 1e300, 5e-324, -5e-324])
-def test_neighbouring_floats_are_told_apart(a):
+def test_neighbouring_floats_are_distinguished(a):
     b = np.nextafter(a, np.inf)
     assert middle(a, b) == a
     codes, _ = codes_of([a, b], cuts_of([b, a]))

@@ -180,6 +180,6 @@ def test_a_weight_leaves_zero_for_more_than_rounding_only():
     assert w[1] > 0.0
 
 
-def test_a_singular_matrix_is_told():
+def test_a_singular_matrix_is_reported():
     assert factor(np.array([[2.0, 0.0], [1.0, 2.0]]))
     assert not factor(np.array([[1.0, 0.0], [1.0, 1.0]]))

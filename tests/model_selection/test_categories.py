@@ -267,7 +267,7 @@ def costs_of(method):
     return given.costs.bind([f"x{number}" for number in range(7)])
 
 
-def test_the_columns_of_a_category_are_bought_as_one():
+def test_the_columns_of_a_category_are_selected_as_one():
     cost_model = costs_of(GraftingClassifier())
     used = np.zeros(7, bool)
     assert cost_model.costs(used).tolist() == [1.0] * 7

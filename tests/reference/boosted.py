@@ -47,7 +47,7 @@ class FeatureUse:
     max_features: float
     cost_budget: float
     spent: float = 0.0
-    purchases: list = field(default_factory=list)
+    first_uses: list = field(default_factory=list)
 
     def price(self, j):
         return 0.0 if self.used[j] else float(self.prices(self.used.copy())[j])
@@ -62,7 +62,7 @@ class FeatureUse:
         if not self.used[j]:
             self.spent += self.price(j)
             self.used[j] = True
-            self.purchases.append(j)
+            self.first_uses.append(j)
 
     def parted(self, j, split):
         """The feature_uses of the two sides of a split: the same for all nodes."""
@@ -269,7 +269,7 @@ class Tree:
 
 class Boosted(NamedTuple):
     rounds: list  # rounds[t][k] is the list of Nodes of round t and class k
-    purchases: list  # features in the order of their first use
+    first_uses: list  # features in the order of their first use
     raw: np.ndarray  # raw predictions after the last round, shape (n_outputs, n_rows)
     spent: float  # sum of the prices paid
 
@@ -327,4 +327,4 @@ def boost(
             trees.append(nodes)
         raw = new_raw
         rounds.append(trees)
-    return Boosted(rounds, feature_use.purchases, raw, feature_use.spent)
+    return Boosted(rounds, feature_use.first_uses, raw, feature_use.spent)

@@ -40,8 +40,8 @@ class NodeFeatureUse:
         return np.append(everyone, False)
 
     @property
-    def purchases(self):
-        return self.common.purchases
+    def first_uses(self):
+        return self.common.first_uses
 
     @property
     def spent(self):

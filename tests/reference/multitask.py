@@ -39,7 +39,7 @@ class TaskFeatureUse:
 def boost_tasks(
     tables, losses, prices, keep, mu_group, mu_tasks, *, n_rounds, learning_rate, tree_params
 ):
-    """Trees of every round and task, and the purchases of all and of each.
+    """Trees of every round and task, and the first_uses of all and of each.
 
     tables[t] is the arguments of a Table; tree_params the parameters of the trees, budgets and all.
     """
@@ -71,4 +71,4 @@ def boost_tasks(
                 trees.append(nodes)
             raws[t] = new
             rounds[-1].append(trees)
-    return rounds, common.purchases, [each.own.purchases for each in feature_uses]
+    return rounds, common.first_uses, [each.own.first_uses for each in feature_uses]

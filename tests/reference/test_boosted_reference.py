@@ -46,7 +46,7 @@ def test_planted_threshold_is_found_and_the_leaves_are_the_means():
     # A-GBM: the share of the root's squared error, up to the rounding of gradients to 15 bits.
     assert nodes[0].gain == pytest.approx(1.0, abs=1e-4)
     np.testing.assert_allclose(result.raw[0], target)
-    assert result.purchases == [0]
+    assert result.first_uses == [0]
 
 
 def test_gbfs_gain_is_half_of_the_drop_in_squared_error():
@@ -60,19 +60,19 @@ def test_agbm_does_not_see_the_unit_of_the_target_and_gbfs_does(problem):
     codes, target = problem
     params = {"n_rounds": 3, "max_depth": 3, "penalty": 0.02}
     small, large = fit(codes, target, **params), fit(codes, 1024.0 * target, **params)
-    assert [small.purchases, small.rounds[0][0][0].bin] == [
-        large.purchases,
+    assert [small.first_uses, small.rounds[0][0][0].bin] == [
+        large.first_uses,
         large.rounds[0][0][0].bin,
     ]
     params = {"n_rounds": 3, "max_depth": 3, "penalty": 40.0, "criterion": "gbfs"}
-    assert len(fit(codes, target, **params).purchases) < len(
-        fit(codes, 1024.0 * target, **params).purchases
+    assert len(fit(codes, target, **params).first_uses) < len(
+        fit(codes, 1024.0 * target, **params).first_uses
     )
 
 
 def test_a_huge_price_buys_nothing(problem):
     result = fit(*problem, penalty=1e9, n_rounds=2)
-    assert result.purchases == []
+    assert result.first_uses == []
     assert all(nodes == [Node(value=nodes[0].value)] for (nodes,) in result.rounds)
     np.testing.assert_allclose(result.raw, problem[1].mean())
 
@@ -84,7 +84,7 @@ def test_weight_two_is_the_row_twice(problem):
     params = {"n_rounds": 3, "max_depth": 3, "penalty": 0.01, "min_samples_leaf": 20}
     weighted = fit(codes, target, weight, **params)
     repeated = fit(codes[twice], target[twice], **params)
-    assert weighted.purchases == repeated.purchases
+    assert weighted.first_uses == repeated.first_uses
     for (one,), (other,) in zip(weighted.rounds, repeated.rounds, strict=True):
         assert [node[:6] for node in one] == [node[:6] for node in other]
     np.testing.assert_allclose(weighted.raw, repeated.raw[:, :300], atol=1e-10)
@@ -117,9 +117,9 @@ def test_weights_that_are_equal_but_for_rounding_count_as_rows():
     target = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0])
     for weight in (0.1, 0.7, 1e-3, 1.0 / 3.0):
         held = {"n_rounds": 1, "max_depth": 1, "min_samples_leaf": 2}
-        assert fit(codes, target, np.full(6, weight), **held).purchases == [0]
+        assert fit(codes, target, np.full(6, weight), **held).first_uses == [0]
         held["min_samples_leaf"] = 3.001
-        assert fit(codes, target, np.full(6, weight), **held).purchases == []
+        assert fit(codes, target, np.full(6, weight), **held).first_uses == []
 
 
 def test_gradients_that_are_one_constant_but_for_rounding_make_a_single_leaf():
@@ -149,10 +149,10 @@ def test_a_bag_is_paid_once():
         return np.where(paid, 0.0, 1.0)
 
     result = fit(codes, target, penalty=0.005, prices=prices, n_rounds=1, max_depth=2)
-    assert result.purchases == [0, 2]
+    assert result.first_uses == [0, 2]
     assert result.spent == 1.0
     alone = fit(codes, target, penalty=0.005, n_rounds=1, max_depth=2)
-    assert alone.purchases == [0]  # a child can win 2.5 / 505 = 0.00495, less than the price
+    assert alone.first_uses == [0]  # a child can win 2.5 / 505 = 0.00495, less than the price
 
 
 def test_a_tie_goes_to_the_used_feature_then_to_the_smaller_index():
@@ -160,7 +160,7 @@ def test_a_tie_goes_to_the_used_feature_then_to_the_smaller_index():
     target = np.array([0.0, 0.0, 1.0, 1.0])
     kept = np.array([False, False, True])
     assert fit(codes, target, n_rounds=1, used=kept).rounds[0][0][0].feature == 2
-    assert fit(codes, target, n_rounds=1, used=kept).purchases == []
+    assert fit(codes, target, n_rounds=1, used=kept).first_uses == []
     assert fit(codes, target, n_rounds=1).rounds[0][0][0].feature == 0
 
 
@@ -178,17 +178,17 @@ def test_a_purchase_is_free_at_once_in_the_same_tree():
 
 
 def test_budgets_are_hard(problem):
-    assert len(fit(*problem, n_rounds=3, max_features=2).purchases) == 2
+    assert len(fit(*problem, n_rounds=3, max_features=2).first_uses) == 2
     costs = np.array([1.0, 5.0, 1.0, 2.0, 1.0])
     result = fit(*problem, n_rounds=3, prices=lambda used: costs, cost_budget=3.0)
-    assert 1 not in result.purchases
+    assert 1 not in result.first_uses
     assert result.spent <= 3.0
 
 
 def test_kept_features_count_for_the_number_and_cost_nothing(problem):
     kept = np.array([True, False, False, False, False])
     result = fit(*problem, n_rounds=3, used=kept, max_features=2)
-    assert result.purchases == [1]
+    assert result.first_uses == [1]
     assert result.spent == 1.0
 
 
@@ -225,7 +225,7 @@ def test_classes_share_the_features_in_use():
     codes = rng.integers(0, 4, size=(200, 6))
     target = (codes[:, 2] > 1).astype(float) + (codes[:, 2] > 2)
     result = fit(codes, target, loss=Multinomial(3), penalty=0.05, n_rounds=4, learning_rate=0.5)
-    assert result.purchases == [2]
+    assert result.first_uses == [2]
     assert [len(trees) for trees in result.rounds] == [3, 3, 3, 3]
     assert (result.raw.argmax(axis=0) == target).all()
 
@@ -251,7 +251,7 @@ def test_leaves_of_the_absolute_error_are_medians():
 
 def test_a_constant_target_has_no_signal():
     result = fit(np.array([[0], [1], [2]]), np.full(3, 0.1), n_rounds=2)
-    assert result.purchases == []
+    assert result.first_uses == []
     np.testing.assert_array_equal(result.raw, 0.1)
 
 

@@ -23,7 +23,7 @@ def test_against_all_features_where_their_score_is_known():
     )
 
 
-def test_a_difference_beyond_the_error_is_told_as_such():
+def test_a_difference_beyond_the_error_is_reported_as_such():
     assert answer(make_path([0.50, 0.36]), 0, known(all_features=score(0.355))).endswith(
         "0.1450 worse than all 4 features (0.3550), which is more than one standard error (0.0100)."
     )
@@ -92,7 +92,7 @@ def test_nothing_is_said_of_a_score_that_is_not_there(loss):
     assert answer(make_path([loss]), 0) == "1 of 3 features: no score."
 
 
-def test_an_unknown_error_is_not_told():
+def test_an_unknown_error_is_not_reported():
     path = make_path([0.5, 0.4])
     result = answer(path, 0, known(all_features=score(0.3, standard_error=math.nan)))
     assert result.endswith("which is more than one standard error (0.0100).")
@@ -102,7 +102,7 @@ def test_an_unknown_error_is_not_told():
     assert result.endswith("0.2000 worse than all 4 features (0.3000).")
 
 
-def test_costs_are_told_with_their_unit():
+def test_costs_are_reported_with_their_unit():
     path = make_path([0.5, 0.4], costs=[2.0, 5.0], unit="euro")
     assert answer(path, 1, known(cost_of_all=9.5)).startswith(
         "2 of 4 features for 5 euro instead of 9.5:"
@@ -111,7 +111,7 @@ def test_costs_are_told_with_their_unit():
     assert answer(path, 1).startswith("2 of 4 features at a cost of 5:")
 
 
-def test_costs_that_only_count_features_are_not_told():
+def test_costs_that_only_count_features_are_not_reported():
     path = make_path([0.5, 0.4], costs=[1.0, 2.0])
     assert not has_costs(path)
     assert answer(path, 1).startswith("2 of 4 features: ")

@@ -168,7 +168,7 @@ def test_early_stopping_is_for_many_rows_by_default():
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 @pytest.mark.parametrize("penalty", ["auto", 0.01])
-def test_own_validation_rows_judge(cls, penalty):
+def test_own_validation_rows_are_scored(cls, penalty):
     X, y = load_breast_cancer(return_X_y=True)
     labels = np.array(["bad", "good"])[y]
     train, validation = np.arange(0, 400), np.arange(400, 569)
@@ -239,7 +239,7 @@ def test_prices_turn_the_choice(cls):
     assert priced.score(X, y) > 0.93
 
 
-def test_neighbours_are_cheaper():
+def test_neighbours_cost_less():
     rng = np.random.default_rng(0)
     images = rng.normal(size=(300, 36))
     blob = [14, 15, 20, 21]

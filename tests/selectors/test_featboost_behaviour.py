@@ -73,7 +73,7 @@ def test_a_ranker_that_fits_perfectly_keeps_weights_finite(weighting):
     assert len(selector.path_) >= 1
 
 
-class Told:
+class WithLosses:
     """A ranker with fixed predictions."""
 
     def __init__(self, losses):
@@ -89,27 +89,27 @@ class Told:
 def test_weights_follow_the_ratio_of_losses():
     weighting = Weighting(np.ones(4), "loss")
     first = np.array([0.1, 0.2, 0.4, 0.1])
-    weighting.update(Told(first), np.array([0]))
+    weighting.update(WithLosses(first), np.array([0]))
     np.testing.assert_allclose(weighting.weight, 4 * first / first.sum())
-    weighting.update(Told(np.array([0.0, 0.0, 0.0, 0.0])), np.array([0]))
+    weighting.update(WithLosses(np.array([0.0, 0.0, 0.0, 0.0])), np.array([0]))
     np.testing.assert_allclose(weighting.weight, 1.0)  # all floors: all equal again
-    weighting.update(Told(np.array([0.5, 0.0, 0.0, 0.0])), np.array([0]))
+    weighting.update(WithLosses(np.array([0.5, 0.0, 0.0, 0.0])), np.array([0]))
     assert np.isfinite(weighting.weight).all()
     assert weighting.weight[0] == pytest.approx(4.0)
 
 
 def test_adaboost_raises_rows_that_are_wrong():
     weighting = Weighting(np.ones(4), "adaboost", 2)
-    weighting.update(Told(np.array([1.0, 0.0, 0.0, 0.0])), np.array([0]))
+    weighting.update(WithLosses(np.array([1.0, 0.0, 0.0, 0.0])), np.array([0]))
     ratio = weighting.weight[0] / weighting.weight[1]
     assert ratio == pytest.approx(3.0)  # exp(log(.75 / .25) / 1)
     before = weighting.weight.copy()
     for nothing_to_learn in (np.zeros(4), np.ones(4)):
-        weighting.update(Told(nothing_to_learn), np.array([0]))
+        weighting.update(WithLosses(nothing_to_learn), np.array([0]))
         np.testing.assert_array_equal(weighting.weight, before)
-    weighting.update(Told(np.array([1.0, 1.0, 1.0, 0.0])), np.array([0]))  # worse than chance
+    weighting.update(WithLosses(np.array([1.0, 1.0, 1.0, 0.0])), np.array([0]))  # worse than chance
     assert np.isfinite(weighting.weight).all()
-    weighting.update(Told(np.array([1.0, 0.0, 0.0, 0.0])), np.array([0]))
+    weighting.update(WithLosses(np.array([1.0, 0.0, 0.0, 0.0])), np.array([0]))
     assert np.isfinite(weighting.weight).all()
 
 
@@ -162,7 +162,7 @@ def test_scores_of_the_path_are_called_inner():
         assert {step.score.origin for step in selector.path_} == {"inner"}
 
 
-def test_candidates_and_weights_are_told():
+def test_candidates_and_weights_are_recorded():
     X, y = xor()
     selector = FeatBoostClassifier(n_candidates=4, **QUICK).fit(X, y)
     step = selector.path_[0]
@@ -213,7 +213,7 @@ def test_a_budget_ends_the_path():
     assert selector.stop_reason_ is StopReason.COST_BUDGET
 
 
-def test_gain_per_cost_prefers_cheap_columns():
+def test_gain_per_cost_prefers_columns_of_low_cost():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(400, 3))
     y = (X.sum(axis=1) > 0).astype(int)

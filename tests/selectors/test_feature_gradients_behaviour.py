@@ -81,7 +81,7 @@ def test_no_arguments_select_nothing_where_there_is_nothing(seed):
     assert not FeatureGradientsSelector(random_state=0).fit(X, y).support_.any()
 
 
-def test_a_step_without_features_is_judged_as_the_constant():
+def test_a_step_without_features_is_scored_as_the_constant():
     X, y = rows(90)
     labels, expected = y > 0.4, []
     folds = list(StratifiedKFold(3).split(X, labels))
@@ -152,7 +152,7 @@ def test_a_wanted_number_is_met_exactly(n_features):
         assert np.abs(sizes - n_features).min() <= 3  # its penalty was looked for
 
 
-def test_the_estimate_is_near_the_truth_and_says_what_it_is():
+def test_the_estimate_is_near_the_true_value_and_says_what_it_is():
     X, y = rows(3000)
     found = quick(penalty=0.3).fit(X, y).learnability_
     assert found.is_estimate

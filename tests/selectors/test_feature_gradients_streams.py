@@ -80,7 +80,7 @@ def test_few_rows_wait_for_more():
     assert selector.path_[-1].details["rows"] == 120
 
 
-def test_classes_that_come_later_must_be_told():
+def test_classes_that_come_later_must_be_declared():
     X, y = next(blocks(1))
     only = FeatureGradientsSelector(random_state=0)
     only.partial_fit(X[y == "yes"], y[y == "yes"], classes=["no", "yes"])

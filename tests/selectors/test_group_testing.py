@@ -13,7 +13,7 @@ from secateur.data import memory
 from secateur.engines.boosted.group_design import GroupDesign, GroupTesting, largest_group
 from secateur.exceptions import GroupTestingWarning, OutOfMemoryError
 
-TOLD = {"penalty": 0.02, "max_iter": 15, "learning_rate": 0.3, "random_state": 0}
+PARAMS = {"penalty": 0.02, "max_iter": 15, "learning_rate": 0.3, "random_state": 0}
 GROUPS = {"expected_features": 4, "group_size": 16}
 
 
@@ -32,11 +32,11 @@ def problem():
 
 def test_finds_what_exact_search_finds(problem):
     X, y, chosen = problem
-    model = GTGBMRegressor(**GROUPS, **TOLD)
+    model = GTGBMRegressor(**GROUPS, **PARAMS)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X, y)
-    exact = AGBMRegressor(**TOLD).fit(X, y)
+    exact = AGBMRegressor(**PARAMS).fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == chosen.tolist()
     np.testing.assert_array_equal(model.support_, exact.support_)
     work = [m.path_[-1].model.ensemble.n_cells for m in (model, exact)]
@@ -45,7 +45,7 @@ def test_finds_what_exact_search_finds(problem):
 
 def test_the_papers_search_to_the_end_finds_strong_features():
     X, y, chosen = made(n_features=160)
-    paper = GTGBMRegressor(expected_features=4, leaf_size=1, group_size=None, **TOLD)
+    paper = GTGBMRegressor(expected_features=4, leaf_size=1, group_size=None, **PARAMS)
     with pytest.warns(GroupTestingWarning):
         paper.fit(X, y)
     assert set(chosen) <= set(np.flatnonzero(paper.support_))
@@ -64,7 +64,7 @@ def test_without_arguments_it_chooses_a_small_subset(problem):
 
 def test_random_state_deals_the_features_out(problem):
     X, y, _ = problem
-    params = TOLD | {"penalty": 0.0, "max_iter": 8, "expected_features": 2, "group_size": 32}
+    params = PARAMS | {"penalty": 0.0, "max_iter": 8, "expected_features": 2, "group_size": 32}
     fits = [GTGBMRegressor(**params | {"random_state": seed}).fit(X, y) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(fits[0].support_, fits[1].support_)
     assert (fits[0].support_ != fits[2].support_).any()
@@ -73,8 +73,8 @@ def test_random_state_deals_the_features_out(problem):
 def test_sparse_tables_give_the_same(problem):
     X, y, _ = problem
     X = np.where(X < 0.7, 0.0, X)
-    dense = GTGBMRegressor(**GROUPS, **TOLD).fit(X, y)
-    sparse = GTGBMRegressor(**GROUPS, **TOLD).fit(csr_array(X), y)
+    dense = GTGBMRegressor(**GROUPS, **PARAMS).fit(X, y)
+    sparse = GTGBMRegressor(**GROUPS, **PARAMS).fit(csr_array(X), y)
     np.testing.assert_array_equal(dense.support_, sparse.support_)
     np.testing.assert_array_equal(dense.predict(X), sparse.predict(csr_array(X)))
 
@@ -87,7 +87,7 @@ def test_categories_are_always_searched(problem):
     town = np.random.default_rng(1).integers(0, 6, len(y))
     frame["town"] = pd.Categorical(town)
     target = y + np.array([0.0, 5.0, -5.0, 4.0, -4.0, 0.0])[town]
-    model = GTGBMRegressor(**GROUPS, **TOLD).fit(frame, target)
+    model = GTGBMRegressor(**GROUPS, **PARAMS).fit(frame, target)
     assert model.support_[-1]
 
 
@@ -95,7 +95,7 @@ def test_costs_and_budgets_hold(problem):
     X, y, chosen = problem
     costs = np.ones(X.shape[1])
     costs[chosen[0]] = 1000.0
-    model = GTGBMRegressor(costs=costs, max_features=2, **GROUPS, **TOLD).fit(X, y)
+    model = GTGBMRegressor(costs=costs, max_features=2, **GROUPS, **PARAMS).fit(X, y)
     assert model.support_.sum() == 2
     assert not model.support_[chosen[0]]
 
@@ -107,10 +107,10 @@ def test_a_warning_where_group_testing_does_not_pay(cls, exact, problem):
     X, y, _ = problem
     target = y > np.median(y) if cls is GTGBMClassifier else y
     with pytest.warns(GroupTestingWarning, match=f"Eq. 3.* 40 features.*{exact}") as caught:
-        narrow = cls(**TOLD).fit(X[:, :40], target)
+        narrow = cls(**PARAMS).fit(X[:, :40], target)
     assert caught[0].filename == __file__
     same = {"AGBMClassifier": AGBMClassifier, "AGBMRegressor": AGBMRegressor}[exact]
-    np.testing.assert_array_equal(narrow.support_, same(**TOLD).fit(X[:, :40], target).support_)
+    np.testing.assert_array_equal(narrow.support_, same(**PARAMS).fit(X[:, :40], target).support_)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -119,9 +119,9 @@ def test_where_no_design_pays_the_result_is_that_of_an_exact_search(sparse, more
     X, y, _ = made(300, 300)
     X = csr_array(np.where(X < 0.5, 0.0, X)) if sparse else X
     with pytest.warns(GroupTestingWarning, match="300 features. All features are searched"):
-        grouped = GTGBMRegressor(**TOLD | more).fit(X, y)
+        grouped = GTGBMRegressor(**PARAMS | more).fit(X, y)
     more = {name: value for name, value in more.items() if name != "leaf_size"}
-    exact = AGBMRegressor(**TOLD | more).fit(X, y)
+    exact = AGBMRegressor(**PARAMS | more).fit(X, y)
     assert not grouped.design_.has_tests
     assert [s.order.tolist() for s in grouped.path_] == [s.order.tolist() for s in exact.path_]
     assert [s.objective for s in grouped.path_] == [s.objective for s in exact.path_]
@@ -130,7 +130,7 @@ def test_where_no_design_pays_the_result_is_that_of_an_exact_search(sparse, more
 
 def test_the_design_tells_how_many_columns_a_node_looks_at(problem):
     X, y, _ = problem
-    model = GTGBMRegressor(expected_features=2, **TOLD | {"max_iter": 2})
+    model = GTGBMRegressor(expected_features=2, **PARAMS | {"max_iter": 2})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X, y, np.full(len(y), 4.0))  # as many as 12,000 rows
@@ -172,7 +172,7 @@ def test_halving_pays_where_rows_allow_large_groups():
 
 def test_sizes_that_are_given_are_used(problem):
     X, y, chosen = problem
-    model = GTGBMRegressor(expected_features=4, group_size=5, leaf_size=3, **TOLD)
+    model = GTGBMRegressor(expected_features=4, group_size=5, leaf_size=3, **PARAMS)
     with pytest.warns(GroupTestingWarning, match="group_size='auto'"):
         model.fit(X[:, chosen[0] : chosen[0] + 80], y)
     assert model.design_.has_tests
@@ -182,7 +182,7 @@ def test_sizes_that_are_given_are_used(problem):
 def test_memory_is_checked_before_it_is_taken(problem, monkeypatch):
     X, y, _ = problem
     monkeypatch.setattr(memory, "available_memory", lambda: 200_000)
-    model = GTGBMRegressor(**GROUPS, **TOLD)
+    model = GTGBMRegressor(**GROUPS, **PARAMS)
     with pytest.raises(OutOfMemoryError, match=r"need .* MB of memory. Got 0.2 MB.*'leaf_size'"):
         model.fit(X, y)
     assert not hasattr(model, "selection_")

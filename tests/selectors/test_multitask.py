@@ -39,7 +39,7 @@ def problem():
     return made()
 
 
-def test_common_and_own_features_are_told_apart(problem):
+def test_common_and_own_features_are_distinguished(problem):
     X, y, task = problem
     model = MultitaskAGBMRegressor(group_penalty=0.08, task_penalty=0.04, **QUICK)
     model.fit(X, y, task=task)
@@ -333,7 +333,7 @@ def test_common_trees_of_one_task_are_those_of_the_task(problem):
     np.testing.assert_array_equal(shared.predict(X), alone.predict(X))
 
 
-def test_common_trees_are_judged_on_rows_that_no_tree_saw():
+def test_common_trees_are_scored_on_rows_that_no_tree_saw():
     X, y, task = made()
     model = MultitaskAGBMRegressor(group_penalty=[0.1, 0.05], common_trees=True, cv=3, **QUICK).fit(
         X, np.random.default_rng(0).permutation(y), task=task
