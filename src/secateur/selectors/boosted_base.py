@@ -22,7 +22,7 @@ from secateur.engines.boosted.engine import (
     penalty_grid,
 )
 from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.search import BoostedEngine, can_eliminate
+from secateur.engines.boosted.search import BoostedEngine, can_eliminate, search_params
 from secateur.engines.boosted.trees import BoostingParams, min_leaf_rows
 from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.exceptions import InputError, SecateurError
@@ -224,7 +224,9 @@ class BoostedSelector(StepPredictor):
             return [self._single_fit(variants[0], params, given, folds[0], progress)]
         grids = [self._penalties(data, params, given, folds) for data in variants]
         n_fits = len(folds) + (len(folds) != 1)
-        progress.expect(sum(map(len, grids)), n_fits * params.n_rounds)
+        is_fast = given.penalty is None and isinstance(variants[0], BoostedData)
+        n_rounds = (search_params(params) if is_fast else params).n_rounds
+        progress.expect(sum(map(len, grids)), n_fits * n_rounds)
         return [
             self._search(data, grid, params, given, folds, progress, is_one=len(variants) == 1)
             for data, grid in zip(variants, grids, strict=True)
@@ -249,9 +251,12 @@ class BoostedSelector(StepPredictor):
         if given.penalty is not None or not folds:
             more = {}
         elif isinstance(data, BoostedData) and can_eliminate(data, params, folds):
-            more = {"limit": params.max_features, "patience": GRID_PATIENCE}
+            more = {"limit": params.max_features, "patience": 1}
             params = replace(params, max_features=None)
-        engine = BoostedEngine(data, params, folds, self.n_iter_no_change, progress.round)
+        is_fast = given.penalty is None and isinstance(data, BoostedData)
+        engine = BoostedEngine(
+            data, params, folds, self.n_iter_no_change, progress.round, is_fast=is_fast
+        )
         if "limit" in more:
             more["eliminate"] = engine.eliminate
         search = search_penalties(
@@ -346,7 +351,7 @@ class BoostedSelector(StepPredictor):
         if isinstance(given.penalty, list):
             return given.penalty
         few = isinstance(data, BoostedData) and can_eliminate(data, params, folds)
-        grid = penalty_grid(data, params, FEW_POINTS if few else GRID_POINTS)
+        grid = penalty_grid(data, params, FEW_POINTS if few else GRID_POINTS)[few:]
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
             return [*higher_penalties(grid[0], data.cost_model), *grid]
         if not folds:

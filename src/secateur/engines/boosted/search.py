@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from secateur.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from secateur.engines.boosted.multitask import TasksData
 
+SEARCH_RATE = 0.2  # the learning rate of a search; the chosen step is fitted at that of the user
 # Short fits decide which feature is dropped. On 15,000 x 300, 15 informative and 30 redundant: six
 # candidates are as good as all, three clearly worse; twice the rounds gain little, and swaps with
 # features that were dropped before gain nothing on other rows.
@@ -33,6 +35,13 @@ MIN_ROWS = 800  # training rows below which a quarter of them decides nothing
 WAYS_TO_DROP = ((0.0, 5), (0.05, 5), (0.1, 5), (0.2, 5), (0.3, 5), (0.1, 0), (0.3, 0))
 LITTLE_WORK = 2e8  # cells: a tenth of a second, which is always spent
 MAX_WORK = 4.0  # the work of elimination, as a multiple of that of the fits it begins from
+
+
+def search_params(params: BoostingParams) -> BoostingParams:
+    """Those of a search: at least ``SEARCH_RATE``, and fewer rounds in proportion."""
+    rate = max(params.learning_rate, SEARCH_RATE)
+    n_rounds = math.ceil(params.n_rounds * params.learning_rate / rate)
+    return replace(params, learning_rate=rate, n_rounds=n_rounds)
 
 
 class BestRound:
@@ -60,7 +69,8 @@ class BoostedEngine:
 
     All folds are boosted side by side, until ``patience`` rounds have not lowered the validation
     loss; all rows then train for the best number of rounds. The validation rows of a single fold
-    stay out, until ``refit``. Without folds all rows train for all rounds.
+    stay out, until ``refit``. Without folds all rows train for all rounds. ``params`` are those of
+    the refit: with ``is_fast`` the search itself has fewer rounds at a higher learning rate.
     """
 
     def __init__(
@@ -70,9 +80,16 @@ class BoostedEngine:
         folds: Sequence[Fold],
         patience: int,
         on_round: Callable[[], None] = lambda: None,
+        *,
+        is_fast: bool = False,
     ) -> None:
-        self._data, self._params, self._folds = data, params, folds
-        self._patience, self._on_round = patience, on_round
+        self._data, self._folds, self._on_round = data, folds, on_round
+        self._final = self._params = params
+        self._speed = 1.0
+        if is_fast:
+            self._params = search_params(params)
+            self._speed = self._params.learning_rate / params.learning_rate
+        self._patience = math.ceil(patience / self._speed)
         self._losses: Sequence[FoldLosses] = ()
         self._whole: list[WholeFit] | None = None
         # by penalty, the features of each fold, and of all rows unless there is a single fold
@@ -165,20 +182,17 @@ class BoostedEngine:
         return self._losses
 
     def refit(self, step: Step) -> Step:
-        """The step of a single fold fitted to all rows, with its features and rounds."""
+        """The step fitted to all rows at the wanted learning rate, with its features and rounds."""
         data = self._data
-        if not isinstance(data, BoostedData) or len(self._folds) != 1 or not step.n_features:
+        if not isinstance(data, BoostedData) or not step.n_features:
             return step
-        if not len(self._folds[0].test):  # the user's own validation rows
+        is_whole = len(self._folds) != 1 or not len(self._folds[0].test)
+        if is_whole and self._speed == 1.0:
             return step
-        params = replace(
-            self._params,
-            penalty=0.0,
-            max_features=None,
-            only=step.support,
-            n_rounds=step.model.n_rounds,
-        )
-        data = replace(data, groups=None)
+        n_rounds = min(self._final.n_rounds, round(self._speed * step.model.n_rounds))
+        limits = {"penalty": 0.0, "max_features": None, "only": step.support}
+        params = replace(self._final, n_rounds=n_rounds, **limits)
+        data = replace(data, groups=None, given=None)
         fit = data.whole_fit(data.everything, params)
         steps = data.run(data.everything, params).steps if fit is None else fit.steps()
         for last in steps:  # noqa: B007
