@@ -118,7 +118,7 @@ def read_cut(text: str | None) -> Any:
     ('one_se', 12)
     """
     name = None if text is None else text.replace("-", "_")
-    if name is None or name in {"one_se", "best", "elbow"}:
+    if name is None or name in {"one_se", "near_best", "best", "elbow"}:
         return name
     if name.isdigit() and int(name) > 0:
         return int(name)

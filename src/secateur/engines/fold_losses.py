@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
+from secateur.path.cutting import DIFFERENCE_ERROR, Best
+from secateur.path.path import SelectionPath
 from secateur.path.step import Origin, Score
 from secateur.typing import FloatArray
 
@@ -89,6 +92,20 @@ def difference(folds: Sequence[FoldLosses], others: Sequence[FoldLosses]) -> tup
         float(one.squared_weights @ (one.losses - other.losses - mean) ** 2) for one, other in pairs
     )
     return mean, math.sqrt(variance) / total
+
+
+def with_difference_errors(path: SelectionPath) -> SelectionPath:
+    """The path with the standard error of each step's difference to the best, row by row."""
+    scored = [step for step in path if step.losses and step.score and step.score.is_usable]
+    if not scored or len(scored) < len(path):
+        return path
+    best = path[Best().choose(path)]
+    steps = []
+    for step in path:
+        _, error = difference(step.losses, best.losses)
+        details = {**step.details, DIFFERENCE_ERROR: error if step is not best else 0.0}
+        steps.append(replace(step, details=details))
+    return replace(path, steps=tuple(steps))
 
 
 def first_near_best(models: Sequence[Sequence[FoldLosses]]) -> int:

@@ -16,7 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from secateur.engines.drive import drive
-from secateur.engines.fold_losses import FoldLosses, first_near_best, gain_over_none, pool
+from secateur.engines.fold_losses import (
+    FoldLosses,
+    first_near_best,
+    gain_over_none,
+    pool,
+    with_difference_errors,
+)
 from secateur.path.cutting import Best, is_chance
 from secateur.path.path import SelectionPath
 from secateur.path.step import Score, Step
@@ -52,14 +58,13 @@ class PenaltyEngine(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathSearch:
-    """A path that is still to be traced; ``losses`` by penalty are filled during the search."""
+    """A path that is still to be traced; ``finish`` is called with it at the end."""
 
     steps: Iterator[Step]
     score: Callable[[Step], Score | None] | None = None
     rules: Sequence[StoppingRule] = ()
     on_step: Callable[[Step], None] | None = None
     penalty_name: str = "penalty"
-    losses: dict[float, Sequence[FoldLosses]] = field(default_factory=dict)
     finish: Callable[[SelectionPath], SelectionPath] = lambda path: path
 
 
@@ -92,11 +97,13 @@ def search_path(
                 raise
             reason = StopReason.INTERRUPTED
             break
-        paths.append(variant.finish(path))
+        paths.append(variant.finish(with_difference_errors(path)))
         if paths[-1].stop_reason in {StopReason.INTERRUPTED, StopReason.TIME_LIMIT}:
             reason = paths[-1].stop_reason
             break
-    chosen = paths[choose_variant(variants, paths)]
+    chosen = paths[choose_variant(paths)]
+    if reason is None:  # a search that is resumed needs the losses
+        chosen = replace(chosen, steps=tuple(replace(step, losses=None) for step in chosen.steps))
     return chosen if reason is None else replace(chosen, stop_reason=reason)
 
 
@@ -105,13 +112,11 @@ def _call_all(calls: Sequence[Callable[[Step], Any]], step: Step) -> None:
         call(step)
 
 
-def choose_variant(variants: Sequence[PathSearch], paths: Sequence[SelectionPath]) -> int:
+def choose_variant(paths: Sequence[SelectionPath]) -> int:
     """The first variant whose best step is within one standard error of the best step of all."""
-    if len(paths) == 1 or any(not variant.losses for variant in variants[: len(paths)]):
-        return 0
-    best = [Best().choose(path) if np.isfinite(path.utilities).any() else 0 for path in paths]
-    tried = zip(variants, paths, best, strict=False)
-    return first_near_best([each.losses[path[index].penalty] for each, path, index in tried])
+    best = [path[Best().choose(path)] for path in paths if np.isfinite(path.utilities).any()]
+    losses = [step.losses for step in best]
+    return first_near_best(losses) if len(losses) == len(paths) > 1 and all(losses) else 0
 
 
 def search_penalties(
@@ -126,7 +131,6 @@ def search_penalties(
     rules: Sequence[StoppingRule] = (),
     on_step: Callable[[Step], None] | None = None,
     penalty_name: str = "penalty",
-    keep_losses: bool = False,
     eliminate: Callable[[Step, Sequence[int]], Iterator[Step]] | None = None,
     limit: int | None = None,
     patience: int | None = None,
@@ -137,21 +141,18 @@ def search_penalties(
     last two are then tried for a support nearer to the limit. More are tried for a wanted ``size``,
     the last with it as a limit, after which the search goes on; ``count`` gives the size of a
     support. ``none`` is a penalty without features, for penalties that may not have one: where
-    nothing clearly beats a constant, its step is the last one. ``keep_losses`` if variants are to
-    be compared.
+    nothing clearly beats a constant, its step is the last one.
 
     ``eliminate`` gives steps of the sizes asked for, by dropping features of an earlier step. The
     search then ends after ``patience`` penalties without progress or beyond a wanted size, goes on
     with steps that are eliminated, and leaves out those with more features than the ``limit``.
     """
-    losses: dict[float, Sequence[FoldLosses]] = {}
-    kept = losses if keep_losses else None
-    search = _PenaltySearch(engine, done or {}, is_too_large, size, count, kept)
+    search = _PenaltySearch(engine, done or {}, is_too_large, size, count)
     if eliminate is None:
         steps = search.trace(penalties, none)
     else:
         steps = search.trace_and_eliminate(penalties, eliminate, limit, patience)
-    return PathSearch(steps, None, rules, on_step, penalty_name, losses)
+    return PathSearch(steps, None, rules, on_step, penalty_name)
 
 
 @dataclass(slots=True, eq=False)
@@ -163,7 +164,6 @@ class _PenaltySearch:
     is_too_large: Callable[[Step], bool]
     size: int | None
     count: Callable[[IntArray], int]
-    losses: dict[float, Sequence[FoldLosses]] | None
     none: Sequence[FoldLosses] = ()  # of the first step without features
     seen: list[Step] = field(default_factory=list)
 
@@ -261,15 +261,13 @@ class _PenaltySearch:
         """The step with its score, and its gain over the first step without features."""
         is_new = self.done.get(step.penalty) is not step
         if is_new and (found := self.engine.fold_losses(step)):
-            if self.losses is not None:
-                self.losses[step.penalty] = found
             details = dict(step.details)
             if not step.n_features:
                 self.none = self.none or found
             elif self.none:
                 details["gain_over_none"] = gain_over_none(found, self.none, self.engine.metric)
             score = pool(found, origin="held_out", metric=self.engine.metric)
-            step = replace(step, score=score, details=details)
+            step = replace(step, score=score, details=details, losses=found)
         self.seen.append(step)
         return step
 

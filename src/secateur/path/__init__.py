@@ -6,6 +6,7 @@ from secateur.path.cutting import AtMost as AtMost
 from secateur.path.cutting import Best as Best
 from secateur.path.cutting import CuttingRule as CuttingRule
 from secateur.path.cutting import Elbow as Elbow
+from secateur.path.cutting import NearBest as NearBest
 from secateur.path.cutting import OneStandardError as OneStandardError
 from secateur.path.cutting import WithinBudget as WithinBudget
 from secateur.path.cutting import as_rule as as_rule

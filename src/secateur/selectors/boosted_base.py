@@ -33,6 +33,7 @@ from secateur.model_selection.folds import hold_out
 from secateur.path import (
     AtMost,
     Best,
+    NearBest,
     OneStandardError,
     Patience,
     SelectionPath,
@@ -228,7 +229,7 @@ class BoostedSelector(StepPredictor):
         n_rounds = (search_params(params) if is_fast else params).n_rounds
         progress.expect(sum(map(len, grids)), n_fits * n_rounds)
         return [
-            self._search(data, grid, params, given, folds, progress, is_one=len(variants) == 1)
+            self._search(data, grid, params, given, folds, progress)
             for data, grid in zip(variants, grids, strict=True)
         ]
 
@@ -240,8 +241,6 @@ class BoostedSelector(StepPredictor):
         given: BoostedInput,
         folds: list[Fold],
         progress: Progress,
-        *,
-        is_one: bool,
     ) -> PathSearch:
         """The search along a grid of penalties; where it can be, with elimination at its end."""
         none = None  # a penalty without features for penalties of the user, if one is above 0
@@ -266,7 +265,6 @@ class BoostedSelector(StepPredictor):
             size=None if isinstance(given.penalty, list) else self._wanted_size,
             none=none,
             on_step=progress.part,
-            keep_losses=not is_one,
             **more,
         )
         return replace(search, finish=partial(self._refit_chosen, engine))
@@ -378,7 +376,7 @@ class BoostedSelector(StepPredictor):
         """The best of one fit, or within a limit; else the fewest within one standard error."""
         if isinstance(self._read_penalty(), float):
             return Best()
-        return OneStandardError() if self.max_features is None else OneStandardError(0.0)
+        return NearBest() if self.max_features is None else OneStandardError(0.0)
 
 
 def rounds_to_resume(given: BoostedInput, fold: Fold) -> list[Any]:

@@ -190,8 +190,8 @@ class BoostedEngine:
         if is_whole and self._speed == 1.0:
             return step
         n_rounds = min(self._final.n_rounds, round(self._speed * step.model.n_rounds))
-        limits = {"penalty": 0.0, "max_features": None, "only": step.support}
-        params = replace(self._final, n_rounds=n_rounds, **limits)
+        params = replace(self._final, penalty=0.0, max_features=None, n_rounds=n_rounds)
+        params = replace(params, only=step.support)
         data = replace(data, groups=None, given=None)
         fit = data.whole_fit(data.everything, params)
         steps = data.run(data.everything, params).steps if fit is None else fit.steps()
