@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from secateur.engines.fold_losses import FoldLosses, pool
+from secateur.engines.fold_losses import FoldLosses, pool, with_difference_errors
+from secateur.path import SelectionPath, Step, StopReason
 
 
 def test_pooled_mean_and_standard_error_are_those_of_all_rows():
@@ -41,3 +42,23 @@ def test_counted_rows_say_as_much_as_rows_that_are_there():
 def test_equal_losses_have_no_standard_error():
     score = pool([FoldLosses(np.full(9, 0.1), np.ones(9))] * 3, origin="inner", metric="loss")
     assert score.standard_error == pytest.approx(0.0, abs=1e-8)
+
+
+def test_errors_of_differences_are_those_of_the_rows_corrected_for_overlapping_folds():
+    rng = np.random.default_rng(0)
+    good, bad = rng.random(30), rng.random(30) + 0.5
+
+    def step(size, losses):
+        folds = [FoldLosses(part, np.ones(10)) for part in np.split(losses, 3)]
+        score = pool(folds, origin="held_out", metric="loss")
+        return Step.of(range(size), score=score, losses=folds)
+
+    steps = [step(1, bad), step(2, good)]
+    path = SelectionPath(steps, StopReason.FINISHED, list("ab"), "demo")
+    found = with_difference_errors(path)
+    naive = (bad - good).std() / np.sqrt(30)
+    # three folds: a test row for every two training rows (Nadeau and Bengio, 2003)
+    assert found[0].details["difference_error"] == pytest.approx(naive * np.sqrt(1 + 3 / 2))
+    assert found[1].details["difference_error"] == 0.0
+    unknown = SelectionPath([steps[0], Step.of(range(2))], StopReason.FINISHED, list("ab"), "demo")
+    assert with_difference_errors(unknown) is unknown

@@ -15,6 +15,7 @@ from secateur.path import (
     AtMost,
     Best,
     Elbow,
+    NearBest,
     OneStandardError,
     Score,
     SelectionPath,
@@ -357,3 +358,50 @@ def test_nothing_is_chosen_where_the_gain_over_a_constant_may_be_chance(make_pat
     assert best.n_features == 0
     assert "constant" in best.sentence
     assert with_gains(path, [None, 1.0, 1.9]).cut("best").n_features == 3
+
+
+def path_with_errors(losses, errors, sizes=None):
+    """A path of log losses with the standard errors of their differences to the best."""
+    sizes = sizes or range(len(losses))
+    steps = [
+        Step.of(
+            range(size),
+            score=Score(loss, 0.3, (), "held_out", "log_loss"),
+            details={"difference_error": error},
+        )
+        for size, loss, error in zip(sizes, losses, errors, strict=True)
+    ]
+    return SelectionPath(steps, StopReason.FINISHED, list("abcdefgh"), "demo")
+
+
+def test_near_best_goes_by_the_error_of_differences_not_of_levels():
+    path = path_with_errors([0.9, 0.5, 0.45, 0.44], [0.1, 0.02, 0.01, 0.0])
+    assert OneStandardError().choose(path) == 1  # the level is uncertain by 0.3
+    # 2 % of the gain of 0.46 is 0.0092, and half an error of 0.01 is 0.005
+    assert NearBest().choose(path) == 2
+    assert NearBest(tolerance=0.0).choose(path) == 3
+    assert NearBest(tolerance=0.0, multiple=1.1).choose(path) == 2
+    assert NearBest(tolerance=0.2).choose(path) == 1  # 0.092
+    assert path.cut("near_best").sentence == (
+        "2 of 8 features: the fewest whose held-out log_loss (0.4500) is within 0.0142 of the "
+        "best (0.4400, at 3 features), about as good."
+    )
+
+
+def test_near_best_keeps_within_a_tenth_of_a_small_loss():
+    path = path_with_errors([3.0, 0.11, 0.1], [0.1, 0.0, 0.0])
+    assert NearBest().choose(path) == 1
+    assert NearBest().choose(path_with_errors([3.0, 0.12, 0.1], [0.1, 0.0, 0.0])) == 2
+
+
+def test_near_best_without_errors_of_differences_is_one_standard_error(make_path):
+    path = make_path([1, 2, 3], [0.5, 0.45, 0.44], standard_error=0.02)
+    assert NearBest().choose(path) == OneStandardError().choose(path) == 1
+    stale = path_with_errors([0.9, 0.5, 0.45, 0.44], [0.1, 0.02, 0.0, 0.01])  # of another best
+    assert NearBest().choose(stale) == OneStandardError().choose(stale)
+
+
+def test_near_best_selects_nothing_where_the_best_may_be_chance():
+    path = path_with_errors([0.7, 0.69], [0.01, 0.0])
+    steps = [path[0], replace(path[1], details={**path[1].details, "gain_over_none": 1.0})]
+    assert NearBest().choose(replace(path, steps=tuple(steps))) == 0

@@ -95,15 +95,19 @@ def difference(folds: Sequence[FoldLosses], others: Sequence[FoldLosses]) -> tup
 
 
 def with_difference_errors(path: SelectionPath) -> SelectionPath:
-    """The path with the standard error of each step's difference to the best, row by row."""
+    """The path with the corrected standard error of each step's paired difference to the best."""
     scored = [step for step in path if step.losses and step.score and step.score.is_usable]
     if not scored or len(scored) < len(path):
         return path
     best = path[Best().choose(path)]
+    n_folds = len(best.losses)
+    # Nadeau and Bengio: folds share training rows; a single fold holds out a fifth
+    test_per_train = 1.0 / (n_folds - 1) if n_folds > 1 else 0.25
+    correction = math.sqrt(1.0 + n_folds * test_per_train)
     steps = []
     for step in path:
         _, error = difference(step.losses, best.losses)
-        details = {**step.details, DIFFERENCE_ERROR: error if step is not best else 0.0}
+        details = {**step.details, DIFFERENCE_ERROR: correction * error}
         steps.append(replace(step, details=details))
     return replace(path, steps=tuple(steps))
 
