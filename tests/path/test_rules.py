@@ -18,7 +18,7 @@ from secateur.path import (
     load_rule,
 )
 from secateur.path import WithinBudget as Within
-from secateur.path.cutting import rule_from_document, rule_to_document
+from secateur.path.rules import rule_from_document, rule_to_document
 
 RULES = [Best(), OneStandardError(), OneStandardError(0.5), Elbow(), AtMost(3), Within(2.5)]
 RULES.append(Within(float("inf")))

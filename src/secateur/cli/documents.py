@@ -11,7 +11,7 @@ from typing import Any
 
 from secateur.exceptions import printable
 from secateur.path import Step
-from secateur.path.cutting import rule_to_document
+from secateur.path.rules import rule_to_document
 from secateur.path.step import count_of, thawed_json
 from secateur.report import sentences
 from secateur.report.evidence import StepEvidence, step_evidence

@@ -9,11 +9,11 @@ from secateur.path.cutting import Elbow as Elbow
 from secateur.path.cutting import NearBest as NearBest
 from secateur.path.cutting import OneStandardError as OneStandardError
 from secateur.path.cutting import WithinBudget as WithinBudget
-from secateur.path.cutting import as_rule as as_rule
 from secateur.path.path import Selection as Selection
 from secateur.path.path import SelectionPath as SelectionPath
 from secateur.path.path import load_rule as load_rule
 from secateur.path.path import versions as versions
+from secateur.path.rules import as_rule as as_rule
 from secateur.path.step import Score as Score
 from secateur.path.step import Step as Step
 from secateur.path.stopping import CostBudget as CostBudget

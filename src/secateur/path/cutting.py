@@ -7,14 +7,12 @@ A rule is any object with two methods: ``choose(path)`` returns the index of a s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from secateur.exceptions import ParameterError, StorageError
-from secateur.path import codec
+from secateur.exceptions import ParameterError
 from secateur.path.comparing import best_among, envelope, require_steps, smallest_among, usable
 from secateur.path.step import Step, count_of, format_amount, format_score, set_fields
 from secateur.path.stopping import real_number, whole_number, within_budget
@@ -43,8 +41,8 @@ class Best:
 
     Examples
     --------
-    >>> Best() == as_rule("best")
-    True
+    >>> Best()
+    Best()
     """
 
     def choose(self, path: SelectionPath) -> int:
@@ -76,8 +74,8 @@ class OneStandardError:
 
     Examples
     --------
-    >>> OneStandardError() == as_rule(None) == as_rule("one_se")
-    True
+    >>> OneStandardError(2)
+    OneStandardError(multiple=2.0)
     """
 
     multiple: float = 1.0
@@ -144,8 +142,8 @@ class NearBest:
 
     Examples
     --------
-    >>> NearBest() == as_rule("near_best")
-    True
+    >>> NearBest(tolerance=0.01)
+    NearBest(tolerance=0.01, multiple=0.5)
     """
 
     tolerance: float = 0.02
@@ -194,14 +192,14 @@ class AtMost:
 
     Examples
     --------
-    >>> as_rule(12)
+    >>> AtMost(12)
     AtMost(n_features=12)
     """
 
     n_features: int
 
     def __post_init__(self) -> None:
-        set_fields(self, n_features=whole_number("n_features", self.n_features, advice=_NO_LIMIT))
+        set_fields(self, n_features=whole_number("n_features", self.n_features, advice=NO_LIMIT))
 
     def choose(self, path: SelectionPath) -> int:
         """Return the index of the chosen step."""
@@ -235,7 +233,7 @@ class WithinBudget:
     cost: float
 
     def __post_init__(self) -> None:
-        set_fields(self, cost=real_number("cost", self.cost, advice=_NO_LIMIT))
+        set_fields(self, cost=real_number("cost", self.cost, advice=NO_LIMIT))
 
     def choose(self, path: SelectionPath) -> int:
         """Return the index of the chosen step."""
@@ -260,7 +258,7 @@ class WithinBudget:
 
 
 DIFFERENCE_ERROR = "difference_error"  # of a step's details: to the best step, row by row
-_NO_LIMIT = "Use 'best' for no limit."
+NO_LIMIT = "Use 'best' for no limit."
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
 _CHANCE = 2.0  # standard errors that the best must gain over no features
 _LOSSES = 5.0  # the gain counts as no more than so many times the best loss
@@ -381,59 +379,6 @@ def _elbow(path: SelectionPath) -> int | None:
     highest = int(np.argmax(y - x))
     # The ends lie on the chord; rounding aside, nothing there means nothing above it.
     return int(steps[highest]) if (y - x)[highest] > 1e-12 else None
-
-
-RULE_VERSION = 1
-RULES: dict[str, Callable[..., CuttingRule]] = {  # those that can be saved
-    "best": Best,
-    "one_se": OneStandardError,
-    "near_best": NearBest,
-    "elbow": Elbow,
-    "at_most": AtMost,
-    "within_budget": WithinBudget,
-}
-
-
-def as_rule(value: Any) -> CuttingRule:
-    """Turn what a user may write into a rule; see `SelectionPath.cut`."""
-    if value is None:
-        return OneStandardError()
-    if isinstance(value, str) and value in {"best", "one_se", "near_best", "elbow"}:
-        return RULES[value]()
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return AtMost(whole_number("cut", value, advice=_NO_LIMIT))
-    # A class has the methods too, but is no rule.
-    if isinstance(value, CuttingRule) and not isinstance(value, type):
-        return value
-    raise ParameterError(
-        "'cut' must be a cutting rule, 'best', 'one_se', 'near_best', 'elbow', a number of "
-        f"features or None. Got {value!r}. Use for instance 'one_se', 12, or WithinBudget(2.5)."
-    )
-
-
-def rule_to_document(rule: CuttingRule | None) -> dict[str, Any] | None:
-    """Return a rule as plain JSON values; None for None and for rules of the user's own."""
-    for kind, its_class in RULES.items():
-        if type(rule) is its_class:
-            return {"version": RULE_VERSION, "kind": kind, **codec.to_document(rule)}
-    return None
-
-
-def rule_from_document(document: Any) -> CuttingRule | None:
-    """Read what `rule_to_document` returned."""
-    if document is None:
-        return None
-    kind = RULES.get(str(document.get("kind"))) if isinstance(document, dict) else None
-    if kind is None or document.get("version") not in range(1, RULE_VERSION + 1):
-        raise StorageError(
-            f"A cutting rule must be one of {', '.join(RULES)} in version {RULE_VERSION} or "
-            f"older. Got {document!r}. Install a newer secateur to read it, or name a rule."
-        )
-    try:
-        rule: CuttingRule = codec.decode(kind, document, "cut")
-    except ValueError as error:
-        raise StorageError(f"The cutting rule is damaged. Got {error}. Name a rule.") from error
-    return rule
 
 
 def format_share(path: SelectionPath, index: int) -> str:

@@ -18,7 +18,8 @@ from secateur import __version__, exceptions
 from secateur.exceptions import ComparisonError, ParameterError
 from secateur.path import codec, rendering
 from secateur.path.comparing import require_steps
-from secateur.path.cutting import CuttingRule, as_rule, rule_from_document, rule_to_document
+from secateur.path.cutting import CuttingRule
+from secateur.path.rules import as_rule, rule_from_document, rule_to_document
 from secateur.path.step import (
     Refrozen,
     Score,
