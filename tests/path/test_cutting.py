@@ -394,6 +394,12 @@ def test_near_best_keeps_within_a_tenth_of_a_small_loss():
     assert NearBest().choose(path_with_errors([3.0, 0.12, 0.1], [0.1, 0.0, 0.0])) == 2
 
 
+def test_near_best_without_an_empty_step_goes_by_the_error_alone():
+    path = path_with_errors([0.5, 0.45, 0.44], [0.02, 0.01, 0.0], sizes=[1, 2, 3])
+    assert NearBest().choose(path) == 2
+    assert NearBest(multiple=1.1).choose(path) == 1
+
+
 def test_near_best_without_errors_of_differences_is_one_standard_error(make_path):
     path = make_path([1, 2, 3], [0.5, 0.45, 0.44], standard_error=0.02)
     assert NearBest().choose(path) == OneStandardError().choose(path) == 1

@@ -182,7 +182,8 @@ class NearBest:
         errors = np.array([step.details.get(DIFFERENCE_ERROR, math.nan) for step in path])
         if np.isnan(errors).any() or errors[best] != 0.0:
             return None
-        gain = min(_gain_over_none(path, best), _LOSSES * abs(path.utilities[best]))
+        gain = _gain_over_none(path, best)  # infinite where all steps have features
+        gain = min(gain, _LOSSES * abs(path.utilities[best])) if math.isfinite(gain) else 0.0
         return self.multiple * errors + self.tolerance * gain
 
 

@@ -59,6 +59,7 @@ from secateur.typing import FloatArray
 GRID_PATIENCE = 2  # penalties without progress after which "auto" tries no lower ones
 STOPPING_ROWS = 10_000  # the number of rows above which early_stopping="auto" holds some out
 FALLBACK = 2  # the penalty of the grid that "auto" takes where there are too few rows for folds
+FAST_ROWS = 1000  # from which on penalties are searched at a higher learning rate
 HUBER_LEVEL = 0.9  # residuals from the median beyond this quantile count as outliers by default
 
 
@@ -225,8 +226,7 @@ class BoostedSelector(StepPredictor):
             return [self._single_fit(variants[0], params, given, folds[0], progress)]
         grids = [self._penalties(data, params, given, folds) for data in variants]
         n_fits = len(folds) + (len(folds) != 1)
-        is_fast = given.penalty is None and isinstance(variants[0], BoostedData)
-        n_rounds = (search_params(params) if is_fast else params).n_rounds
+        n_rounds = (search_params(params) if is_fast(given, variants[0]) else params).n_rounds
         progress.expect(sum(map(len, grids)), n_fits * n_rounds)
         return [
             self._search(data, grid, params, given, folds, progress)
@@ -252,10 +252,8 @@ class BoostedSelector(StepPredictor):
         elif isinstance(data, BoostedData) and can_eliminate(data, params, folds):
             more = {"limit": params.max_features, "patience": 1}
             params = replace(params, max_features=None)
-        is_fast = given.penalty is None and isinstance(data, BoostedData)
-        engine = BoostedEngine(
-            data, params, folds, self.n_iter_no_change, progress.round, is_fast=is_fast
-        )
+        patience, fast = self.n_iter_no_change, is_fast(given, data)
+        engine = BoostedEngine(data, params, folds, patience, progress.round, is_fast=fast)
         if "limit" in more:
             more["eliminate"] = engine.eliminate
         search = search_penalties(
@@ -377,6 +375,12 @@ class BoostedSelector(StepPredictor):
         if isinstance(self._read_penalty(), float):
             return Best()
         return NearBest() if self.max_features is None else OneStandardError(0.0)
+
+
+def is_fast(given: BoostedInput, data: Any) -> bool:
+    """Whether penalties are searched with fewer rounds: with few rows that takes little time."""
+    is_long = given.problem.n_rows >= FAST_ROWS
+    return is_long and given.penalty is None and isinstance(data, BoostedData)
 
 
 def rounds_to_resume(given: BoostedInput, fold: Fold) -> list[Any]:
