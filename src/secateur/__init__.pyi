@@ -23,6 +23,7 @@ from .path import (
     WithinBudget,
 )
 from .report.display import SelectionPathDisplay
+from .selectors.auto import AutoSelector
 from .selectors.boosted import (
     AGBMClassifier,
     AGBMRegressor,
@@ -44,6 +45,7 @@ __all__ = [
     "AGBMClassifier",
     "AGBMRegressor",
     "AtMost",
+    "AutoSelector",
     "Best",
     "Comparison",
     "CostBudget",

@@ -25,6 +25,12 @@ GRIDS = {
     "Multitask": {"group_penalty": [0.1, 0.01]},
     "FeatureGradients": {"penalty": [2.0, 0.1]},
     "Grafting": {"l1": [0.25, 0.1, 0.05]},
+    "Auto": {
+        "candidates": [
+            secateur.AGBMRegressor(penalty=[0.1, 0.01], max_iter=5, learning_rate=0.4),
+            secateur.GraftingRegressor(l1=[0.25, 0.1, 0.05]),
+        ]
+    },
 }
 
 NAMES = tuple("abcdefgh")

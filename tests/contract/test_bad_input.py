@@ -285,6 +285,9 @@ BAD_PARAMETERS = {
     "accumulate": [0, 1.5],
     "max_epochs": [0, 2.5, "many", None],
     "init": [np.nan, "zero", [0.0, 1.0], [[0.0] * 8]],
+    "for_model": ["forest", None, 3, LogisticRegression],
+    "candidates": ["agbmm", "mutual_info", "auto", 3, [], LogisticRegression()],
+    "on_answer": [3, "print"],
 }
 
 

@@ -186,7 +186,7 @@ def test_progress_bar_of_scikit_learn(cls, capfd):
 @pytest.mark.parametrize("cls", having("set_callbacks", "predict"))
 def test_callbacks_reach_into_a_search(cls):
     small = small_problem(cls)
-    search = GridSearchCV(quick(cls), {"max_iter": [2, 3]}, cv=2)
+    search = GridSearchCV(quick(cls), {"max_features": [2, 3]}, cv=2)
     if not hasattr(search, "set_callbacks"):
         pytest.skip("searches have no callbacks yet")
     search.set_callbacks(callback.ProgressBar(max_propagation_depth=None)).fit(small.X, small.y)

@@ -14,6 +14,7 @@ from contract.registry import (
     in_frame,
     predictions,
     quick,
+    rounds,
     small_problem,
 )
 from sklearn.base import clone, is_classifier
@@ -87,7 +88,7 @@ def test_selects_in_a_pipeline(cls):
 @pytest.mark.parametrize("cls", having("predict"))
 def test_predicts_at_the_end_of_a_pipeline(cls):
     small = small_problem(cls)
-    model = make_pipeline(StandardScaler(), quick(cls, max_iter=30)).fit(small.X, small.y)
+    model = make_pipeline(StandardScaler(), quick(cls, **rounds(cls, 30))).fit(small.X, small.y)
     assert model.score(small.X_new, small.y_new) > 0.6
 
 
@@ -108,7 +109,7 @@ def test_grid_search_alone_and_with_threads(cls):
 @pytest.mark.parametrize("cls", having("predict"))
 def test_cross_validation_of_the_whole_selection(cls):
     small = small_problem(cls)
-    assert cross_val_score(quick(cls, max_iter=30), small.X, small.y, cv=3).mean() > 0.6
+    assert cross_val_score(quick(cls, **rounds(cls, 30)), small.X, small.y, cv=3).mean() > 0.6
 
 
 @pytest.mark.parametrize("cls", CLASSES)

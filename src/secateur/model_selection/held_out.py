@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -126,6 +127,7 @@ def held_out(
     random_state: Any = None,
     n_jobs: int | None = None,
     on_fit: Callable[[int, int], None] | None = None,
+    fitted: Any = None,
 ) -> HeldOut:
     """Nested cross-validation of a selector: held-out scores for all steps of its path.
 
@@ -163,13 +165,15 @@ def held_out(
         in so many processes; the results are the same.
     on_fit : callable, default=None
         Called with (done, total) after each of the fits.
+    fitted : estimator, default=None
+        The selector fitted to all rows already, so that it is not fitted again; it stays as it is.
 
     Returns
     -------
     HeldOut
     """
     seed = read_seed(random_state)
-    _check(selector, task, validator)
+    _check(selector, task, validator, fitted)
     facts = {"target_type": target_type_of(selector), "groups": groups, "tasks": task}
     rows = read_rows(X, y, sample_weight=sample_weight, **facts)
     if not knows_tasks(selector):  # a stored table may have some all the same
@@ -177,11 +181,10 @@ def held_out(
     folds = outer_folds(rows, cv, seed)
     read_metric(scoring, rows.target_type)  # raises before any work
     check_target_type("validator", validator, rows.target_type)
-    started = perf_counter()
-    whole = fit_clone(selector, rows, seed, n_jobs)
+    whole, seconds = _fit_all(selector, rows, seed, n_jobs, fitted)
     report = on_fit or (lambda _done, _total: None)
     report(1, 1 + 2 * len(folds))
-    processes = n_processes(selector, rows.X, n_jobs, perf_counter() - started)
+    processes = n_processes(selector, rows.X, n_jobs, seconds)
     own = next((step.score.metric for step in whole.path_ if step.score is not None), None)
     if processes > 1 and "n_jobs" in selector.get_params(deep=False):
         selector = clone(selector).set_params(n_jobs=1)
@@ -207,7 +210,17 @@ def held_out(
     )
 
 
-def _check(selector: Any, task: Any, validator: Any) -> None:
+def _fit_all(
+    selector: Any, rows: Rows, seed: int, n_jobs: int | None, fitted: Any
+) -> tuple[Any, float]:
+    """The selector fitted to all rows, unless it is already, and the seconds of that fit."""
+    if fitted is not None:
+        return copy.copy(fitted), fitted.path_[-1].seconds
+    started = perf_counter()
+    return fit_clone(selector, rows, seed, n_jobs), perf_counter() - started
+
+
+def _check(selector: Any, task: Any, validator: Any, fitted: Any) -> None:
     advice = "Use a selector of secateur, for instance AGBMClassifier(), or compare() for others."
     check_estimator("selector", selector, "fit", "with_cut", advice=advice)
     if task is not None and not knows_tasks(selector):
@@ -217,6 +230,9 @@ def _check(selector: Any, task: Any, validator: Any) -> None:
         )
     if validator is not None:
         check_estimator("validator", validator, "fit", "predict", advice=VALIDATOR)
+    if fitted is not None:
+        advice = "Give the selector after fit, or None to have it fitted."
+        check_estimator("fitted", fitted, "path_", "with_cut", advice=advice)
 
 
 def _fit_folds(

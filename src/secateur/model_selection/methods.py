@@ -78,25 +78,27 @@ def known_methods(target_type: TargetType) -> dict[str, Any]:
     return own_methods(target_type) | named
 
 
-def read_methods(selectors: Any, target_type: TargetType) -> dict[str, Any]:
-    """Methods as estimators by name, from what a user may write; see `Unsuited`."""
+def read_methods(
+    selectors: Any, target_type: TargetType, what: str = "selectors"
+) -> dict[str, Any]:
+    """Methods as estimators by name, from what a user may write for `what`; see `Unsuited`."""
     known = known_methods(target_type)
     if selectors is None:
-        names = [*own_methods(target_type), F_TESTS[target_type], *DEFAULT_BASELINES]
-        return {name: known[name] for name in names}
+        own = [name for name, each in own_methods(target_type).items() if not tries_methods(each)]
+        return {name: known[name] for name in [*own, F_TESTS[target_type], *DEFAULT_BASELINES]}
     methods: dict[str, Any] = {}
     for label, value in labelled(selectors):
         if isinstance(value, str):
-            methods[label or value] = _named(value, target_type, known)
+            methods[label or value] = _named(value, target_type, known, what)
             continue
         kind = type(value).__name__
         name = label or _stem(kind)[0] or kind.lower()
         numbered = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
         free = next(name for name in numbered if name not in methods)
-        methods[free] = _checked(value, target_type)
+        methods[free] = _checked(value, target_type, what)
     if not methods:
         raise ParameterError(
-            f"'selectors' must name at least one method. Got none. Use some of {_list(known)}."
+            f"'{what}' must name at least one method. Got none. Use some of {_list(known)}."
         )
     unsuited = [each for each in methods.values() if isinstance(each, Unsuited)]
     if len(unsuited) == len(methods):
@@ -112,7 +114,12 @@ def _stem(name: str) -> tuple[str, str | None]:
     return "", None
 
 
-def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
+def tries_methods(selector: Any) -> bool:
+    """Whether a selector, or its class, compares methods itself."""
+    return getattr(selector, "_tries_methods", False)
+
+
+def _named(name: str, target_type: TargetType, known: Mapping[str, Any], option: str) -> Any:
     plain = plain_name(name)
     if plain in known:
         return known[plain]
@@ -123,21 +130,21 @@ def _named(name: str, target_type: TargetType, known: Mapping[str, Any]) -> Any:
         what = f"methods that need X and y only. Got {name!r}, which needs the task of each row."
     else:
         raise ParameterError(
-            f"'selectors' must be names of methods, or estimators. Got {name!r}."
+            f"'{option}' must be names of methods, or estimators. Got {name!r}."
             f"{similar_to(name, list(known))} Use some of {_list(known)}."
         )
-    return Unsuited(f"'selectors' must be {what} Use some of {_list(known)}.")
+    return Unsuited(f"'{option}' must be {what} Use some of {_list(known)}.")
 
 
-def _checked(value: Any, target_type: TargetType) -> Any:
+def _checked(value: Any, target_type: TargetType, option: str) -> Any:
     chooses = any(hasattr(value, name) for name in ("with_cut", "get_support", "transform"))
     if isinstance(value, type) or not hasattr(value, "fit") or not chooses:
         raise ParameterError(
-            "'selectors' must be names of methods, or estimators with fit and get_support. Got "
+            f"'{option}' must be names of methods, or estimators with fit and get_support. Got "
             f"{value!r}. Use for instance 'agbm', or AGBMClassifier()."
         )
     if hasattr(value, "with_cut"):  # others may rank by any model
-        check_target_type("selectors", value, target_type)
+        check_target_type(option, value, target_type)
     return value
 
 

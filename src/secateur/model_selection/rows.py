@@ -125,6 +125,7 @@ def read_rows(
     sample_weight: Any = None,
     groups: Any = None,
     tasks: Any = None,
+    categorical_features: Any = "from_dtype",
 ) -> Rows:
     """Check the input, before any work; the type of target is guessed from y if it is None."""
     table, sample = X, None
@@ -142,7 +143,7 @@ def read_rows(
         y, sample_weight, tasks = X.target(), X.weight, X.task
         target_type, sample = target_type or "regression", sample_stored(X, TEST_SAMPLE_SEED)
     else:
-        table = read_table(X, categorical_features="from_dtype")
+        table = read_table(X, categorical_features=categorical_features)
     if target_type is None:
         target_type = "regression" if y is None else guess_target_type(y)
     n_rows = table.n_rows

@@ -139,7 +139,8 @@ class StepScorer:
         self, selector: Any, validator: Any, rows: Rows, metric: Metric, seed: int
     ) -> None:
         self.metric, self._seed = metric, seed
-        self._uses_own = validator is None and hasattr(selector, "predict")
+        has_model = hasattr(selector, "predict") and not getattr(selector, "_may_lack_model", False)
+        self._uses_own = validator is None and has_model
         linear = linear_model(rows.target_type, is_sparse=rows.is_sparse)
         model = linear if validator is None else validator
         self._validator = on_numbers(model, has_categories=rows.has_categories)

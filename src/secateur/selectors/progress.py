@@ -59,6 +59,10 @@ class Progress:
         self._reach(self._n_parts * self._n_rounds)
         self.stop_if_asked()
 
+    def within(self, share: float) -> None:
+        """So much of the current part is done, from 0 to 1."""
+        self._reach(int((self._n_parts + min(share, 1.0)) * self._n_rounds))
+
     def _reach(self, n_done: int) -> None:
         self._n_done = n_done
         if self._show is not None:
