@@ -198,6 +198,8 @@ def test_text_counts_as_categories_when_asked_for(cls):
     for wanted in (["colour"], [3], "from_dtype", np.arange(5) == 3):
         same = quick(cls, categorical_features=wanted).fit(text, y)
         np.testing.assert_array_equal(predictions(same, text), predictions(expected, frame))
+    if cls.__name__ == "AutoSelector":  # some of its methods take text from data frames only
+        return
     in_numpy = text.astype(object).to_numpy()
     same = quick(cls, categorical_features=[3]).fit(in_numpy, y)
     np.testing.assert_array_equal(predictions(same, in_numpy), predictions(expected, frame))

@@ -123,7 +123,7 @@ def test_groups_are_routed(cls, groups, made):
         search = GridSearchCV(selector, {"random_state": [0]}, cv=GroupKFold(2), refit=False)
         search.fit(small.X, small.y, groups=groups)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert len(made) == 2
+    assert len(made) >= 2  # more where other methods are fitted inside
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -34,8 +34,10 @@ DOCUMENT: dict[str, str] = {
 """Keys of ``selection.json`` that were renamed: new name to the name in the golden files."""
 
 NOT_COMPARED = {
+    "verification",
     "answer",
     "command",
+    "comparison",
     "files",
     "fits",
     "folder",

@@ -42,7 +42,17 @@ class Console:
         """Write the result: as JSON, or as text and renderables of rich."""
         if self.as_json:
             sys.stdout.write(json_text(document))
-            return
+        else:
+            self._show(*shown)
+
+    def answer(self, *shown: str) -> None:
+        """Write a result that is not the last one: with --json it is a message."""
+        if self.as_json:
+            self.message(*shown)
+        else:
+            self._show(*shown)
+
+    def _show(self, *shown: Any) -> None:
         from rich.console import Console as RichConsole
         from rich.text import Text
 
@@ -50,6 +60,7 @@ class Console:
         for each in shown:
             # as Text, so that markup in names is not interpreted
             console.print(Text(printable(each)) if isinstance(each, str) else each)
+        sys.stdout.flush()  # at once, also into a file or a pipe
 
     @contextmanager
     def warnings_as_messages(self) -> Iterator[None]:
@@ -79,6 +90,7 @@ class Console:
             console=RichConsole(stderr=True),
             transient=True,
             speed_estimate_period=600,
+            redirect_stdout=False,  # results go where they belong
             disable=self.quiet or not sys.stderr.isatty(),
         )
         with bar:
@@ -97,6 +109,16 @@ class Progress:
         """Set how many are done."""
         self.n_done = done
         self.bar.update(self.task, completed=done, total=total)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hide the bar while something else is written."""
+        if self.bar.disable:
+            yield
+            return
+        self.bar.stop()
+        yield
+        self.bar.start()
 
     def within(self, share: float) -> None:
         """Set how far the current one is, from 0 to 1."""

@@ -18,6 +18,7 @@ from secateur.report.evidence import StepEvidence, step_evidence
 from secateur.report.facts import Entry, gains
 
 MAX_SHOWN = 40
+METHOD_HEADS = ("method", "features", "score", "worse than the best", "seconds")
 
 
 def selection_document(entry: Entry, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def command_line() -> str:
     return shlex.join(["secateur", *sys.argv[1:]])
 
 
-def about_page(document: Mapping[str, Any]) -> dict[str, str]:
+def about_page(document: Mapping[str, Any]) -> dict[str, Any]:
     """What the report says of the file and the command."""
     data, test = document.get("data"), document.get("test")
     size = f"{data['rows']} rows, {count_of(data['features'])}" if data else ""
@@ -100,7 +101,10 @@ def about_page(document: Mapping[str, Any]) -> dict[str, str]:
         "Data": f"{data['file']}: {size}" if data else "",
         "Preprocessing": " ".join(document.get("notes", ())),
         "Test file": test_sentence(test) if test else "",
+        "Verification": document.get("verification", {}).get("sentence", ""),
+        "Methods compared": document.get("comparison", {}).get("sentence", ""),
         "Fits": document["fits"]["sentence"] if "fits" in document else "",
+        "methods": document.get("comparison", {}).get("table", []),
         "command": document.get("command", ""),
     }
     return {key: words for key, words in about.items() if words}
@@ -112,15 +116,32 @@ def selection_shown(document: Mapping[str, Any]) -> list[Any]:
 
     document = printable(document)
     shown: list[Any] = [Text(document["answer"], style="bold"), document["sentence"]]
+    if "verification" in document:
+        shown.append(document["verification"]["sentence"])
     if document.get("test"):
         shown.append(test_sentence(document["test"]))
     if document["features"]:
         shown.append(_features_table(document["features"], document["cost_unit"]))
     if document["unstable_sentence"]:
         shown.append(document["unstable_sentence"])
+    if "comparison" in document:
+        shown += [document["comparison"]["sentence"], _methods_table(document["comparison"])]
     if "folder" in document:
         shown.append(written(document))
     return shown
+
+
+def _methods_table(comparison: Mapping[str, Any]) -> Any:
+    """The methods that were compared."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for head in METHOD_HEADS:
+        table.add_column(head, justify="left" if head == "method" else "right", overflow="fold")
+    for row in comparison["table"]:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def written(document: Mapping[str, Any]) -> str:

@@ -31,13 +31,10 @@ def build_selector(
     options: MethodOptions, dataset: Dataset, costs: Any, validation: ValidationOptions
 ) -> Any:
     """The selector, not fitted."""
-    kind = selector_class(options.method, dataset.target_type)
-    if knows_tasks(kind) != (dataset.tasks is not None):
-        what = "is for one task. Got --task-column. Use --method multitask, or --drop it."
-        if dataset.tasks is None:
-            what = "needs the task of each row. Got no --task-column. Name it, or use agbm."
-        raise ParameterError(f"{options.method!r} {what}")
+    method = options.method or "auto"
+    kind: Any = selector_class(method, dataset.target_type)
     known = list(inspect.signature(kind).parameters)
+    _check(method, options, knows_tasks(kind), known, dataset)
     if dataset.is_encoded:
         columns = (dataset.features.sources, dataset.plan.names)
         costs = costs_of_encoded(costs or FeatureCosts(), *columns)
@@ -47,7 +44,14 @@ def build_selector(
         given["cv"] = TimeSeriesSplit(TIME_FOLDS)
     if not dataset.is_stored and (bins := coarse_bins(*dataset.features.X.shape)) is not None:
         given["max_bins"] = bins
-    limits = {"max_features": options.max_features, "cost_budget": options.budget}
+        given["candidates"] = _with_bins(dataset, bins)
+    limits: dict[str, Any] = {
+        "max_features": options.max_features,
+        "cost_budget": options.budget,
+    }
+    limits |= {"time_limit": options.time_limit, "for_model": options.for_model}
+    if "for_model" in known:
+        limits["scoring"] = validation.scoring
     if options.penalty is not None:
         penalties = [name for name in ("penalty", "l1", "group_penalty") if name in known]
         if not penalties:
@@ -60,6 +64,36 @@ def build_selector(
         given["n_features"] = options.max_features
     given |= read_settings(options.settings or (), kind)
     return kind(**{name: value for name, value in given.items() if name in known})
+
+
+def _check(
+    method: str, options: MethodOptions, is_for_tasks: bool, known: list[str], dataset: Dataset
+) -> None:
+    """Raise for a method without what is asked of it."""
+    if is_for_tasks != (dataset.tasks is not None):
+        what = "is for one task. Got --task-column. Use --method multitask, or --drop it."
+        if dataset.tasks is None:
+            what = "needs the task of each row. Got no --task-column. Name it, or use agbm."
+        raise ParameterError(f"{method!r} {what}")
+    if options.for_model is not None and "for_model" not in known:
+        raise ParameterError(
+            f"'--for-model' is for --method auto, which scores methods by that model. Got it with "
+            f"--method {method}. Leave one of them out."
+        )
+
+
+def _with_bins(dataset: Dataset, bins: int) -> dict[str, Any]:
+    """The candidates of AutoSelector, with the bins of A-GBM."""
+    from secateur.selectors.auto import default_candidates
+
+    candidates: dict[str, Any] = {
+        name: name for name in default_candidates(*dataset.features.X.shape)
+    }
+    agbm: Any = selector_class("agbm", dataset.target_type)
+    return candidates | {"agbm": agbm(max_bins=bins)}
+
+
+# ---- the class of a method ------------------------------------------------------------------
 
 
 def selector_class(method: str, target_type: TargetType) -> type:
@@ -143,7 +177,8 @@ def coarse_bins(n_rows: int, n_columns: int) -> int | None:
 
 def notes_on_bins(selector: Any, options: MethodOptions) -> list[str]:
     """A note where the bins were made coarser."""
-    bins = getattr(selector, "max_bins", MAX_BINS)
+    candidates = getattr(selector, "candidates", None) or {}
+    bins = getattr(candidates.get("agbm", selector), "max_bins", MAX_BINS)
     if bins >= MAX_BINS or any(each.startswith("max_bins") for each in options.settings or ()):
         return []
     finer = f"--set max_bins={MAX_BINS} for finer ones, which takes longer"

@@ -96,9 +96,15 @@ Out = Annotated[
 class MethodOptions:
     """The method, its limits and its parameters."""
 
-    method: str = option(
-        SELECTION, "agbm, gbfs, gtgbm, multitask, fg, grafting, featboost, iis.", default="agbm"
+    method: str | None = option(
+        SELECTION,
+        "auto (several are tried), agbm, gbfs, gtgbm, multitask, fg, grafting, featboost, iis. "
+        "Default: auto; agbm with --penalty or --set, and for tables on disk.",
     )
+    for_model: str | None = option(
+        SELECTION, "The model that features are for: trees (default), linear or knn."
+    )
+    time_limit: float | None = option(SELECTION, "Seconds for the selection.", min=1e-3)
     max_features: int | None = option(SELECTION, "The largest number of features.", min=1)
     budget: float | None = option(SELECTION, "The largest total cost of features.", min=0)
     penalty: float | None = option(SELECTION, "One penalty instead of a search.", min=0)

@@ -6,7 +6,7 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +31,12 @@ class SelectOptions:
         options.COLUMNS, "The task of each row, for --method multitask."
     )
     test: Path | None = option(options.VALIDATION, "A file of further rows, scored at the end.")
+    verify: bool = option(
+        options.VALIDATION,
+        "Repeat the selection in folds after the answer, to say how far to trust it.",
+        "--verify/--no-verify",
+        default=True,
+    )
     write_data: bool = flag(
         options.OUTPUT, "Write the reduced file too, in the format of DATA.", "--write-data"
     )
@@ -50,9 +56,11 @@ def select(
 ) -> None:
     """Select features of DATA and write selection, path, names and report into a folder.
 
-    Scores come from nested cross-validation: the selection is repeated without the held-out rows.
+    The answer is printed after the first fit. Then several methods are compared, and nested
+    cross-validation repeats the selection in folds to score it on rows that it has not seen.
+    Ctrl-C after the answer ends the command and writes what is known.
     """
-    from secateur.cli.data import DataRequest, load, load_stored, read_feature_costs
+    from secateur.cli.data import DataRequest, read_feature_costs
     from secateur.cli.output import reserved_folder
     from secateur.data.memory import resolve_limit
     from secateur.storage.reading.dataset import read_test
@@ -67,9 +75,7 @@ def select(
         reserved_folder(out, default, force=console.force, data=data) as folder,
         executor_of(scaling, console) as executor,
     ):
-        dataset = load_stored(
-            request, console, scaling, executor, method.method, validation, own.write_data
-        ) or load(request, console, method.method)
+        dataset, method = _loaded(request, console, method, scaling, executor, validation, own)
         feature_costs, notes = read_feature_costs(dataset, costs, request.roles.keep)
         console.message(*notes)
         rows = None if own.test is None else read_test(own.test, dataset, request.reading, tasks)
@@ -80,15 +86,41 @@ def select(
         selector = build_selector(method, dataset, feature_costs, validation)
         on_bins = notes_on_bins(selector, method)
         console.message(*on_bins)
-        entry, fitted, facts = select_features(
-            selector, dataset, feature_costs, validation, console
+        entry, answer, facts = select_features(
+            selector, dataset, feature_costs, validation, console, verify=own.verify
         )
-        if rows is not None:
-            facts |= score_test_rows(rows, fitted, facts, dataset, validation.seed, console)
+        if rows is not None and not facts["is_interrupted"]:
+            facts |= score_test_rows(rows, answer, facts, dataset, validation.seed, console)
         facts |= {"file": data.name, "method": method.method, "seed": validation.seed}
         facts["notes"] = [*dataset.notes, *notes, *on_bins]
         reduced = request if own.write_data else None
         write_results(entry, facts, dataset, folder, console, reduced)
+
+
+def _loaded(
+    request: Any,
+    console: Console,
+    method: options.MethodOptions,
+    scaling: options.ScalingOptions,
+    executor: Any,
+    validation: options.ValidationOptions,
+    own: SelectOptions,
+) -> tuple[Any, options.MethodOptions]:
+    """The data, in memory or on disk, and the method for it, if none was asked for."""
+    from secateur.cli.data import load, load_stored
+
+    default = "auto"
+    if method.for_model is None and (method.penalty is not None or method.settings):
+        default = "agbm"  # which these are parameters of
+    wanted = method.method
+    dataset = load_stored(
+        request, console, scaling, executor, wanted or "agbm", validation, own.write_data
+    )
+    if dataset is not None and wanted is None:
+        default = "agbm"
+        console.message("Methods are compared in memory only: this is A-GBM on the whole table.")
+    chosen = replace(method, method=wanted or default)
+    return dataset or load(request, console, chosen.method), chosen
 
 
 def demo(
@@ -125,7 +157,10 @@ def demo(
         "are decoys, the same columns shuffled. A measurement takes 1 to 8 minutes. Which are "
         "needed?"
     )
-    method, validation = options.MethodOptions(settings=QUICK), options.ValidationOptions(cv=3)
+    method, validation = (
+        options.MethodOptions(method="agbm", settings=QUICK),
+        options.ValidationOptions(cv=3),
+    )
     selector = build_selector(method, dataset, costs, validation)
     with reserved_folder(out, "", force=console.force) as folder:
         entry, _, facts = select_features(selector, dataset, costs, validation, console)

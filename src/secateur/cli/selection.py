@@ -1,4 +1,4 @@
-"""A selection from data to output folder: nested cross-validation, evidence, test file."""
+"""A selection from data to output folder: the answer first, then nested cross-validation of it."""
 
 from __future__ import annotations
 
@@ -6,44 +6,47 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.base import clone
 
 from secateur.cli.console import Console, interrupts_end_the_command
-from secateur.cli.data import DataRequest
-from secateur.cli.documents import command_line, selection_document, selection_shown
 from secateur.cli.methods import TIME_FOLDS
 from secateur.cli.options import ValidationOptions
-from secateur.cli.output import write_selection
-from secateur.data.costs import FeatureCosts
-from secateur.data.frames import select_columns
-from secateur.model_selection.encoding import over_columns
-from secateur.model_selection.folds import default_outer_folds
-from secateur.model_selection.held_out import HeldOut, held_out
-from secateur.model_selection.rows import (
-    RELATIVE,
-    TEST_SAMPLE_SEED,
-    TaskModel,
-    metric_for,
-    read_rows,
+from secateur.cli.verification import (
+    Answer,
+    fits_in,
+    folds_of,
+    n_folds_of,
+    verification_document,
+    verify_answer,
 )
-from secateur.model_selection.validators import StepScorer
-from secateur.report import Entry, gather_evidence
+from secateur.data.costs import FeatureCosts
+from secateur.model_selection.encoding import over_columns
+from secateur.model_selection.folds import outer_folds, read_seed
+from secateur.model_selection.rows import Rows, fit_clone, read_metric, read_rows
+from secateur.path import Selection, SelectionPath, StopReason
+from secateur.path.step import count_of, listed
 from secateur.selectors.progress import listened
 from secateur.storage.reading.dataset import Dataset, TestRows, find_column
-from secateur.storage.reading.plan import without_indicators
-from secateur.storage.reading.read_file import reduced_file
-from secateur.storage.stored_table import sample_stored
+
+# what comes after the answer is imported after it
+
+if TYPE_CHECKING:
+    from secateur.cli.data import DataRequest
+    from secateur.model_selection.held_out import HeldOut
+    from secateur.report import Entry
 
 FITS = {
     "all_rows": "on all rows",
+    "comparison": "to compare methods",
     "folds": "in folds",
     "all_features": "of all features in folds",
     "subsets": "of a linear model on a subset in folds",
     "test": "on all rows for the test file",
 }
+MAX_NAMES = 40
 
 
 def fits_document(fits: Mapping[str, int]) -> dict[str, Any]:
@@ -55,14 +58,8 @@ def fits_document(fits: Mapping[str, int]) -> dict[str, Any]:
     total = sum(fits.values())
     parts = [f"{fits[name]} {words}" for name, words in FITS.items() if fits.get(name)]
     numbers = {name: fits.get(name, 0) for name in FITS}
-    return {"total": total, **numbers, "sentence": f"{total} fits: {', '.join(parts)}."}
-
-
-def folds_of(dataset: Dataset, cv: int | None) -> Any:
-    """The folds: a number, or those that test on later rows where there is a time column."""
-    if dataset.time is None:
-        return cv
-    return list(TimeSeriesSplit(cv or TIME_FOLDS).split(dataset.y))
+    noun = count_of(total, "fit")
+    return {"total": total, **numbers, "sentence": f"{noun}: {', '.join(parts)}."}
 
 
 def select_features(
@@ -71,21 +68,166 @@ def select_features(
     costs: FeatureCosts | None,
     validation: ValidationOptions,
     console: Console,
-) -> tuple[Entry, Any, dict[str, Any]]:
-    """Fit to all rows and in each fold: the entry of the report, the fitted selector, facts."""
+    *,
+    verify: bool = True,
+) -> tuple[Entry, Answer, dict[str, Any]]:
+    """Fit to all rows, show the answer, verify it in folds: entry of the report, answer, facts.
+
+    Ctrl-C after the answer keeps what is known by then.
+    """
     start = perf_counter()
-    held, fits = _held_out(selector, dataset, validation, console)
-    sources = dataset.features.sources if dataset.is_encoded else None
-    path, *fold_paths = (
-        over_columns(each, sources, dataset.plan.names) for each in (held.path, *held.fold_paths)
+    rows = _read_rows(dataset)
+    read_metric(validation.scoring, dataset.target_type)  # these raise before any work
+    if verify:
+        outer_folds(rows, folds_of(dataset, validation.cv), read_seed(validation.seed))
+    _say_plan(selector, dataset, validation, console, verify=verify)
+    answer = _answered(selector, rows, dataset, validation, console)
+    held, is_interrupted = None, answer.is_interrupted
+    if verify and not is_interrupted:
+        try:
+            held = verify_answer(answer, dataset, validation, console)
+            is_interrupted = held.all_features is None
+        except KeyboardInterrupt:
+            is_interrupted = True
+    entry = _entry(answer, held, dataset, costs, console)
+    facts: dict[str, Any] = {"fits": {**answer.fits, **({} if held is None else fits_in(held))}}
+    first = answer.path(dataset.plan.names)[answer.selector.selection_.index].n_features
+    facts["verification"] = verification_document(
+        held, n_folds_of(dataset, validation) if verify else 0, first, entry.cut.n_features
     )
-    selection = path.cut(held.selector.selection_.chooser)
+    if answer.auto is not None:
+        facts["comparison"] = _comparison(answer.auto)
+    facts |= {"is_interrupted": is_interrupted, "seconds": round(perf_counter() - start, 3)}
+    if held is not None:
+        answer = replace(answer, selector=held.selector)
+    return entry, answer, facts
+
+
+# ---- the fit to all rows --------------------------------------------------------------------
+
+
+def _say_plan(
+    selector: Any,
+    dataset: Dataset,
+    validation: ValidationOptions,
+    console: Console,
+    *,
+    verify: bool,
+) -> None:
+    """Say how many fits there will be, and which is the first to give an answer."""
+    planned, n_folds = {"all_rows": 1}, n_folds_of(dataset, validation)
+    is_auto = hasattr(selector, "for_model")
+    if is_auto:
+        from secateur.selectors.auto import OUTER_FOLDS, default_candidates
+
+        names = selector.candidates or default_candidates(*dataset.features.X.shape)
+        n_outer = OUTER_FOLDS if dataset.time is None else TIME_FOLDS
+        planned["comparison"] = len(names) * n_outer + 1
+    if verify:
+        planned |= {"folds": n_folds, "all_features": n_folds}
+    sentence = fits_document(planned)["sentence"]
+    sentence = f"At most {sentence}" if is_auto else sentence
+    more = "" if hasattr(selector, "predict") else " And a linear model for each subset in folds."
+    console.message(f"Selecting features. {sentence}{more if verify else ''}")
+
+
+def _read_rows(dataset: Dataset) -> Rows:
+    y, weight, tasks = dataset.fit_arguments
+    return read_rows(
+        dataset.features.X,
+        y,
+        target_type=dataset.target_type,
+        sample_weight=weight,
+        groups=dataset.group,
+        tasks=tasks,
+    )
+
+
+def _answered(
+    selector: Any, rows: Rows, dataset: Dataset, validation: ValidationOptions, console: Console
+) -> Answer:
+    """Fit to all rows and show the answer as soon as there is one."""
+    names, started = dataset.plan.names, perf_counter()
+    sources = dataset.features.sources if dataset.is_encoded else None
+    n_answers = 0
+
+    def show(method: str, path: SelectionPath, selection: Selection) -> None:
+        nonlocal n_answers
+        n_answers += 1
+        head = "Answer" if n_answers == 1 else "The comparison chose another method: answer"
+        path = over_columns(path, None, names)
+        chosen = path.names_of(path[selection.index])
+        shown = f"{head} of {method} on all rows after {perf_counter() - started:.1f} s: "
+        with bar.paused():
+            console.answer(shown + selection.sentence, f"Features: {listed(chosen, MAX_NAMES)}.")
+
+    is_auto = hasattr(selector, "on_answer")
+    with (
+        console.warnings_as_messages(),
+        console.progress("Selecting", 1) as bar,
+        listened(bar.within),
+    ):
+        if is_auto:
+            fitted = rows.fit(clone(selector).set_params(on_answer=show, on_interrupt="keep"))
+        else:
+            with interrupts_end_the_command():
+                fitted = fit_clone(selector, rows, validation.seed, validation.jobs)
+            path = over_columns(fitted.path_, sources, names)
+            show(type(fitted).__name__, path, path.cut(fitted.selection_.chooser))
+    if not is_auto:
+        return Answer(fitted, rows.X, sources, {"all_rows": 1})
+    X, encoder = rows.X, fitted.encoder_
+    if encoder is not None:
+        X, sources = encoder.transform(X), encoder.sources_
+    return Answer(
+        fitted.estimator_,
+        X,
+        sources,
+        {"all_rows": 1, "comparison": fitted.n_fits_ - 1},
+        fitted,
+        is_interrupted=fitted.path_.stop_reason is StopReason.INTERRUPTED,
+    )
+
+
+# ---- what is written ------------------------------------------------------------------------
+
+
+def _comparison(auto: Any) -> dict[str, Any]:
+    """What became of the candidates."""
+    from secateur.model_selection.candidates import candidates_document
+
+    return {
+        "winner": auto.winner_,
+        "sentence": auto.sentence_,
+        "candidates": candidates_document(auto.candidates_),
+        "table": [candidate.row() for candidate in auto.candidates_],
+    }
+
+
+def _entry(
+    answer: Answer,
+    held: HeldOut | None,
+    dataset: Dataset,
+    costs: FeatureCosts | None,
+    console: Console,
+) -> Entry:
+    """What the report shows: the path with its scores, the selection, and what the data say."""
+    from secateur.model_selection.rows import TEST_SAMPLE_SEED
+    from secateur.report import Entry, gather_evidence
+    from secateur.storage.reading.plan import without_indicators
+    from secateur.storage.stored_table import sample_stored
+
+    names = dataset.plan.names
+    chooser = (answer if held is None else held).selector.selection_.chooser
+    path = answer.path(names) if held is None else over_columns(held.path, answer.sources, names)
+    fold_paths = () if held is None else held.fold_paths
+    selection = path.cut(chooser)
     X, y = dataset.features.X, dataset.y
     if dataset.is_stored:
         sample = sample_stored(X, TEST_SAMPLE_SEED)
         X, y = sample.X, y[sample.rows]
-    if sources is not None:
-        X = without_indicators(dataset.plan, X, sources)
+    if dataset.is_encoded:
+        X = without_indicators(dataset.plan, X, dataset.features.sources)
     with console.warnings_as_messages():
         evidence = gather_evidence(
             X,
@@ -93,52 +235,12 @@ def select_features(
             path,
             target_type=dataset.target_type,
             costs=costs,
-            fold_paths=fold_paths,
-            all_features=held.all_features,
-            all_features_model=held.all_features_model,
+            fold_paths=[over_columns(each, answer.sources, names) for each in fold_paths],
+            all_features=None if held is None else held.all_features,
+            all_features_model="" if held is None else held.all_features_model,
             selection=selection,
         )
-    evidence = replace(evidence, n_rows=len(dataset.y))
-    entry = Entry(dataset.target, path, selection, evidence)
-    return entry, held.selector, {"fits": fits, "seconds": round(perf_counter() - start, 3)}
-
-
-def _held_out(
-    selector: Any, dataset: Dataset, validation: ValidationOptions, console: Console
-) -> tuple[HeldOut, dict[str, int]]:
-    """Held-out scores of all steps, and how many models were fitted, by the names in `FITS`."""
-    y, weight, tasks = dataset.fit_arguments
-    folds = folds_of(dataset, validation.cv)
-    drawn = folds or default_outer_folds(len(dataset.y))
-    n_folds = len(drawn) if isinstance(drawn, list) else drawn
-    planned = fits_document({"all_rows": 1, "folds": n_folds, "all_features": n_folds})
-    more = "" if hasattr(selector, "predict") else " And a linear model for each subset in folds."
-    console.message(f"Selecting features by nested cross-validation. {planned['sentence']}{more}")
-    with (
-        console.warnings_as_messages(),
-        interrupts_end_the_command(),
-        console.progress("Selecting", planned["total"]) as progress,
-        listened(progress.within),
-    ):
-        held = held_out(
-            selector,
-            dataset.features.X,
-            y,
-            cv=folds,
-            groups=dataset.group,
-            task=tasks,
-            sample_weight=weight,
-            scoring=validation.scoring,
-            random_state=validation.seed,
-            n_jobs=validation.jobs,
-            on_fit=progress.done,
-        )
-    n_done, n_subsets = len(held.fold_paths), 0
-    if not hasattr(held.selector, "predict"):  # a linear model for each subset of each fold
-        for path, match in zip(held.fold_paths, held.matches, strict=True):
-            n_subsets += len({path[at].support.tobytes() for at in match if path[at].n_features})
-    n_all = 0 if held.all_features is None else n_done
-    return held, {"all_rows": 1, "folds": n_done, "all_features": n_all, "subsets": n_subsets}
+    return Entry(dataset.target, path, selection, replace(evidence, n_rows=len(dataset.y)))
 
 
 def write_results(
@@ -150,6 +252,10 @@ def write_results(
     reduced: DataRequest | None = None,
 ) -> None:
     """Write the output folder, with the reduced file of a request, and show the selection."""
+    from secateur.cli.documents import command_line, selection_document, selection_shown
+    from secateur.cli.output import write_selection
+    from secateur.storage.reading.read_file import reduced_file
+
     data = None
     if reduced is not None:  # the selected features and the columns that are not features
         others = (find_column(dataset.raw, n) for n in (dataset.target, *reduced.roles.named))
@@ -164,7 +270,7 @@ def write_results(
         "data": {"file": facts["file"], "rows": rows, "features": n_features},
         "notes": facts.get("notes", []),
         "seed": facts["seed"],
-        **({"test": facts["test"]} if "test" in facts else {}),
+        **{name: facts[name] for name in ("test", "comparison", "verification") if name in facts},
         "fits": fits_document(facts["fits"]),
         "seconds": facts["seconds"],
         "command": command_line(),
@@ -172,37 +278,45 @@ def write_results(
     document = selection_document(entry, more)
     document |= write_selection(folder, entry, document, force=console.force, data=data)
     console.result(document, *selection_shown(document))
+    if facts.get("is_interrupted"):
+        raise KeyboardInterrupt  # all that is known is written: the exit code says the rest
 
 
 def score_test_rows(
     test: TestRows,
-    selector: Any,
+    answer: Answer,
     facts: Mapping[str, Any],
     dataset: Dataset,
     seed: int,
     console: Console,
 ) -> dict[str, Any]:
     """Score the selected and all features on another file by the method's own or a linear model."""
+    from secateur.data.frames import select_columns
+    from secateur.model_selection.rows import RELATIVE, TaskModel, metric_for
+    from secateur.model_selection.validators import StepScorer
+
     y, weight, tasks = dataset.fit_arguments
-    kind = dataset.target_type
-    train = read_rows(dataset.features.X, y, target_type=kind, sample_weight=weight, tasks=tasks)
-    selection = selector.selection_
+    kind, selector = dataset.target_type, answer.selector
+    train = read_rows(answer.X, y, target_type=kind, sample_weight=weight, tasks=tasks)
+    selection, X = selector.selection_, test.X
+    if answer.auto is not None and answer.auto.encoder_ is not None:
+        X = answer.auto.encoder_.transform(X)
     name = None if selection.score is None else selection.score.metric
     metric = metric_for(None if name is None or name.startswith(RELATIVE) else name, train, name)
 
-    def score(model: Any, X: Any) -> dict[str, Any]:
+    def score(model: Any, rows: Any) -> dict[str, Any]:
         fitted = model if test.tasks is None else TaskModel(model, test.tasks)
-        losses = metric.evaluate(fitted, X, test.y, np.ones(len(test.y)))
+        losses = metric.evaluate(fitted, rows, test.y, np.ones(len(test.y)))
         return asdict(metric.score([losses]))
 
     scorer = StepScorer(selector, None, train, metric, seed)
     console.message(f"Fitting a model with all features, for the rows of {test.file}.")
     with console.warnings_as_messages(), interrupts_end_the_command():
         if hasattr(selector, "predict"):
-            n_fits, of_selected = 1, score(selector, test.X)
+            n_fits, of_selected = 1, score(selector, X)
         else:
             model = scorer.fit_all(train, selection.support)
-            n_fits, of_selected = 2, score(model, select_columns(test.X, selection.support))
-        of_all = {**score(scorer.fit_all(train), test.X), "model": scorer.name_of_all}
+            n_fits, of_selected = 2, score(model, select_columns(X, selection.support))
+        of_all = {**score(scorer.fit_all(train), X), "model": scorer.name_of_all}
     scores = {"file": test.file, "rows": len(test.y), **of_selected, "all_features": of_all}
     return {"test": scores, "fits": {**facts["fits"], "test": n_fits}}

@@ -58,6 +58,18 @@ class AsNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
             parts.append((numbers[:, [feature]] == codes).astype(np.float64))
         return np.hstack(parts)
 
+    def transform_some(self, X: Any, features: IntArray) -> AnyArray:
+        """Encode a table that has some of the columns only; those of the others are zeros."""
+        is_there = np.isin(self.sources_, features)
+        some = AsNumbers()
+        some.schema_ = self.schema_.take(features)
+        some.n_numbers_ = int(is_there[: self.n_numbers_].sum())
+        some.sources_ = np.searchsorted(features, self.sources_[is_there])
+        encoded = some.transform(X)
+        found: AnyArray = np.zeros((encoded.shape[0], len(self.sources_)))
+        found[:, is_there] = encoded
+        return found
+
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:  # noqa: ARG002
         """Names of the columns, as ``sex=f`` for those of a category."""
         schema = self.schema_

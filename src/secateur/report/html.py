@@ -117,8 +117,9 @@ def write_page(
         The paths to show, in this order.
     comparison : Comparison, optional
     about : mapping, optional
-        What else to show, for instance which file was read; ``"title"`` is the title of the page
-        and ``"command"`` the command that reproduces it.
+        What else to show, for instance which file was read; ``"title"`` is the title of the page,
+        ``"command"`` the command that reproduces it, and ``"methods"`` the rows of a table of
+        methods: name, features, score, difference to the best, seconds.
 
     Returns
     -------
@@ -162,6 +163,7 @@ def page(
     return template.render(
         title=str(other.pop("title", "") or title),
         command=other.pop("command", None),
+        methods=other.pop("methods", []),
         about=other,
         entries=facts,
         comparison=compared,
@@ -188,7 +190,7 @@ def _environment() -> Any:
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.filters |= {"short": short, "amount": format_amount, "counted": count_of}
-    environment.filters |= {"thawed": thawed_json, "literal": _literal}
+    environment.filters |= {"thawed": thawed_json, "literal": _literal, "cells": _cells}
 
     def asset(name: str) -> Any:
         """A style sheet or script of ours, as it is: braces in it are not those of templates."""
@@ -196,6 +198,18 @@ def _environment() -> Any:
 
     environment.globals |= {"asset": asset, "draw": figures, "rules": RULES}
     return environment
+
+
+def _cells(rows: Sequence[Sequence[str]]) -> list[list[tuple[str, Any]]]:
+    """The texts of a table with what each is sorted by: its first number, or itself."""
+
+    def value(text: str) -> Any:
+        try:
+            return float(text.split(" ", maxsplit=1)[0])
+        except ValueError:
+            return text
+
+    return [[(text, value(text)) for text in row] for row in rows]
 
 
 def _literal(value: Any) -> str:

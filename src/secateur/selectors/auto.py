@@ -21,7 +21,7 @@ from secateur.data.target import guess_target_type
 from secateur.engines.path_search import PathSearch
 from secateur.exceptions import ParameterError
 from secateur.model_selection.candidates import NAMES, comparison_sentence
-from secateur.model_selection.encoding import on_numbers
+from secateur.model_selection.encoding import AsNumbers, on_numbers
 from secateur.model_selection.folds import FEW_ROWS, draw_folds, group_numbers, hold_out, is_drawn
 from secateur.model_selection.methods import read_methods, tries_methods
 from secateur.model_selection.rows import (
@@ -37,9 +37,10 @@ from secateur.path import Selection, SelectionPath
 from secateur.path.cutting import CuttingRule
 from secateur.path.step import count_of
 from secateur.selectors.auto_search import AutoSearch
-from secateur.selectors.base import PathSelector, warn_caller
+from secateur.selectors.base import warn_caller
 from secateur.selectors.inputs import FitInput, read_problem
 from secateur.selectors.parameters import Constraint, one_of, with_constructor
+from secateur.selectors.prediction import ReducedModel, StepPredictor
 from secateur.selectors.progress import Progress
 from secateur.typing import AnyArray, FloatArray
 
@@ -63,6 +64,12 @@ class AutoInput(FitInput):
     search: AutoSearch = field(kw_only=True)
 
 
+def default_candidates(n_rows: int, n_columns: int) -> list[str]:
+    """The methods that are tried on a table, the quick ones first."""
+    is_small = n_rows <= SMALL_ROWS and n_columns <= SMALL_COLUMNS
+    return [each for each in CHEAP_FIRST if is_small or each != "featboost"]
+
+
 def _may_be_model(value: Any) -> bool:
     if isinstance(value, str):
         return value in MODELS
@@ -75,7 +82,7 @@ def _delegates(name: str) -> Callable[[Any], bool]:
 
 
 @with_constructor
-class AutoSelector(PathSelector):
+class AutoSelector(StepPredictor):
     """Try several methods, and keep the one that serves the model best with the fewest features.
 
     A-GBM, Grafting, Feature Gradients and, on small tables, FeatBoost are each fitted inside three
@@ -100,7 +107,8 @@ class AutoSelector(PathSelector):
         The score that decides: None is the log loss (the accuracy for models without
         probabilities) or the squared error; any scorer of scikit-learn, compared fold by fold.
     categorical_features : None, "from_dtype", or names, indices or mask, default=None
-        For methods that take categories; the others get one column for each value.
+        For methods that take categories; the others get one column for each value. Text in an
+        array, rather than in a data frame, is for the former only.
     on_answer : callable, default=None
         Called with (method, path, selection) as soon as there is a selection from all rows: that
         of the first candidate, and that of the winner if it is another one.
@@ -131,6 +139,8 @@ class AutoSelector(PathSelector):
         What makes numbers of categories for the winner, where it takes numbers only.
     sentence_ : str
         Which method won, by how much, and what it cost.
+    n_fits_ : int
+        The number of fits of methods.
     target_type_ : str
 
     Examples
@@ -178,7 +188,7 @@ class AutoSelector(PathSelector):
             sample_weight=sample_weight,
             categorical_features=self.categorical_features,
         )
-        model = self._model(rows)
+        model = self._scoring_model(rows)
         has_shares = target_type == "regression" or hasattr(model, "predict_proba")
         context = ComparisonContext(
             rows=rows,
@@ -194,7 +204,7 @@ class AutoSelector(PathSelector):
         search = AutoSearch(candidates, rows, context, deadline, self.stopping, self.on_answer)
         return given.extended(AutoInput, search=search)
 
-    def _model(self, rows: Rows) -> Any:
+    def _scoring_model(self, rows: Rows) -> Any:
         check_target_type("for_model", self.for_model, rows.target_type)
         known = read_validators(
             {"model": self.for_model}, rows.target_type, is_sparse=rows.is_sparse
@@ -206,8 +216,7 @@ class AutoSelector(PathSelector):
         """The candidates with the parameters that are passed to them."""
         names = self.candidates
         if names is None:
-            is_small = len(rows.weight) <= SMALL_ROWS and len(rows.names) <= SMALL_COLUMNS
-            names = [each for each in CHEAP_FIRST if is_small or each != "featboost"]
+            names = default_candidates(len(rows.weight), len(rows.names))
         found = read_methods(names, rows.target_type, "candidates")
         passed = {name: getattr(self, name) for name in PASSED}
         passed = {name: value for name, value in passed.items() if value is not None}
@@ -271,6 +280,7 @@ class AutoSelector(PathSelector):
         self.winner_, self.candidates_ = search.winner.method, search.results
         self.estimator_, self.encoder_ = search.winner.estimator, search.winner.encoder
         self._seconds, self._n_compared = search.winner.seconds, search.n_tested
+        self.n_fits_ = search.n_done
         for warned in search.winner.warned:
             warn_caller(str(warned.message), warned.category)
 
@@ -312,10 +322,22 @@ class AutoSelector(PathSelector):
     def _ask(self, method: str, X: Any, *more: Any) -> Any:
         """The answer of the winner's model."""
         check_is_fitted(self)
+        model = self.estimator_
         if self.encoder_ is not None:
-            self._read_again(X, only=np.empty(0, np.int64))
-            X = self.encoder_.transform(X)
-        return getattr(self.estimator_, method)(X, *more)
+            X = self._encoded(X, self.encoder_)
+        elif self._is_reduced:
+            model = copy.copy(model)
+            model._is_reduced = True  # noqa: SLF001 - of the same base
+        return getattr(model, method)(X, *more)
+
+    def _encoded(self, X: Any, encoder: AsNumbers) -> AnyArray:
+        """The numbers that the winner takes, from all columns or from the selected ones alone."""
+        support = np.flatnonzero(self.support_)
+        if self._are_selected(X, self._schema.take(support).names):
+            return encoder.transform_some(X, support)
+        self._read_again(X, only=np.empty(0, np.int64))
+        numbers: AnyArray = encoder.transform(X)
+        return numbers
 
     @available_if(_delegates("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> AnyArray:
@@ -342,26 +364,10 @@ class AutoSelector(PathSelector):
         """The predictions at each step of the path, by the winner's own models."""
         return self._ask("staged_predict", X)
 
-    @available_if(_delegates("reduced"))  # type: ignore[untyped-decorator]
-    def reduced(self) -> Any:
+    @available_if(_delegates("predict"))  # type: ignore[untyped-decorator]
+    def reduced(self) -> ReducedModel:
         """The winner's fitted model as an estimator that takes the selected columns alone."""
-        check_is_fitted(self)
-        if self.encoder_ is not None:
-            raise ParameterError(
-                "A model of the selected columns needs a winner that takes categories. Got "
-                f"{self.winner_!r}, which has one column for each value. Fit a model to "
-                "transform(X) instead."
-            )
-        return self.estimator_.reduced()
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """The share of each feature in what the chosen step holds to be important."""
-        check_is_fitted(self)
-        step = self.path_[self.selection_.index]
-        shares = np.zeros(self.n_features_in_)
-        shares[step.support] = step.weight
-        return shares / (shares.sum() or 1.0)
+        return super().reduced()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -60,6 +60,7 @@ class AutoSearch:
     stopping: Any = None
     on_answer: OnAnswer | None = None
     winner: Fitted | None = None
+    n_done: int = 0  # fits
     failed: dict[str, str] = field(default_factory=dict)  # why a fit to all rows is not used
     results: list[Candidate] = field(default_factory=list)
 
@@ -108,6 +109,7 @@ class AutoSearch:
         started = perf_counter()
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
+            self.n_done += 1
             seed, n_jobs = self.context.seed, self.context.n_jobs
             fitted, sources = fit_method(method, self.rows, seed, n_jobs)
         # of no features the selector itself warns, if this is the result
@@ -132,6 +134,7 @@ class AutoSearch:
             elif self.context.folds and len(evaluations) > 1:
                 method = _in_folds(self.candidates[each.method])
                 each.run(self.context, method, deadline, progress.part)
+        self.n_done += sum(len(each.seconds) for each in evaluations)
         won = winner_of(compared(self.context, evaluations))
         if won is not None and won.method != first.method:
             self._refit(won.method)
