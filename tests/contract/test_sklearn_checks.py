@@ -8,7 +8,7 @@ import pytest
 from contract.registry import estimator_classes, quick
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from secateur import FeatureGradientsSelector
+from secateur import AutoSelector, FeatureGradientsSelector
 
 CLASSES = estimator_classes()
 # What they do is also done by another class of their family.
@@ -19,8 +19,11 @@ def quick_ones(*, siblings: bool) -> list:
     chosen = [cls for cls in CLASSES if (cls.__name__ in SIBLINGS) == siblings]
     # cv stays at its default: one of the checks gives folds of its own only then
     given = {"cv": None, "random_state": None}
-    streams = {FeatureGradientsSelector: {"penalty": 0.1}}  # partial_fit takes no grid
-    return [quick(cls, **given, **streams.get(cls, {})) for cls in chosen]
+    own = {
+        FeatureGradientsSelector: {"penalty": 0.1},  # partial_fit takes no grid
+        AutoSelector: {"candidates": "grafting,featboost"},  # for classes and numbers
+    }
+    return [quick(cls, **given, **own.get(cls, {})) for cls in chosen]
 
 
 def test_there_are_estimators():

@@ -12,6 +12,7 @@ from golden.facts import selector_facts
 from sklearn.linear_model import LogisticRegression
 
 import secateur
+from secateur.model_selection.methods import tries_methods
 
 
 class Problem(NamedTuple):
@@ -258,8 +259,11 @@ EXACT = {"boosted", "group_testing", "multitask"}
 
 
 def selector_classes() -> list[str]:
-    """The public classes that have a ``fit``."""
-    return [name for name in secateur.__all__ if hasattr(getattr(secateur, name), "fit")]
+    """The public classes that have a ``fit`` and a method of their own."""
+    public = {name: getattr(secateur, name) for name in secateur.__all__}
+    return [
+        name for name, kind in public.items() if hasattr(kind, "fit") and not tries_methods(kind)
+    ]
 
 
 def cases(n_jobs: int) -> Iterator[tuple[str, str, Callable[[], Any]]]:

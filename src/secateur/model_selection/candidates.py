@@ -107,12 +107,12 @@ class Evaluation:
     def run(
         self,
         context: ComparisonContext,
-        method: Any,
+        methods: Sequence[Any],
         deadline: float,
         on_fit: Callable[[], None] = lambda: None,
     ) -> None:
-        """Fit the method to the training rows of each fold, and the model to what it selects."""
-        for fold in range(len(context.folds)):
+        """Fit the method of each fold to its training rows, and the model to what it selects."""
+        for fold, method in enumerate(methods):
             trial = select(context, TrialSpec(self.method, within(method, deadline), fold))
             if perf_counter() > deadline:
                 return self.end("timed_out", OUT_OF_TIME)

@@ -372,8 +372,6 @@ class AutoSelector(StepPredictor):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         kind = getattr(self, "target_type_", self.target_type)
-        if kind == "classification":
-            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        elif kind == "regression":
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        tags.estimator_type = {"classification": "classifier", "regression": "regressor"}.get(kind)
+        tags.classifier_tags, tags.regressor_tags = ClassifierTags(), RegressorTags()
         return tags

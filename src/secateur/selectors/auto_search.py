@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
+from secateur.data.table import Fold
 from secateur.exceptions import EmptySelectionWarning, SecateurWarning
 from secateur.model_selection.candidates import (
     NOT_TRIED,
@@ -132,8 +134,8 @@ class AutoSearch:
             elif not first.is_whole or perf_counter() >= deadline:
                 each.end("timed_out", NOT_TRIED)
             elif self.context.folds and len(evaluations) > 1:
-                method = _in_folds(self.candidates[each.method])
-                each.run(self.context, method, deadline, progress.part)
+                methods = _in_folds(self.candidates[each.method], self.context.folds)
+                each.run(self.context, methods, deadline, progress.part)
         self.n_done += sum(len(each.seconds) for each in evaluations)
         won = winner_of(compared(self.context, evaluations))
         if won is not None and won.method != first.method:
@@ -166,8 +168,20 @@ class AutoSearch:
         ]
 
 
-def _in_folds(method: Any) -> Any:
-    """A candidate for part of the rows: lists of rows as folds are those of all rows."""
+def _in_folds(method: Any, folds: Sequence[Fold]) -> list[Any]:
+    """A candidate for the training rows of each fold.
+
+    Lists of rows in its ``cv`` are the outer folds: inside of one of them it gets the others,
+    without the test rows.
+    """
     if is_drawn(method.cv) or hasattr(method.cv, "split"):
-        return method
-    return clone(method).set_params(cv=None)
+        return [method] * len(folds)
+    found = []
+    for outer in folds:
+        others = (fold for fold in folds if fold is not outer)
+        parts = [
+            tuple(np.flatnonzero(np.isin(outer.train, part)) for part in fold) for fold in others
+        ]
+        inner = [part for part in parts if len(part[0]) and len(part[1])]
+        found.append(clone(method).set_params(cv=inner or None))
+    return found
