@@ -356,3 +356,24 @@ def test_an_empty_step_predicts_the_shares_of_the_classes():
     held = held_out(selector, X_SMALL, Y_SMALL, cv=2, validator=validator, random_state=0)
     assert held.path[0].n_features == 0
     assert held.path[0].score.mean == pytest.approx(held.all_features.mean)
+
+
+def test_a_fit_to_all_rows_that_is_there_already_is_not_repeated(monkeypatch):
+    X, y = problem()
+    given = GraftingClassifier(l1=GRID, cv=2, random_state=0)
+    plain = held_out(given, X, y, cv=3, random_state=0)
+    fitted = GraftingClassifier(l1=GRID, cv=2, random_state=0).fit(X, y)
+    before, fits = fitted.path_, []
+    fit = GraftingClassifier.fit
+    monkeypatch.setattr(
+        GraftingClassifier,
+        "fit",
+        lambda self, *args, **more: fits.append(1) or fit(self, *args, **more),
+    )
+    held = held_out(given, X, y, cv=3, random_state=0, fitted=fitted)
+    assert len(fits) == 3
+    assert fitted.path_ is before
+    assert [step.score for step in held.path] == [step.score for step in plain.path]
+    assert held.selector.selection_.support.tolist() == plain.selector.selection_.support.tolist()
+    with pytest.raises(ParameterError, match="'fitted' must be"):
+        held_out(given, X, y, fitted=given)

@@ -177,8 +177,9 @@ def coarse_bins(n_rows: int, n_columns: int) -> int | None:
 
 def notes_on_bins(selector: Any, options: MethodOptions) -> list[str]:
     """A note where the bins were made coarser."""
-    candidates = getattr(selector, "candidates", None) or {}
-    bins = getattr(candidates.get("agbm", selector), "max_bins", MAX_BINS)
+    candidates = getattr(selector, "candidates", None)
+    trees = candidates.get("agbm") if isinstance(candidates, dict) else selector
+    bins = getattr(trees, "max_bins", MAX_BINS)
     if bins >= MAX_BINS or any(each.startswith("max_bins") for each in options.settings or ()):
         return []
     finer = f"--set max_bins={MAX_BINS} for finer ones, which takes longer"

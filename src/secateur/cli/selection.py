@@ -118,11 +118,12 @@ def _say_plan(
     planned, n_folds = {"all_rows": 1}, n_folds_of(dataset, validation)
     is_auto = hasattr(selector, "for_model")
     if is_auto:
+        from secateur.model_selection.validators import labelled
         from secateur.selectors.auto import OUTER_FOLDS, default_candidates
 
         names = selector.candidates or default_candidates(*dataset.features.X.shape)
         n_outer = OUTER_FOLDS if dataset.time is None else TIME_FOLDS
-        planned["comparison"] = len(names) * n_outer + 1
+        planned["comparison"] = len(labelled(names)) * n_outer + 1
     if verify:
         planned |= {"folds": n_folds, "all_features": n_folds}
     sentence = fits_document(planned)["sentence"]
