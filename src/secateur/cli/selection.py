@@ -23,6 +23,7 @@ from secateur.cli.verification import (
     verify_answer,
 )
 from secateur.data.costs import FeatureCosts
+from secateur.model_selection.candidates import NAMES
 from secateur.model_selection.encoding import over_columns
 from secateur.model_selection.folds import outer_folds, read_seed
 from secateur.model_selection.rows import Rows, fit_clone, read_metric, read_rows
@@ -158,7 +159,7 @@ def _answered(
         head = "Answer" if n_answers == 1 else "The comparison chose another method: answer"
         path = over_columns(path, None, names)
         chosen = path.names_of(path[selection.index])
-        shown = f"{head} of {method} on all rows after {perf_counter() - started:.1f} s: "
+        shown = f"{head} of {NAMES.get(method, method)} on all rows after {perf_counter() - started:.1f} s: "
         with bar.paused():
             console.answer(shown + selection.sentence, f"Features: {listed(chosen, MAX_NAMES)}.")
 
