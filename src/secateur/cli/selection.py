@@ -159,7 +159,8 @@ def _answered(
         head = "Answer" if n_answers == 1 else "The comparison chose another method: answer"
         path = over_columns(path, None, names)
         chosen = path.names_of(path[selection.index])
-        shown = f"{head} of {NAMES.get(method, method)} on all rows after {perf_counter() - started:.1f} s: "
+        name, seconds = NAMES.get(method, method), perf_counter() - started
+        shown = f"{head} of {name} on all rows after {seconds:.1f} s: "
         with bar.paused():
             console.answer(shown + selection.sentence, f"Features: {listed(chosen, MAX_NAMES)}.")
 

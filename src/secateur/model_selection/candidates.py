@@ -183,8 +183,11 @@ def comparison_sentence(candidates: Sequence[Candidate], model: str, n_rows: int
     """Say which candidate won, by how much, and what became of those without a score."""
     won = next(each for each in candidates if each.is_winner)
     scored = [each for each in candidates if each.score is not None]
-    lost = [f"{each.name}: {each.message}" for each in candidates if each.message]
-    tail = f" Not compared: {' '.join(lost)}" if lost else ""
+    lost: dict[str, list[str]] = {}
+    for each in candidates:
+        if each.message:
+            lost.setdefault(each.message, []).append(each.name)
+    tail = "".join(f" {listed(names, 4)}: {message}" for message, names in lost.items())
     if won.score is None or len(scored) < 2:
         return f"{won.name} was not compared with another method.{tail}"
     others = [each.name for each in scored if each is not won]

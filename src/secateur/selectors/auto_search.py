@@ -156,7 +156,7 @@ class AutoSearch:
     def _results(self, evaluations: list[Evaluation], *, is_interrupted: bool) -> list[Candidate]:
         for each in evaluations:
             if is_interrupted and not each.is_done:
-                each.end("not_compared", "The fit was interrupted.")
+                each.end("not_compared", "The comparison was interrupted.")
         chosen = None if self.winner is None else self.winner.method
         return [
             replace(
