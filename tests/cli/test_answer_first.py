@@ -7,6 +7,7 @@ import json
 import pytest
 
 from secateur.cli import console
+from secateur.exceptions import InputError
 from secateur.model_selection import held_out
 from secateur.model_selection.candidates import Evaluation
 
@@ -75,6 +76,7 @@ def test_without_verification_there_is_one_fit(run, table, events, tmp_path):
     assert document["verification"]["status"] == "skipped"
     assert "--no-verify" in done.out
     assert "1 fit: 1 on all rows." in done.err
+    assert '<p class="warning"><strong>Not verified' in (tmp_path / "r" / "report.html").read_text()
     assert sorted(file.name for file in (tmp_path / "r").iterdir()) == RESULTS
 
 
@@ -123,6 +125,17 @@ def test_ctrl_c_in_the_comparison_keeps_the_answer(run, table, tmp_path, monkeyp
     assert document["comparison"]["winner"] == "grafting"
     assert {each["status"] for each in document["comparison"]["candidates"]} == {"not_compared"}
     assert "test" not in document
+
+
+def test_an_answer_that_cannot_be_verified_stays(run, table, tmp_path, monkeypatch):
+    def refuse(*args, **options):
+        raise InputError("Folds must have rows. Got none. Give more.")
+
+    monkeypatch.setattr(held_out, "_fit_folds", refuse)
+    done = run("select", table, "-y", "y", "-o", "r", *QUICK)
+    assert done.code == 0, done.err
+    assert "Not verified: Folds must have rows." in done.out
+    assert saved(tmp_path / "r")["verification"]["status"] == "failed"
 
 
 def test_ctrl_c_before_the_answer_leaves_nothing(run, table, tmp_path, monkeypatch):

@@ -97,11 +97,13 @@ def about_page(document: Mapping[str, Any]) -> dict[str, Any]:
     """What the report says of the file and the command."""
     data, test = document.get("data"), document.get("test")
     size = f"{data['rows']} rows, {count_of(data['features'])}" if data else ""
+    verified = document.get("verification", {})
+    is_verified = verified.get("status", "complete") == "complete"
     about = {
         "Data": f"{data['file']}: {size}" if data else "",
         "Preprocessing": " ".join(document.get("notes", ())),
         "Test file": test_sentence(test) if test else "",
-        "Verification": document.get("verification", {}).get("sentence", ""),
+        "Verification" if is_verified else "warning": verified.get("sentence", ""),
         "Methods compared": document.get("comparison", {}).get("sentence", ""),
         "Fits": document["fits"]["sentence"] if "fits" in document else "",
         "methods": document.get("comparison", {}).get("table", []),

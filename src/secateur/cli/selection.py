@@ -23,6 +23,7 @@ from secateur.cli.verification import (
     verify_answer,
 )
 from secateur.data.costs import FeatureCosts
+from secateur.exceptions import SecateurError
 from secateur.model_selection.candidates import NAMES
 from secateur.model_selection.encoding import over_columns
 from secateur.model_selection.folds import outer_folds, read_seed
@@ -83,18 +84,21 @@ def select_features(
         outer_folds(rows, folds_of(dataset, validation.cv), read_seed(validation.seed))
     _say_plan(selector, dataset, validation, console, verify=verify)
     answer = _answered(selector, rows, dataset, validation, console)
-    held, is_interrupted = None, answer.is_interrupted
+    held, is_interrupted, failure = None, answer.is_interrupted, ""
     if verify and not is_interrupted:
         try:
             held = verify_answer(answer, dataset, validation, console)
             is_interrupted = held.all_features is None
         except KeyboardInterrupt:
             is_interrupted = True
+        except SecateurError as error:  # for instance too few rows of a class: the answer stays
+            failure = str(error)
     entry = _entry(answer, held, dataset, costs, console)
     facts: dict[str, Any] = {"fits": {**answer.fits, **({} if held is None else fits_in(held))}}
     first = answer.path(dataset.plan.names)[answer.selector.selection_.index].n_features
+    n_folds = n_folds_of(dataset, validation) if verify else 0
     facts["verification"] = verification_document(
-        held, n_folds_of(dataset, validation) if verify else 0, first, entry.cut.n_features
+        held, n_folds, first, entry.cut.n_features, failure
     )
     if answer.auto is not None:
         facts["comparison"] = _comparison(answer.auto)

@@ -99,13 +99,15 @@ def fits_in(held: HeldOut) -> dict[str, int]:
 
 
 def verification_document(
-    held: HeldOut | None, n_folds: int, n_first: int, n_features: int
+    held: HeldOut | None, n_folds: int, n_first: int, n_features: int, failure: str = ""
 ) -> dict[str, Any]:
     """How far the selection was verified, in words too; no folds mean that none was asked for."""
     n_done = 0 if held is None else len(held.folds)
     status = "complete" if held is not None and held.all_features is not None else "interrupted"
     if n_folds == 0:
         status, words = "skipped", f"Not verified, as --no-verify was given. {OPTIMISTIC}"
+    elif failure:
+        status, words = "failed", f"Not verified: {failure} {OPTIMISTIC}"
     elif status == "complete":
         words = f"Verified by nested cross-validation in {count_of(n_done, 'fold')}."
     elif n_done:

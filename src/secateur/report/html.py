@@ -119,7 +119,8 @@ def write_page(
     about : mapping, optional
         What else to show, for instance which file was read; ``"title"`` is the title of the page,
         ``"command"`` the command that reproduces it, and ``"methods"`` the rows of a table of
-        methods: name, features, score, difference to the best, seconds.
+        methods: name, features, score, difference to the best, seconds. A ``"warning"`` is shown
+        at the top.
 
     Returns
     -------
@@ -164,6 +165,7 @@ def page(
         title=str(other.pop("title", "") or title),
         command=other.pop("command", None),
         methods=other.pop("methods", []),
+        warning=other.pop("warning", ""),
         about=other,
         entries=facts,
         comparison=compared,
