@@ -93,9 +93,6 @@ def _with_bins(dataset: Dataset, bins: int) -> dict[str, Any]:
     return candidates | {"agbm": agbm(max_bins=bins)}
 
 
-# ---- the class of a method ------------------------------------------------------------------
-
-
 def selector_class(method: str, target_type: TargetType) -> type:
     """The class of a method for a type of target."""
     by_type = _classes(method)
