@@ -260,7 +260,9 @@ class PathSelector(
     def _choose(self) -> None:
         rule = self._default_rule() if self.cut is None else as_rule(self.cut)
         sources = getattr(self.costs, "sources", None)
-        self._set_selection(cut_by_columns(self.path_, rule, sources))
+        is_plain = sources is None  # else columns of text are encoded, and counted as one
+        path = self.path_
+        self._set_selection(path.cut(rule) if is_plain else cut_by_columns(path, rule, sources))
 
     def _default_rule(self) -> CuttingRule:
         return as_rule(None)
