@@ -28,6 +28,9 @@ from numba import njit
 from secateur._kernels.histogram import add_features
 from secateur._kernels.records import MISSING, N_CODES
 
+LANES = 16
+"""Scores are computed so many at a time: a shorter rest would be done one by one."""
+
 LOW = 0xFFFFFFFF
 """The lower half of a packed sum: the weight."""
 
@@ -86,29 +89,28 @@ def running_sums(bins, first, m, g_out, w_out):
 @njit(cache=True, nogil=True)
 def left_sums(bins, less, first, n, left_out):
     """Packed sums up to each bin with rows, and how many; ``less``, if any, is subtracted first."""
-    left, m = np.int64(0), 0
-    if less.shape[0] == 0:
-        for b in range(first, first + n):
-            left += bins[b]
-            left_out[m] = left  # without rows it is the sum before, to be written over
-            m += bins[b] != 0
-        return m
-    for b in range(first, first + n):
-        rest = bins[b] - less[b]
-        bins[b] = rest
-        left += rest
-        left_out[m] = left
-        m += rest != 0
-    return m
+    left, m = np.int64(0), np.uint64(0)  # unsigned: no index is checked for being negative
+    begin, end = np.uint64(first), np.uint64(first + n)
+    if less.shape[0] > 0:
+        for b in range(begin, end):  # a loop of its own, which is vectorised
+            bins[b] -= less[b]
+    for b in range(begin, end):
+        left += bins[b]
+        left_out[m] = left  # without rows it is the sum before, to be written over
+        m += np.uint64(bins[b] != 0)
+    return np.int64(m)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def split_scores(left, m, total, min_weight, score_out):
-    """``score_of`` each left side, -1 where a side weighs too little; vectorised."""
+    """``score_of`` each left side, -1 where a side weighs too little.
+
+    Vectorised: halves of 32 bits become doubles four at a time, whole sums only one by one.
+    """
     total_g, total_w = float(total >> 32), float(total & LOW)
     least, largest = float(min_weight), total_w - float(min_weight)
     for i in range(m):
-        g, w = np.float64(left[i] >> 32), np.float64(left[i] & LOW)
+        g, w = np.float64(np.int32(left[i] >> 32)), np.float64(np.uint32(left[i]))
         s = score_of(g, w, total_g, total_w)
         score_out[i] = s if (w >= least) & (w <= largest) else -1.0
 
@@ -132,8 +134,11 @@ def best_score(bins, less, first, n, total, min_weight, buffers):
     m = left_sums(bins, less, first, n, left)
     if m == 0:
         return -1.0
-    split_scores(left, m, total, min_weight, score)
-    score[m] = 0.0  # there is always room for one more
+    n_lanes = (m + LANES - 1) // LANES
+    left[m : LANES * n_lanes] = 0  # sides without weight: no splits
+    split_scores(left, LANES * n_lanes, total, min_weight, score)
+    m = LANES * n_lanes  # there is always room for one more
+    score[m] = 0.0
     bits[m] = largest_bits(bits, m)
     return score[m]
 
@@ -232,8 +237,9 @@ def search_one(bins, first, n, is_categorical, total, steps, min_weight, buffers
 @njit(cache=True, nogil=True)
 def search_buffers():
     """Buffers for the search of one feature: left sums, scores, the bits of scores, order."""
-    score = np.empty(N_CODES)
-    return np.empty(N_CODES, np.int64), score, score.view(np.int64), np.empty(N_CODES, np.int64)
+    n = N_CODES + LANES
+    score = np.empty(n)
+    return np.empty(n, np.int64), score, score.view(np.int64), np.empty(N_CODES, np.int64)
 
 
 @njit(cache=True, nogil=True, inline="always")
