@@ -61,6 +61,16 @@ def test_they_are_what_a_small_fit_uses(loss, penalty, sparse, monkeypatch):
     assert_same_fit(whole, levels)
 
 
+@pytest.mark.parametrize("penalty", [0.0, 0.002])
+@pytest.mark.parametrize("loss", ["squared_error", "log_loss", "multinomial"])
+def test_short_tables_by_value(loss, penalty, monkeypatch):
+    monkeypatch.setattr(grower, "MIN_BINS", 100)
+    task = make_task(loss, n_rows=90, n_features=40, penalty=penalty, n_rounds=6, weights="floats")
+    whole, _ = fit_whole(task)
+    assert len(whole.order) > 2
+    assert_same_fit(whole, fit_engine(task.with_params(whole=False)))
+
+
 @pytest.mark.parametrize("limit", [{"max_features": 3}, {"cost_budget": 2.6}])
 @pytest.mark.parametrize("penalty", [0.0, 0.001])
 def test_limits_hold(limit, penalty, monkeypatch):

@@ -9,6 +9,7 @@ from secateur._kernels.binning import bins_by_row
 from secateur._kernels.boosting import LOGISTIC, MULTINOMIAL, SQUARED, boost_rounds
 from secateur._kernels.partition import add_trees_binned, add_trees_raw, goes_left
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
+from secateur._kernels.value_order import sort_cells
 from secateur._kernels.whole_tree import grow_whole
 from secateur.engines.boosted.trees import left_words
 from secateur.engines.boosted.whole_fit import inner_nodes, room_for_trees
@@ -45,7 +46,7 @@ def by_row(codes):
     return (np.minimum(codes.T, n_bins) + offset[:-1]).astype(np.uint16)
 
 
-NOT_BY_ROW = np.empty((0, 0), np.uint16)
+NOT_BY_ROW, NOT_BY_VALUE = np.empty((0, 0), np.uint16), np.empty((0, 0), np.uint32)
 
 
 def grow(
@@ -57,6 +58,7 @@ def grow(
     max_new=np.inf,
     categorical=False,
     row_bins=NOT_BY_ROW,
+    cells=NOT_BY_VALUE,
 ):
     """The tree that the kernel grows on whole gradients, as a dict by name."""
     d = len(codes.zero_code) if isinstance(codes, SparseCodes) else len(codes.codes)
@@ -82,7 +84,7 @@ def grow(
     order = np.arange(N_ROWS, dtype=np.uint32)
     used = np.zeros(d, np.bool_)
     n_nodes, _ = grow_whole(
-        codes, (offset, n_bins, is_categorical, row_bins), packed, order, packed.sum(),
+        codes, (offset, n_bins, is_categorical, row_bins, cells), packed, order, packed.sum(),
         (1.0, 1.0), np.int64(min_weight), np.arange(d),
         (used, np.ones(d), np.array([max_new, 0.0, np.inf])),
         (penalty, 1.0, 1e-9), DEPTH, buffers, tuple(tree.values()),
@@ -125,6 +127,19 @@ def test_every_node_takes_its_best_split(seed, sparse):
         assert len(both[0]) + len(both[1]) == len(rows)
         expected = best_gain(codes, gradient, rows, range(3), 5)
         assert tree["gain"][q] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"penalty": 40.0}, {"max_new": 1.0}, {"min_weight": 12}])
+def test_by_value_the_tree_is_the_same(options):
+    rng, codes = make_codes(3)
+    gradient = rng.integers(-30, 30, N_ROWS) + 20 * (codes[1] > 1)
+    cells = np.empty(codes.shape, np.uint32)
+    sort_cells(codes, np.arange(len(codes)), cells)
+    by_value = grow(DenseCodes(codes), gradient, cells=cells, **options)
+    by_bin = grow(DenseCodes(codes), gradient, **options)
+    assert by_bin["left"][0] >= 0
+    for name, expected in by_bin.items():
+        np.testing.assert_array_equal(by_value[name], expected, name)
 
 
 def test_dense_and_sparse_codes_grow_the_same_tree():
@@ -205,7 +220,7 @@ def fit_small(codes, target, loss, n_outputs, n_rounds, *, train=None, rate=0.5)
     )  # fmt: skip
     rows = (train.astype(np.uint32), held.astype(np.uint32), train.astype(np.uint32))
     boost_rounds(
-        DenseCodes(codes), ((*columns, by_row(codes)), np.arange(d)), target,
+        DenseCodes(codes), ((*columns, by_row(codes), NOT_BY_VALUE), np.arange(d)), target,
         (weight, weight.astype(np.uint32), 1.0, 1.0, float(len(train)), 1.0), rows, loss,
         (DEPTH, 5, rate, 0.0, False, 0.0, True),
         (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])), buffers, trees,

@@ -137,14 +137,16 @@ def dense_histograms(
     codes, rows, packed, in_order, features, offset, n_bins, start, stop, histogram_out
 ):
     """Histograms over a node; ``packed`` is in order of ``rows``, ``in_order``: 0, 1, 2, ..."""
-    bins = np.empty((4, N_CODES), np.int64)
+    bins = np.zeros((4, N_CODES), np.int64)
     for f in range(start, stop, 4):
-        bins[:] = 0
         add_features(codes, rows, packed, in_order, features, f, stop, bins)
         for q in range(min(4, stop - f)):
             j = features[f + q]
-            histogram_out[offset[j] : offset[j] + n_bins[j]] = bins[q, : n_bins[j]]
-            histogram_out[offset[j] + n_bins[j]] = bins[q, MISSING]
+            first, n = offset[j], n_bins[j]
+            histogram_out[first : first + n] = bins[q, :n]
+            histogram_out[first + n] = bins[q, MISSING]
+            bins[q, :n] = 0
+            bins[q, MISSING] = 0
 
 
 @njit(cache=True, nogil=True)

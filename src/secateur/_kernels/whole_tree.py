@@ -23,7 +23,7 @@ from secateur._kernels.histogram import (
     sparse_by_row,
 )
 from secateur._kernels.partition import gather, sparse_column, split_dense
-from secateur._kernels.records import DenseCodes
+from secateur._kernels.records import N_CODES, DenseCodes
 from secateur._kernels.splitting import (
     LOW,
     order_categories,
@@ -31,6 +31,12 @@ from secateur._kernels.splitting import (
     search_buffers,
     search_gains,
     search_one,
+)
+from secateur._kernels.value_order import (
+    level_gains,
+    number_nodes,
+    one_histogram,
+    still_divisible,
 )
 
 COLUMN_FACTOR = 3
@@ -61,7 +67,7 @@ def _partition_rows(codes, j, words, order, start, stop, column, scratch):
 
 def build_dense(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
     """All cells of the node's rows; by column where few of the features are asked for."""
-    offset, n_bins, _, row_bins = columns
+    offset, n_bins, _, row_bins, _ = columns
     if 2 * features.shape[0] > row_bins.shape[1] > 0:
         dense_by_row(row_bins, packed, order[start:stop], histogram_out)
         return
@@ -80,7 +86,7 @@ def partition_dense(codes, j, words, order, start, stop, column, scratch):
 
 def build_sparse(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
     """Stored cells by row or, where the features have few of them, by column."""
-    offset, n_bins, _, _ = columns
+    offset, n_bins, _, _, _ = columns
     indptr, rows = codes.indptr, order[start:stop]
     n_by_column = 0
     for f in range(features.shape[0]):
@@ -162,6 +168,20 @@ def evaluate_siblings(
 
 
 @njit(cache=True, nogil=True)
+def evaluate_level(cells, packed, order, steps, min_weight, listed, level, nodes, node_of, buffers):
+    """Evaluate all nodes of a level = (first, last) by value; returns the number of cells."""
+    first, last = level
+    bounds, sums, _ = nodes
+    start = np.empty(last - first + 1, np.int64)
+    number_nodes(order, bounds, sums, min_weight, first, last, node_of, start)
+    level_gains(
+        cells, packed, listed, node_of, start, sums[first:last], steps, min_weight, buffers[1],
+        buffers[2],
+    )  # fmt: skip
+    return order.shape[0] * listed.shape[0]
+
+
+@njit(cache=True, nogil=True)
 def add_children(q, child, middle, left_sum, new_slot, bounds, sums, slot, left):
     """Two leaves below node q; the larger one takes over its slot."""
     bounds[child, 0], bounds[child, 1] = bounds[q, 0], middle
@@ -178,27 +198,35 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
                max_depth, buffers, tree_out):  # fmt: skip
     """Grow a tree; returns the number of its nodes and the number of cells added up.
 
-    ``columns`` = (offset, n_bins, is_categorical, row_bins of ``dense_by_row`` or empty).
+    ``columns`` = (offset, n_bins, is_categorical, row_bins of ``dense_by_row`` or empty, cells of
+    ``level_gains`` or empty: by value there are no histograms).
     ``use`` = (used, costs by feature; room = features that may still be added, total cost, budget)
     changes with each first use; ``units`` = (penalty, unit of gain, floor). ``buffers`` =
     (histograms (slots, bins); gain, divisible (nodes of a level, features); column, scratch,
     ordered (rows,)). ``tree`` = (bounds, left, feature, split, gain, words), by node.
     """
-    offset, n_bins, is_categorical, _ = columns
+    offset, n_bins, is_categorical, _, cells = columns
     used, costs, room = use
     penalty, gain_unit, floor = units
     histograms, gain, divisible, column, scratch, _ = buffers
     bounds, left, split_on, split_of, gain_of, words = tree_out
     sums, slot = np.empty(bounds.shape[0], np.int64), np.zeros(bounds.shape[0], np.int64)
     nodes, work = (bounds, sums, slot), search_buffers()
+    by_value, listed = cells.shape[0] > 0, features
+    node_of, own = np.empty(packed.shape[0], np.uint8), np.empty(N_CODES, np.int64)
     lists = [features]  # of the root, and then of the two children of each split in turn
     bounds[0, 0], bounds[0, 1], sums[0], left[0] = 0, order.shape[0], total, -1
     n_nodes, first, n_cells = 1, 0, 0
     for depth in range(max_depth):
         last = n_nodes
+        if by_value:
+            n_cells += evaluate_level(
+                cells, packed, order, steps, min_weight, listed, (first, last), nodes, node_of,
+                buffers,
+            )  # fmt: skip
         for q in range(first, last):
             here, asked = q - first, lists[(q + 1) // 2]
-            if q == 0 or q % 2 == 1:  # siblings are evaluated together
+            if not by_value and (q == 0 or q % 2 == 1):  # siblings are evaluated together
                 n_cells += evaluate_siblings(
                     codes, columns, packed, order, steps, min_weight, asked, q, first, nodes,
                     buffers, work,
@@ -211,11 +239,15 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
                 used[j], costs[j] = True, 0.0
                 if room[0] <= 0 or room[2] < np.inf:
                     forbid(features, used, room, costs)
-            bins = histograms[slot[q]]
+            bins, at = own, 0
+            if by_value:
+                one_histogram(cells[j], packed, node_of, here, own)
+            else:
+                bins, at = histograms[slot[q]], offset[j]
             _, chosen, _ = search_one(
-                bins, offset[j], n_bins[j], is_categorical[j], sums[q], steps, min_weight, work
+                bins, at, n_bins[j], is_categorical[j], sums[q], steps, min_weight, work
             )
-            fill_words(bins, offset[j], n_bins[j], is_categorical[j], chosen, steps, words[q])
+            fill_words(bins, at, n_bins[j], is_categorical[j], chosen, steps, words[q])
             middle = partition_rows(
                 codes, j, words[q], order, bounds[q, 0], bounds[q, 1], column, scratch
             )
@@ -226,6 +258,8 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
             add_children(q, n_nodes, middle, chosen[2], new_slot, bounds, sums, slot, left)
             lists.append(asked[divisible[here][asked]])
             n_nodes += 2
+        if by_value:
+            listed = still_divisible(listed, divisible, left[first:last] >= 0)
         first = last
         if n_nodes == last:
             break

@@ -15,7 +15,8 @@ from secateur.data.sampling import sample_rows
 from secateur.data.table import Table
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
-COLUMNS_AT_ONCE = 4  # columns copied to floats together: half a cache line of a row
+COLUMNS_AT_ONCE = 4  # columns copied to floats together: half a cache line of a row...
+CELLS_AT_ONCE = 1 << 14  # ... or so many cells, if the rows are few
 SAMPLE_ROWS = 200_000  # above so many rows the cuts are chosen on a sample of that size
 
 # Where the codes of several columns occur in at most 256 combinations, as those of one-hot columns,
@@ -66,10 +67,16 @@ class BinnedColumns(NamedTuple):
         """The features on which rows can differ at all."""
         return np.flatnonzero(self.n_bins + self.has_missing > 1)
 
-    def threshold(self, feature: int, last: int) -> float:
-        """The cut behind a bin; infinite behind the last, where only missing values go right."""
-        cuts = self.cuts[feature]
-        return float(cuts[last]) if last < len(cuts) else np.inf
+    def thresholds(self, features: IntArray, last: IntArray) -> FloatArray:
+        """The cuts behind bins; infinite behind the last, where only missing values go right."""
+        if len(features) == 0:
+            return np.empty(0)
+        distinct, place = np.unique(features, return_inverse=True)
+        cuts = [np.append(self.cuts[j], np.inf) for j in distinct.tolist()]
+        size = np.array([len(each) for each in cuts])
+        start = np.cumsum(size) - size
+        found: FloatArray = np.concatenate(cuts)[start[place] + np.minimum(last, size[place] - 1)]
+        return found
 
 
 def bin_table(
@@ -110,10 +117,11 @@ def _encode_columns(
 ) -> BoolArray:
     """Write codes by ``cuts_of(j, values)``, None for categories; gives which columns have gaps."""
     has_missing = np.zeros(table.n_features, np.bool_)
+    at_once = max(COLUMNS_AT_ONCE, CELLS_AT_ONCE // max(1, table.n_rows))
 
     def some_columns(start: int, stop: int) -> None:
-        for first in range(start, stop, COLUMNS_AT_ONCE):
-            block = table.block(first, min(first + COLUMNS_AT_ONCE, stop))
+        for first in range(start, stop, at_once):
+            block = table.block(first, min(first + at_once, stop))
             for j, values in enumerate(block.T, first):
                 cuts = cuts_of(j, values)
                 if cuts is not None:
@@ -136,13 +144,15 @@ def _bin_dense(
     categories = table.schema.categories
     n_bins = np.zeros(table.n_features, np.int64)
     cuts = [np.empty(0)] * table.n_features
+    seen_weight = weight if sample is None else weight[sample]
+    are_equal = len(seen_weight) > 0 and bool((seen_weight == seen_weight[0]).all())
 
     def cuts_of(j: int, values: FloatArray) -> FloatArray | None:
         if j in categories:
             n_bins[j] = max(1, len(categories[j]))
             return None
-        seen = (values, weight) if sample is None else (values[sample], weight[sample])
-        cuts[j] = _cuts(*seen, max_bins)
+        seen = values if sample is None else values[sample]
+        cuts[j] = _cuts(seen, seen_weight, max_bins, are_equal=are_equal)
         n_bins[j] = len(cuts[j]) + 1
         return cuts[j]
 
@@ -150,9 +160,9 @@ def _bin_dense(
     return DenseCodes(codes), n_bins, cuts, has_missing
 
 
-def _cuts(values: FloatArray, weight: FloatArray, max_bins: int) -> FloatArray:
-    """The cuts of one column given in any order, NaN allowed."""
-    if len(weight) and weight[0] == weight[-1] and (weight == weight[0]).all():
+def _cuts(values: FloatArray, weight: FloatArray, max_bins: int, *, are_equal: bool) -> FloatArray:
+    """The cuts of one column given in any order, NaN allowed; whether all weights are equal."""
+    if are_equal:
         # Equal weights need no permutation, and a plain sort is several times as fast.
         ordered = np.sort(values)
     else:

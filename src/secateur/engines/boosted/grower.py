@@ -8,6 +8,7 @@ from secateur._kernels.boosting import NOISE, ROUNDING, fixed_point_scale, gradi
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.splitting import LOW, order_categories
 from secateur._kernels.threads import Threads
+from secateur._kernels.value_order import sort_cells
 from secateur._kernels.whole_tree import grow_whole
 from secateur.data.binning import BinnedColumns
 from secateur.engines.boosted import rows
@@ -21,8 +22,12 @@ from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 # Stored cells up to which one thread is as fast as several that wait for each other.
 MAX_STORED = 2_000_000
 # The same for dense tables, which can also be drafted on few features where features cost.
-MAX_DENSE = 500_000
-MAX_BINS = 2_000_000  # bins of all nodes of a level: their histograms are kept side by side
+MAX_DENSE = 2_000_000
+MAX_BINS = 2_500_000  # bins of all nodes of a level: their histograms are kept side by side
+# Where the histogram of a node leaves the second cache and has at least such a share of bins for
+# each cell, nodes are searched by value: on 200 x 10,000, 71 bins a column, a tree takes 45 ms
+# instead of 58. Within the cache, as on 569 x 30 and 240 bins, histograms are faster by a third.
+BINS_PER_CELL, MIN_BINS = 0.3, 100_000
 MAX_ROW_BINS = 65_536  # bins of a node whose positions have two bytes
 MAX_DEPTH = 8  # deeper trees have too many nodes for that
 
@@ -36,16 +41,29 @@ def is_small(columns: BinnedColumns, params: BoostingParams) -> bool:
     if params.only is not None and isinstance(columns.codes, DenseCodes):
         n_cells = len(params.only) * columns.n_rows
         n_bins = int((columns.n_bins[params.only] + 1).sum())
-    n_bins *= 2 ** (params.max_depth - 1)
+    n_bins *= 0 if goes_by_value(columns) else 2 ** (params.max_depth - 1)
     max_cells = MAX_DENSE if isinstance(columns.codes, DenseCodes) else MAX_STORED
     return n_cells <= max_cells and n_bins <= MAX_BINS
+
+
+def goes_by_value(columns: BinnedColumns) -> bool:
+    """Whether rows in the order of their codes are searched faster than bins; no other trees."""
+    n_bins = int(columns.n_bins.sum())
+    return (
+        isinstance(columns.codes, DenseCodes)
+        and n_bins > MIN_BINS
+        and n_bins > BINS_PER_CELL * columns.codes.codes.size
+        and not columns.is_categorical.any()
+        and not columns.has_missing.any()
+    )
 
 
 def tree_buffers(columns: BinnedColumns, depth: int) -> tuple[AnyArray, ...]:
     """The buffers of ``grow_whole``."""
     n_level, d = 2 ** (depth - 1), columns.n_features
+    n_bins = 0 if goes_by_value(columns) else int(columns.offset[-1])
     return (
-        np.empty((n_level, int(columns.offset[-1])), np.int64),
+        np.empty((n_level, n_bins), np.int64),
         np.empty((n_level, d)),
         np.empty((n_level, d), np.bool_),
         *(np.empty(columns.n_rows, dtype) for dtype in (np.uint8, np.uint32, np.int64)),
@@ -53,12 +71,16 @@ def tree_buffers(columns: BinnedColumns, depth: int) -> tuple[AnyArray, ...]:
 
 
 def tree_columns(columns: BinnedColumns, features: IntArray) -> tuple[AnyArray, ...]:
-    """The columns as ``grow_whole`` takes them, with the cells of dense tables by row too."""
-    row_bins = np.empty((0, 0), np.uint16)
-    if isinstance(columns.codes, DenseCodes) and columns.offset[-1] <= MAX_ROW_BINS:
+    """The columns as ``grow_whole`` takes them, with dense cells by value or by row too."""
+    row_bins, cells = np.empty((0, 0), np.uint16), np.empty((0, 0), np.uint32)
+    if goes_by_value(columns):
+        codes = columns.codes.codes
+        cells = np.empty(codes.shape, np.uint32)
+        sort_cells(codes, features, cells)
+    elif isinstance(columns.codes, DenseCodes) and columns.offset[-1] <= MAX_ROW_BINS:
         codes = np.minimum(columns.codes.codes[features].T, columns.n_bins[features])
         row_bins = np.ascontiguousarray(codes + columns.offset[features], np.uint16)
-    return columns.offset, columns.n_bins, columns.is_categorical, row_bins
+    return columns.offset, columns.n_bins, columns.is_categorical, row_bins, cells
 
 
 class WholeTrees:
@@ -300,6 +322,5 @@ def with_thresholds(tree: Tree, split: IntArray, columns: BinnedColumns) -> Tree
     features = tree.feature[inner]
     tree.missing_left[inner] = split[inner, 1] > 0
     tree.is_set[inner] = columns.is_categorical[features]
-    places = zip(features.tolist(), split[inner, 0].tolist(), strict=True)
-    tree.threshold[inner] = [columns.threshold(j, last) for j, last in places]
+    tree.threshold[inner] = columns.thresholds(features, split[inner, 0])
     return tree

@@ -116,6 +116,7 @@ class WholeFit:
         # of all splits so far: feature, gain, round
         self._splits: list[tuple[IntArray, FloatArray, IntArray]] = []
         self._held_losses: list[FloatArray] = []
+        self._use, self._use_after = FeatureUse(self._cost_model), 0  # of the step made last
 
     def losses_after(self, n_rounds: int) -> FoldLosses:
         """The losses of the rows that are held out after so many rounds."""
@@ -184,7 +185,9 @@ class WholeFit:
     def step(self, n_rounds: int) -> Step:
         """The step after so many rounds."""
         self._make_trees()
-        use = FeatureUse(self._cost_model)
+        if n_rounds < self._use_after:
+            self._use = FeatureUse(self._cost_model)
+        use, self._use_after = self._use, n_rounds
         features, entered_at = self._entries()
         for j in features[entered_at < n_rounds].tolist():
             use.add(j)
@@ -228,9 +231,8 @@ def _trees_of(grown: Buffers, columns: BinnedColumns) -> list[Tree]:
     """The trees of what the kernel wrote; leaves have no feature and an infinite threshold."""
     n_nodes, left, feature, split, gain, words, value = grown
     inner = inner_nodes(grown)
-    on, last = feature[inner], split[inner, 0].tolist()
     threshold = np.full(inner.shape, np.inf)
-    threshold[inner] = [columns.threshold(j, b) for j, b in zip(on.tolist(), last, strict=True)]
+    threshold[inner] = columns.thresholds(feature[inner], split[inner, 0])
     is_set = inner & columns.is_categorical[np.where(inner, feature, 0)]
     by_node = (
         np.where(inner, feature, -1),

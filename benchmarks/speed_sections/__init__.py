@@ -1,0 +1,1 @@
+"""The parts of the benchmark of single fits: kinds of tables, and the first fit."""
