@@ -201,7 +201,7 @@ def boost_rounds(
     bounds = np.zeros((left.shape[1], 2), np.int64)
     held_bounds = np.zeros((left.shape[1], 2), np.int64)
     packed, order, held = np.zeros(n_rows, np.int64), train.copy(), held.copy()
-    column, scratch = buffers[4], buffers[5]
+    column, scratch = buffers[3], buffers[4]
     losses = np.empty(objective_rows.shape[0])
     weight_of_objective = weighted_sum(np.ones(objective_rows.shape[0]), w, objective_rows)
     n_cells = 0

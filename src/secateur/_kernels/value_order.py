@@ -29,11 +29,11 @@ def sort_cells(codes, features, cells_out):
         j = features[f]
         start[:] = 0
         for r in range(codes.shape[1]):
-            start[codes[j, r] + 1] += 1
+            start[np.int64(codes[j, r]) + 1] += 1
         for c in range(N_CODES):
             start[c + 1] += start[c]
         for r in range(codes.shape[1]):
-            c = codes[j, r]
+            c = np.int64(codes[j, r])
             cells_out[j, start[c]] = (r << 8) + c
             start[c] += 1
 

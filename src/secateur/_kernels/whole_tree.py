@@ -75,7 +75,7 @@ def build_dense(codes, columns, packed, order, start, stop, features, ordered, h
     in_order = stop - start == packed.shape[0]  # all rows
     dense_histograms(
         codes.codes, order[start:stop], ordered[start:stop], in_order, features, offset, n_bins,
-        0, features.shape[0], histogram_out,
+        np.int64(0), features.shape[0], histogram_out,
     )  # fmt: skip
 
 
@@ -216,7 +216,8 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
     node_of, own = np.empty(packed.shape[0], np.uint8), np.empty(N_CODES, np.int64)
     lists = [features]  # of the root, and then of the two children of each split in turn
     bounds[0, 0], bounds[0, 1], sums[0], left[0] = 0, order.shape[0], total, -1
-    n_nodes, first, n_cells = 1, 0, 0
+    # not literals, for which the functions below would be compiled once more
+    n_nodes, first, n_cells = np.int64(1), np.int64(0), 0
     for depth in range(max_depth):
         last = n_nodes
         if by_value:
