@@ -36,6 +36,7 @@ from .selectors.featboost import FeatBoostClassifier, FeatBoostRegressor, IISReg
 from .selectors.feature_gradients import FeatureGradientsSelector
 from .selectors.grafting import GraftingClassifier, GraftingRegressor
 from .selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
+from .selectors.ranking import AGBMRanker, GBFSRanker, GTGBMRanker
 from .selectors.warm_up import warm_up
 from .storage.open_table import open_table
 
@@ -43,6 +44,7 @@ __version__: str
 
 __all__ = [
     "AGBMClassifier",
+    "AGBMRanker",
     "AGBMRegressor",
     "AtMost",
     "AutoSelector",
@@ -56,8 +58,10 @@ __all__ = [
     "FeatureCosts",
     "FeatureGradientsSelector",
     "GBFSClassifier",
+    "GBFSRanker",
     "GBFSRegressor",
     "GTGBMClassifier",
+    "GTGBMRanker",
     "GTGBMRegressor",
     "GraftingClassifier",
     "GraftingRegressor",

@@ -18,6 +18,7 @@ __all__ = [
     "make_grafting_b",
     "make_grafting_c",
     "make_nonlinear_pair",
+    "make_ranking",
     "make_threshold_max",
     "make_wide",
 ]
@@ -48,6 +49,8 @@ class Generated:
         After the role of the column.
     relevant, redundant : ndarray of int
         Sorted indices of the features that determine the target, and of their combinations.
+    query : ndarray of int or None
+        The query of each row, for ranking.
     """
 
     X: FloatArray
@@ -55,6 +58,7 @@ class Generated:
     feature_names: tuple[str, ...]
     relevant: IntArray
     redundant: IntArray
+    query: IntArray | None = None
 
 
 def make_nonlinear_pair(n_rows: int = 500, random_state: int | None = 0) -> Generated:
@@ -198,6 +202,60 @@ def _check_sizes(**sizes: tuple[int, int]) -> None:
     for name, (value, minimum) in sizes.items():
         if value < minimum:
             raise ParameterError(f"{name!r} must be >= {minimum}. Got {value!r}.")
+
+
+def make_ranking(
+    n_queries: int = 200,
+    n_documents: int | tuple[int, int] = 20,
+    n_features: int = 50,
+    n_informative: int = 5,
+    random_state: int | None = 0,
+) -> Generated:
+    """Make queries with documents graded 0 to 4, by a few of many features.
+
+    A grade is that of a sum of effects as in `make_wide`, plus noise: one half of all documents
+    has 0, one in thirty 4.
+
+    Parameters
+    ----------
+    n_queries, n_features, n_informative : int
+    n_documents : int or tuple of int, default=20
+        Documents of a query; of a pair, drawn evenly on a log scale between the two.
+    random_state : int or None, default=0
+        Seed; None draws a new problem each time.
+
+    Returns
+    -------
+    Generated
+        With ``query``; the rows of a query follow each other.
+
+    Examples
+    --------
+    >>> from secateur.datasets import make_ranking
+    >>> problem = make_ranking(10, (2, 30), n_features=6, n_informative=2)
+    >>> problem.X.shape, np.bincount(problem.query)
+    ((119, 6), array([11,  4,  2,  2, 18, 24, 10, 14,  9, 25]))
+    """
+    low, high = (n_documents, n_documents) if isinstance(n_documents, int) else n_documents
+    _check_sizes(n_queries=(n_queries, 1), n_documents=(low, 1), n_informative=(n_informative, 1))
+    _check_sizes(n_features=(n_features, n_informative))
+    rng = np.random.default_rng(random_state)
+    sizes = np.rint(np.exp(rng.uniform(np.log(low), np.log(high), n_queries))).astype(np.int64)
+    n_rows = int(sizes.sum())
+    relevant = np.sort(rng.choice(n_features, n_informative, replace=False))
+    X = rng.standard_normal((n_rows, n_features))
+    signal = _signal(rng, X[:, relevant]) + 0.5 * rng.standard_normal(n_rows)
+    names = [f"noise_{k}" for k in range(n_features)]
+    for k, feature in enumerate(relevant.tolist()):
+        names[feature] = f"informative_{k}"
+    return Generated(
+        X=X,
+        y=np.searchsorted(np.quantile(signal, [0.5, 0.75, 0.9, 0.967]), signal),
+        feature_names=tuple(names),
+        relevant=relevant,
+        redundant=np.empty(0, np.int64),
+        query=np.repeat(np.arange(n_queries), sizes),
+    )
 
 
 def make_threshold_max(

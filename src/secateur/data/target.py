@@ -22,10 +22,11 @@ from secateur.exceptions import (
 )
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-TargetType = Literal["classification", "regression"]
+TargetType = Literal["classification", "regression", "ranking"]
 MAX_EXPONENT = 50  # of two: whole weights up to 2^50 count rows, larger ones are relative
 MANY_CLASSES = 50  # a classifier warns of more
 MAX_GUESSED_CLASSES = 20  # whole numbers of at most so many values are taken for classes
+MAX_GRADE = 30  # of a document: gains are 2^grade - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,13 +54,17 @@ def read_target(y: Any, *, target_type: TargetType, n_rows: int | None = None) -
             "Give one value per row."
         )
     array = _read_vector(y, n_rows)
+    if target_type == "ranking":
+        return _read_grades(array)
     return _read_classes(array) if target_type == "classification" else _read_numbers(array)
 
 
-def read_target_like(y: Any, like: Target, *, n_rows: int) -> Target:
+def read_target_like(
+    y: Any, like: Target, *, n_rows: int, target_type: TargetType = "regression"
+) -> Target:
     """Read the target of further rows in the classes of a target that is known already."""
     if like.classes is None:
-        return read_target(y, target_type="regression", n_rows=n_rows)
+        return read_target(y, target_type=target_type, n_rows=n_rows)
     labels = _read_vector(y, n_rows).tolist()
     codes = {label: code for code, label in enumerate(like.classes.tolist())}
     unknown = sorted({str(label) for label in labels if label not in codes})
@@ -117,6 +122,20 @@ def _read_numbers(array: AnyArray) -> Target:
     if len(objects):
         _check_filled(values)
     return Target(values)
+
+
+def _read_grades(array: AnyArray) -> Target:
+    """Grades of relevance: whole numbers from 0 to 30."""
+    target = _read_numbers(array)
+    grade = target.values
+    wrong = grade[(grade < 0) | (grade > MAX_GRADE) | (grade != np.floor(grade))]
+    if wrong.size:
+        raise InputError(
+            f"y must hold whole grades from 0 to {MAX_GRADE} for ranking: gains are 2^grade - 1. "
+            f"Got {some_of(np.unique(wrong)[:3].tolist())}. Use the rank of each value among its "
+            "kind, or a few bins of y."
+        )
+    return target
 
 
 def _read_classes(array: AnyArray) -> Target:

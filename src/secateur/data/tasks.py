@@ -94,28 +94,29 @@ def read_stacked(target: Target, task: Any, n_rows: int) -> list[TaskRows]:
     return tasks
 
 
-def read_keys(task: Any, n_rows: int) -> list[Any]:
-    """The name of the task of each row, in the user's own type."""
-    keys = task if isinstance(task, list | tuple) else as_array(task, "task")
-    if isinstance(keys, np.ndarray) and keys.ndim != 1:
+def read_keys(keys: Any, n_rows: int, name: str = "task", what: str = "task") -> list[Any]:
+    """The name of the task, or query, of each row, in the user's own type."""
+    found = keys if isinstance(keys, list | tuple) else as_array(keys, name)
+    if isinstance(found, np.ndarray) and found.ndim != 1:
         raise InputError(
-            f"'task' must be one value per row. Got shape {keys.shape}. Give a flat list or array."
+            f"{name!r} must be one value per row. Got shape {found.shape}. Give a flat list or "
+            "array."
         )
-    keys = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
-    check_length(len(keys), n_rows, "task")
-    n_missing = sum(is_missing(key) for key in keys)
+    found = found.tolist() if isinstance(found, np.ndarray) else list(found)
+    check_length(len(found), n_rows, name)
+    n_missing = sum(is_missing(key) for key in found)
     if n_missing:
         raise InputError(
-            f"'task' must name the task of every row. Got {n_missing} missing of {n_rows}. Drop "
-            "those rows, or give them a task of their own."
+            f"{name!r} must name the {what} of every row. Got {n_missing} missing of {n_rows}. "
+            f"Drop those rows, or give them a {what} of their own."
         )
     try:
-        set(keys)
+        set(found)
     except TypeError as error:
         raise InputTypeError(
-            f"'task' must hold hashable values. Got others: {error}. Use numbers, text or tuples."
+            f"{name!r} must hold hashable values. Got others: {error}. Use numbers, text or tuples."
         ) from error
-    return keys
+    return found
 
 
 def rows_by_key(keys: Sequence[Any]) -> dict[Any, IntArray]:

@@ -25,7 +25,7 @@ from secateur.engines.boosted.groups import Groups
 from secateur.engines.boosted.search import BoostedEngine, can_eliminate, search_params
 from secateur.engines.boosted.trees import BoostingParams, min_leaf_rows
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.exceptions import InputError, SecateurError
+from secateur.exceptions import SecateurError
 from secateur.execution.blocks import RowStore
 from secateur.execution.disk import row_store_of
 from secateur.losses import Loss, get_loss, weighted_quantile
@@ -43,7 +43,14 @@ from secateur.path import (
 )
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
-from secateur.selectors.inputs import FitInput, read_input, read_resume, read_validation, store_lazy
+from secateur.selectors.inputs import (
+    FitInput,
+    read_input,
+    read_resume,
+    read_validation,
+    rounds_to_resume,
+    store_lazy,
+)
 from secateur.selectors.parameters import (
     number,
     one_of,
@@ -54,7 +61,7 @@ from secateur.selectors.parameters import (
 from secateur.selectors.prediction import StepPredictor
 from secateur.selectors.progress import Progress
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import FloatArray
+from secateur.typing import FloatArray, IntArray
 
 GRID_PATIENCE = 2  # penalties without progress after which "auto" tries no lower ones
 STOPPING_ROWS = 10_000  # the number of rows above which early_stopping="auto" holds some out
@@ -68,13 +75,15 @@ class BoostedInput(FitInput):
     """The input of a boosted fit.
 
     ``penalty`` is one number, a falling grid, or None for "auto"; ``validation`` are the
-    user's own validation rows; ``resume`` is the path of an interrupted fit.
+    user's own validation rows; ``resume`` is the path of an interrupted fit; ``queries`` are the
+    numbers of the rows' queries, for ranking.
     """
 
     loss: Loss
     penalty: float | list[float] | None
     validation: ValidationRows | None = None
     resume: SelectionPath | None = None
+    queries: IntArray | None = None
 
 
 @with_constructor
@@ -335,6 +344,7 @@ class BoostedSelector(StepPredictor):
             given.validation,
             self._groups(columns, summed, given.seed, threads, row_store),
             row_store,
+            queries=given.queries,
         )
 
     def _groups(self, *rows: Any) -> Groups | None:  # noqa: ARG002
@@ -381,16 +391,3 @@ def is_fast(given: BoostedInput, data: Any) -> bool:
     """Whether penalties are searched with fewer rounds: with few rows that takes little time."""
     is_long = given.problem.n_rows >= FAST_ROWS
     return is_long and given.penalty is None and isinstance(data, BoostedData)
-
-
-def rounds_to_resume(given: BoostedInput, fold: Fold) -> list[Any]:
-    """The trees of an interrupted single fit; its rows must be those of this one."""
-    assert given.resume is not None  # noqa: S101  # asked for only then
-    ensemble = given.resume[-1].model.ensemble
-    target, weight = given.problem.target.values[fold.train], given.problem.weight[fold.train]
-    if not np.array_equal(given.loss.baseline(target, weight), ensemble.baseline):
-        raise InputError(
-            "'resume' must be a path of the same rows. Got one with another initial prediction. "
-            "Give the same rows and a random_state that is a number, or fit without resume."
-        )
-    return list(ensemble.rounds)

@@ -12,7 +12,8 @@ import numpy as np
 
 from secateur.data.costs import CostModel, as_costs
 from secateur.data.frames import is_lazy, read_table
-from secateur.data.table import Problem, Table
+from secateur.data.queries import read_queries, weights_of_rows
+from secateur.data.table import Fold, Problem, Table
 from secateur.data.target import (
     Target,
     TargetType,
@@ -214,10 +215,10 @@ def _named(what: str) -> Iterator[None]:
 
 
 def read_validation(
-    given: FitInput, X_val: Any, y_val: Any, sample_weight_val: Any
+    given: FitInput, X_val: Any, y_val: Any, sample_weight_val: Any, qid_val: Any = None
 ) -> ValidationRows | None:
     """The user's own validation rows, with the class weights of the training rows."""
-    if X_val is None and y_val is None and sample_weight_val is None:
+    if all(value is None for value in (X_val, y_val, sample_weight_val, qid_val)):
         return None
     if X_val is None or y_val is None:
         raise InputError(
@@ -227,12 +228,17 @@ def read_validation(
     with _named("X_val"):
         table = read_table(X_val, like=given.problem.table.schema)
     with _named("y_val"):
-        target = read_target_like(y_val, given.target, n_rows=table.n_rows)
+        target_type, n_rows = given.problem.target_type, table.n_rows
+        target = read_target_like(y_val, given.target, n_rows=n_rows, target_type=target_type)
+    queries = None
+    if target_type == "ranking":
+        queries = read_queries(qid_val, n_rows, "qid_val")
+        sample_weight_val = weights_of_rows(sample_weight_val, queries)
     with _named("sample_weight_val"):
         weight = in_range(read_weights(sample_weight_val, table.n_rows))
     if target.classes is not None:
         weight = weight * given.class_factors[target.values.astype(np.int64)]
-    return ValidationRows(table, target.values, weight)
+    return ValidationRows(table, target.values, weight, queries)
 
 
 # Parameters that may differ where a fit is resumed.
@@ -269,3 +275,15 @@ def read_resume(resume: Any, metadata: dict[str, Any]) -> SelectionPath | None:
             "without resume, or keep the selector by pickle."
         )
     return resume
+
+
+def rounds_to_resume(given: Any, fold: Fold) -> list[Any]:
+    """The trees of an interrupted single fit; its rows must be those of this one."""
+    ensemble = given.resume[-1].model.ensemble
+    target, weight = given.problem.target.values[fold.train], given.problem.weight[fold.train]
+    if not np.array_equal(given.loss.baseline(target, weight), ensemble.baseline):
+        raise InputError(
+            "'resume' must be a path of the same rows. Got one with another initial prediction. "
+            "Give the same rows and a random_state that is a number, or fit without resume."
+        )
+    return list(ensemble.rounds)

@@ -18,12 +18,14 @@ from secateur.engines.boosted import rows
 from secateur.engines.boosted.groups import Groups, GroupSearch
 from secateur.engines.boosted.grower import TreeGrower
 from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
+from secateur.engines.boosted.queries import QueryFit, query_losses
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.boosted.whole_fit import WholeFit, suits
 from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.engines.limits import FeatureUse
 from secateur.execution.blocks import CodeBlock, Executor, FitRows, LocalRowStore, RowStore
 from secateur.losses import Loss, fixed_point_sum
+from secateur.losses.ranking import Queries, RankingLoss
 from secateur.path.step import Score, Step
 from secateur.typing import CodeArray, FloatArray, IntArray
 
@@ -56,7 +58,12 @@ def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
         target, weight = target[data.rows], weight[data.rows]
     raw = np.repeat(baseline[:, None], len(target), axis=1)
     gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-    data.loss.gradients(target, raw, gradient, hessian)
+    if data.queries is not None:
+        queries, sample = Queries.of(data.queries, target), np.full(len(target), 0.5)
+        outs = (gradient[0], hessian[0])
+        data.ranking_loss.query_gradients(queries, raw[0], sample, data.threads, outs)
+    else:
+        data.loss.gradients(target, raw, gradient, hessian)
     centred = gradient - np.average(gradient, axis=1, weights=weight)[:, None]
     return (centred * centred) @ weight
 
@@ -80,8 +87,15 @@ def no_features(penalty: float, cost_model: CostModel, largest: float) -> float:
 class ValidationRows:
     """Validation rows beside the training table."""
 
-    def __init__(self, table: Table, target: FloatArray, weight: FloatArray) -> None:
+    def __init__(
+        self,
+        table: Table,
+        target: FloatArray,
+        weight: FloatArray,
+        queries: IntArray | None = None,
+    ) -> None:
         self._table, self._target, self._weight = table, target, weight
+        self._queries = None if queries is None else Queries.of(queries, target)
         self._counts = are_counts(weight)
         self._ensemble: Ensemble | None = None
         self._n_rounds = 0
@@ -98,6 +112,8 @@ class ValidationRows:
         newest = Ensemble(loss, np.zeros(len(self._raw)), fresh)
         self._raw += BoostedModel(newest, len(fresh)).raw(self._table, threads)
         self._n_rounds = model.n_rounds
+        if self._queries is not None and isinstance(loss, RankingLoss):
+            return query_losses(loss, self._queries, self._raw[0], self._weight)
         losses = loss.scores(self._target, self._raw)
         return FoldLosses(losses, self._weight, counts=self._counts)
 
@@ -119,7 +135,8 @@ class Run:
 class BoostedData:
     """Binned rows, held in ``row_store`` or ``columns``, and all that is the same in all fits.
 
-    ``rows`` are those of the fits, if not all; ``category`` is the last of ``columns``.
+    ``rows`` are those of the fits, if not all; ``category`` is the last of ``columns``; ``queries``
+    are the numbers of the rows' queries, for a loss by query.
     """
 
     columns: BinnedColumns
@@ -133,6 +150,13 @@ class BoostedData:
     row_store: RowStore | None = None
     rows: IntArray | None = None
     category: Category | None = None
+    queries: IntArray | None = None
+
+    @property
+    def ranking_loss(self) -> RankingLoss:
+        """The loss, where it is one by query."""
+        assert isinstance(self.loss, RankingLoss)  # noqa: S101  # only then there are queries
+        return self.loss
 
     @property
     def where(self) -> RowStore:
@@ -181,12 +205,15 @@ class BoostedData:
         executor = self._executor(fold)
         limits = params.max_features, params.cost_budget
         feature_use = feature_use or FeatureUse(self.cost_model, *limits)
-        steps = trace_boosted(self, executor, params, feature_use, done)
+        queries = self._query_fit(executor, fold)
+        steps = trace_boosted(self, executor, params, feature_use, done, queries)
         weight, counts = self.weight[np.sort(fold.test)], are_counts(self.weight)
 
         def fold_losses(step: Step) -> FoldLosses:
             if self.given is not None:
                 return self.given.fold_losses(step, self.loss, self.threads)
+            if queries is not None:
+                return queries.test_losses()
             losses = np.concatenate(executor.each(rows.row_losses, self.loss, "held"))
             return FoldLosses(self.loss.score_factor * losses, weight, counts=counts)
 
@@ -217,6 +244,13 @@ class BoostedData:
         found[:, ascending] = np.concatenate(parts, axis=1)
         return found
 
+    def _query_fit(self, executor: Executor, fold: Fold) -> QueryFit | None:
+        """The queries of a fold, for a loss by query."""
+        if self.queries is None:
+            return None
+        given = (self.queries, self.target, self.weight, fold, self.threads)
+        return QueryFit(executor, self.ranking_loss, *given)
+
     def _executor(self, fold: Fold) -> Executor:
         """The rows of a fold, where they are."""
         rows_of = (np.sort(fold.train), np.sort(fold.test))
@@ -230,6 +264,7 @@ def trace_boosted(
     params: BoostingParams,
     feature_use: FeatureUse,
     done: Sequence[list[Tree]] = (),
+    queries: QueryFit | None = None,
 ) -> Iterator[Step]:
     """Boost round after round and yield a step after each; its ``model`` predicts at that round.
 
@@ -249,7 +284,7 @@ def trace_boosted(
             search = GroupSearch(histograms, feature_use, divisible, executor, plan, threads)
             params = replace(params, lazy=False)
         grower = TreeGrower(executor, columns, params, search, threads, weights)
-        objective = _objective(executor, loss, begun.stride)
+        objective = _objective(executor, loss, begun.stride, queries)
         importances = np.zeros(columns.n_features)
         for n_rounds in range(1, params.n_rounds + 1):
             state = (ensemble.baseline, weights.scale, divisible, begun.stride)
@@ -257,7 +292,10 @@ def trace_boosted(
             if n_rounds <= len(done):
                 trees = _take_over(executor, search, done[n_rounds - 1])
             else:
-                executor.apply(rows.begin_round, loss)
+                if queries is None:
+                    executor.apply(rows.begin_round, loss)
+                else:
+                    queries.begin_round(_round_seed(params, n_rounds, 1))
                 outputs = range(loss.n_outputs)
                 trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in outputs]
             ensemble.rounds.append(trees)
@@ -285,8 +323,12 @@ def _take_over(executor: Executor, search: ExactSearch, trees: list[Tree]) -> li
     return trees
 
 
-def _objective(executor: Executor, loss: Loss, stride: int) -> Callable[[], float]:
+def _objective(
+    executor: Executor, loss: Loss, stride: int, queries: QueryFit | None
+) -> Callable[[], float]:
     """The mean training loss, at the moment of the call, over every ``stride``-th row; exact."""
+    if queries is not None:
+        return queries.objective
     weight = np.concatenate(executor.each(rows.choose_objective_rows, stride))
     total = fixed_point_sum(weight)
 
@@ -299,7 +341,9 @@ def _objective(executor: Executor, loss: Loss, stride: int) -> Callable[[], floa
 
 def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:
     """The seed of a tree's sample of rows."""
-    if params.subsample == 1.0:
-        return 0
+    return 0 if params.subsample == 1.0 else _round_seed(params, n_rounds, k)
+
+
+def _round_seed(params: BoostingParams, n_rounds: int, k: int) -> int:
     sequence = np.random.SeedSequence([params.seed, n_rounds, k])
     return int(sequence.generate_state(1, np.uint64)[0])

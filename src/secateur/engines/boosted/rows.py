@@ -201,6 +201,17 @@ def begin_round(block: RowBlock, loss: Loss) -> None:
     block.threads.run(part, len(block.target), ROWS_PER_THREAD)
 
 
+def raw_predictions(block: RowBlock) -> FloatArray:
+    """The raw predictions of all rows, of a loss with one output."""
+    return block.raw[0]
+
+
+def set_gradients(block: RowBlock, gradient: FloatArray, hessian: FloatArray) -> None:
+    """Take the gradients of this block from those of the whole table."""
+    here = slice(block.first_row, block.first_row + block.columns.n_rows)
+    block.gradient[0], block.hessian[0] = gradient[here], hessian[here]
+
+
 def begin_tree(
     block: RowBlock, k: int, subsample: float, seed: int
 ) -> tuple[tuple[float, ...], int]:

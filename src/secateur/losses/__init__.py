@@ -53,6 +53,7 @@ class Loss:
     score_factor: float = 1.0  # of ``scores``: 2 where the loss is half of scikit-learn's metric
     n_outputs: int = 1
     constant_hessian: bool = False  # whether the hessian is 1 for all rows
+    by_query: bool = False  # whether gradients need all rows of a query; see `losses.ranking`
     # The weighted quantile of its residuals that is the value of a leaf, for losses without the
     # curvature that a Newton step needs.
     leaf_quantile: float | None = None

@@ -1,0 +1,199 @@
+"""Boosted trees with feature costs for learning to rank: GBFS, A-GBM and GT-GBM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from secateur.data.frames import check_length
+from secateur.data.queries import check_pairs, check_whole, read_queries, weights_of_rows
+from secateur.data.table import Fold
+from secateur.data.target import Target, TargetType, read_target, read_weights
+from secateur.losses.ranking import Queries, RankingLoss, get_ranking_loss
+from secateur.path import SelectionPath
+from secateur.selectors.boosted import (
+    AGBMPenalty,
+    GBFSPenalty,
+    GroupTestedSelector,
+    GroupTestingParameters,
+)
+from secateur.selectors.boosted_base import BoostedInput, BoostedSelector
+from secateur.selectors.parameters import (
+    number,
+    one_of,
+    with_constructor,
+    with_parameters_of,
+)
+from secateur.typing import FloatArray
+
+
+@with_constructor
+class RankingParameters:
+    """The loss of ranking.
+
+    Parameters
+    ----------
+    loss : {"lambdarank", "pairwise", "xendcg"}, default="lambdarank"
+        LambdaRank: pairs of documents of a query, each by what their exchange changes of NDCG,
+        normalised as LightGBM does by default; RankNet, all pairs alike; or the cross entropy of
+        the scores of a query and sampled gains.
+    truncation : int, default=30
+        LambdaRank takes pairs with a document among the first so many; NDCG is that at this rank.
+    sigma : float, default=1.0
+        How steep the loss of a pair is, for LambdaRank and RankNet.
+    eval_at : int or None, default=10
+        Scores and early stopping are by NDCG of the first so many documents; None is all.
+    """
+
+    loss: str = one_of(
+        "lambdarank", "pairwise", "xendcg", advice="Use 'lambdarank' for NDCG."
+    ).default("lambdarank")
+    truncation: int = number(1, whole=True).default(30)
+    sigma: float = number(0, above=True, below=True).default(1.0)
+    eval_at: int | None = number(
+        1, whole=True, or_none=True, advice="Use 10, or None for all documents."
+    ).default(10)
+
+
+class BoostedRanker(BoostedSelector, RankingParameters):
+    """Boosted trees with feature costs that order the documents of queries."""
+
+    _target_type: ClassVar[TargetType] = "ranking"  # type: ignore[misc]  # of all instances
+
+    @with_parameters_of(BoostedSelector.fit)
+    def fit(  # type: ignore[override]  # explicit arguments
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        *,
+        qid: Any = None,
+        qid_val: Any = None,
+        groups: Any = None,
+        resume: SelectionPath | None = None,
+    ) -> Any:
+        """Search the path of selections and choose a step.
+
+        Parameters
+        ----------
+        y : array or series of shape (n_rows,)
+            Grades of relevance, whole numbers from 0 to 30; the gain of a document is
+            2^grade - 1. Left out for a stored table, which has its own.
+        sample_weight : array of shape (n_rows,) or (n_queries,), optional
+            Weights of the rows, or of the queries in the order of their first rows. The weight of
+            a query in a score is the mean of those of its rows.
+        qid : array or series of shape (n_rows,)
+            The query of each row, any hashable values; rows may come in any order. Folds and rows
+            that are held out never split a query.
+        X_val, y_val, sample_weight_val, qid_val : as above, optional
+            Validation rows, instead of rows that are held out.
+        groups : array of shape (n_rows,), optional
+            Which queries belong together, as those of one user: folds keep them together.
+        """
+        validation = (X_val, y_val, sample_weight_val, qid_val)
+        more = {"validation": validation, "resume": resume, "qid": qid}
+        return self._fit(X, y, sample_weight, groups, **more)
+
+    def _problem(
+        self, X: Any, y: Any, sample_weight: Any, *, validation: Any, resume: Any, qid: Any = None
+    ) -> BoostedInput:
+        queries = read_queries(qid)
+        weight = weights_of_rows(sample_weight, queries)
+        given = super()._problem(X, y, weight, validation=validation, resume=resume)
+        check_length(len(queries), len(given.target.values), "qid")
+        kept = queries[given.kept]
+        check_pairs(kept, given.problem.target.values)
+        return replace(given, groups=queries, queries=kept)
+
+    def _folds(self, given: BoostedInput) -> list[Fold]:
+        folds = super()._folds(given)
+        assert given.queries is not None  # noqa: S101  # set above
+        check_whole(folds, given.queries)
+        return folds
+
+    def _loss(self, target: Target, weight: FloatArray) -> RankingLoss:  # noqa: ARG002
+        names = ("truncation", "sigma", "eval_at")
+        return get_ranking_loss(self.loss, **{name: getattr(self, name) for name in names})
+
+    def predict(self, X: Any) -> FloatArray:
+        """The score of each row; documents of a query are ordered by falling scores."""
+        return self._response(X)
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """The scores at each step of the path."""
+        return self._staged(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
+        """NDCG at ``eval_at``, the mean over queries by their weight.
+
+        Tied documents count as the mean over all their orders, as in scikit-learn; a query without
+        a relevant document has 1, as in LightGBM.
+        """
+        predicted = self.predict(X)
+        n_rows = len(predicted)
+        grade = read_target(y, target_type="ranking", n_rows=n_rows).values
+        of_row = read_queries(qid, n_rows)
+        weight = read_weights(weights_of_rows(sample_weight, of_row), n_rows)
+        queries = Queries.of(of_row, grade, np.flatnonzero(weight))
+        values = queries.ndcg(predicted, self.eval_at)
+        return float(np.average(values, weights=queries.weights(weight)))
+
+
+@with_constructor
+class GBFSRanker(BoostedRanker, GBFSPenalty):
+    """Gradient boosted feature selection for learning to rank.
+
+    The gain of a split is that of GBFSClassifier.
+
+    Examples
+    --------
+    >>> from secateur.datasets import make_ranking
+    >>> made = make_ranking(60, 10, 8, 2, 0)
+    >>> selector = GBFSRanker(max_features=3, max_iter=20, random_state=0)
+    >>> selector = selector.fit(made.X, made.y, qid=made.query)
+    >>> bool(selector.support_[made.relevant].any())
+    True
+    """
+
+
+@with_constructor
+class AGBMRanker(BoostedRanker, AGBMPenalty):
+    """Boosted trees with a scaled penalty for new features, for learning to rank.
+
+    The gain of a split is that of AGBMClassifier.
+
+    Examples
+    --------
+    >>> from secateur.datasets import make_ranking
+    >>> made = make_ranking(60, 10, 8, 2, 0)
+    >>> selector = AGBMRanker(max_iter=20, random_state=0).fit(made.X, made.y, qid=made.query)
+    >>> np.flatnonzero(selector.support_)
+    array([3, 7])
+    >>> bool(selector.score(made.X, made.y, qid=made.query) > 0.8)
+    True
+    """
+
+
+@with_constructor
+class GTGBMRanker(GroupTestedSelector, BoostedRanker, GroupTestingParameters, AGBMPenalty):
+    """A-GBM with group tests, for learning to rank and tables with very many features.
+
+    As AGBMRanker, with the group tests of GTGBMClassifier.
+
+    Examples
+    --------
+    >>> from secateur.datasets import make_ranking
+    >>> made = make_ranking(200, 10, 500, 3, 0)
+    >>> selector = GTGBMRanker(penalty=0.02, expected_features=3, max_iter=20, random_state=0)
+    >>> selector = selector.fit(made.X, made.y, qid=made.query)
+    >>> bool(selector.support_[made.relevant].sum() >= 2)
+    True
+    """
+
+    _exact: ClassVar[str] = "AGBMRanker"
