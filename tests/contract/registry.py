@@ -37,10 +37,34 @@ NAMES = tuple("abcdefgh")
 INFORMATIVE = (1, 4, 6)
 
 
+class InTens:
+    """A ranker whose queries are ten rows each unless they are given, as tests give X and y."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *more: Any, **named: Any) -> Any:
+        n_rows = X.n_rows if hasattr(X, "n_rows") else len(y) if y is not None else 1
+        qid = named.pop("qid", np.arange(n_rows) // 10)
+        return super().fit(X, y, sample_weight, *more, qid=qid, **named)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        return super().score(X, y, sample_weight, qid=np.arange(len(y)) // 10)
+
+
+def with_queries(cls: type) -> type:
+    """The same class, named so that it can be pickled; a ranker gets queries."""
+    if not cls.__name__.endswith("Ranker"):
+        return cls
+    if cls.__name__ not in globals():
+        made = type(cls.__name__, (InTens, cls), {"__module__": __name__})
+        made.fit.__signature__ = inspect.signature(cls.fit)
+        globals()[cls.__name__] = made
+    return globals()[cls.__name__]
+
+
 def estimator_classes() -> list[type]:
     """Walk the public names: a new selector is checked as soon as it is one of them."""
     public = [getattr(secateur, name) for name in secateur.__all__]
-    return [x for x in public if inspect.isclass(x) and issubclass(x, BaseEstimator)]
+    found = [x for x in public if inspect.isclass(x) and issubclass(x, BaseEstimator)]
+    return [with_queries(cls) for cls in found]
 
 
 def having(*names: str) -> list[type]:
@@ -88,6 +112,8 @@ def small_problem(cls: type, n_rows: int = 200, seed: int = 0) -> Small:
     a, b, c = (X[:, j] for j in INFORMATIVE)
     signal = 1.5 * a - b + 0.8 * c + 0.3 * rng.normal(size=len(X))
     y = (signal > 0).astype(int) if is_classifier(cls()) else signal
+    if issubclass(cls, InTens):
+        y = np.digitize(signal, [0.0, 1.0, 2.0])
     return Small(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
 
 

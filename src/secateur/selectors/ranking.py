@@ -10,7 +10,7 @@ import numpy as np
 
 from secateur.data.frames import check_length
 from secateur.data.queries import check_pairs, check_whole, read_queries, weights_of_rows
-from secateur.data.table import Fold
+from secateur.data.table import Fold, all_rows
 from secateur.data.target import Target, TargetType, read_target, read_weights
 from secateur.losses.ranking import Queries, RankingLoss, get_ranking_loss
 from secateur.path import SelectionPath
@@ -112,8 +112,11 @@ class BoostedRanker(BoostedSelector, RankingParameters):
         return replace(given, groups=queries, queries=kept)
 
     def _folds(self, given: BoostedInput) -> list[Fold]:
-        folds = super()._folds(given)
         assert given.queries is not None  # noqa: S101  # set above
+        if self.cv is None and np.ptp(given.queries) == 0:  # one query cannot be divided
+            is_single = isinstance(given.penalty, float) or given.validation is not None
+            return [all_rows(len(given.queries))] if is_single else []
+        folds = super()._folds(given)
         check_whole(folds, given.queries)
         return folds
 
@@ -189,8 +192,8 @@ class GTGBMRanker(GroupTestedSelector, BoostedRanker, GroupTestingParameters, AG
     Examples
     --------
     >>> from secateur.datasets import make_ranking
-    >>> made = make_ranking(200, 10, 500, 3, 0)
-    >>> selector = GTGBMRanker(penalty=0.02, expected_features=3, max_iter=20, random_state=0)
+    >>> made = make_ranking(200, 10, 1_000, 3, 0)
+    >>> selector = GTGBMRanker(penalty=0.02, expected_features=5, max_iter=20, random_state=0)
     >>> selector = selector.fit(made.X, made.y, qid=made.query)
     >>> bool(selector.support_[made.relevant].sum() >= 2)
     True
